@@ -1,4 +1,4 @@
-//! Sets `cfg(repository)`. Published packages leave this file out, and with it what needs other files of the
+//! Sets `cfg(repository)`. Published packages omit this file, and with it the tests that need other files of the
 //! repository: recordings and pages.
 
 fn main() {

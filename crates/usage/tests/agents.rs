@@ -1,4 +1,4 @@
-//! The accounts of what real agents left that are not among the first five, against what the model's service
+//! Compares the accounts of files of real agents, other than the first five, with the usage that the model's service
 //! reported.
 
 use std::fs;
@@ -9,7 +9,7 @@ use teamster_usage::{Dimension, Provider};
 
 use crate::common::{counted, scan, scenarios, truth};
 
-/// Those whose files are copied as they are.
+/// The providers whose files are copied unchanged.
 const IN_FILES: [Provider; 5] = [
     Provider::Cline,
     Provider::Kimi,
@@ -62,14 +62,14 @@ fn each_session_worked_where_it_was_started() {
     });
 }
 
-/// The files of a home folder.
+/// Returns the files of a home folder.
 fn files(home: &Path) -> Vec<PathBuf> {
     let entries = walkdir::WalkDir::new(home).into_iter().flatten();
     let files = entries.filter(|entry| entry.file_type().is_file());
     files.map(walkdir::DirEntry::into_path).collect()
 }
 
-/// A file may be read while it is written, or have been cut by a full disk.
+/// A file may be read while it is being written, or may have been truncated by a full disk.
 #[test]
 fn a_file_that_breaks_off_anywhere_never_counts_more() {
     each(|provider, home, known| {
@@ -86,7 +86,7 @@ fn a_file_that_breaks_off_anywhere_never_counts_more() {
                 let requests = accounts.total().requests;
                 assert!(before <= requests && requests <= all, "{provider}: {end}");
                 before = requests;
-                // A file that is one JSON value cannot be read half.
+                // A truncated file that is a single JSON value cannot be parsed.
                 if provider != Provider::Cline {
                     assert_eq!(accounts.diagnostics().malformed_lines, 0, "{provider}");
                 }

@@ -12,7 +12,7 @@ use teamster_usage::{Accounts, Places, Provider, Scan};
 /// Requests and tokens.
 pub(crate) type Sum = (u64, Usage);
 
-/// The recorded scenarios of a CLI, each with its truth.
+/// Returns the recorded scenarios of a CLI with their real usage.
 pub(crate) fn scenarios(provider: Provider) -> Vec<(PathBuf, Value)> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let mut found = Vec::new();
@@ -31,7 +31,7 @@ pub(crate) fn scan(home: &Path) -> Accounts {
     Scan::new(Places::of_home(home)).zone(TimeZone::UTC).run()
 }
 
-/// Usage in the accounts, by session and model.
+/// Returns the usage in the accounts, by session and model.
 pub(crate) fn counted(accounts: &Accounts) -> BTreeMap<(String, String), Sum> {
     let mut sums = BTreeMap::<_, Sum>::new();
     accounts.each(&mut |record, _| {
@@ -43,7 +43,7 @@ pub(crate) fn counted(accounts: &Accounts) -> BTreeMap<(String, String), Sum> {
     sums
 }
 
-/// Real usage, by session and model.
+/// Returns the real usage, by session and model.
 pub(crate) fn truth(truth: &Value) -> BTreeMap<(String, String), Sum> {
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let total = truth["total"].as_array().unwrap().iter().map(|total| {

@@ -1,4 +1,4 @@
-//! The tests of this crate that use it as others do, in one program.
+//! Tests of the crate's public interface, in one program.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod agents;

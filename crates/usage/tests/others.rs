@@ -1,4 +1,5 @@
-//! The accounts of what real Copilot, Gemini and OpenCode left, against what the model's service reported.
+//! Compares the accounts of files of real Copilot, Gemini and OpenCode with the usage that the model's service
+//! reported.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -71,7 +72,7 @@ fn all_sessions_worked_where_they_were_started() {
     }
 }
 
-/// Each figure of what was counted, summed up.
+/// Returns the sum of each figure.
 fn sums(counted: &BTreeMap<(String, String), Sum>) -> [u64; 6] {
     counted.values().fold([0; 6], |sums, (requests, usage)| {
         let figures = [
@@ -86,14 +87,14 @@ fn sums(counted: &BTreeMap<(String, String), Sum>) -> [u64; 6] {
     })
 }
 
-/// The recorded scenarios of versions that write lines, each with its truth.
+/// Returns the recorded scenarios of versions that write lines, with their real usage.
 fn in_lines(provider: Provider) -> Vec<(PathBuf, Value)> {
     let mut all = scenarios(provider);
     all.retain(|(folder, _)| !files(&folder.join("home")).is_empty());
     all
 }
 
-/// The files of a home folder that hold what was used.
+/// Returns the files of a home folder that have figures.
 fn files(home: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in walkdir::WalkDir::new(home).into_iter().flatten() {
@@ -182,7 +183,7 @@ fn a_session_that_was_copied_counts_once() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// Figures of any kind where figures stand, and anything at all: no panic, and no more requests.
+    /// Tests arbitrary values in place of figures: no panic, and no additional requests.
     #[test]
     fn invalid_figures_break_nothing(
         seed in 0_usize..1000,
@@ -198,10 +199,10 @@ proptest! {
             let home = folder.join("home");
             let file = files(&home).remove(0);
             let text = fs::read_to_string(&file).unwrap();
-            // A number behind a colon, somewhere.
+            // A number after a colon, at any position.
             let numbers: Vec<_> = text
                 .match_indices(':')
-                // A sum has its number of requests.
+                // A sum has its own number of requests.
                 .filter(|(place, _)| !text[..*place].ends_with("\"count\""))
                 .map(|(place, _)| place + 1)
                 .filter(|place| text[*place..].starts_with(|c: char| c.is_ascii_digit()))
@@ -215,11 +216,11 @@ proptest! {
             fs::write(&copy, changed).unwrap();
             let requests = scan(copies.path()).total().requests;
             if with.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
-                // It is a figure.
+                // The replacement is a figure.
                 continue;
             }
             let expected: u64 = truth(known).values().map(|sum| sum.0).sum();
-            // A line may fall out, and a sum at the end of a Copilot session then reports it again.
+            // A line may be skipped, and then a sum at the end of a Copilot session reports its usage.
             prop_assert!(requests <= expected, "{requests} of {expected}");
         }
     }

@@ -1,5 +1,5 @@
-//! Choices for made-up files. They come from a list of numbers, so that a failing case shrinks: the
-//! list gets shorter and the numbers smaller, and where it has ended every choice is the first.
+//! Choices for generated files. They come from a list of numbers, so that a failing case shrinks: the list gets shorter
+//! and the numbers smaller. After the end of the list every choice is the first one.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -7,19 +7,19 @@ use serde_json::{Map, Value, json};
 pub(crate) struct Dice {
     numbers: Vec<u16>,
     at: usize,
-    /// Every number in a file is another one, so that a text can be changed in one known place.
+    /// All numbers in a file are unique, so that a text can be changed at one known position.
     pub(crate) markers: Vec<String>,
 }
 
 impl Dice {
-    /// One of `0..n`.
+    /// Returns a number in `0..n`.
     pub(crate) fn below(&mut self, n: usize) -> usize {
         let number = self.numbers.get(self.at).copied().unwrap_or(0);
         self.at += 1;
         usize::from(number) % n
     }
 
-    /// True once in `n` times.
+    /// Returns true with a probability of 1 in `n`.
     pub(crate) fn once_in(&mut self, n: usize) -> bool {
         self.below(n) == n - 1
     }
@@ -28,7 +28,7 @@ impl Dice {
         of[self.below(of.len())]
     }
 
-    /// A number that is nowhere else in the file.
+    /// Returns a number that is unique in the file.
     pub(crate) fn marker(&mut self) -> String {
         let marker = (70_000_001 + self.markers.len()).to_string();
         self.markers.push(marker.clone());
@@ -66,7 +66,7 @@ const TEXTS: &[&str] = &[
     "'''\"\"\"",
 ];
 
-/// An entry's value as callers give it. TOML has no null.
+/// Returns an entry's value as callers pass it. TOML has no null.
 fn value(dice: &mut Dice, depth: usize, null: bool) -> Value {
     match dice.below(if depth == 0 { 7 } else { 10 }) {
         0 | 1 => json!(dice.pick(TEXTS)),
@@ -94,7 +94,7 @@ fn object(dice: &mut Dice, depth: usize, null: bool) -> Map<String, Value> {
     map
 }
 
-/// Entries of ours. Those of the user's have names that begin with `u`.
+/// Returns entries of ours. Those of the user have names that begin with `u`.
 pub(crate) fn ours(null: bool) -> impl Strategy<Value = Vec<(String, Value)>> {
     dice().prop_map(move |mut dice| {
         let count = 1 + dice.below(3);
@@ -112,7 +112,7 @@ pub(crate) fn ours(null: bool) -> impl Strategy<Value = Vec<(String, Value)>> {
     })
 }
 
-/// A text with some characters lost or doubled: most are no longer valid.
+/// Returns a text with some characters removed or doubled. Most results are invalid.
 pub(crate) fn damage(text: &str, places: &[(u16, u8)]) -> String {
     let mut chars: Vec<char> = text.chars().collect();
     for (at, how) in places {

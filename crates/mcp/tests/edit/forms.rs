@@ -1,11 +1,11 @@
-//! Files with our entries, for each way of writing them, and the removal of the entries.
+//! Tests of files with our entries in each form, and of the removal of the entries.
 
 use crate::edit::support::{JSON_KEY, TOML_KEY, docs};
 use serde_json::json;
 use teamster_core::provider::ConfigFormat::{Json, Toml};
 use teamster_mcp::edit::{Clash, merge, remove};
 
-/// The file with `docs` in it; and that taking it out gives the file back.
+/// Returns the file with `docs` in it. Asserts that removing the entry restores the file.
 #[track_caller]
 fn json(text: &str) -> String {
     let merged = merge(text, Json, JSON_KEY, &docs(), Clash::Refuse).unwrap();

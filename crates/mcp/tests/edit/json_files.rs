@@ -1,4 +1,4 @@
-//! Made-up JSON files, neat ones and wild ones.
+//! Generated JSON files, well-formatted and unformatted ones.
 
 use crate::edit::dice::Dice;
 use crate::edit::support::JSON_KEY;
@@ -7,12 +7,12 @@ struct Writer<'a> {
     dice: &'a mut Dice,
     text: String,
     newlines: &'static [&'static str],
-    /// How the file is laid out, if it is.
+    /// Indentation of the file, if it is formatted.
     unit: Option<&'static str>,
     trailing: bool,
 }
 
-/// A file, with the table in some form or without it.
+/// Returns a file, with the table in some form or without it.
 pub(crate) fn file(dice: &mut Dice) -> String {
     let newlines: &[&str] = match dice.below(4) {
         0 | 1 => &["\n"],
@@ -85,7 +85,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Anything that may stand between the parts of a file.
+    /// Writes anything that is allowed between the parts of a file.
     fn wild(&mut self) {
         for _ in 0..self.dice.below(4) {
             match self.dice.below(8) {
@@ -100,7 +100,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Whitespace and comments before an item of a list.
+    /// Writes white space and comments before an item of a list.
     fn before(&mut self, depth: usize) {
         let Some(unit) = self.unit else {
             self.wild();
@@ -218,7 +218,7 @@ impl Writer<'_> {
             }
             _ => {
                 let count = self.dice.below(3);
-                // A table of the same name further inside is another one.
+                // A nested table of the same name is a different one.
                 let name = [JSON_KEY, "env", "x"][i % 3];
                 self.list(('{', '}'), count, depth, &mut |this, i| {
                     this.key(&format!(

@@ -1,4 +1,4 @@
-//! Properties of every JSON file and every entry.
+//! Property tests with any JSON file and any entry.
 
 use jsonc_parser::ast::Value as Ast;
 use jsonc_parser::common::Ranged as _;
@@ -13,7 +13,7 @@ use crate::edit::dice::{Dice, damage, dice, ours};
 use crate::edit::json_files::file;
 use crate::edit::support::{JSON_KEY, changed, read_json, without_comments};
 
-/// A file and whether it has the table.
+/// Returns a file and its value.
 fn made(dice: &mut Dice) -> (String, Value) {
     let text = file(dice);
     let means =
@@ -21,7 +21,7 @@ fn made(dice: &mut Dice) -> (String, Value) {
     (text, means)
 }
 
-/// The file's value with the entries in it.
+/// Returns the file's value with the entries in it.
 fn with(means: &Value, entries: &[(String, Value)]) -> Value {
     let mut means = means.clone();
     for (name, value) in entries {
@@ -38,7 +38,7 @@ proptest! {
         let merged = merge(&text, Json, JSON_KEY, &ours, Clash::Refuse).unwrap();
 
         prop_assert_eq!(read_json(&merged).unwrap(), with(&means, &ours), "{:?}", merged);
-        // A comma may come before what was there, but only before white space and comments.
+        // A comma may be inserted before existing content, but only before white space and comments.
         let middle = without_comments(changed(&text, &merged));
         prop_assert!(middle.trim().is_empty(), "{middle:?} changed in {merged:?}");
 
@@ -52,7 +52,7 @@ proptest! {
 
         let removed = remove(&merged, Json, JSON_KEY, &ours, !had).unwrap();
         prop_assert_eq!(removed, text);
-        // Without the table's own end, only that is more.
+        // Without removing the table itself, only an empty table remains.
         let removed = remove(&merged, Json, JSON_KEY, &ours, false).unwrap();
         let mut means = means;
         if !had {
@@ -67,7 +67,7 @@ proptest! {
         let had = means.get(JSON_KEY).is_some();
         let merged = merge(&text, Json, JSON_KEY, &ours, Clash::Refuse).unwrap();
         let value = (!dice.markers.is_empty()).then(|| which.get(&dice.markers).clone());
-        // Otherwise what comes after it, comes after ours in the same line.
+        // Otherwise content that follows would be in the same line as ours.
         let ended = text.ends_with('\n');
         let edit = |text: &str| -> String {
             let (bom, rest) = text.split_at(if text.starts_with('\u{feff}') { 3 } else { 0 });
@@ -91,7 +91,7 @@ proptest! {
         let merged = merge(&text, Json, JSON_KEY, &ours, Clash::Refuse).unwrap();
         let theirs = vec![("theirs".to_owned(), json!({"url": "https://mcp.example.com"}))];
         let edited = if rewritten {
-            // The way of a CLI that knows only what the file means.
+            // As a CLI writes it that knows only the value of the file.
             serde_json::to_string_pretty(&with(&read_json(&merged).unwrap(), &theirs)).unwrap()
         } else {
             let (bom, rest) = merged.split_at(if merged.starts_with('\u{feff}') { 3 } else { 0 });

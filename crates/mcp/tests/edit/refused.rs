@@ -1,4 +1,4 @@
-//! Refused files; the message has the location and the reason.
+//! Tests of refused files. The message has the position and the reason.
 
 use serde_json::{Value, json};
 use teamster_core::provider::ConfigFormat::{self, Json, Toml};
@@ -114,12 +114,12 @@ fn duplicates_are_refused() {
     );
     let twice = "{\"mcpServers\": {\n\"a\": 1,\n\"a\": 2}}";
     assert_eq!(refused(twice, Json), "line 3: `a` is in `mcpServers` twice");
-    // What is not ours does not keep ours from being taken out.
+    // Other duplicates do not prevent the removal of our entries.
     assert_eq!(remove(twice, Json, JSON_KEY, &docs(), true).unwrap(), twice);
     let ours = "{\"mcpServers\": {\n\"docs\": {},\n\"docs\": {}}}";
     let error = remove(ours, Json, JSON_KEY, &docs(), true).unwrap_err();
     assert_eq!(error.to_string(), "line 3: `docs` is in `mcpServers` twice");
-    // Twice elsewhere is not our business.
+    // Duplicates elsewhere do not matter.
     let elsewhere = "{\"a\": 1, \"a\": {\"mcpServers\": 1, \"mcpServers\": 2}}";
     let merged = merge(elsewhere, Json, JSON_KEY, &docs(), Clash::Refuse).unwrap();
     assert_eq!(

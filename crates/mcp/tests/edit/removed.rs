@@ -1,4 +1,4 @@
-//! Removal, preservation and replacement of entries after others have edited the file.
+//! Tests of removing, keeping and replacing entries after others have edited the file.
 
 use serde_json::json;
 use teamster_core::provider::ConfigFormat::{Json, Toml};
@@ -80,7 +80,7 @@ fn an_entry_with_more_inside_is_still_ours() {
     assert_eq!(json(text, false), r#"{"mcpServers": {}}"#);
     let text = "[mcp_servers.docs]\nenabled = true\ncommand = 'docs-mcp'\n[mcp_servers.docs.env]\nKEY = \"$TEAMSTER_KEY\"\nX = 1\n";
     assert_eq!(toml(text, false), "");
-    // Not so one of which nothing is known.
+    // An entry is kept if its expected value has no keys.
     let text = r#"{"mcpServers": {"docs": {"url": "u"}}}"#;
     let nothing = [("docs".to_owned(), json!({}))];
     assert_eq!(remove(text, Json, JSON_KEY, &nothing, true).unwrap(), text);

@@ -1,11 +1,11 @@
-//! Shared by these tests.
+//! Shared test helpers.
 
 use serde_json::{Value, json};
 
 pub(crate) const JSON_KEY: &str = "mcpServers";
 pub(crate) const TOML_KEY: &str = "mcp_servers";
 
-/// One entry of ours.
+/// Returns one entry of ours.
 pub(crate) fn docs() -> Vec<(String, Value)> {
     vec![(
         "docs".to_owned(),
@@ -13,7 +13,7 @@ pub(crate) fn docs() -> Vec<(String, Value)> {
     )]
 }
 
-/// The part of `before` that is not also the beginning or the end of `after`.
+/// Returns the part of `before` that is neither at the beginning nor at the end of `after`.
 pub(crate) fn changed<'a>(before: &'a str, after: &str) -> &'a str {
     let same = |(a, b): &(char, char)| a == b;
     let start: usize = before
@@ -33,8 +33,8 @@ pub(crate) fn changed<'a>(before: &'a str, after: &str) -> &'a str {
     &left[..left.len() - end]
 }
 
-/// JSON with comments and commas at the ends of lists, read without the parser that is used for the
-/// edit: what strict JSON has not is taken out, the rest is up to `serde_json`.
+/// Parses JSON with comments and trailing commas, without the parser that is used for the edit. It removes syntax that
+/// is not strict JSON, and leaves the rest to `serde_json`.
 pub(crate) fn read_json(text: &str) -> Result<Value, serde_json::Error> {
     let text = without_comments(text.strip_prefix('\u{feff}').unwrap_or(text));
     if text.trim().is_empty() {
@@ -64,7 +64,7 @@ pub(crate) fn read_json(text: &str) -> Result<Value, serde_json::Error> {
     serde_json::from_str(&strict)
 }
 
-/// The text with a space for each comment.
+/// Replaces each comment by a space.
 pub(crate) fn without_comments(text: &str) -> String {
     let mut left = String::new();
     let mut rest = text;

@@ -1,4 +1,4 @@
-//! Made-up TOML files, with the table in every form.
+//! Generated TOML files, with the table in every form.
 
 use crate::edit::dice::Dice;
 
@@ -9,7 +9,7 @@ struct Writer<'a> {
     keys: usize,
 }
 
-/// A file, with the table in some form or without it.
+/// Returns a file, with the table in some form or without it.
 pub(crate) fn file(dice: &mut Dice) -> String {
     let newlines: &[&str] = match dice.below(4) {
         0 | 1 => &["\n"],
@@ -56,7 +56,7 @@ impl Writer<'_> {
         for i in 0..=sections {
             if i == at {
                 match form {
-                    // Further tables of one that is made by keys with dots.
+                    // More tables of a table that is defined by dotted keys.
                     3 => self.entry_section("uz"),
                     4 => self.key_section(),
                     5 => {
@@ -89,7 +89,7 @@ impl Writer<'_> {
         self.text.push_str(blank);
     }
 
-    /// The end of a line that has something in it.
+    /// Writes the end of a line that is not empty.
     fn line_end(&mut self) {
         self.blank();
         if self.dice.once_in(5) {
@@ -102,7 +102,7 @@ impl Writer<'_> {
         self.trivia();
     }
 
-    /// Empty lines and comments.
+    /// Writes empty lines and comments.
     fn trivia(&mut self) {
         for _ in 0..self.dice.below(6).saturating_sub(3) {
             self.blank();
@@ -114,7 +114,7 @@ impl Writer<'_> {
         }
     }
 
-    /// The table's key, in one of its forms.
+    /// Returns the table's key, in one of its forms.
     fn top(&self) -> &'static str {
         [
             "mcp_servers",
@@ -238,7 +238,7 @@ impl Writer<'_> {
         self.text.push('}');
     }
 
-    /// `mcp_servers = { … }`.
+    /// Writes `mcp_servers = { … }`.
     fn inline_table(&mut self) {
         let (top, count) = (self.top(), self.dice.below(4));
         self.blank();
@@ -257,7 +257,7 @@ impl Writer<'_> {
         self.line_end();
     }
 
-    /// `a.command = …`, perhaps with other keys between them.
+    /// Writes `a.command = …`, possibly with other keys in between.
     fn dotted_entries(&mut self, before: &str) {
         for i in 0..=self.dice.below(3) {
             self.blank();
@@ -288,7 +288,7 @@ impl Writer<'_> {
         self.line_end();
     }
 
-    /// `[mcp_servers]`, with entries or none.
+    /// Writes `[mcp_servers]`, with or without entries.
     fn key_section(&mut self) {
         let top = self.top();
         self.header(top, ("[", "]"));
@@ -309,7 +309,7 @@ impl Writer<'_> {
         }
     }
 
-    /// `[mcp_servers.name]`, perhaps with tables inside.
+    /// Writes `[mcp_servers.name]`, possibly with tables inside.
     fn entry_section(&mut self, name: &str) {
         let path = format!("{}.{name}", self.top());
         self.header(&path, ("[", "]"));

@@ -1,4 +1,4 @@
-//! Properties of every TOML file and every entry.
+//! Property tests with any TOML file and any entry.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -14,14 +14,14 @@ fn read(text: &str) -> Result<Table, toml::de::Error> {
     toml::from_str(text.strip_prefix('\u{feff}').unwrap_or(text))
 }
 
-/// A file and what it means.
+/// Returns a file and its value.
 fn made(dice: &mut Dice) -> (String, Table) {
     let text = file(dice);
     let means = read(&text).unwrap_or_else(|error| panic!("{error} in a made-up file: {text:?}"));
     (text, means)
 }
 
-/// The file's value with the entries in it.
+/// Returns the file's value with the entries in it.
 fn with(means: &Table, entries: &[(String, Value)]) -> Table {
     let mut means = means.clone();
     let table = means
@@ -34,7 +34,7 @@ fn with(means: &Table, entries: &[(String, Value)]) -> Table {
     means
 }
 
-/// The same, where a NaN is a NaN.
+/// Returns whether two tables are equal, with NaN equal to NaN.
 fn same(one: &Table, other: &Table) -> bool {
     format!("{one:?}") == format!("{other:?}")
 }
@@ -72,7 +72,7 @@ proptest! {
         let had = means.contains_key(TOML_KEY);
         let merged = merge(&text, Toml, TOML_KEY, &ours, Clash::Refuse).unwrap();
         let value = (!dice.markers.is_empty()).then(|| which.get(&dice.markers).clone());
-        // Otherwise what comes after it, comes after ours in the same line.
+        // Otherwise content that follows would be in the same line as ours.
         let ended = text.ends_with('\n');
         let edit = |text: &str| -> String {
             let (bom, rest) = text.split_at(if text.starts_with('\u{feff}') { 3 } else { 0 });

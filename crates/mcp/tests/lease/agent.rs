@@ -114,7 +114,7 @@ pub(crate) struct Agent {
 pub(crate) enum Answer {
     Ok(String),
     Error(String),
-    /// It was killed at this operation.
+    /// The process was killed at this operation.
     Died(String),
 }
 

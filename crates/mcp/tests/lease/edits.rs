@@ -1,4 +1,4 @@
-//! Edits by others while the file is leased stay, and our entries are removed.
+//! Tests of edits by others during a lease. The edits are kept, and our entries are removed.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -13,7 +13,7 @@ use teamster_mcp::lease::{Lease, Released, pending, restore};
 
 use crate::lease::support::{World, key};
 
-/// An edit of a user or a CLI, to a text with or without our servers.
+/// An edit by a user or a CLI of a text with or without our servers.
 type Edit = fn(&str) -> String;
 
 const EDITS: &[(&str, Edit)] = &[
@@ -39,7 +39,7 @@ const EDITS: &[(&str, Edit)] = &[
     }),
 ];
 
-/// Writes as an editor does: a new file in the place of the old one.
+/// Writes as an editor does: replaces the old file by a new one.
 fn save(path: &Path, text: &str) {
     let new = path.with_file_name("editor.tmp");
     fs::write(&new, text).unwrap();
@@ -149,7 +149,7 @@ fn a_lease_on_a_file_that_the_user_has_removed_makes_one_again_and_takes_it_away
     fs::remove_file(&world.file).unwrap();
     let second = Lease::acquire(&world.edit(&["b"])).unwrap();
     assert_eq!(world.servers(), ["a", "b"]);
-    // An editor that only adds an empty line changes no entry.
+    // An edit that only adds an empty line changes no entry.
     save(&world.file, &(world.text().unwrap() + "\n"));
     first.release().unwrap();
     assert_eq!(world.servers(), ["b"]);
@@ -202,7 +202,7 @@ fn a_server_of_ours_that_the_user_changes_becomes_his() {
     save(&world.file, &text.replace("/bin/a", "/opt/a"));
     assert_eq!(second.release().unwrap(), Released::Shared);
     assert_eq!(world.servers(), ["a", "mine"]);
-    // It is in the way of a run that wants it otherwise.
+    // The changed entry blocks a run that needs another definition.
     let error = Lease::acquire(&world.edit(&["a"])).unwrap_err();
     assert!(error.to_string().contains("`a` of its own"), "{error}");
     assert_eq!(first.release().unwrap(), Released::Cleaned);
@@ -392,7 +392,7 @@ fn a_project_that_is_moved_after_a_crash_is_still_undone() {
     }
 }
 
-/// A disk on which the file is edited in the middle of our `nth` change of it.
+/// Creates a disk on which the file is edited during our `nth` change of it.
 fn disk_with_editor(at: Step, nth: usize, world: &World, edit: Edit) -> Disk {
     let file = world.file.clone();
     let count = AtomicUsize::new(0);
@@ -423,7 +423,7 @@ fn an_edit_in_the_middle_of_our_change_is_not_lost() {
         assert_eq!(world.text().unwrap(), light(&original));
         world.assert_no_litter("after the release");
     }
-    // The second text is written over the first, which is edited meanwhile.
+    // The second content is written over the first one, which is edited meanwhile.
     let world = World::new("plain");
     let original = world.text().unwrap();
     let first = Lease::acquire(&world.edit(&["a"])).unwrap();
@@ -434,7 +434,7 @@ fn an_edit_in_the_middle_of_our_change_is_not_lost() {
     first.release().unwrap();
     assert_eq!(second.release().unwrap(), Released::Cleaned);
     assert_eq!(world.text().unwrap(), light(&original));
-    // The text without us is written over one that is edited again.
+    // The content without our entries is written over one that is edited again.
     let disk = disk_with_editor(Step::SyncNew, 2, &world, light);
     let lease = Lease::acquire_on(&disk, &world.edit(&["a"])).unwrap();
     save(&world.file, &world.text().unwrap().replace("light", "dark"));

@@ -1,4 +1,4 @@
-//! Ownership, folder permissions and disk limits.
+//! Tests of ownership, folder permissions and disk limits.
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
@@ -11,7 +11,7 @@ use teamster_mcp::lease::{Lease, Released, restore};
 use crate::lease::agent::{Agent, Answer};
 use crate::lease::support::World;
 
-/// Some user who is not root and owns nothing.
+/// A user id that is not root and owns nothing.
 const NOBODY: u32 = 65_534;
 
 fn is_root() -> bool {
@@ -25,7 +25,7 @@ fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
 }
 
-/// An agent that has given up root, in a world that is its own.
+/// Starts an agent without root privileges, in a world that it owns.
 fn agent_without_an_owner(world: &mut World) -> Agent {
     set_mode(world.root.path(), 0o755);
     let dir = world.file.parent().unwrap();
@@ -90,7 +90,7 @@ fn a_second_name_of_the_file_keeps_the_original_and_is_its_name_again_after() {
     let lease = Lease::acquire(&world.edit(&["ours"])).unwrap();
     assert_eq!(fs::read_to_string(&second).ok(), original);
     assert_ne!(world.text(), original);
-    // An edit by that name is one of the original.
+    // An edit through that name changes the original.
     let edited = original.unwrap().replace("dark", "light");
     fs::write(&second, &edited).unwrap();
     lease.release().unwrap();
@@ -156,8 +156,8 @@ fn a_file_whose_owner_cannot_be_kept_is_refused() {
     agent.end();
 }
 
-/// An agent with mounts of its own, made by this script in the folder `$D`, and that folder as it is
-/// seen from here. Nothing if this machine does not let us.
+/// Starts an agent with its own mounts, which this script creates in the folder `$D`. Returns the agent and the path of
+/// that folder in this process, or `None` if this machine does not allow it.
 fn agent_with_mounts(dir: &Path, script: &str) -> Option<(Agent, PathBuf)> {
     let script = format!("D={}; {script} && exec \"$0\" \"$@\"", dir.display());
     let mut agent = Agent::start_by("unshare", &["-m", "sh", "-c", &script]);
@@ -198,7 +198,7 @@ fn a_disk_that_is_really_full_is_named_and_the_undo_needs_no_room() {
         fs::write(&ballast, vec![0; 512 * 1024]).unwrap_err();
         assert_eq!(fs::metadata(&ballast).unwrap().len() % 4096, 0);
     };
-    // With nothing left at all, and then with a page or two more each time.
+    // With no space left at all, and then with one or two more pages each time.
     let mut refused = 0;
     for pages in 0..8 {
         fill();
@@ -220,7 +220,7 @@ fn a_disk_that_is_really_full_is_named_and_the_undo_needs_no_room() {
         assert_eq!(fs::read_to_string(&seen_file).unwrap(), original);
         assert_eq!(fs::metadata(&seen_file).unwrap().ino(), inode);
         assert_eq!(names(), ["ballast", "settings.json"]);
-        // Removing it would not free its pages while a program that is being started has it open.
+        // Removing the file would not free its pages while a program that is being started has it open.
         ballast_file.set_len(0).unwrap();
         fs::remove_file(&ballast).unwrap();
     }

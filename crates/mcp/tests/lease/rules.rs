@@ -1,4 +1,4 @@
-//! Leases without failures, and refused ones.
+//! Tests of leases without failures, and of refused ones.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -210,7 +210,7 @@ fn the_journal_is_private_and_git_does_not_see_it() {
     assert!(names[1].starts_with("holder-"), "{names:?}");
     names.remove(1);
     assert_eq!(names, [".gitignore", "journal.json", "lock"]);
-    // The original is the very file, under a second name.
+    // The original is the same file under another name.
     let original = fs::metadata(folder.join("original")).unwrap();
     assert_eq!(original.nlink(), 1);
     lease.release().unwrap();
@@ -267,7 +267,7 @@ fn a_run_that_was_killed_beside_another_is_undone_by_that() {
     let mut agent = Agent::start(0, true);
     agent.order("acquire", &world.file, false, "dead");
     agent.kill();
-    // The next who comes takes its server out, while the first still runs.
+    // The next lease removes its server while the first run is still active.
     let next = Lease::acquire(&world.edit(&["next"])).unwrap();
     assert_eq!(world.servers(), ["mine", "next", "ours"]);
     next.release().unwrap();
@@ -432,7 +432,7 @@ fn initial_content_of_a_new_file_is_removed_with_it() {
     let world = World::new("no folder");
     let mut edit = world.edit(&["ours"]);
     edit.new_file = SCHEMA;
-    // As it is, and as an editor has formatted it.
+    // Unchanged, and as formatted by an editor.
     for format in [
         None,
         Some("{\"$schema\":\"https://example.com/config.json\",\"mcpServers\":"),
@@ -448,7 +448,7 @@ fn initial_content_of_a_new_file_is_removed_with_it() {
         lease.release().unwrap();
         world.assert_as_before("after the release");
     }
-    // With something of the user's in it, it stays.
+    // With content of the user in it, the file stays.
     let lease = Lease::acquire(&edit).unwrap();
     let text = world.text().unwrap().replacen('{', "{ \"theme\": 1,", 1);
     fs::write(&world.file, text).unwrap();

@@ -74,7 +74,7 @@ fn a_hold_is_waited_for_according_to_the_policy() {
             "{error:?} {left}"
         );
     }
-    // A permanent throttling is no reason to wait if there is another.
+    // The run does not wait for permanent throttling if there is another candidate.
     let mut stays = throttled.clone();
     stays.retryable = false;
     assert!(!two.wait_for_hold(&stays, ms(1)));
@@ -95,7 +95,7 @@ fn the_last_candidate_of_the_same_provider_is_chosen_over_others_once_something_
     let mut two = plan(&["a", "b", "a"], |_| {});
     assert_eq!(two.after(now), again(2, 0, true));
     assert_eq!(two.current(), 2);
-    // It would not have continued anyway.
+    // The run would not have continued anyway.
     assert_eq!(two.after(now), Next::End(None));
     let mut other = plan(&["a", "b"], |_| {});
     let why = Next::End(Some((
@@ -125,7 +125,7 @@ fn waits_that_do_not_help_grow() {
     for ms in [1, 1000, 2000, 3000, 3000] {
         assert_eq!(plan.after(standing(&failed)), again(0, ms, false));
     }
-    // Longer ones are exact, and so are those for a hold.
+    // Longer delays are exact, and so are those of a hold.
     let long = error(ErrorKind::Quota, Some(4567));
     assert_eq!(plan.after(standing(&long)), again(0, 4567, false));
     let held = AttemptState {

@@ -1,4 +1,4 @@
-//! Stopping a run, at every moment and from everywhere.
+//! Tests of stopping a run at every moment and from everywhere.
 
 use std::sync::Arc;
 
@@ -199,7 +199,7 @@ async fn by_dropping_it() {
     while let Ok(line) = heard.try_recv() {
         seen.push(line);
     }
-    // The callback hears all of it.
+    // The callback receives all events.
     assert_eq!(
         seen,
         [
@@ -215,7 +215,7 @@ async fn by_dropping_it() {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_completes_all_the_same_is_a_success() {
-    // It is asked to stop, and its result comes nevertheless.
+    // The agent is asked to stop, but its result arrives.
     let claude = mock(
         "claude",
         [Script::new().text("all").delay(secs(5)).adjust(|result| {

@@ -1,4 +1,4 @@
-//! Answers that broke off after a call, and sessions that were not kept.
+//! Tests of answers that broke off after a call, and of sessions that were not kept.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use teamster_testkit::mock_runtime::{MockRuntime, Script};
 use crate::common::*;
 use crate::side_effects::{assert_restarted, assert_resumed, tool};
 
-/// A failure that follows a resumed attempt in which something was changed.
+/// Executes a run that fails after a resumed attempt with side effects.
 async fn lost_session(then: Vec<Script>) -> (Vec<Arc<MockRuntime>>, Vec<RunEvent>) {
     let mut scripts = vec![
         tool(ToolKind::Edit).failed(error(ErrorKind::Network)),
@@ -121,7 +121,7 @@ async fn a_new_session_that_was_not_kept_is_made_once_more() {
     assert_eq!(runs, [(None, new()), (new(), None), (None, new())]);
 }
 
-/// Gemini CLI in this: it runs the calls of an answer when the answer has come to its end.
+/// Returns a mock that behaves like Gemini CLI: it runs the calls of an answer after the answer is complete.
 fn runs_calls_after_answer(first: Script) -> Arc<MockRuntime> {
     let mut runtime = MockRuntime::new("claude");
     runtime.capabilities_mut().runs_calls_after_answer = true;
@@ -140,10 +140,10 @@ async fn a_call_of_an_answer_that_broke_off_has_not_run() {
         let broken = || tool(ToolKind::Execute).failed(error(kind));
         let claude = runs_calls_after_answer(broken());
         assert_restarted(&claude, request(&[&claude])).await;
-        // Elsewhere it may have run while the answer went on.
+        // Other CLIs may have run the call during the answer.
         let claude = mock("claude", [broken(), Script::new().session("s")]);
         assert_resumed(&claude, request(&[&claude])).await;
-        // Also what was read before does not count.
+        // An earlier read does not count either.
         let read = Script::new()
             .session("s")
             .tool_use("R", "r", ToolKind::Read, json!({}))
@@ -168,13 +168,13 @@ async fn a_call_counts_where_anything_may_have_run() {
     let two = tool(ToolKind::Edit).tool_use("Y", "u", ToolKind::Edit, json!({}));
     let network = || error(ErrorKind::Network);
     for script in [
-        // Not a failure of the request's.
+        // The failure is not that of a request.
         tool(ToolKind::Edit).failed(error(ErrorKind::Internal)),
         tool(ToolKind::Edit).incomplete(),
         tool(ToolKind::Edit).timed_out(error(ErrorKind::Timeout)),
         died(ErrorCode::CliExitError),
         died(ErrorCode::WatchdogTimeout),
-        // It has run, or another call of the same answer has.
+        // The call has run, or another call of the same answer has.
         tool(ToolKind::Edit)
             .tool_result("t", "ok")
             .failed(network()),

@@ -1,4 +1,4 @@
-//! Budgets of runs.
+//! Tests of budgets.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ fn tokens(count: u64) -> Usage {
     Usage::default().input_tokens(count - 1).output_tokens(1)
 }
 
-/// Without limits of its own.
+/// Returns a mock without limits of its own.
 fn plain(scripts: impl IntoIterator<Item = Script>) -> Arc<MockRuntime> {
     let mut runtime = MockRuntime::new("claude");
     runtime.capabilities_mut().max_turns = false;
@@ -77,7 +77,7 @@ async fn tokens_over_all_attempts() {
         ["chunk a", "message a", "error Budget", "end error"]
     );
     let done = outcome(&events);
-    // Gracefully: it had its time to stop.
+    // Stopped gracefully: the agent had its time to stop.
     assert_eq!(done.duration_ms, 1000 + 1000 + 2000);
     assert_eq!(done.result.usage, Some(tokens(60).plus(tokens(41))));
     assert_over(&orchestrator, &[&claude]).await;
@@ -114,7 +114,7 @@ async fn nothing_is_begun_with_nothing_left() {
         let mut request = request(&[&claude]);
         set(&mut request.budget);
         let events = events(orchestrator().run(request)).await;
-        // Without a retry that is announced and never comes.
+        // Without announcing a retry that never begins.
         assert_eq!(
             briefs(&events),
             ["start claude", "error Budget", "end error"]
@@ -217,7 +217,7 @@ async fn turns_are_counted_where_the_cli_has_no_limit() {
                 .tool_result(format!("{id}b"), "")
         })
     };
-    // Three with tools and the answer are four.
+    // Three answers with tools and the last one are four.
     let enough = plain([turns(3).text("end")]);
     let mut request = request(&[&enough]);
     request.budget.turns = Some(4);
@@ -254,7 +254,7 @@ async fn usd_where_the_cli_only_reports_them() {
 
 #[tokio::test(start_paused = true)]
 async fn time_is_over_wherever_the_run_is() {
-    // In a tool, in a delay, in the queue, on hold.
+    // Expiry in a tool, in a delay, in the queue, and during a hold.
     let tool = Script::new()
         .tool_use("Bash", "t", ToolKind::Execute, json!({}))
         .delay(secs(100));
@@ -440,7 +440,7 @@ async fn who_cannot_be_held_to_it_is_refused() {
     for what in ["usd", "tokens"] {
         let (good, mut bad) = (mock("good", [Script::new()]), MockRuntime::new("bad"));
         let can = bad.capabilities_mut();
-        // What comes at the end only holds nothing.
+        // Figures that are reported only at the end cannot enforce a budget.
         (can.live_usage, can.live_cost, can.max_budget_usd) = (false, false, false);
         let bad = Arc::new(bad);
         let mut request = request(&[&good, &bad]);

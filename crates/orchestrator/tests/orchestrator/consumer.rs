@@ -1,4 +1,4 @@
-//! A consumer that reads slowly, late or never.
+//! Tests of consumers that read slowly, late or never.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -30,7 +30,7 @@ async fn nothing_is_lost_and_the_order_is_kept() {
     let mut run = orchestrator().run(request);
     settle().await;
     tokio::time::sleep(secs(10)).await;
-    // The run waits for its consumer: what waits is bounded.
+    // The run waits for its consumer, so the number of waiting events is bounded.
     let waiting = count.load(Ordering::SeqCst);
     assert!((256..=384).contains(&waiting), "{waiting}");
     let mut seen = Vec::new();
@@ -82,7 +82,7 @@ async fn a_run_whose_consumer_sleeps_can_be_stopped() {
             _ => drop(run),
         }
         tokio::time::sleep(secs(31)).await;
-        // Though no event was read.
+        // Although no event was read.
         assert_over(&orchestrator, &[&claude]).await;
         let Some(run) = kept else { continue };
         let events = events(run).await;
@@ -92,7 +92,7 @@ async fn a_run_whose_consumer_sleeps_can_be_stopped() {
             _ => RunStatus::Aborted,
         };
         assert_eq!(status, expected, "{way}");
-        // All earlier text is there: the agent was never ahead of its consumer.
+        // All earlier text is there, because the agent was never ahead of its consumer.
         let text = messages(&events).concat();
         assert!(text.starts_with("0 1 2 "), "{text}");
     }

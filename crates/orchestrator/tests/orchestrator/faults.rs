@@ -1,4 +1,4 @@
-//! Code of others that does what it must not.
+//! Tests of runtimes and callbacks that misbehave.
 
 use std::sync::{Arc, Mutex};
 
@@ -13,7 +13,7 @@ use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
 use crate::common::*;
 
-/// A runtime that cannot even begin.
+/// A runtime that panics before it returns a stream.
 struct PanicsAtOnce(Capabilities);
 
 impl AgentRuntime for PanicsAtOnce {
@@ -48,7 +48,7 @@ async fn a_runtime_that_panics_at_once_is_given_up() {
         done.attempts[0].error.as_ref().unwrap().message,
         "the runtime panicked"
     );
-    // It never began, so the prompt can go to another.
+    // The attempt never began, so the prompt can be sent to another candidate.
     let two = alone.fallback(Candidate::new(codex.clone(), ExecuteParams::new(PROMPT)));
     assert_eq!(
         story(orchestrator.run(two)).await,
@@ -209,7 +209,7 @@ async fn an_observer_is_not_informed_of_a_session_that_never_was() {
     let log = observed(&mut request, false);
     let done = orchestrator().run(request).outcome().await;
     assert_eq!(log.heard(), ["accepted r claude do it 0", "ended failed"]);
-    // It is there `to go on with it`.
+    // The outcome has no session to resume.
     assert_eq!(done.session_id, None);
 }
 
@@ -241,7 +241,7 @@ async fn an_observer_that_was_not_informed_of_a_run_is_not_informed_of_its_end()
     let orchestrator = orchestrator();
     let first = orchestrator.run(request(&[&claude]));
     settle().await;
-    // A run whose id is taken.
+    // A run whose id is in use.
     let mut taken = request(&[&claude]);
     let log = observed(&mut taken, false);
     let refused = events(orchestrator.run(taken)).await;
@@ -254,12 +254,12 @@ async fn an_observer_that_was_not_informed_of_a_run_is_not_informed_of_its_end()
     assert!(orchestrator.is_run_active("r").await);
     drop(first);
     settle().await;
-    // One whose budget cannot be.
+    // A run with an invalid budget.
     let mut zero = request(&[&claude]);
     zero.observer = Some(log.clone());
     zero.budget.turns = Some(0);
     events(orchestrator.run(zero)).await;
-    // One that cannot be created.
+    // A run without a candidate.
     let mut empty = request(&[&claude]);
     empty.observer = Some(log.clone());
     empty.candidates.clear();
@@ -325,7 +325,7 @@ async fn parameters_that_the_provider_refuses_are_not_tried_again() {
     assert_eq!(done.result.errors[0].code, ErrorCode::InvalidParams);
 }
 
-/// Never comes back from anything.
+/// An observer whose calls never return.
 struct Stuck;
 
 impl RunObserver for Stuck {
@@ -355,12 +355,12 @@ async fn an_observer_that_hangs_does_not_hold_up_the_end_of_a_stopped_run() {
     abort.abort();
     let done = outcome.await.unwrap();
     assert_eq!(done.result.status, RunStatus::Aborted);
-    // It hung in `accepted`, and then in `ended`.
+    // The observer hung in `accepted`, and then in `ended`.
     assert_eq!(done.duration_ms, 8000);
     assert_over(&orchestrator, &[&claude]).await;
 }
 
-/// A runtime that refuses what it is asked, before anything is started.
+/// A runtime that refuses the parameters before anything is started.
 struct Refuses(Arc<MockRuntime>);
 
 impl AgentRuntime for Refuses {

@@ -1,4 +1,4 @@
-//! The events, word for word.
+//! Tests of the exact events of runs.
 
 use serde_json::{Value, json};
 use teamster_core::{AgentEvent, ErrorKind, RunResult, RunStatus, ToolKind};
@@ -292,7 +292,7 @@ async fn every_entry_of_a_log_is_read_again() {
         if let RunLogEntry::Run(entry) = &entry {
             names.push(entry.event.type_name());
             if let RunEvent::End(_) = entry.event {
-                // Its form has less than the outcome.
+                // The wire form has less data than the outcome.
                 continue;
             }
         }
@@ -361,7 +361,7 @@ async fn every_view_of_a_run_has_the_numbers_of_its_log() {
         }
     }
     assert_eq!(seen, of_run);
-    // Each has the number of the entry that it follows from.
+    // Each derived event has the number of the entry that it follows from.
     let tool_use = of_agents.iter().find(|e| e.2 == "tool_use").unwrap();
     let tool_result = of_agents.iter().find(|e| e.2 == "tool_result").unwrap();
     let of_tool: Vec<_> = derived
@@ -383,7 +383,7 @@ fn an_entry_of_a_newer_version_is_read_all_the_same() {
     let entry = |name: &str| {
         let line = json!({"seq": 3, "atMs": 5, "attempt": 2, "type": name, "of": ["it", 1]});
         let entry = serde_json::from_value::<RunLogEntry>(line.clone()).unwrap();
-        // It is passed on as it came.
+        // The entry is serialized as it was received.
         assert_eq!(serde_json::to_value(&entry).unwrap(), line);
         entry
     };

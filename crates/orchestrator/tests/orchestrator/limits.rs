@@ -1,4 +1,4 @@
-//! Concurrency limits, and rate limits shared by runs.
+//! Tests of concurrency limits, and of rate limits shared by runs.
 
 use std::sync::Arc;
 
@@ -216,7 +216,7 @@ async fn a_hold_that_comes_while_one_waits_for_a_slot_is_noticed() {
 
 #[tokio::test(start_paused = true)]
 async fn a_throttling_without_a_time_uses_the_configured_one() {
-    // The run has no retry left, so its length is unknown.
+    // The run has no retry left, so the default duration applies.
     for (kind, ms) in [(ErrorKind::RateLimit, 5000), (ErrorKind::Quota, 300_000)] {
         let a = mock("a", [fails(kind)]);
         let orchestrator = orchestrator();
@@ -270,7 +270,7 @@ async fn a_look_from_outside_sees_the_attempt_that_comes() {
     assert_eq!(seen.phase, teamster_orchestrator::RunPhase::Queued);
     run.abort();
     let done = run.outcome().await;
-    // The last attempt was that of a, and so is its session.
+    // The last attempt was that of `a`, and so is its session.
     assert_eq!(done.provider, "a");
     assert_eq!(done.session_id.as_deref(), Some("s"));
     drop(other);
@@ -318,7 +318,7 @@ async fn another_model_of_a_provider_that_is_on_hold_is_not_held_back() {
     let held = orchestrator.holds().await;
     assert_eq!(held[0].model.as_deref(), Some("large"));
 
-    // The same model waits, and so does a run that names none.
+    // A run with the same model waits, and so does one without a model.
     let mut same = request(&[&a]);
     same.candidates[0].params.model = Some("large".into());
     let same = start(&orchestrator, same);

@@ -1,4 +1,4 @@
-//! Outcomes of runs over all their attempts.
+//! Tests of outcomes over all attempts of a run.
 
 use serde_json::json;
 use teamster_core::{ErrorKind, RunStatus, ToolKind, Usage};
@@ -15,7 +15,7 @@ async fn figures_are_summed_and_messages_are_those_that_stand() {
     let claude = mock(
         "claude",
         [
-            // Discarded: the prompt is sent again.
+            // This text is discarded, because the prompt is sent again.
             Script::new()
                 .session("a")
                 .model("m1")
@@ -25,7 +25,7 @@ async fn figures_are_summed_and_messages_are_those_that_stand() {
                 .cost_usd(0.25)
                 .delay(secs(2))
                 .failed(error(ErrorKind::Network)),
-            // Stands: the session is resumed.
+            // This text is kept, because the session is resumed.
             Script::new()
                 .session("b")
                 .model("m2")

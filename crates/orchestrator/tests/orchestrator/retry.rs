@@ -1,4 +1,4 @@
-//! Retry and fallback: which attempt comes when, and with what.
+//! Tests of retry and fallback: the order, the times and the parameters of attempts.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +29,7 @@ const ALL: [ErrorKind; 18] = [
     ErrorKind::Internal,
 ];
 
-/// When each run of a mock began, in milliseconds since the test did.
+/// Returns the start times of a mock's runs, in milliseconds since the start of the test.
 fn begun(mock: &MockRuntime, start: tokio::time::Instant) -> Vec<u64> {
     let since = |at: tokio::time::Instant| at.duration_since(start).as_millis();
     let runs = mock.runs();
@@ -73,7 +73,7 @@ async fn the_table_can_be_overridden_row_by_row() {
             let script = Script::new().failed({
                 let mut error = error(kind);
                 error.retry_after_ms = Some(7000);
-                // The error's own property does not count then.
+                // The error's own property has no effect then.
                 error.retryable = !error.retryable;
                 error
             });
@@ -192,9 +192,9 @@ async fn the_delay_of_the_service_is_kept_exactly() {
         [
             fails_for(ErrorKind::RateLimit, 1234),
             reset(T0 + 50_001),
-            // In the past: ignored.
+            // A reset in the past is ignored.
             reset(T0 - 5),
-            // Reported by an event on the way only, and as refused.
+            // Reported only by an earlier event, with the status `rejected`.
             Script::new()
                 .rate_limit("allowed_warning", Some(T0 + 999_000))
                 .rate_limit("rejected", Some(T0 + 100_000))
@@ -263,7 +263,7 @@ async fn every_candidate_has_its_own_retries_and_parameters() {
             "retry 2 Network +1000 a",
             "retry 3 Network +2000 a",
             "fallback 4 Network +0 b",
-            // From the beginning.
+            // The delays start over.
             "retry 5 Network +1000 b",
             "fallback 6 Auth +0 c",
             "chunk well",
@@ -324,7 +324,7 @@ async fn no_attempt_begins_too_late() {
     request.retry.retries = 9;
     request.retry.max_elapsed = Some(secs(5));
     let done = orchestrator().run(request).outcome().await;
-    // The fourth would begin after 1 + 2 + 4 seconds and those of the attempts.
+    // The fourth attempt would begin after 1 + 2 + 4 seconds and the durations of the attempts.
     assert_eq!(begun(&claude, start), [0, 1500, 4000]);
     let message = done.error.unwrap().message;
     assert_eq!(
@@ -402,7 +402,7 @@ async fn a_quota_falls_back_unless_the_policy_waits() {
     let scripts = || [fails_for(ErrorKind::Quota, 60_000), Script::new()];
     let (a, b) = (mock("a", scripts()), mock("b", [Script::new()]));
     let mut request = request(&[&a, &b]);
-    // Falling back is no attempt that counts either.
+    // A fallback does not count as an attempt either.
     request.retry.max_attempts = Some(1);
     assert_eq!(
         story(orchestrator().run(request.clone())).await,
@@ -442,7 +442,7 @@ async fn a_limit_that_is_never_over_is_not_asked_all_the_time() {
     request.budget.time = Some(secs(3600));
     let done = orchestrator().run(request).outcome().await;
     assert_eq!(done.error.unwrap().kind, ErrorKind::Budget);
-    // 1 ms, 1 s, 2 s, ... and then every minute.
+    // The delays are 1 ms, 1 s, 2 s, and so on, up to a minute.
     assert!((60..80).contains(&a.runs().len()), "{}", a.runs().len());
 }
 

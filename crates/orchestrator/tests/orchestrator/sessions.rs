@@ -1,4 +1,4 @@
-//! Sessions of attempts.
+//! Tests of the sessions of attempts.
 
 use serde_json::json;
 use teamster_core::{ErrorKind, ToolKind};
@@ -26,7 +26,7 @@ async fn a_session_that_an_attempt_made_is_not_made_again() {
     assert_eq!(runs[0].params.session_id, None);
     assert_eq!(runs[1].params.new_session_id, None);
     assert_eq!(runs[1].params.session_id.as_deref(), Some(ID));
-    // Nothing was changed, so it is the prompt all the same.
+    // Nothing was changed, so the prompt is sent.
     assert_eq!(runs[1].params.prompt, PROMPT);
 }
 
@@ -108,7 +108,7 @@ fn changes() -> Script {
 
 #[tokio::test(start_paused = true)]
 async fn a_fork_without_a_word_of_its_session_cannot_be_resumed() {
-    // Its origin does not know what was done.
+    // The original session does not include the work of its fork.
     let claude = mock(
         "claude",
         [changes().failed(error(ErrorKind::Network)), Script::new()],

@@ -1,4 +1,4 @@
-//! Side effects are not repeated.
+//! Tests that side effects are not repeated.
 
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ fn fails_then(first: Script) -> Arc<MockRuntime> {
     )
 }
 
-/// Asserts that the prompt came once, and that the session was then resumed with a continuation.
+/// Asserts that the prompt was sent once, and that the session was then resumed with a continuation.
 pub(crate) async fn assert_resumed(claude: &Arc<MockRuntime>, request: RunRequest) {
     let continuation = request.retry.side_effects.continuation.clone();
     let events = events(orchestrator().run(request)).await;
@@ -86,7 +86,7 @@ async fn every_kind_of_tool_counts_or_not() {
         ToolKind::Mcp,
         ToolKind::Other,
     ] {
-        // The result does not matter, nor whether it came.
+        // The result does not matter, nor does its absence.
         for script in [
             tool(kind),
             tool(kind).tool_result("t", "ok"),
@@ -150,10 +150,10 @@ async fn a_denied_tool_does_not_count() {
     assert_restarted(&claude, request(&[&claude])).await;
     let claude = fails_then(denied().tool_error("t", "denied"));
     assert_restarted(&claude, request(&[&claude])).await;
-    // One of two.
+    // One of two calls.
     let claude = fails_then(denied().tool_use("Y", "u", ToolKind::Edit, json!({})));
     assert_resumed(&claude, request(&[&claude])).await;
-    // Denied, and then allowed.
+    // Denied first and then allowed.
     let allowed = AgentEvent::Permission(Box::new(
         Permission::new("X", Decision::Allowed).tool_id("t"),
     ));
@@ -327,7 +327,7 @@ async fn tools_reported_late_may_have_run_before_a_break() {
         let before = announces(true, [script, Script::new()]);
         assert_restarted(&before, request(&[&before])).await;
     }
-    // It reported its failure, or never began.
+    // The agent reported its failure, or never began.
     for script in [
         text().failed(error(ErrorKind::Network)),
         died(ErrorCode::CliNotFound),
@@ -360,7 +360,7 @@ async fn an_unknown_line_may_have_been_a_tool() {
         |result| result.diagnostics.oversize = 1,
         |result| result.diagnostics.malformed = 1,
     ];
-    // Every new version of a CLI has some of these.
+    // Every new version of a CLI has some unknown events.
     let claude = fails_then(Script::new().session("s").event(unknown));
     assert_restarted(&claude, request(&[&claude])).await;
     for lost in lost {

@@ -1,4 +1,4 @@
-//! Opening what is there, and making nothing.
+//! Tests of opening an existing store without creating anything.
 
 use std::fs;
 use std::path::Path;
@@ -29,14 +29,14 @@ on_each_database! {
         };
         let place = missing(Store::open_existing(database.url()).await);
         assert!(!place.contains('@'), "{place}");
-        // Nothing was made by that.
+        // Opening has created nothing.
         missing(Store::open_existing(database.url()).await);
 
         let store = database.open().await;
         store.begin_run(&NewRun::new("one", "claude", "")).await.unwrap();
         let reader = Store::open_existing(database.url()).await.unwrap();
         assert_eq!(ids(&reader).await, ["one"]);
-        // It sees what is written meanwhile.
+        // The reader sees later writes.
         store.begin_run(&NewRun::new("two", "claude", "")).await.unwrap();
         assert_eq!(ids(&reader).await.len(), 2);
         reader.close().await;
@@ -117,7 +117,7 @@ async fn a_reader_leaves_nothing_behind() {
     assert_eq!(fs::read(&file).unwrap(), before);
 }
 
-/// A superuser is not kept from writing by permissions, so the test runs again without that right.
+/// Permissions do not keep a superuser from writing, so the test runs again without that right.
 #[cfg(target_os = "linux")]
 #[tokio::test]
 async fn a_write_protected_store_can_be_read() {
@@ -177,7 +177,7 @@ async fn a_write_protected_store_can_be_read() {
     assert_eq!(names(&home), ["store.db"]);
     reader.close().await;
 
-    // Only the file.
+    // Only the file is write-protected.
     set(&home, 0o700);
     let reader = Store::open_existing(url).await.unwrap();
     assert_eq!(ids(&reader).await, ["one"]);

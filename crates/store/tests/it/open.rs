@@ -1,4 +1,4 @@
-//! Opening a store: making it, and what is refused.
+//! Tests of opening and creating a store, and of refused stores.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use teamster_store::{Conversation, NewRun, NewSession, RunFilter, Store, StoreEr
 
 use crate::support::{Database, execute, not_run, with_parameter};
 
-/// The error of opening; asserts that it has no password in it.
+/// Returns the error of opening. Asserts that it contains no password.
 async fn refused(url: &str) -> StoreError {
     let error = match Store::open(url).await {
         Ok(store) => panic!("{store:?} was opened"),
@@ -48,7 +48,7 @@ on_each_database! {
         store.close().await;
         let store = database.open().await;
         use_it(&store, "two").await;
-        // Not closed, and another handle at the same time.
+        // The first handle is not closed, and another one is open at the same time.
         let other = database.open().await;
         assert_eq!(other.runs(&RunFilter::default()).await.unwrap().len(), 2);
         drop(store);
@@ -79,7 +79,7 @@ on_each_database! {
     }
 }
 
-/// Open it by so many threads at the same moment.
+/// Opens a store in this number of threads at the same moment.
 async fn open_at_once(database: &Database, threads: usize) {
     let barrier = Arc::new(Barrier::new(threads));
     let openers: Vec<_> = (0..threads)
@@ -109,7 +109,7 @@ async fn a_new_file_is_opened_by_many_at_the_same_moment() {
     }
 }
 
-/// How often this process has the file open.
+/// Returns how many times this process has the file open.
 #[cfg(target_os = "linux")]
 fn times_open(file: &Path) -> usize {
     let open = fs::read_dir("/proc/self/fd").unwrap().flatten();
@@ -134,7 +134,7 @@ async fn a_new_file_that_another_has_locked_is_waited_for() {
         let url = url.clone();
         async move { Store::open(&url).await }
     });
-    // As soon as it has the file open, it meets the lock.
+    // Once it has opened the file, it waits for the lock.
     let reached = || times_open(&file) > ours || opening.is_finished();
     let wait = async {
         while !reached() {
@@ -365,7 +365,7 @@ async fn the_scheme_of_a_server_may_be_in_capitals() {
     assert!(store.place().starts_with("postgres://"), "{store:?}");
 }
 
-/// The URL of the server with another password, user or database.
+/// Returns the URL of the server with another password, user or database.
 fn changed(url: &str, user: Option<(&str, &str)>, database: Option<&str>) -> String {
     let (server, query) = url.split_once('?').unwrap();
     let (credentials, place) = server.split_once('@').unwrap();
@@ -401,7 +401,7 @@ async fn a_servers_refusal_is_reported_with_the_next_step() {
     let message = refused(&schema).await.to_string();
     assert!(message.contains("create the schema"), "{message}");
 
-    // A user who may use tables but create none.
+    // A user who may use tables but not create them.
     let role = format!("reader_{}", std::process::id());
     let schema = url.rsplit("%3D").next().unwrap();
     database
@@ -443,7 +443,7 @@ async fn a_server_is_reached_by_tls_if_the_url_asks_for_it() {
         .unwrap();
     assert!(row.get::<bool, _>(0));
 
-    // The system knows nothing of this certificate.
+    // The system does not trust this certificate.
     let message = refused(&with("sslmode=verify-full")).await.to_string();
     assert!(message.contains("sslrootcert"), "{message}");
     Store::open(&with("sslmode=require")).await.unwrap();

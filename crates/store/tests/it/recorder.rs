@@ -1,4 +1,4 @@
-//! Runs that write their history themselves.
+//! Tests of runs that write their history themselves.
 
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -51,7 +51,7 @@ pub(crate) fn attempt(
     attempt
 }
 
-/// An outcome of these attempts: the last one decides.
+/// Returns an outcome with these attempts, with the data of the last one.
 pub(crate) fn outcome(run_id: &Id, attempts: Vec<Attempt>) -> Outcome {
     let last = attempts.last().unwrap().clone();
     let status = match last.error {
@@ -90,7 +90,7 @@ on_each_database! {
         assert_eq!((&*kept.session_id, kept.model.as_deref()), ("s-1", Some("opus")));
         assert_eq!(kept.working_directory, Some("/work".into()));
 
-        // A fallback works in a session of its own, of a provider of its own.
+        // A fallback has a session and a provider of its own.
         recorder.session(&run_id, "codex", &"s-2".into()).await;
         assert_eq!(session_of(&store, "claude").await.as_deref(), Some("s-1"));
         let kept = store.session(&talk().with("codex")).await.unwrap().unwrap();
@@ -136,7 +136,7 @@ on_each_database! {
         let mut params = params();
         params.session_id = Some("old".into());
 
-        // The requested one.
+        // The requested session is forgotten.
         put("claude", "old").await;
         clock.fetch_add(1, Relaxed);
         let run_id = Id::from("r-1");
@@ -144,7 +144,7 @@ on_each_database! {
         recorder.ended(&outcome(&run_id, vec![attempt("claude", None, Some(not_found()))])).await;
         assert_eq!(session_of(&store, "claude").await, None);
 
-        // Not what another has put there meanwhile.
+        // A session that another run has stored meanwhile is not forgotten.
         put("claude", "old").await;
         let run_id = Id::from("r-2");
         accept(&recorder, &run_id, &params).await;
@@ -152,7 +152,7 @@ on_each_database! {
         recorder.ended(&outcome(&run_id, vec![attempt("claude", None, Some(not_found()))])).await;
         assert_eq!(session_of(&store, "claude").await.as_deref(), Some("newer"));
 
-        // Not the one in which the run went on.
+        // The session in which the run continued is not forgotten.
         put("claude", "old").await;
         let run_id = Id::from("r-3");
         accept(&recorder, &run_id, &params).await;
@@ -164,7 +164,7 @@ on_each_database! {
         recorder.ended(&outcome(&run_id, attempts)).await;
         assert_eq!(session_of(&store, "claude").await.as_deref(), Some("new"));
 
-        // Of a fallback only what was there before is known.
+        // For a fallback only the existence of an earlier session is known.
         put("codex", "gone").await;
         clock.fetch_add(1, Relaxed);
         let run_id = Id::from("r-4");
@@ -180,7 +180,7 @@ on_each_database! {
     }
 
     async fn a_run_has_heartbeats_until_its_end(database) {
-        // A clock that moves by a minute whenever it is asked: every beat is seen.
+        // A clock that advances by a minute with every read, so that every heartbeat is visible.
         let minutes = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&minutes);
         let writer = database.open().await.clock(move || {
@@ -248,7 +248,7 @@ on_each_database! {
         recorder.session(&run_id, "claude", &"s-1".into()).await;
         // The sessions are in another table.
         assert_eq!(session_of(&store, "claude").await.as_deref(), Some("s-1"));
-        // What waits for the row does not complain again.
+        // Entries that wait for the row report no further errors.
         let errors = recorder.take_errors();
         assert_eq!(errors.len(), 1, "{errors:?}");
         for (error, message) in errors.iter().zip(message.lock().unwrap().iter()) {

@@ -1,4 +1,4 @@
-//! The history of runs.
+//! Tests of the history of runs.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
@@ -11,7 +11,7 @@ use teamster_store::{
     NewRun, RunFilter, RunRecord, RunState, StoreError, check_run_id, prompt_hash,
 };
 
-/// As if a process had written them that cannot be looked at.
+/// Makes runs look as if a process had written them that cannot be checked.
 const ELSEWHERE: &str = "UPDATE teamster_runs SET process_space = 'elsewhere'";
 
 fn ids(runs: &[RunRecord]) -> String {
@@ -23,7 +23,7 @@ fn ended(run_id: &str, status: RunStatus) -> Outcome {
     Outcome::new(run_id, "claude", RunResult::default().status(status))
 }
 
-/// With every figure and text that there can be.
+/// Returns an outcome with all figures and texts.
 fn full(run_id: &str) -> Outcome {
     let mut outcome = Outcome::new(run_id, "codex", RunResult::default());
     outcome.result.usage = Some(
@@ -54,7 +54,7 @@ fn full(run_id: &str) -> Outcome {
     outcome
 }
 
-/// An error that no attempt had: the run's own.
+/// Returns an error of the run itself, which no attempt had.
 fn budget_error() -> AgentError {
     let cause = AgentError::new(ErrorCode::CliError, ErrorKind::Overloaded, "try later");
     AgentError::new(
@@ -148,7 +148,7 @@ on_each_database! {
         assert_eq!(error.message, "too\u{fffd} many; 'quoted' \"ü\" \u{1f600}");
         assert_eq!(error.code, ErrorCode::CliError);
 
-        // What has ended stays as it is.
+        // An ended run is not changed.
         let again = store.end_run(&ended("r-1", RunStatus::Completed)).await.unwrap_err();
         assert_eq!(again, StoreError::NotRunning { run_id: "r-1".into() });
         assert!(!store.heartbeat("r-1").await.unwrap());
@@ -174,7 +174,7 @@ on_each_database! {
             assert_eq!(run.num_turns.is_some(), known);
             assert_eq!(run.error.is_some(), known);
         }
-        // What cannot be a cost is none.
+        // An invalid cost counts as absent.
         for (id, cost) in [("n", f64::NAN), ("i", f64::INFINITY), ("m", -1.0)] {
             store.begin_run(&NewRun::new(id, "claude", "")).await.unwrap();
             let mut outcome = ended(id, RunStatus::Completed);
@@ -240,7 +240,7 @@ on_each_database! {
     async fn runs_are_listed_by_filter_newest_first_in_pages(database) {
         let (store, clock) = database.open_at(0).await;
         for i in 0..6_u32 {
-            // Two and two at the same time.
+            // Two runs at the same time each.
             clock.store(u64::from(i / 2 * 100), Relaxed);
             let id = format!("r{i}");
             let provider = if i < 3 { "claude" } else { "codex" };
@@ -312,7 +312,7 @@ on_each_database! {
         filter.status = Some(RunState::Running);
         assert_eq!(ids(&store.runs(&filter).await.unwrap()), "kept", "also behind one that is not");
 
-        // Shown so, and nothing was written. Heard of again, it runs.
+        // The run reads as interrupted, and nothing was written. After a heartbeat it is running.
         let run = store.run("lost").await.unwrap().unwrap();
         assert_eq!((run.ended_at, run.duration_ms), (None, None));
         assert_eq!(store.mark_interrupted().await.unwrap(), 1);
@@ -324,7 +324,7 @@ on_each_database! {
         let run = store.run("lost").await.unwrap().unwrap();
         assert_eq!((run.status, run.ended_at, run.duration_ms), (RunState::Running, None, None));
 
-        // And it can end, marked or not.
+        // The run can end, marked or not.
         clock.store(999_000, Relaxed);
         assert_eq!(store.mark_interrupted().await.unwrap(), 2);
         store.end_run(&ended("lost", RunStatus::Completed)).await.unwrap();
@@ -363,7 +363,7 @@ on_each_database! {
         assert_eq!(store.mark_interrupted().await.unwrap(), 0);
         assert_eq!(store.forget_runs(u64::MAX).await.unwrap(), 0);
 
-        // Another machine, which cannot see it, has taken it for lost.
+        // Another machine, which cannot check the process, has marked the run as interrupted.
         database.execute("UPDATE teamster_runs SET status = 'interrupted', ended_at = 1000").await;
         assert_eq!(store.forget_runs(u64::MAX).await.unwrap(), 0);
         let run = store.run("slept").await.unwrap().unwrap();

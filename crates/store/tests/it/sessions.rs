@@ -1,4 +1,4 @@
-//! Which session belongs to which conversation.
+//! Tests of sessions by conversation.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
@@ -31,7 +31,7 @@ on_each_database! {
         assert_eq!(DEFAULT_SESSION_TTL, Duration::from_hours(7 * 24));
         assert_eq!(found.expires_at, 1000 + 7 * DAY);
 
-        // The same one again: still the one that was begun then. Fields that are no longer known are absent.
+        // The same session again keeps its start time. Fields that are no longer known are absent.
         clock.store(5000, Relaxed);
         store.put_session(&key, &NewSession::new("s-1")).await.unwrap();
         let found = store.session(&key).await.unwrap().unwrap();
@@ -39,7 +39,7 @@ on_each_database! {
         assert_eq!(found.expires_at, 5000 + 7 * DAY);
         assert_eq!((found.model, found.working_directory), (None, None));
 
-        // Another one.
+        // Another session replaces it.
         store.put_session(&key, &NewSession::new("s-2")).await.unwrap();
         let found = store.session(&key).await.unwrap().unwrap();
         assert_eq!((&*found.session_id, found.created_at), ("s-2", 5000));
@@ -73,7 +73,7 @@ on_each_database! {
             assert_eq!(found.session_id, format!("s-{i}"));
             assert_eq!(&found.key, key);
         }
-        // None and empty are the same.
+        // An absent part and an empty one are equal.
         let mut empty = Conversation::new();
         empty.channel = Some(String::new());
         let found = store.session(&empty.with("claude")).await.unwrap().unwrap();
@@ -112,12 +112,12 @@ on_each_database! {
         assert_eq!(ids(store.sessions(&filter).await.unwrap()), ["l"]);
         assert!(store.session(&long).await.unwrap().is_some());
 
-        // Expired, but put again: new from now on.
+        // An expired session that is stored again counts as new.
         clock.store(DAY, Relaxed);
         assert_eq!(store.session(&long).await.unwrap(), None);
         store.put_session(&long, &NewSession::new("l")).await.unwrap();
         assert_eq!(store.session(&long).await.unwrap().unwrap().expires_at, DAY + 100);
-        // For ever is not too long.
+        // The longest possible time is accepted.
         let ever = NewSession::new("l").ttl(Duration::MAX);
         store.put_session(&long, &ever).await.unwrap();
         assert!(store.session(&long).await.unwrap().unwrap().expires_at > u64::MAX / 4);
@@ -176,7 +176,7 @@ on_each_database! {
             assert!(matches!(error, StoreError::Invalid { what: "session id", .. }), "{error}");
         }
         assert_eq!(store.session(&good).await.unwrap(), None);
-        // The longest that is allowed fits in the index of either database.
+        // The longest allowed key fits into the index of either database.
         let longest = Conversation::new()
             .channel("ä".repeat(250))
             .user("\u{10ffff}".repeat(125))

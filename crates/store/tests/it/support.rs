@@ -1,4 +1,4 @@
-//! Databases for tests, each of its own.
+//! Databases for tests. Each test has its own.
 
 use std::collections::BTreeSet;
 use std::io::{self, Write as _};
@@ -12,7 +12,7 @@ use tempfile::TempDir;
 /// A new, empty database.
 pub(crate) struct Database {
     url: String,
-    /// Gone with it.
+    /// Removed with the database.
     _folder: TempDir,
 }
 
@@ -26,7 +26,7 @@ impl Database {
         }
     }
 
-    /// A schema of its own; `None`, with a note on stderr, if there is no server.
+    /// Creates a schema on the server. Returns `None`, with a note on stderr, if there is no server.
     pub(crate) async fn postgres() -> Option<Self> {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let Ok(server) = std::env::var("TEAMSTER_TEST_POSTGRES") else {
@@ -54,7 +54,7 @@ impl Database {
         Store::open(&self.url).await.unwrap()
     }
 
-    /// With a clock that stands still until it is set.
+    /// Opens the store with a clock that stands still until it is set.
     pub(crate) async fn open_at(&self, ms: u64) -> (Store, Arc<AtomicU64>) {
         let clock = Arc::new(AtomicU64::new(ms));
         let read = Arc::clone(&clock);
@@ -65,13 +65,13 @@ impl Database {
         (store, clock)
     }
 
-    /// Past the store.
+    /// Executes a statement directly, not through the store.
     pub(crate) async fn execute(&self, sql: &str) {
         execute(&self.url, sql).await;
     }
 }
 
-/// Prints where it is visible: output of `eprintln!` in a test that passes is not shown.
+/// Prints a note to stderr directly, because the output of `eprintln!` in a passing test is not shown.
 pub(crate) fn not_run(what: &'static str) {
     static PRINTED: Mutex<BTreeSet<&str>> = Mutex::new(BTreeSet::new());
     if PRINTED.lock().unwrap().insert(what) {
@@ -95,7 +95,7 @@ pub(crate) async fn execute(url: &str, sql: &str) {
     connection.close().await.unwrap();
 }
 
-/// The same test on each database: `name::sqlite` and `name::postgres`.
+/// Defines the same test for each database: `name::sqlite` and `name::postgres`.
 macro_rules! on_each_database {
     ($($(#[$meta:meta])* async fn $name:ident($database:ident) $body:block)*) => {$(
         $(#[$meta])*

@@ -1,4 +1,4 @@
-//! Lines made by hand, in the form of real ones, for what could not be recorded.
+//! Tests with handwritten lines in the form of real ones, for cases that could not be recorded.
 
 use std::fs;
 
@@ -48,7 +48,7 @@ const ANSWER: Answer = Answer {
     more: "",
 };
 
-/// The accounts of such files: their paths below `projects`, and their lines.
+/// Scans files with these paths below `projects` and these lines.
 fn scan(files: &[(&str, &[Answer])]) -> crate::Accounts {
     let home = tempfile::tempdir().unwrap();
     for (path, answers) in files {
@@ -110,7 +110,7 @@ fn a_relay_that_gives_all_messages_one_id_hides_none() {
         (
             "s.jsonl",
             &[
-                // An answer of two blocks, the first one as it began; and the next answer.
+                // An answer of two blocks, the first one with the figures at its start; and the next answer.
                 relay("s", 1, 0, 0),
                 relay("s", 2, 10, 5),
                 relay("s", 3, 10, 5),
@@ -132,7 +132,7 @@ fn a_fork_of_a_relays_session_counts_its_own_usage() {
         input,
         ..ANSWER
     };
-    // A fork's file begins with a line of its own time.
+    // A fork's file begins with a line that has the fork's own time.
     let begin = Answer {
         second: 8,
         output: 0,
@@ -200,7 +200,7 @@ fn advice_of_another_model_counts_for_that_model() {
     let project = home.path().join(".claude/projects/-w");
     fs::create_dir_all(&project).unwrap();
     fs::write(project.join("s.jsonl"), format!("{line}\n{line}\n")).unwrap();
-    // And in a fork.
+    // The same in a fork.
     let copy = line.replace(r#""sessionId":"s""#, r#""sessionId":"fork""#);
     fs::write(project.join("fork.jsonl"), copy).unwrap();
     let accounts = Scan::new(Places::of_home(home.path())).run();
@@ -293,7 +293,7 @@ fn a_relays_answers_count_although_the_files_first_line_is_later() {
         output: 0,
         ..relay(session, 30, 0)
     };
-    // Two forks of a session that is gone, and one answer of its own in each.
+    // Two forks of a missing session, each with one answer of its own.
     let accounts = scan(&[
         (
             "a.jsonl",

@@ -2,7 +2,7 @@ use super::*;
 
 #[test]
 fn an_id_of_version_7_has_its_time() {
-    // Of a recorded thread, whose file names the time 2026-11-22T19:01:29.
+    // The id of a recorded thread, whose file name has the time 2026-11-22T19:01:29.
     let at = millisecond("01a204a2-8403-7a30-9650-c17576ec5177").unwrap();
     let at = Timestamp::from_millisecond(i64::try_from(at).unwrap()).unwrap();
     assert_eq!(at.to_string(), "2026-11-22T19:01:29.219Z");
@@ -19,7 +19,7 @@ fn an_id_of_version_7_has_its_time() {
 #[cfg(repository)]
 #[test]
 fn compressed_rollouts_are_read_unless_they_are_there_as_they_were() {
-    // One that the program `zstd` has made of a recorded run.
+    // A recorded run, compressed by the program `zstd`.
     const COMPRESSED: &[u8] = include_bytes!("../../tests/rollout.jsonl.zst");
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join(".codex/sessions/2026/11/22");

@@ -1,9 +1,9 @@
-//! Lines made up for this, in the form of real ones: of versions that write no records of requests.
+//! Tests with handwritten lines in the form of real ones, of versions that write no records of requests.
 
 use super::*;
 use crate::source::Found;
 
-/// The records, and whether a process ended without figures.
+/// Returns the records, and whether a process ended without figures.
 fn read(lines: &[String]) -> (Vec<Record>, bool, u64) {
     let mut found = Vec::new();
     let mut take = |what| match what {
@@ -155,7 +155,7 @@ fn invalid_figures_are_reported() {
     assert_eq!((found.len(), malformed), (0, 4));
 }
 
-/// Lines whose record has so many premium requests, and the sum at the end so many.
+/// Returns lines with this number of premium requests in the record, and this one in the sum at the end.
 fn premium(recorded: f64, sum: f64) -> [String; 3] {
     let record = record(20).replace("\"cost\":1", &format!("\"cost\":{recorded}"));
     let shutdown = shutdown(1, 20, 2).replace("\"cost\":1.5", &format!("\"cost\":{sum}"));
@@ -175,7 +175,7 @@ fn premium_requests_count_once_whichever_line_reports_them() {
         assert_eq!((total.requests, total.unpriced_requests), (1, 1));
         assert_eq!(total.reported_cost_usd, None);
     }
-    // Of fractions the sum is not exactly what it is: that is no record of its own.
+    // A sum of fractions is inexact. The difference is not a record of its own.
     let thirds = premium(0.33, 0.33 + 1e-12);
     assert_eq!(read(&thirds).0.len(), 1);
 }

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::source::Found;
 
-/// Gives so many bytes at once.
+/// Returns this number of bytes per read.
 struct Slow<'a>(&'a [u8], usize);
 
 impl Read for Slow<'_> {
@@ -15,7 +15,7 @@ impl Read for Slow<'_> {
     }
 }
 
-/// The lines of a text, and how many of them were too long.
+/// Returns the lines of a text, and the number of lines that were too long.
 fn lines(text: &[u8], at_once: usize, longest: usize) -> (Vec<(Vec<u8>, bool)>, u64) {
     let mut nowhere = |_: Found| {};
     let mut sink = Sink::new(&mut nowhere);
@@ -96,7 +96,7 @@ fn reading_begins_with_a_complete_line() {
 
 #[test]
 fn a_line_that_never_ends_takes_little_more_than_the_longest_one() {
-    /// Yields a line without an end, and records the size of the reads.
+    /// Returns a line without an end, and records the size of the reads.
     struct Endless(usize, usize);
     impl Read for Endless {
         fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {

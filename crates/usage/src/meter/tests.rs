@@ -6,19 +6,19 @@ use serde_json::Value;
 
 use super::*;
 
-/// A recorded session of several runs, in a home of its own.
+/// A recorded session of several runs, in its own home.
 struct Recorded {
     home: tempfile::TempDir,
     truth: Value,
     session: String,
     /// The session's file.
     file: PathBuf,
-    /// Lines that the CLI wrote to it in each of the runs.
+    /// Lines that the CLI wrote to the file in each run.
     runs: Vec<String>,
 }
 
 impl Recorded {
-    /// A scenario. A run begins with a line that has `first` in it.
+    /// Loads a scenario. A line that contains `first` begins a run.
     fn new(scenario: &str, first: &str) -> Self {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR"))
             .join("tests/data")
@@ -66,7 +66,7 @@ impl Recorded {
         TickMeter::new(provider, Places::of_home(self.home.path()))
     }
 
-    /// Usage of a run by model.
+    /// Returns the usage of a run by model.
     fn used(&self, run: usize) -> BTreeMap<String, (u64, Usage)> {
         let mut used = BTreeMap::<_, (u64, Usage)>::new();
         for request in self.truth["requests"].as_array().unwrap() {
@@ -91,7 +91,7 @@ fn each_run_is_a_tick(provider: Provider, scenario: &str, first: &str) {
     assert_eq!(recorded.runs.len(), 3);
     let mut meter = recorded.meter(provider);
     for run in 0..recorded.runs.len() {
-        // What is recorded is older than now.
+        // The recorded times are in the past.
         meter.mark_at(
             (run > 0).then_some(&*recorded.session),
             Timestamp::UNIX_EPOCH,
@@ -128,7 +128,7 @@ fn records_before_the_mark_are_left_out_in_new_files() {
     let recorded = Recorded::new("claude/2.1.197/resume", "\"operation\":\"enqueue\"");
     (0..3).for_each(|run| recorded.write(run));
     let mut meter = recorded.meter(Provider::Claude);
-    // As of a session that is reported only afterwards, or of a fork with copies of older lines.
+    // As for a session that is known only afterwards, or a fork with copies of older lines.
     let second: Value = serde_json::from_str(recorded.runs[1].lines().next().unwrap()).unwrap();
     meter.mark_at(None, second["timestamp"].as_str().unwrap().parse().unwrap());
     let mut expected = recorded.used(1);
@@ -172,7 +172,7 @@ fn of_other_sessions_only_the_beginning_is_read() {
     let recorded = Recorded::new("codex/0.169.0/resume", "no line has this in it");
     recorded.write(0);
     let line = recorded.runs[0].lines().next().unwrap();
-    // More than is read at once.
+    // More than the size of one read.
     let mut other = OpenOptions::new()
         .append(true)
         .open(&recorded.file)
@@ -187,7 +187,7 @@ fn of_other_sessions_only_the_beginning_is_read() {
     assert!(bytes >= line.len() as u64 && bytes < 1 << 20, "{bytes}");
 }
 
-/// Usage without a line counts in the tick whose process reports it in its sums.
+/// Tests that usage without a line counts in the tick whose process reports it in its sums.
 #[test]
 fn a_summary_of_claude_counts_in_its_tick() {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");

@@ -1,4 +1,4 @@
-//! Messages made up for this, in the form of real ones.
+//! Tests with handwritten messages in the form of real ones.
 
 use super::*;
 use crate::source::Found;
@@ -186,7 +186,7 @@ fn the_price_depends_on_the_vendor() {
             accounts.add(record);
         }
     }
-    // They are one model all the same.
+    // They count as one model.
     let models = accounts.by(crate::Dimension::Model);
     assert_eq!(models.len(), 1);
     assert_eq!(models[0].name.as_deref(), Some("gpt-5.5"));

@@ -8,14 +8,14 @@ fn usage(input: u64, output: u64, read: u64, written: u64) -> Usage {
         .cache_write_tokens(written)
 }
 
-/// On a day of which all prices are known.
+/// Returns a time at which all prices are known.
 fn at() -> Timestamp {
     "2026-09-23T12:00:00Z".parse().unwrap()
 }
 
 fn cents(provider: Provider, model: &str, usage: &Usage, hour: Option<u64>) -> Option<f64> {
     let usd = estimate(provider, model, usage, hour, at())?;
-    // To a millionth of a cent.
+    // Rounded to a millionth of a cent.
     Some((usd * 1e8).round() / 1e6)
 }
 
@@ -50,7 +50,7 @@ fn a_large_request_has_another_price_and_a_sum_does_not() {
     let model = "gemini-3-pro-preview";
     let small = usage(150_000, 1000, 50_000, 0);
     let large = usage(150_000, 1000, 50_001, 0);
-    // 2, 12 and 0.2, and 4, 18 and 0.4 dollars for a million.
+    // 2, 12 and 0.2 dollars per million, and then 4, 18 and 0.4.
     assert_eq!(cents(provider, model, &small, None), Some(32.2));
     assert_eq!(cents(provider, model, &large, None), Some(63.80004));
     let sum = estimate_sum(provider, model, &large, None, at()).unwrap();
@@ -203,7 +203,7 @@ fn list(text: &str) -> Result<PriceList, PriceFileError> {
     PriceList::with_text(text, Path::new("/c/prices.toml"))
 }
 
-/// The price of a million input tokens in a list.
+/// Returns the price of a million input tokens in a list.
 fn input(list: &PriceList, provider: Provider, model: &str) -> Option<f64> {
     list.estimate(provider, model, &usage(1_000_000, 0, 0, 0), None, at())
 }
@@ -265,7 +265,7 @@ fn a_file_has_prices_of_caches_of_large_requests_and_of_the_faster_service() {
     };
     is(usage(1000, 0, 0, 0), 0.001);
     is(usage(1001, 100, 0, 0), 0.004_002);
-    // Writing to a cache costs what input costs.
+    // A cache write costs as much as input.
     is(usage(0, 0, 500, 500), 0.000_55);
     let mut record = Record::new(Provider::Claude, "s".into(), at());
     record.model = Some("m".into());

@@ -15,7 +15,7 @@ const DIMENSIONS: [Dimension; 5] = [
     Dimension::Provider,
 ];
 
-/// The homes that real CLIs left.
+/// Returns the homes that real CLIs left.
 fn homes() -> Vec<PathBuf> {
     let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
     let homes = ["claude", "codex"].map(|cli| {
@@ -29,7 +29,7 @@ fn homes() -> Vec<PathBuf> {
     homes.into_iter().flatten().collect()
 }
 
-/// Records found in all of them.
+/// Returns the records found in all homes.
 fn found() -> Vec<Found> {
     static FOUND: LazyLock<Vec<Found>> = LazyLock::new(read_all);
     FOUND.clone()
@@ -59,7 +59,7 @@ fn all_groups(accounts: &Accounts) -> Vec<Vec<Group>> {
     DIMENSIONS.map(|dimension| accounts.by(dimension)).into()
 }
 
-/// The figures of which there must not be more than there are.
+/// Returns the figures that must not exceed the real ones.
 fn figures(figures: &Figures) -> [Option<u64>; 7] {
     let usage = figures.usage;
     [
@@ -73,7 +73,7 @@ fn figures(figures: &Figures) -> [Option<u64>; 7] {
     ]
 }
 
-/// A scan of a file that stands where its CLI would have it.
+/// Scans a file at the location that its CLI uses.
 fn scan_file(provider: Provider, name: &str, bytes: &[u8]) -> Accounts {
     let home = tempfile::tempdir().unwrap();
     let folder = home.path().join(match provider {
@@ -87,10 +87,10 @@ fn scan_file(provider: Provider, name: &str, bytes: &[u8]) -> Accounts {
         .run()
 }
 
-/// A file: whose it is, its name and its bytes.
+/// A file: its provider, name and content.
 type Recorded = (Provider, String, Vec<u8>);
 
-/// The recorded files, of each kind: with sub-agents' results, with a fork, with the history of a parent.
+/// Recorded files of each kind: with sub-agents' results, with a fork, with the history of a parent.
 static FILES: LazyLock<Vec<Recorded>> = LazyLock::new(|| {
     let mut files = Vec::new();
     for home in homes() {
@@ -163,7 +163,7 @@ proptest! {
     }
 }
 
-/// Fisher and Yates, with numbers of Knuth's.
+/// Shuffles items by the Fisher-Yates algorithm, with Knuth's random numbers.
 fn shuffle<T>(items: &mut [T], mut seed: u64) {
     for place in (1..items.len()).rev() {
         seed = seed
@@ -187,7 +187,7 @@ fn a_transcript_that_was_copied_counts_once() {
                 let folder = path.parent().unwrap();
                 fs::create_dir_all(folder.join("copy")).unwrap();
                 fs::copy(entry.path(), &path).unwrap();
-                // Rollouts lie at one depth only.
+                // Rollouts are found only at one depth.
                 let second = if path.extension().is_some_and(|e| e == "jsonl") {
                     let name = path.file_name().unwrap().to_str().unwrap();
                     let name = name.replacen("rollout-2026", "rollout-2027", 1);
@@ -241,7 +241,7 @@ fn unreadable_files_are_reported_and_the_rest_is_counted() {
     let home = tempfile::tempdir().unwrap();
     let project = home.path().join(".claude/projects/-w");
     fs::create_dir_all(&project).unwrap();
-    // Made by hand: what is no JSON, what has no time, what is of another kind, and an answer.
+    // Handwritten lines: invalid JSON, a missing time, another kind, and an answer.
     let lines = [
         r#"{"type":"assistant","usage":{"#,
         r#"{"type":"assistant","sessionId":"s","message":{"id":"m","usage":{"output_tokens":1}}}"#,
@@ -259,7 +259,7 @@ fn unreadable_files_are_reported_and_the_rest_is_counted() {
     let accounts = Scan::new(Places::of_home(home.path())).run();
     let total = accounts.total();
     assert_eq!((total.requests, total.usage.output_tokens), (1, Some(7)));
-    // It was not reported.
+    // The cost was not reported.
     assert_eq!(
         (total.usage.input_tokens, total.reported_cost_usd),
         (None, None)
@@ -319,7 +319,7 @@ fn a_folder_behind_a_link_is_read_by_a_scan_as_by_a_meter() {
     let mut sources = Sources::new(None);
     Provider::Claude.of_session(&places, &session, &mut sources);
     assert_eq!(sources.found.len(), 1);
-    // A folder that is in itself, and one that is nowhere.
+    // A folder that contains itself, and a link to a missing one.
     link(&projects, "circle");
     link(Path::new("/nowhere"), "gone");
     let accounts = Scan::new(places).run();

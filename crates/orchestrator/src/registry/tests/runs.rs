@@ -1,4 +1,4 @@
-//! Registration, phases, abort.
+//! Tests of registration, phases and aborts.
 
 use super::*;
 
@@ -29,7 +29,7 @@ async fn an_id_is_refused_while_it_is_active_and_no_longer() {
     let error = again.unwrap_err();
     assert_eq!(error, RegisterError::AlreadyActive("x".into()));
     assert!(error.to_string().contains("`x`"));
-    // What was refused takes nothing of the first one with it.
+    // The refused registration does not affect the first one.
     assert_eq!(registry.run("x").await.provider, "p");
 
     drop(first);

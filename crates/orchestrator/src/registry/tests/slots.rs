@@ -1,8 +1,8 @@
-//! Limits, queues, holds.
+//! Tests of limits, queues and holds.
 
 use super::*;
 
-/// Runs `names` one after another through one slot each, in the order in which they were let in.
+/// Runs `names` one after another through a single slot. Returns them in the order of their grants.
 ///
 /// Each name is `queue:run`, or `queue:run@group`.
 async fn order(limits: Limits, names: &[&str]) -> Vec<String> {
@@ -125,7 +125,7 @@ async fn between_providers_too_queues_take_turns() {
     );
 }
 
-/// A queue that is served at one provider again and again still has its turn at another.
+/// Tests that a queue which is served repeatedly at one provider still has its turn at another.
 #[tokio::test(start_paused = true)]
 async fn a_turn_at_one_provider_costs_none_at_another() {
     let registry = start(Limits::default().per_provider(1));
@@ -155,13 +155,13 @@ async fn a_full_provider_does_not_block_those_behind() {
     let run = registry.named("x").await;
     let _p = run.any_slot("p", "").await.unwrap();
     let mut second_p = Wait::begin(&run, "p", "").await;
-    // Same queue, behind one that has to wait.
+    // The same queue, behind a run that has to wait.
     let q = run.any_slot("q", "").await.unwrap();
     let _q = run.any_slot("q", "").await.unwrap();
     let mut third_q = Wait::begin(&run, "q", "").await;
     assert!(second_p.poll().await.is_none());
 
-    // There is room in all now, but only the one whose provider has room may use it.
+    // The overall limit has room now, but only the run whose provider has room may use it.
     drop(q);
     settle().await;
     assert!(second_p.poll().await.is_none());
@@ -188,7 +188,7 @@ async fn a_hold_is_for_everyone_and_ends_in_time() {
     registry.hold("p", T0 + 1000, why());
     let mut one = Wait::begin(&a, "p", "one").await;
     let mut two = Wait::begin(&b, "p", "two").await;
-    // Others do not wait for it.
+    // Others do not wait for this one.
     let _q = a.any_slot("q", "one").await.unwrap();
 
     advance(999).await;
@@ -233,7 +233,7 @@ async fn a_hold_of_days_ends_in_time_too() {
     let now = tokio::time::Instant::now();
     run.any_slot("p", "").await.unwrap();
     assert_eq!(now.elapsed(), Duration::from_millis(DAYS));
-    // Nothing to compute with it overflows.
+    // Computing with the largest time does not overflow.
     registry.hold("p", u64::MAX, why());
     let mut wait = Wait::begin(&run, "p", "").await;
     advance(DAYS).await;
@@ -290,7 +290,7 @@ async fn the_phase_shows_what_a_run_waits_for() {
     let seen = registry.run("b").await;
     assert_eq!((seen.phase, seen.until_ms), (RunPhase::Queued, None));
     assert_eq!(seen.since_ms, T0 + 20);
-    // The hold was never for who had begun.
+    // The hold does not apply to an attempt that has begun.
     assert_eq!(registry.phase("a").await, RunPhase::Starting);
 
     drop(slot);
@@ -350,7 +350,7 @@ async fn who_goes_away_costs_its_queue_no_turn() {
     let gone = Wait::begin(&run, "p", "a").await;
     let mut a = Wait::begin(&run, "p", "a").await;
     let mut b = Wait::begin(&run, "p", "b").await;
-    // The registry hears of the slot first.
+    // The registry receives the drop of the slot first.
     drop(slot);
     drop(gone);
     settle().await;
@@ -386,8 +386,8 @@ fn limits_of_nothing_are_refused_by_name() {
     );
 }
 
-/// On real threads: what is granted and dropped at the same moment is not lost, and no waiter is let in
-/// who should wait.
+/// Tests on real threads that a slot is not lost if it is granted and dropped at the same moment, and that no waiter is
+/// granted a slot too early.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nothing_is_lost_between_threads() {
     const MOST: usize = 3;
@@ -401,7 +401,7 @@ async fn nothing_is_lost_between_threads() {
             let run = registry.named(&n.to_string()).await;
             let queue = (n % 7).to_string();
             if n % 3 == 0 {
-                // Goes away at some moment, maybe that in which it is granted.
+                // The waiter is dropped at some moment, possibly while its slot is being granted.
                 for _ in 0..n % 50 {
                     let mut wait = Wait(Box::pin(run.any_slot("p", &queue)));
                     drop(wait.poll().await);

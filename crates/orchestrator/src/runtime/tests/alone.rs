@@ -1,4 +1,4 @@
-//! A run with one attempt is what it would be without an orchestrator.
+//! Tests that a run with one attempt has the same stream as without an orchestrator.
 
 use serde_json::json;
 use teamster_core::{
@@ -8,7 +8,7 @@ use teamster_core::{
 
 use super::*;
 
-/// Every type of event there is, with all ids that they have.
+/// Returns a script with every type of event, with all ids that they can have.
 fn everything() -> Script {
     let used = |tokens| Usage::default().input_tokens(tokens);
     let text = |id: &str, parent: Option<&str>| {

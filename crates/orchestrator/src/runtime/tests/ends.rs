@@ -1,11 +1,11 @@
-//! Runs that the orchestrator, or their caller, ended.
+//! Tests of runs that the orchestrator, or their caller, ended.
 
 use serde_json::json;
 use teamster_core::{RunStatus, ToolKind, Usage};
 
 use super::*;
 
-/// Polls the stream until an event of this type has come.
+/// Polls the stream until an event of this type.
 async fn until(events: &mut EventStream, kind: &str) {
     while let Some(event) = events.next().await {
         if event.type_name() == kind {
@@ -366,12 +366,12 @@ fn a_tokio_runtime_without_a_clock_gives_an_error() {
     let clockless = tokio::runtime::Builder::new_current_thread()
         .build()
         .unwrap();
-    // Before the next attempt it has to wait.
+    // The run has to wait before the next attempt.
     let claude = mock("claude", [Script::new().failed(error(ErrorKind::Network))]);
     let _guard = tokio.enter();
     let seen =
         std::thread::spawn(move || clockless.block_on(all(orchestrator.execute(request(&claude)))));
-    // The registry lives on the first runtime, which has to go on meanwhile.
+    // The registry lives on the first runtime, which must run meanwhile.
     let seen = tokio.block_on(async move {
         while !seen.is_finished() {
             tokio::task::yield_now().await;

@@ -1,4 +1,4 @@
-//! Several attempts are one stream.
+//! Tests that several attempts are one stream.
 
 use serde_json::json;
 use teamster_core::{
@@ -383,7 +383,7 @@ async fn the_log_has_all_events_in_one_order() {
         assert_eq!(attempts, 1 + usize::from(has_next), "{wire}");
         let wire: serde_json::Value = serde_json::from_str(&wire).unwrap();
         assert_eq!(wire["runId"], "r");
-        // The text of the result is there once.
+        // The log has the text of the result once.
         match &wire["type"] {
             end if end == "run:end" => assert_eq!(wire["result"]["payloads"], json!([]), "{wire}"),
             done if done == "done" => assert_eq!(wire["result"]["text"], "right"),

@@ -11,7 +11,7 @@ fn tokens(n: u64) -> Usage {
     Usage::default().input_tokens(n)
 }
 
-/// Accounts with one request of a session.
+/// Returns accounts with one request of a session.
 fn accounts(session: &str, cost: Option<f64>) -> Accounts {
     let mut accounts = Accounts::new(None, None, TimeZone::UTC);
     let mut record = Record::new(Provider::Claude, session.into(), at(10));
@@ -53,7 +53,7 @@ fn of_a_session_that_the_files_know_only_the_cost_is_taken() {
     assert_eq!((total.requests, total.usage), (1, tokens(5)));
     assert_eq!(total.reported_cost_usd, Some(0.75));
     assert_eq!(total.unpriced_requests, 0, "a cost is no request");
-    // The cost is that of the model as the files write it, and of the agent in whose directory it was.
+    // The cost belongs to the model as named in the files, and to the agent of the session's directory.
     let models = accounts.by(Dimension::Model);
     assert_eq!(models.len(), 1);
     assert_eq!(models[0].name.as_deref(), Some("claude-opus-4-8"));
@@ -126,7 +126,7 @@ fn costs_in_an_agents_ledger_are_those_of_its_sessions() {
         line("\"unknown\"", "7.0", "\"reported\""),
         line("null", "7.0", "\"reported\""),
         line("\"s\"", "null", "null"),
-        // As a program of others writes it.
+        // As written by another program.
         r#"{"ts":"2026-11-22T19:00:00Z","session_id":"s","model":"m","input_tokens":1}"#.to_owned(),
         "no JSON".to_owned(),
         line("\"s\"", "0.25", "\"reported\""),
@@ -185,9 +185,9 @@ fn a_run_is_never_priced_as_one_large_request() {
     let mut gemini = run("1", Some("s"), 1_000_000, None);
     gemini.provider = Provider::Gemini;
     gemini.model = Some("gemini-3-pro-preview".to_owned());
-    // As some CLIs count turns: one for any number of requests.
+    // Some CLIs count one turn for any number of requests.
     gemini.requests = Some(1);
     accounts.join([gemini]);
-    // 2 dollars for a million, and not 4.
+    // 2 dollars per million, not 4.
     assert_eq!(accounts.total().estimated_cost_usd, Some(2.0));
 }
