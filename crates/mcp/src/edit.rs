@@ -33,6 +33,10 @@ pub enum Clash {
 
 /// Returns the names in the table `key` of a file's text. An empty or missing file or table has none.
 ///
+/// # Errors
+///
+/// Fails if the text cannot be parsed, if `key` is not a table, or if a name is in it twice.
+///
 /// ```
 /// use teamster_core::provider::ConfigFormat;
 /// use teamster_mcp::edit::names;
@@ -52,6 +56,11 @@ pub fn names(text: &str, format: ConfigFormat, key: &str) -> Result<Vec<String>,
 ///
 /// A missing table or file content is created. Each entry is an object. All bytes of the text are kept, except those
 /// of a replaced entry.
+///
+/// # Errors
+///
+/// Fails if the text cannot be parsed, if `key` is not a table, if an entry is invalid, or with [`Clash::Refuse`] if a
+/// name is taken.
 ///
 /// ```
 /// use serde_json::json;
@@ -116,6 +125,10 @@ pub fn merge(
 ///
 /// Removing the entries that [`merge`] has added restores the text byte for byte. If [`merge`] has created the table,
 /// that requires `table_too`.
+///
+/// # Errors
+///
+/// Fails if the text cannot be parsed, or if one of the names is in the table twice.
 pub fn remove(
     text: &str,
     format: ConfigFormat,

@@ -222,6 +222,10 @@ impl Drop for Lease {
 }
 
 /// Undoes the changes that killed runs have left in this file. Entries of live runs are kept.
+///
+/// # Errors
+///
+/// Fails if the file or its journal cannot be read or written, or if others keep changing the file for 10 s.
 pub fn restore(file: &Path) -> Result<Released, LeaseError> {
     undo(&Disk::default(), file)
 }
@@ -266,6 +270,10 @@ impl Pending {
 }
 
 /// Returns the leases on a file, if there are any. Waits for others as [`Lease::acquire`] does, and changes nothing.
+///
+/// # Errors
+///
+/// Fails if the journal cannot be read, or if others keep changing the file for 10 s.
 pub fn pending(file: &Path) -> Result<Option<Pending>, LeaseError> {
     let real = real_file(file)?;
     let found =

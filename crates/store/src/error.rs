@@ -54,7 +54,7 @@ pub enum StoreError {
     Foreign {
         /// The store.
         place: String,
-        /// One of its tables.
+        /// Name of one of its tables.
         table: String,
     },
     /// A key, an id or a text cannot be stored.

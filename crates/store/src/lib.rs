@@ -9,7 +9,7 @@
 //! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), teamster_store::StoreError> {
 //! let store = Store::open("sqlite::memory:").await?;
 //!
-//! // The session of a conversation, to go on with it later.
+//! // The session of a conversation, to resume it later.
 //! let key = "slack:U42".parse::<Conversation>()?.with("claude");
 //! let session = NewSession::new("0198c7a2").working_directory("/work/project");
 //! store.put_session(&key, &session).await?;
@@ -35,7 +35,7 @@
 //! let store = Store::open("sqlite::memory:").await?;
 //! let recorder = Recorder::new(store.clone()).conversation("slack:U42".parse()?);
 //!
-//! // What the orchestrator does with the observer of a request.
+//! // The orchestrator calls the observer of a request like this.
 //! let (run_id, session_id) = ("run-1".into(), "0198c7a2".into());
 //! let params = teamster_core::ExecuteParams::new("What does this crate do?");
 //! recorder.accepted(Accepted::new(&run_id, "claude", &params, 1_700_000_000_000)).await;

@@ -240,7 +240,7 @@ impl std::str::FromStr for RunState {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct RunRecord {
-    /// Its id.
+    /// Id of the run.
     pub run_id: String,
     /// State of the run.
     pub status: RunState,

@@ -104,7 +104,7 @@ impl Scan {
         self.progress.clone()
     }
 
-    /// Reads all files. Blocks until it is done. Problems of files are in [`Accounts::diagnostics`].
+    /// Reads all files. Blocks until it is done. Problems of files are in [`Accounts::diagnostics()`].
     pub fn run(&self) -> Accounts {
         let mut sources = Sources::new(self.since.map(SystemTime::from));
         for provider in &self.providers {

@@ -16,10 +16,10 @@ macro_rules! steps {
 
         #[cfg(feature = "test-hooks")]
         impl Step {
-            /// All there are.
+            /// All steps.
             pub const ALL: &[Self] = &[$(Self::$name,)*];
 
-            /// Its name.
+            /// Returns the name of the step.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$name => stringify!($name),)* }
             }
@@ -71,9 +71,9 @@ steps! {
 /// Moment of a step at which the hook is called.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Moment {
-    /// Before it.
+    /// Before the step.
     Before,
-    /// After the first half of the bytes.
+    /// After the first half of the bytes was written.
     Middle,
 }
 

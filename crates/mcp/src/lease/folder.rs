@@ -107,7 +107,7 @@ pub(super) struct Folder {
     pub(super) disk: Disk,
     pub(super) place: Location,
     path: PathBuf,
-    /// Its journal, if there is one.
+    /// The journal, if there is one.
     pub(super) journal: Option<Journal>,
     _lock: Lock,
 }

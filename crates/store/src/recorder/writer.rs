@@ -85,7 +85,7 @@ struct Pending {
 /// State of the row of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Row {
-    /// It is not written yet.
+    /// The row is not written yet.
     Missing,
     There,
     /// This run has none: its start was not recorded, or the row belongs to another run with the same id and is

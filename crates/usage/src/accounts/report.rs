@@ -84,7 +84,7 @@ pub struct Figures {
 pub struct Group {
     /// Name of the group, or `None` if the files do not have it.
     pub name: Option<Arc<str>>,
-    /// Its figures.
+    /// Figures of the group.
     pub figures: Figures,
     /// The CLIs with figures in the group.
     pub providers: BTreeSet<Provider>,
