@@ -15,7 +15,7 @@ use anyhow::Context;
 
 use crate::args::AcpArgs;
 use crate::guard::Guard;
-use crate::run::history::{History, Kept};
+use crate::run::history::{History, OpenHistory};
 use crate::{detached, exit_code, orphans, store, tokio_runtime};
 
 /// State shared by all threads of the editor.
@@ -23,7 +23,7 @@ struct Shared {
     args: AcpArgs,
     runs: teamster_runner::Runs,
     history: History,
-    kept: Option<Kept>,
+    open_history: Option<OpenHistory>,
 }
 
 /// Serves the editor until it disconnects, and returns the exit code.
@@ -43,19 +43,19 @@ pub(crate) fn main(args: AcpArgs) -> anyhow::Result<u8> {
     orphans::adopt();
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let served = runtime.block_on(async {
-        let kept = history.of_session().await;
-        let models = catalog::known_models(kept.as_ref()).await;
+        let open_history = history.open_for_session().await;
+        let models = catalog::known_models(open_history.as_ref()).await;
         let catalog = catalog::new(&args, &models);
         let shared = Arc::new(Shared {
             args,
             runs,
             history,
-            kept,
+            open_history,
         });
         let served = connection::serve(catalog, shared.clone()).await;
-        if let Some(kept) = &shared.kept {
-            shared.history.complain(&kept.recorder.take_errors());
-            store::close(&kept.store).await;
+        if let Some(open_history) = &shared.open_history {
+            shared.history.warn(&open_history.recorder.take_errors());
+            store::close(&open_history.store).await;
         }
         served
     });

@@ -1,7 +1,7 @@
 //! `teamster agents`, the status and control of a supervisor.
 
+mod commands;
 mod logs;
-mod orders;
 mod status;
 mod watch;
 
@@ -25,11 +25,11 @@ pub(crate) fn main(args: &AgentsArgs) -> anyhow::Result<u8> {
             AgentsCommand::Status(args) => status::main(args, file).await,
             AgentsCommand::Watch(args) => watch::main(args, file).await,
             AgentsCommand::Logs(args) => logs::main(args, file).await,
-            AgentsCommand::Start(agents) => orders::start(agents, file).await,
-            AgentsCommand::Stop(agents) => orders::stop(agents, file).await,
-            AgentsCommand::Restart(agents) => orders::restart(agents, file).await,
-            AgentsCommand::Wake(agents) => orders::wake(agents, file).await,
-            AgentsCommand::Reload => orders::reload(file).await,
+            AgentsCommand::Start(agents) => commands::start(agents, file).await,
+            AgentsCommand::Stop(agents) => commands::stop(agents, file).await,
+            AgentsCommand::Restart(agents) => commands::restart(agents, file).await,
+            AgentsCommand::Wake(agents) => commands::wake(agents, file).await,
+            AgentsCommand::Reload => commands::reload(file).await,
         }
     });
     match done {

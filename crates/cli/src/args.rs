@@ -38,7 +38,7 @@ pub(crate) use mock_model::MockModelArgs;
 pub(crate) use provider::Fallback;
 pub(crate) use remote::{REMOTE_TOKEN_VARIABLE, RemoteArgs};
 pub(crate) use run::{
-    AgentSessionArgs, ModelArgs, PermissionArgs, PlaceArgs, RunArgs, StdinMode, SystemArgs,
+    AgentSessionArgs, ModelArgs, PermissionArgs, ProcessArgs, RunArgs, StdinMode, SystemArgs,
     TimeoutArgs,
 };
 pub(crate) use serve::{ServeArgs, TokenArgs, TokenCommand};
@@ -107,38 +107,38 @@ impl Cli {
     /// Parses the arguments; the first one is the program's name.
     pub(crate) fn read(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let args: Vec<OsString> = args.into_iter().collect();
-        let command = command_place(&args);
+        let command = command_index(&args);
         if args.get(command).is_some_and(|command| command == "run") {
-            Self::try_parse_from(prompt::mark(args, command)).map_err(prompt::explain)
+            Self::try_parse_from(prompt::mark(args, command)).map_err(prompt::replace_tip)
         } else {
-            Self::try_parse_from(args).map_err(meant)
+            Self::try_parse_from(args).map_err(suggest_nearest)
         }
     }
 }
 
 /// Returns the index of the command, which follows the global options.
-fn command_place(args: &[OsString]) -> usize {
-    let mut place = 1;
-    while let Some(flag) = args.get(place).and_then(|arg| arg.to_str()) {
+fn command_index(args: &[OsString]) -> usize {
+    let mut index = 1;
+    while let Some(flag) = args.get(index).and_then(|arg| arg.to_str()) {
         match flag {
-            "--remote" | "--remote-token-file" => place += 2,
+            "--remote" | "--remote-token-file" => index += 2,
             flag if flag.starts_with("--remote=") || flag.starts_with("--remote-token-file=") => {
-                place += 1;
+                index += 1;
             }
             _ => break,
         }
     }
-    place
+    index
 }
 
 /// Returns the id and the spelling of each option that is set on the command line.
 ///
 /// The arguments MUST have been parsed successfully before.
-pub(crate) fn given(args: impl IntoIterator<Item = OsString>) -> Vec<(String, String)> {
+pub(crate) fn explicit_options(args: impl IntoIterator<Item = OsString>) -> Vec<(String, String)> {
     let args: Vec<OsString> = args.into_iter().collect();
-    let place = command_place(&args);
-    let args = if args.get(place).is_some_and(|command| command == "run") {
-        prompt::mark(args, place)
+    let index = command_index(&args);
+    let args = if args.get(index).is_some_and(|command| command == "run") {
+        prompt::mark(args, index)
     } else {
         args
     };
@@ -166,10 +166,10 @@ pub(crate) fn given(args: impl IntoIterator<Item = OsString>) -> Vec<(String, St
 }
 
 /// Maximum edit distance between a mistyped command and the suggested one.
-const SLIPS: usize = 2;
+const MAX_EDIT_DISTANCE: usize = 2;
 
 /// Suggests the command with the smallest edit distance; clap prefers those with a common prefix.
-fn meant(mut error: clap::Error) -> clap::Error {
+fn suggest_nearest(mut error: clap::Error) -> clap::Error {
     if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand)
         && let Some(ContextValue::Strings(suggested)) = error.get(ContextKind::SuggestedSubcommand)
     {
@@ -178,9 +178,9 @@ fn meant(mut error: clap::Error) -> clap::Error {
         let known = program.get_subcommands().map(clap::Command::get_name);
         let known: Vec<&str> = known.collect();
         if suggested.iter().all(|name| known.contains(&&**name)) {
-            let far = |name: &&str| strsim::osa_distance(typed, name);
-            let nearest = known.into_iter().min_by_key(far);
-            if let Some(nearest) = nearest.filter(|name| far(name) <= SLIPS) {
+            let distance = |name: &&str| strsim::osa_distance(typed, name);
+            let nearest = known.into_iter().min_by_key(distance);
+            if let Some(nearest) = nearest.filter(|name| distance(name) <= MAX_EDIT_DISTANCE) {
                 let value = ContextValue::Strings(vec![nearest.to_owned()]);
                 error.insert(ContextKind::SuggestedSubcommand, value);
             }
@@ -343,8 +343,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mistyped_command_is_met_with_the_nearest_one() {
-        for (typed, meant) in [
+    fn a_mistyped_command_suggests_the_nearest_one() {
+        for (typed, nearest) in [
             ("rnu", "'run'"),
             ("docter", "'doctor'"),
             ("mcpp", "'mcp'"),
@@ -352,7 +352,7 @@ mod tests {
         ] {
             let args = ["teamster", typed].map(OsString::from);
             let error = Cli::read(args).unwrap_err().to_string();
-            assert!(error.contains(&format!("exists: {meant}")), "{error}");
+            assert!(error.contains(&format!("exists: {nearest}")), "{error}");
         }
     }
 

@@ -1,16 +1,16 @@
 //! `teamster chat`.
 
-mod account;
 pub(crate) mod command;
+mod conversation;
 pub(crate) mod detached;
 mod editor;
 pub(crate) mod input;
 pub(crate) mod permission;
 mod signals;
-mod talk;
 pub(crate) mod terminal;
 #[cfg(test)]
 mod tests;
+mod totals;
 
 use std::cell::Cell;
 use std::env;
@@ -37,10 +37,10 @@ use crate::turns::{self, PlanError};
 use crate::{
     drive, exit_code, orphans, params, remote, runner, store, tokio_runtime, words, worktree,
 };
+use conversation::{Chat, Display};
 use editor::{EditorOptions, LineEditor};
 use input::{Input, Lines};
 use signals::Signals;
-use talk::{Chat, Display};
 
 /// Path of the message history, relative to the state directory.
 const HISTORY: &str = "teamster/chat-history";
@@ -51,7 +51,7 @@ pub(crate) fn main(args: &mut ChatArgs) -> anyhow::Result<u8> {
         return detach(args);
     }
     let id = Uuid::now_v7().to_string();
-    match worktree::enter(&mut args.place, &id, args.output.quiet) {
+    match worktree::enter(&mut args.process, &id, args.output.quiet) {
         Ok(worktree) => {
             let code = chat(args, &id);
             worktree::leave(worktree, args.output.quiet);
@@ -85,7 +85,7 @@ fn chat(args: &ChatArgs, id: &str) -> anyhow::Result<u8> {
         .context("this provider is not built in")?;
     let info = provider.info();
     let (params, ignored) = match params::chat_params(args) {
-        Ok(asked) => asked,
+        Ok(params) => params,
         Err(error) => {
             crate::fail(&error);
             return Ok(exit_code::USAGE);
@@ -107,7 +107,7 @@ fn chat(args: &ChatArgs, id: &str) -> anyhow::Result<u8> {
         current: Current::new(info, &fallbacks(args)),
         verbose: args.output.verbose,
         quiet: args.output.quiet,
-        directory: params::working_directory(&args.place),
+        directory: params::working_directory(&args.process),
         // The command that resumes the session is printed at the end of the chat.
         resume: None,
         mcp: (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery),
@@ -123,13 +123,13 @@ fn chat(args: &ChatArgs, id: &str) -> anyhow::Result<u8> {
     if let Some(writer) = &mut writer
         && let Err(error) = writer.begin(&params)
     {
-        return Ok(refuse(&display, error));
+        return Ok(print_refusal(&display, error));
     }
     let (ask, questions) = mpsc::unbounded_channel();
-    let asks = Cell::new(false);
+    let can_ask = Cell::new(false);
     let planned = turns::plan(id, args, info, &params, |can| {
         Ok(if at_terminal && can.permissions {
-            asks.set(true);
+            can_ask.set(true);
             permission::policy(can.denial_reason, ask.clone())
         } else {
             PermissionPolicy::Deny
@@ -137,19 +137,19 @@ fn chat(args: &ChatArgs, id: &str) -> anyhow::Result<u8> {
     });
     let mut runs = match planned {
         Ok(runs) => runs,
-        Err(PlanError::Agent(error)) => return Ok(refuse(&display, error)),
+        Err(PlanError::Agent(error)) => return Ok(print_refusal(&display, error)),
         Err(PlanError::Usage(error)) => {
             crate::fail(&error);
             return Ok(exit_code::USAGE);
         }
     };
-    if let Some(error) = missing(info, params.env.get("PATH"), &config) {
-        return Ok(refuse(&display, error));
+    if let Some(error) = missing_program(info, params.env.get("PATH"), &config) {
+        return Ok(print_refusal(&display, error));
     }
     runs.writer = writer;
-    let questions = asks.get().then_some(questions);
+    let questions = can_ask.get().then_some(questions);
 
-    let keep = args.place.keep_background;
+    let keep = args.process.keep_background;
     let guard = Guard::start(display.directory());
     if !keep {
         orphans::adopt();
@@ -158,16 +158,16 @@ fn chat(args: &ChatArgs, id: &str) -> anyhow::Result<u8> {
     let code = runtime.block_on(async {
         let signals = Signals::listen(at_terminal).context("cannot listen for signals")?;
         let input =
-            messages(info.id, args.no_history, at_terminal).context("cannot read messages")?;
-        let kept = history.of_session().await;
-        runs.observer =
-            (kept.as_ref()).map(|kept| Arc::new(kept.recorder.clone()) as Arc<dyn RunObserver>);
+            open_input(info.id, args.no_history, at_terminal).context("cannot read messages")?;
+        let open_history = history.open_for_session().await;
+        runs.observer = (open_history.as_ref())
+            .map(|open_history| Arc::new(open_history.recorder.clone()) as Arc<dyn RunObserver>);
         let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
         let mut chat = Chat::new(runs, orchestrator, display, signals, questions);
         let code = chat.run(input, at_terminal).await;
-        if let Some(kept) = kept {
-            history.complain(&kept.recorder.take_errors());
-            store::close(&kept.store).await;
+        if let Some(open_history) = open_history {
+            history.warn(&open_history.recorder.take_errors());
+            store::close(&open_history.store).await;
         }
         anyhow::Ok(code)
     });
@@ -188,7 +188,7 @@ fn fallbacks(args: &ChatArgs) -> Vec<&'static CliInfo> {
 }
 
 /// Prints an error as a run prints it, and returns the exit code.
-fn refuse(display: &Display, error: AgentError) -> u8 {
+fn print_refusal(display: &Display, error: AgentError) -> u8 {
     let mut sink = display.sink(None);
     let mut code = exit_code::AGENT_ERROR;
     for (event, seq) in RunAssembler::refuse(error).into_iter().zip(1..) {
@@ -208,7 +208,7 @@ fn refuse(display: &Display, error: AgentError) -> u8 {
 }
 
 /// Returns an error if the agent's program is missing.
-pub(crate) fn missing(
+pub(crate) fn missing_program(
     info: &CliInfo,
     path: Option<&String>,
     config: &RuntimeConfig,
@@ -226,7 +226,11 @@ pub(crate) fn missing(
 }
 
 /// Opens the input of messages: the line editor at a terminal, else the lines of stdin.
-pub(crate) fn messages(agent: &str, no_history: bool, at_terminal: bool) -> anyhow::Result<Input> {
+pub(crate) fn open_input(
+    agent: &str,
+    no_history: bool,
+    at_terminal: bool,
+) -> anyhow::Result<Input> {
     let prompt = format!("{agent}> ");
     // The line editor does not support these terminals.
     let dumb = env::var_os("TERM")
@@ -254,7 +258,7 @@ pub(crate) fn messages(agent: &str, no_history: bool, at_terminal: bool) -> anyh
 /// It includes `--cwd`: sessions belong to the directory in which they began.
 fn resume_command(args: &ChatArgs) -> String {
     let cwd = args
-        .place
+        .process
         .cwd
         .as_deref()
         .map(|cwd| format!(" --cwd {}", words::shell_word(&cwd.to_string_lossy())));

@@ -123,7 +123,7 @@ fn configuration<'a>(mut args: impl Iterator<Item = &'a OsStr>) -> PathBuf {
 
 fn about(run: &RunRecord) -> String {
     let provider = words::one_line(&run.provider);
-    let status = crate::runs::word(run.status);
+    let status = crate::runs::status_text(run.status);
     format!("{provider}, {status}")
 }
 

@@ -48,8 +48,8 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         return recording::main(args);
     };
     match live::main(args, cli)? {
-        live::Played::Whole(code) => Ok(code),
-        live::Played::Not(why) => {
+        live::Outcome::Finished(code) => Ok(code),
+        live::Outcome::NotShown(why) => {
             // Also with --quiet: the output is not from the CLI.
             crate::warn(&[format!("{why} So this is a recording:")]);
             recording::main(args)
@@ -58,7 +58,7 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
 }
 
 /// Prints a remark on stderr, unless the output is quiet.
-fn say(args: &DemoArgs, text: &str) {
+fn remark(args: &DemoArgs, text: &str) {
     if !args.output.quiet {
         let dim = anstyle::Style::new().dimmed();
         // Without stderr the message cannot be shown.

@@ -3,7 +3,7 @@
 //! How to install a CLI and how to log in is in the `CliInfo` of its provider. The checks are those of
 //! `teamster::doctor`.
 
-mod trying;
+mod try_agent;
 
 use std::env;
 use std::io::{self, Write};
@@ -33,7 +33,7 @@ struct Report {
     /// The value of `PATH`.
     #[serde(rename = "PATH")]
     search_path: String,
-    leftovers: Vec<Left>,
+    leftovers: Vec<LeftoverReport>,
     /// Configuration files that killed runs left changed.
     changed_files: Vec<mcp::ChangedFile>,
 }
@@ -41,7 +41,7 @@ struct Report {
 /// A process that an earlier run left behind.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Left {
+struct LeftoverReport {
     pid: u32,
     /// The program without its arguments, which may contain a prompt.
     program: String,
@@ -55,7 +55,7 @@ struct Left {
 /// Prints the report and returns the exit code.
 pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
     if let Some(agent) = &args.agent {
-        return trying::main(agent, args.limit, args.json);
+        return try_agent::main(agent, args.limit, args.json);
     }
     // Processes that a CLI leaves behind after `--version` become children of this process, and are ended.
     orphans::adopt();
@@ -146,9 +146,12 @@ pub(crate) fn find(info: &CliInfo) -> Result<PathBuf, String> {
     })
 }
 
-fn examine_leftovers(kill: bool) -> Vec<Left> {
+fn examine_leftovers(kill: bool) -> Vec<LeftoverReport> {
     let found = leftovers();
-    let report = found.iter().map(|left| self::left(left, kill)).collect();
+    let report = found
+        .iter()
+        .map(|left| report_leftover(left, kill))
+        .collect();
     // Wait until the killed processes are gone.
     let deadline = Instant::now() + KILL_LIMIT;
     while kill && Instant::now() < deadline && leftovers().iter().any(|left| found.contains(left)) {
@@ -157,9 +160,9 @@ fn examine_leftovers(kill: bool) -> Vec<Left> {
     report
 }
 
-fn left(leftover: &Leftover, kill: bool) -> Left {
+fn report_leftover(leftover: &Leftover, kill: bool) -> LeftoverReport {
     let result = if kill { leftover.kill() } else { Ok(()) };
-    Left {
+    LeftoverReport {
         pid: leftover.pid,
         program: words::one_line(leftover.command.split(' ').next().unwrap_or_default()),
         run_id: leftover.run_id.clone(),
@@ -255,7 +258,7 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
     print_changed_files(&report.changed_files, out)
 }
 
-fn print_leftovers(leftovers: &[Left], out: &mut impl Write) -> io::Result<()> {
+fn print_leftovers(leftovers: &[LeftoverReport], out: &mut impl Write) -> io::Result<()> {
     if leftovers.is_empty() {
         return writeln!(out, "No processes of earlier runs are left.");
     }

@@ -18,7 +18,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use crate::args::OutputArgs;
 use crate::guard::Guard;
 use crate::orphans;
-use crate::render::{Json, Narrator, OfEvents, Plain, Sink, TermSpinner, Terminal, TextIsFinal};
+use crate::render::{EventSink, Json, Narrator, Plain, Sink, TermSpinner, Terminal, TextIsFinal};
 use crate::signals::Signals;
 use crate::{exit_code, tokio_runtime};
 
@@ -197,7 +197,7 @@ pub(crate) fn sink_with(
     }
     let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
     match (io::stdout().is_terminal(), output.quiet) {
-        (true, false) if !dumb => Box::new(OfEvents(Terminal::new(
+        (true, false) if !dumb => Box::new(EventSink(Terminal::new(
             anstream::stdout(),
             anstream::stderr(),
             TermSpinner::new(),
@@ -210,7 +210,7 @@ pub(crate) fn sink_with(
         ))),
         (terminal, _) => {
             let plain = Plain::new(io::stdout(), anstream::stderr(), narrator, terminal);
-            Box::new(OfEvents(match text {
+            Box::new(EventSink(match text {
                 TextIsFinal::WithRun if !terminal => plain.holding_back(),
                 TextIsFinal::AtOnce => plain.streaming(),
                 _ => plain,

@@ -12,7 +12,7 @@ use serde_json::Value;
 use teamster::{CliInfo, EnvPolicy, ExecuteParams, Image, RuntimeConfig, SystemPrompt, Timeouts};
 
 use crate::args::{
-    AgentSessionArgs, ChatArgs, EnvVar, McpArgs, ModelArgs, PermissionArgs, PlaceArgs, RunArgs,
+    AgentSessionArgs, ChatArgs, EnvVar, McpArgs, ModelArgs, PermissionArgs, ProcessArgs, RunArgs,
     SystemArgs, TimeoutArgs,
 };
 use crate::args::{REMOTE_TOKEN_VARIABLE, STORE_VARIABLE};
@@ -32,7 +32,7 @@ pub(crate) fn execute_params(
     params.prompt_delivery = args.input.prompt_via;
     params.slash_commands = args.input.slash_commands;
     session(&args.session.agent, &mut params);
-    place(&args.place, &mut params)?;
+    apply_process_args(&args.process, &mut params)?;
     params.system_prompt = system_prompt(&args.input.system)?;
     model(&args.model, &mut params);
     permissions(&args.permissions, &mut params);
@@ -62,7 +62,7 @@ pub(crate) fn execute_params(
 pub(crate) fn chat_params(args: &ChatArgs) -> anyhow::Result<(ExecuteParams, Vec<String>)> {
     let mut params = ExecuteParams::new("");
     session(&args.session, &mut params);
-    place(&args.place, &mut params)?;
+    apply_process_args(&args.process, &mut params)?;
     params.system_prompt = system_prompt(&args.system)?;
     model(&args.model, &mut params);
     permissions(&args.permissions, &mut params);
@@ -80,7 +80,7 @@ fn session(args: &AgentSessionArgs, params: &mut ExecuteParams) {
     params.fork = args.fork;
 }
 
-fn place(args: &PlaceArgs, params: &mut ExecuteParams) -> anyhow::Result<()> {
+fn apply_process_args(args: &ProcessArgs, params: &mut ExecuteParams) -> anyhow::Result<()> {
     params.working_directory.clone_from(&args.cwd);
     params.add_dirs.clone_from(&args.add_dir);
     params.env = environment(&args.env)?;
@@ -122,7 +122,7 @@ fn mcp_servers(args: &McpArgs, params: &mut ExecuteParams) -> anyhow::Result<Vec
 }
 
 /// Returns the agent's working directory as an absolute path.
-pub(crate) fn working_directory(args: &PlaceArgs) -> Option<PathBuf> {
+pub(crate) fn working_directory(args: &ProcessArgs) -> Option<PathBuf> {
     match &args.cwd {
         Some(directory) => std::path::absolute(directory).ok(),
         None => env::current_dir().ok(),
@@ -131,20 +131,20 @@ pub(crate) fn working_directory(args: &PlaceArgs) -> Option<PathBuf> {
 
 /// Returns the runtime configuration of a run.
 pub(crate) fn runtime_config(args: &RunArgs, info: &CliInfo) -> RuntimeConfig {
-    let mut config = place_config(&args.place, info);
+    let mut config = process_config(&args.process, info);
     config.record_to.clone_from(&args.record);
     config
 }
 
 /// Returns the runtime configuration of a session's first agent.
 pub(crate) fn chat_config(args: &ChatArgs, info: &CliInfo) -> RuntimeConfig {
-    let mut config = place_config(&args.place, info);
+    let mut config = process_config(&args.process, info);
     config.record_to.clone_from(&args.record);
     config
 }
 
 /// Returns the runtime configuration of the first agent.
-pub(crate) fn place_config(args: &PlaceArgs, info: &CliInfo) -> RuntimeConfig {
+pub(crate) fn process_config(args: &ProcessArgs, info: &CliInfo) -> RuntimeConfig {
     let mut config = agent_config(args, info);
     if let Some(program) = &args.bin {
         config.program = Some(program.clone());
@@ -154,10 +154,10 @@ pub(crate) fn place_config(args: &PlaceArgs, info: &CliInfo) -> RuntimeConfig {
 
 /// Returns the runtime configuration of a fallback agent, to which `--bin` does not apply.
 pub(crate) fn fallback_config(args: &RunArgs, info: &CliInfo) -> RuntimeConfig {
-    agent_config(&args.place, info)
+    agent_config(&args.process, info)
 }
 
-pub(crate) fn agent_config(args: &PlaceArgs, info: &CliInfo) -> RuntimeConfig {
+pub(crate) fn agent_config(args: &ProcessArgs, info: &CliInfo) -> RuntimeConfig {
     let mut config = base_config();
     config.program = program_variable(info);
     if args.clean_env {

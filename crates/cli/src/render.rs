@@ -20,7 +20,7 @@ use std::time::Duration;
 
 use teamster::{AgentEvent, CliInfo, LogEntry, McpDelivery, RunResult};
 
-pub(crate) use current::{Before, Current};
+pub(crate) use current::{Current, PreviousText};
 
 pub(crate) use json::Json;
 pub(crate) use narrator::Narrator;
@@ -45,13 +45,13 @@ pub(crate) trait Sink<E = LogEntry> {
     fn stopping(&mut self, _now: Duration) {}
 
     /// Clears the current line for another writer that prints whole lines to the terminal.
-    fn make_room(&mut self) {}
+    fn clear_line(&mut self) {}
 }
 
 /// Adapts a sink of events to log entries.
-pub(crate) struct OfEvents<S>(pub(crate) S);
+pub(crate) struct EventSink<S>(pub(crate) S);
 
-impl<S: Sink<AgentEvent>> Sink for OfEvents<S> {
+impl<S: Sink<AgentEvent>> Sink for EventSink<S> {
     fn event(&mut self, entry: &LogEntry, now: Duration) -> io::Result<()> {
         self.0.event(&entry.event, now)
     }
@@ -68,8 +68,8 @@ impl<S: Sink<AgentEvent>> Sink for OfEvents<S> {
         self.0.stopping(now);
     }
 
-    fn make_room(&mut self) {
-        self.0.make_room();
+    fn clear_line(&mut self) {
+        self.0.clear_line();
     }
 }
 
@@ -125,8 +125,8 @@ pub(crate) fn last_message(result: &RunResult) -> String {
 /// Returns the structured answer, unless the last message is the same JSON.
 fn structured_answer(result: &RunResult) -> Option<String> {
     let value = result.structured_output.as_ref()?;
-    let said = result.final_message.as_deref().unwrap_or(&result.text);
-    if serde_json::from_str::<serde_json::Value>(said).is_ok_and(|said| said == *value) {
+    let message = result.final_message.as_deref().unwrap_or(&result.text);
+    if serde_json::from_str::<serde_json::Value>(message).is_ok_and(|message| message == *value) {
         return None;
     }
     Some(format!("{value:#}"))

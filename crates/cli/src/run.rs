@@ -1,11 +1,11 @@
 //! `teamster run`.
 
-pub(crate) mod asking;
 mod closing;
 pub(crate) mod detached;
 pub(crate) mod history;
 mod output;
 mod request;
+pub(crate) mod request_policy;
 
 use std::env;
 use std::fmt;
@@ -23,10 +23,10 @@ use crate::args::RunArgs;
 use crate::record::Recording;
 use crate::render::{Current, Json, TextIsFinal};
 use crate::{drive, exit_code, params, remote, stdin, words, worktree};
-use asking::Asking;
 use closing::Closing;
-use history::{History, Kept};
+use history::{History, OpenHistory};
 use output::Output;
+use request_policy::RequestPolicy;
 
 /// Runs the agent and returns the exit code.
 pub(crate) fn main(args: &mut RunArgs) -> anyhow::Result<u8> {
@@ -37,10 +37,10 @@ pub(crate) fn main(args: &mut RunArgs) -> anyhow::Result<u8> {
         return detached::launch(args);
     }
     let id = run_id(args);
-    match worktree::enter(&mut args.place, &id, args.output.quiet) {
+    match worktree::enter(&mut args.process, &id, args.output.quiet) {
         Ok(None) => attached(args),
         Ok(worktree) => {
-            args.again.run_id.get_or_insert(id);
+            args.retry.run_id.get_or_insert(id);
             let code = attached(args);
             worktree::leave(worktree, args.output.quiet);
             code
@@ -54,7 +54,7 @@ pub(crate) fn main(args: &mut RunArgs) -> anyhow::Result<u8> {
 
 /// Returns the run's id from `--run-id`, else a new one.
 fn run_id(args: &RunArgs) -> String {
-    let given = args.again.run_id.clone();
+    let given = args.retry.run_id.clone();
     given.unwrap_or_else(|| Uuid::now_v7().to_string())
 }
 
@@ -63,8 +63,8 @@ fn attached(args: &RunArgs) -> anyhow::Result<u8> {
         .get(&args.provider)
         .context("this provider is not built in")?;
     let info = provider.info();
-    let asked = params::execute_params(args, io::stdin().lock());
-    let asked = asked.and_then(|(mut params, mut ignored)| {
+    let prepared = params::execute_params(args, io::stdin().lock());
+    let prepared = prepared.and_then(|(mut params, mut ignored)| {
         if args.prompt.as_deref() != Some("-") {
             ignored.extend(stdin::add_to(&mut params.prompt, args.input.stdin)?);
         }
@@ -75,14 +75,14 @@ fn attached(args: &RunArgs) -> anyhow::Result<u8> {
         history,
         mcp,
         output,
-    } = match asked {
-        Ok(asked) => asked,
+    } = match prepared {
+        Ok(prepared) => prepared,
         Err(error) => {
             crate::fail(&error);
             return Ok(exit_code::USAGE);
         }
     };
-    let others: Vec<_> = (args.again.fallback.iter())
+    let others: Vec<_> = (args.retry.fallback.iter())
         .filter_map(|other| {
             crate::providers()
                 .get(&other.provider)
@@ -90,7 +90,7 @@ fn attached(args: &RunArgs) -> anyhow::Result<u8> {
         })
         .collect();
     let current = Current::new(info, &others);
-    let directory = params::working_directory(&args.place);
+    let directory = params::working_directory(&args.process);
     let view = drive::View {
         current: current.clone(),
         verbose: args.output.verbose,
@@ -116,14 +116,14 @@ fn attached(args: &RunArgs) -> anyhow::Result<u8> {
         }
     };
 
-    let keep = args.place.keep_background;
+    let keep = args.process.keep_background;
     let guarded = directory.as_deref();
     let prepared = async {
         let orchestrator = prepare(&history, &mut request, &conversation).await;
         anyhow::Ok((orchestrator.map_err(Unprepared)?, request))
     };
     let close = || close(conversation.clone(), keyed);
-    let code = if args.again.lifecycle {
+    let code = if args.retry.lifecycle {
         let sink = Box::new(Json::new(io::stdout()));
         drive::run(sink, guarded, keep, async || {
             let (orchestrator, request) = prepared.await?;
@@ -133,7 +133,7 @@ fn attached(args: &RunArgs) -> anyhow::Result<u8> {
     } else {
         let mut sink = drive::sink(args.output, view, final_text(args, info));
         if let Some(output) = &output {
-            sink = output.keeping(sink);
+            sink = output.wrap(sink);
         }
         drive::run(sink, guarded, keep, async || {
             let (orchestrator, request) = prepared.await?;
@@ -152,7 +152,7 @@ fn attached(args: &RunArgs) -> anyhow::Result<u8> {
     if let Some(recording) = recording {
         recording.complete(info);
     }
-    if !written(output) {
+    if !write_output(output) {
         code = code.map(|code| code.max(exit_code::AGENT_ERROR));
     }
     if let Some(key) = (args.session.session_key.as_ref())
@@ -162,16 +162,16 @@ fn attached(args: &RunArgs) -> anyhow::Result<u8> {
             "the session of `{key}` is no more, and was forgotten: the same command begins a new one"
         )]);
     }
-    if let Some(key) =
-        (args.session.session_key.as_ref()).filter(|_| conversation.unkept.load(Ordering::Relaxed))
+    if let Some(key) = (args.session.session_key.as_ref())
+        .filter(|_| conversation.not_stored.load(Ordering::Relaxed))
     {
         crate::warn(&[format!(
             "the session of `{key}` is not written down: unless the next run with this key names it with \
              --resume, it begins a new one"
         )]);
     }
-    if let Some(kept) = conversation.kept.get() {
-        history.complain(&kept.recorder.take_errors());
+    if let Some(open_history) = conversation.open_history.get() {
+        history.warn(&open_history.recorder.take_errors());
     }
     code
 }
@@ -179,7 +179,7 @@ fn attached(args: &RunArgs) -> anyhow::Result<u8> {
 /// Returns the point at which the run's text is final.
 pub(crate) fn final_text(args: &RunArgs, info: &CliInfo) -> TextIsFinal {
     let provider = crate::providers().get(info.id);
-    if args.again.several() {
+    if args.retry.allows_several_attempts() {
         TextIsFinal::WithRun
     } else if provider.is_some_and(|provider| provider.capabilities().final_text) {
         TextIsFinal::AtOnce
@@ -219,17 +219,17 @@ impl<'a> Prepared<'a> {
         info: &CliInfo,
         params: ExecuteParams,
         mut ignored: Vec<String>,
-        asking: Option<&Asking>,
+        policy: Option<&RequestPolicy>,
         detached: Option<&str>,
     ) -> anyhow::Result<Self> {
         let mcp = (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery);
         let history = History::new(
             &args.store,
             args.session.session_key.as_deref(),
-            args.again.run_id.as_deref(),
+            args.retry.run_id.as_deref(),
             args.output.quiet,
         )?;
-        let (request, notices) = request::new(args, info, params, asking, detached)?;
+        let (request, notices) = request::new(args, info, params, policy, detached)?;
         ignored.extend(notices);
         let output = output(args)?;
         if !args.output.quiet {
@@ -247,13 +247,13 @@ impl<'a> Prepared<'a> {
 /// Begins the recording of `--record`, if it is set.
 fn recording(args: &RunArgs, info: &CliInfo) -> Option<Recording> {
     let dir = args.record.as_deref()?;
-    let program = args.place.bin.clone();
+    let program = args.process.bin.clone();
     let program = program.or_else(|| params::program_variable(info));
     Recording::begin(dir, program.as_deref(), info)
 }
 
 /// Writes the last message to the file of `--output`. Returns `false` on an error, which it reports.
-pub(crate) fn written(output: Option<Output<'_>>) -> bool {
+pub(crate) fn write_output(output: Option<Output<'_>>) -> bool {
     match output.map(Output::write) {
         Some(Err(error)) => {
             crate::fail(&error);
@@ -271,11 +271,11 @@ pub(crate) fn written(output: Option<Output<'_>>) -> bool {
 #[derive(Default)]
 struct ConversationState {
     /// The store and recorder, set when the run is prepared.
-    kept: OnceLock<Kept>,
+    open_history: OnceLock<OpenHistory>,
     /// Set if the session of the conversation no longer exists.
     session_lost: AtomicBool,
     /// Set if the session was not stored in time.
-    unkept: AtomicBool,
+    not_stored: AtomicBool,
 }
 
 /// A usage error before anything was started.
@@ -296,22 +296,27 @@ async fn prepare(
     request: &mut RunRequest,
     conversation: &ConversationState,
 ) -> anyhow::Result<Orchestrator> {
-    if let Some(kept) = history.prepare(request).await? {
-        let kept = conversation.kept.get_or_init(|| kept);
-        request.observer = Some(Arc::new(kept.recorder.clone()) as _);
+    if let Some(open_history) = history.prepare(request).await? {
+        let open_history = conversation.open_history.get_or_init(|| open_history);
+        request.observer = Some(Arc::new(open_history.recorder.clone()) as _);
     }
     Ok(Orchestrator::new(OrchestratorConfig::default())?)
 }
 
 /// Closes the store. A run with a session key first waits until its session is stored.
 async fn close(conversation: Arc<ConversationState>, keyed: bool) {
-    let Some(kept) = conversation.kept.get() else {
+    let Some(open_history) = conversation.open_history.get() else {
         return;
     };
-    if keyed && !kept.recorder.settled(history::PATIENCE_WITH_A_KEY).await {
-        conversation.unkept.store(true, Ordering::Relaxed);
+    if keyed
+        && !open_history
+            .recorder
+            .settled(history::OPEN_LIMIT_WITH_KEY)
+            .await
+    {
+        conversation.not_stored.store(true, Ordering::Relaxed);
     }
-    crate::store::close(&kept.store).await;
+    crate::store::close(&open_history.store).await;
 }
 
 /// Returns the arguments of the command that resumes a session, without the session's id.
@@ -319,7 +324,7 @@ async fn close(conversation: Arc<ConversationState>, keyed: bool) {
 /// They include `--cwd`: sessions belong to the directory in which they began.
 pub(crate) fn resume_arguments(args: &RunArgs) -> String {
     let cwd = args
-        .place
+        .process
         .cwd
         .as_deref()
         .map(|cwd| format!("--cwd {} ", words::shell_word(&cwd.to_string_lossy())))

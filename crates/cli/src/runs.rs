@@ -46,7 +46,7 @@ pub(crate) fn main(command: &RunsCommand) -> anyhow::Result<u8> {
 }
 
 /// Returns the canonical path, as the history stores it. With `--remote`, the path is unchanged.
-fn real(directory: &Path) -> PathBuf {
+fn canonical(directory: &Path) -> PathBuf {
     if remote().is_some() {
         return directory.to_owned();
     }
@@ -56,7 +56,7 @@ fn real(directory: &Path) -> PathBuf {
 }
 
 /// Formats a time, in milliseconds since the Unix epoch, in the local time zone.
-pub(crate) fn local(ms: u64, format: &str) -> String {
+pub(crate) fn local_time(ms: u64, format: &str) -> String {
     i64::try_from(ms)
         .ok()
         .and_then(|ms| Timestamp::from_millisecond(ms).ok())
@@ -65,7 +65,7 @@ pub(crate) fn local(ms: u64, format: &str) -> String {
 }
 
 /// Returns the state as the end of a run names it. JSON has other names, such as `success`.
-pub(crate) fn word(state: RunState) -> String {
+pub(crate) fn status_text(state: RunState) -> String {
     match state {
         RunState::Success => "completed".to_owned(),
         RunState::Error => "failed".to_owned(),
@@ -84,7 +84,7 @@ fn style(state: RunState) -> anstyle::Style {
 }
 
 /// Returns the duration of a run, so far if it is running, in milliseconds.
-fn time(run: &RunRecord, now_ms: u64) -> Option<u64> {
+fn duration_ms(run: &RunRecord, now_ms: u64) -> Option<u64> {
     match run.status {
         RunState::Running => Some(now_ms.saturating_sub(run.started_at)),
         _ => run.duration_ms,

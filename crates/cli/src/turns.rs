@@ -79,7 +79,7 @@ pub(crate) fn plan(
         let info = (crate::providers().get(&other.provider))
             .context("this provider is not built in")?
             .info();
-        let config = params::agent_config(&args.place, info);
+        let config = params::agent_config(&args.process, info);
         let fallback = || -> Result<SessionCandidate, PlanError> {
             let mut other_params = if other.provider == args.provider {
                 params.clone()

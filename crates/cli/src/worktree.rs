@@ -15,7 +15,7 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, anyhow, bail};
 use serde::{Deserialize, Serialize};
 
-use crate::args::PlaceArgs;
+use crate::args::ProcessArgs;
 use crate::{params, store, words};
 
 /// The folder of all worktrees in the state directory.
@@ -57,20 +57,20 @@ pub(crate) enum Outcome {
 
 /// Creates the requested worktree and makes it the agent's working directory.
 pub(crate) fn enter(
-    place: &mut PlaceArgs,
+    process: &mut ProcessArgs,
     id: &str,
     quiet: bool,
 ) -> anyhow::Result<Option<Worktree>> {
-    let Some(branch) = place.worktree.take() else {
+    let Some(branch) = process.worktree.take() else {
         return Ok(None);
     };
-    let directory = params::working_directory(place).context("there is no working directory")?;
+    let directory = params::working_directory(process).context("there is no working directory")?;
     let branch = Some(&*branch).filter(|branch| !branch.is_empty());
     let worktree = Worktree::new(&directory, branch, id)?;
     if !quiet {
         crate::warn(worktree.warning().as_slice());
     }
-    place.cwd = Some(worktree.directory().to_owned());
+    process.cwd = Some(worktree.directory().to_owned());
     Ok(Some(worktree))
 }
 

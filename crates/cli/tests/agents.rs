@@ -2,9 +2,9 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
+mod commands;
 mod company;
 mod migration;
-mod orders;
 mod output;
 mod remote;
 mod robust;

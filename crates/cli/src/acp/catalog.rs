@@ -7,13 +7,13 @@ use teamster::{AgentError, CliInfo, ErrorCode, ErrorDetail, ErrorKind, Permissio
 use teamster_acp_server::{AgentEntry, Catalog, Choice, Setup};
 
 use crate::args::AcpArgs;
-use crate::run::history::Kept;
+use crate::run::history::OpenHistory;
 use crate::{hints, params};
 
 /// Effort levels that all agents with such a setting support.
 const EFFORTS: [&str; 3] = ["low", "medium", "high"];
 /// Maximum number of runs searched for model names.
-const RUNS: u32 = 500;
+const MAX_RUNS: u32 = 500;
 
 /// Checks that the named agent supports sessions with these options. Every error is a usage error.
 pub(super) fn check(args: &AcpArgs) -> anyhow::Result<()> {
@@ -23,20 +23,23 @@ pub(super) fn check(args: &AcpArgs) -> anyhow::Result<()> {
     let info = (crate::providers().get(agent))
         .context("this provider is not built in")?
         .info();
-    let chat = args.session(agent);
-    let config = params::place_config(&chat.place, info);
+    let chat = args.session_args(agent);
+    let config = params::process_config(&chat.process, info);
     (crate::providers().session_runtime(agent, config))
         .map_err(|error| anyhow!("{}", hints::message(&error)))?;
     params::chat_params(&chat).map(drop)
 }
 
 /// Returns pairs of agent and model from the history, the last used first.
-pub(super) async fn known_models(kept: Option<&Kept>) -> Vec<(String, String)> {
-    let Some(kept) = kept else {
+pub(super) async fn known_models(open_history: Option<&OpenHistory>) -> Vec<(String, String)> {
+    let Some(open_history) = open_history else {
         return Vec::new();
     };
     // An error only leaves the list empty.
-    let runs = kept.store.runs(&RunFilter::default().limit(RUNS)).await;
+    let runs = open_history
+        .store
+        .runs(&RunFilter::default().limit(MAX_RUNS))
+        .await;
     let mut known = Vec::new();
     for run in runs.unwrap_or_default() {
         if let Some(model) = run.model {
@@ -58,7 +61,7 @@ pub(super) fn new(args: &AcpArgs, models: &[(String, String)]) -> Catalog {
     let all = crate::providers().all().into_iter();
     let with_sessions = all.filter(|provider| {
         let id = provider.info().id;
-        let config = params::agent_config(&args.session(id).place, provider.info());
+        let config = params::agent_config(&args.session_args(id).process, provider.info());
         crate::providers().session_runtime(id, config).is_ok()
     });
     let mut infos: Vec<_> = with_sessions.map(|provider| provider.info()).collect();
@@ -98,9 +101,9 @@ fn entry(args: &AcpArgs, agent: &str, models: &[(String, String)]) -> AgentEntry
         entry.settings.model.clone_from(&args.model.model);
     }
     entry.settings.effort.clone_from(&args.model.effort);
-    let asked = args.permissions.permission;
-    if entry.modes.contains(&asked) {
-        entry.settings.mode = asked;
+    let mode = args.permissions.permission;
+    if entry.modes.contains(&mode) {
+        entry.settings.mode = mode;
     }
     info.login.clone_into(&mut entry.login);
     entry
@@ -119,11 +122,11 @@ pub(super) fn ready(args: &AcpArgs, setup: &Setup) -> Result<(), AgentError> {
         let problem = format!("the folder {} is not there", setup.cwd.display());
         return Err(AgentError::refused("working_directory", problem));
     }
-    let chat = args.session(agent);
-    let config = params::place_config(&chat.place, info);
+    let chat = args.session_args(agent);
+    let config = params::process_config(&chat.process, info);
     let (params, _) = params::chat_params(&chat)
         .map_err(|error| AgentError::invalid_params(format!("{error:#}")))?;
-    if let Some(mut error) = crate::chat::missing(info, params.env.get("PATH"), &config) {
+    if let Some(mut error) = crate::chat::missing_program(info, params.env.get("PATH"), &config) {
         if config.program.is_none() && !info.install.is_empty() {
             error.message = format!("{}; install it with `{}`", error.message, info.install);
             error = error.detail(ErrorDetail::missing_program(info.program, info.install));
@@ -131,7 +134,7 @@ pub(super) fn ready(args: &AcpArgs, setup: &Setup) -> Result<(), AgentError> {
         return Err(error);
     }
     // `--env` may provide a login, and `--clean-env` may hide one.
-    let is_changed = !chat.place.env.is_empty() || chat.place.clean_env;
+    let is_changed = !chat.process.env.is_empty() || chat.process.clean_env;
     if !is_changed && doctor::login_of(info).state == LoginState::No {
         let problem = format!("{} is not logged in: {}", info.name, info.login);
         return Err(AgentError::new(

@@ -22,16 +22,16 @@ use crate::exit_code;
 use crate::signals::Source;
 
 /// Maximum length of a line from the editor, in bytes. Prompts may contain images.
-const LONGEST_LINE: u64 = 64 << 20;
+const MAX_LINE: u64 = 64 << 20;
 /// Number of unwritten lines at which reading of session logs pauses.
-const WAITING: usize = 256;
+const MAX_UNWRITTEN: usize = 256;
 /// Limit for writing the last messages.
-const PATIENCE: Duration = Duration::from_secs(2);
+const FLUSH_LIMIT: Duration = Duration::from_secs(2);
 /// Capacity of the queue of log entries.
-const ENTRIES: usize = 64;
+const QUEUE_CAPACITY: usize = 64;
 
 /// A result that is not a line from the editor.
-pub(super) enum Happening {
+pub(super) enum ActionResult {
     Prepared(Ticket, Result<(), AgentError>),
     Found(Ticket, Result<Found, AgentError>),
     Listed(Ticket, Result<SessionPage, AgentError>),
@@ -40,16 +40,16 @@ pub(super) enum Happening {
 }
 
 /// An update of a session.
-pub(super) enum News {
+pub(super) enum Update {
     Entry(String, Box<RunLogEntry>, Option<String>),
-    Asked(String, String, Box<PermissionRequest>),
+    Request(String, String, Box<PermissionRequest>),
 }
 
 /// Channels for the reports of a thread.
 #[derive(Clone)]
 pub(super) struct Reports {
-    pub(super) happenings: mpsc::UnboundedSender<Happening>,
-    pub(super) news: mpsc::Sender<News>,
+    pub(super) results: mpsc::UnboundedSender<ActionResult>,
+    pub(super) updates: mpsc::Sender<Update>,
 }
 
 /// A line from the editor; an error if it was too long.
@@ -59,35 +59,37 @@ type Line = Result<Vec<u8>, ()>;
 pub(super) async fn serve(catalog: Catalog, shared: Arc<Shared>) -> anyhow::Result<u8> {
     let mut signals = Source::new().context("cannot listen for signals")?;
     let mut lines = read_lines();
-    let (happenings, mut happened) = mpsc::unbounded_channel();
-    let (news, mut new) = mpsc::channel(ENTRIES);
+    let (results, mut received_results) = mpsc::unbounded_channel();
+    let (updates, mut received_updates) = mpsc::channel(QUEUE_CAPACITY);
     let mut connection = Connection {
         server: AcpServer::new(catalog, || Uuid::now_v7().to_string()),
         shared,
         threads: HashMap::new(),
-        reports: Reports { happenings, news },
+        reports: Reports { results, updates },
     };
     let (written, writer) = write_lines();
-    let mut waiting: VecDeque<Vec<u8>> = VecDeque::new();
+    let mut unwritten: VecDeque<Vec<u8>> = VecDeque::new();
     let code = loop {
         let mut out = Output::default();
         tokio::select! {
             biased;
             () = signals.next() => break exit_code::SUCCESS,
-            Some(happening) = happened.recv() => connection.happening(happening, &mut out),
+            Some(result) = received_results.recv() => connection.on_result(result, &mut out),
             line = lines.recv() => match line {
                 Some(Ok(line)) => connection.server.line(&line, &mut out),
                 Some(Err(())) => connection.server.line(b"{", &mut out),
                 None => break exit_code::SUCCESS,
             },
-            permit = written.reserve(), if !waiting.is_empty() => match permit {
-                Ok(permit) => permit.send(waiting.pop_front().unwrap_or_default()),
+            permit = written.reserve(), if !unwritten.is_empty() => match permit {
+                Ok(permit) => permit.send(unwritten.pop_front().unwrap_or_default()),
                 // The editor has closed its input.
                 Err(_) => break exit_code::ABORTED,
             },
-            Some(news) = new.recv(), if waiting.len() < WAITING => connection.news(news, &mut out),
+            Some(update) = received_updates.recv(), if unwritten.len() < MAX_UNWRITTEN => {
+                connection.on_update(update, &mut out);
+            }
         }
-        waiting.extend(out.lines);
+        unwritten.extend(out.lines);
         for action in out.actions {
             connection.act(action);
         }
@@ -95,7 +97,7 @@ pub(super) async fn serve(catalog: Catalog, shared: Arc<Shared>) -> anyhow::Resu
     connection.end().await;
     // The editor may have closed only its output, and still read.
     let rest = async {
-        for line in waiting {
+        for line in unwritten {
             if written.send(line).await.is_err() {
                 return;
             }
@@ -103,7 +105,7 @@ pub(super) async fn serve(catalog: Catalog, shared: Arc<Shared>) -> anyhow::Resu
         drop(written);
         let _ = writer.await;
     };
-    let _ = timeout(PATIENCE, rest).await;
+    let _ = timeout(FLUSH_LIMIT, rest).await;
     Ok(code)
 }
 
@@ -133,13 +135,10 @@ fn read_lines() -> mpsc::Receiver<Line> {
         let mut stdin = io::stdin().lock();
         loop {
             let mut line = Vec::new();
-            let read = stdin
-                .by_ref()
-                .take(LONGEST_LINE)
-                .read_until(b'\n', &mut line);
+            let read = stdin.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
             let line = match read {
                 Ok(0) | Err(_) => return,
-                Ok(_) if line.ends_with(b"\n") || (line.len() as u64) < LONGEST_LINE => Ok(line),
+                Ok(_) if line.ends_with(b"\n") || (line.len() as u64) < MAX_LINE => Ok(line),
                 Ok(_) => {
                     if stdin.skip_until(b'\n').is_err() {
                         return;
@@ -163,26 +162,28 @@ struct Connection {
 }
 
 impl Connection {
-    fn happening(&mut self, happening: Happening, out: &mut Output) {
-        match happening {
-            Happening::Prepared(ticket, result) => self.server.prepared(ticket, result, out),
-            Happening::Found(ticket, result) => self.server.found(ticket, result, out),
-            Happening::Listed(ticket, result) => self.server.listed(ticket, result, out),
-            Happening::Done(ticket, session_id, result) => {
+    fn on_result(&mut self, result: ActionResult, out: &mut Output) {
+        match result {
+            ActionResult::Prepared(ticket, result) => self.server.prepared(ticket, result, out),
+            ActionResult::Found(ticket, result) => self.server.found(ticket, result, out),
+            ActionResult::Listed(ticket, result) => self.server.listed(ticket, result, out),
+            ActionResult::Done(ticket, session_id, result) => {
                 self.threads.remove(&session_id);
                 self.server.done(ticket, &session_id, result, out);
             }
-            Happening::Refused(session_id, error) => self.server.refused(&session_id, &error, out),
+            ActionResult::Refused(session_id, error) => {
+                self.server.refused(&session_id, &error, out);
+            }
         }
     }
 
-    fn news(&mut self, news: News, out: &mut Output) {
-        match news {
-            News::Entry(session_id, entry, content) => {
+    fn on_update(&mut self, update: Update, out: &mut Output) {
+        match update {
+            Update::Entry(session_id, entry, content) => {
                 self.server
                     .entry(&session_id, &entry, content.as_deref(), out);
             }
-            News::Asked(session_id, request_id, request) => {
+            Update::Request(session_id, request_id, request) => {
                 self.server.ask(&session_id, &request_id, &request, out);
             }
         }
@@ -191,16 +192,16 @@ impl Connection {
     fn act(&mut self, action: Action) {
         let shared = self.shared.clone();
         match action {
-            Action::Prepare { ticket, setup, .. } => self.look(
+            Action::Prepare { ticket, setup, .. } => self.lookup(
                 move || catalog::ready(&shared.args, &setup),
-                move |result| Happening::Prepared(ticket, result),
+                move |result| ActionResult::Prepared(ticket, result),
             ),
             Action::Find {
                 ticket,
                 session_id,
                 replay,
                 ..
-            } => self.look(
+            } => self.lookup(
                 move || {
                     past::find(
                         &shared.runs,
@@ -209,19 +210,19 @@ impl Connection {
                         replay,
                     )
                 },
-                move |result| Happening::Found(ticket, result),
+                move |result| ActionResult::Found(ticket, result),
             ),
             Action::List {
                 ticket,
                 cwd,
                 cursor,
                 ..
-            } => self.look(
+            } => self.lookup(
                 move || {
                     let agent = shared.args.agent.as_deref();
                     past::list(&shared.runs, agent, cwd.as_deref(), cursor.as_deref())
                 },
-                move |result| Happening::Listed(ticket, result),
+                move |result| ActionResult::Listed(ticket, result),
             ),
             Action::Close {
                 ticket, session_id, ..
@@ -263,19 +264,19 @@ impl Connection {
     }
 
     /// Runs a blocking lookup in a task of its own, and reports its result.
-    fn look<T: Send + 'static>(
+    fn lookup<T: Send + 'static>(
         &self,
-        look: impl FnOnce() -> Result<T, AgentError> + Send + 'static,
-        report: impl FnOnce(Result<T, AgentError>) -> Happening + Send + 'static,
+        lookup: impl FnOnce() -> Result<T, AgentError> + Send + 'static,
+        report: impl FnOnce(Result<T, AgentError>) -> ActionResult + Send + 'static,
     ) {
-        let happenings = self.reports.happenings.clone();
+        let results = self.reports.results.clone();
         tokio::spawn(async move {
-            let result = spawn_blocking(look).await.unwrap_or_else(|error| {
+            let result = spawn_blocking(lookup).await.unwrap_or_else(|error| {
                 let problem = format!("this could not be looked up: {error}");
                 Err(AgentError::invalid_params(problem))
             });
             // Fails only after the connection has ended.
-            let _ = happenings.send(report(result));
+            let _ = results.send(report(result));
         });
     }
 

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::thread::Live;
 use super::{Shared, catalog, past};
-use crate::run::asking::Asking;
+use crate::run::request_policy::RequestPolicy;
 use crate::turns::{self, PlanError};
 use crate::{detached, params, runner};
 
@@ -22,9 +22,9 @@ pub(super) async fn open(
     setup: &Setup,
     resumed: bool,
 ) -> Result<Live, AgentError> {
-    let before = past::last(&shared.runs, session_id)?;
+    let earlier = past::thread(&shared.runs, session_id)?;
     // A fallback may have taken over.
-    let last = before
+    let last = earlier
         .as_ref()
         .and_then(past::Thread::last_session)
         .filter(|_| resumed);
@@ -39,12 +39,12 @@ pub(super) async fn open(
     let info = (provider.as_ref().map(|provider| provider.info()))
         .ok_or_else(|| AgentError::invalid_params(format!("there is no agent `{agent}`")))?;
 
-    let mut args = shared.args.session(agent);
+    let mut args = shared.args.session_args(agent);
     args.model.model.clone_from(&setup.settings.model);
     args.model.effort.clone_from(&setup.settings.effort);
     args.permissions.permission = setup.settings.mode;
-    args.place.cwd = Some(setup.cwd.clone());
-    args.place.add_dir.extend(setup.add_dirs.iter().cloned());
+    args.process.cwd = Some(setup.cwd.clone());
+    args.process.add_dir.extend(setup.add_dirs.iter().cloned());
     let (mut params, _) = params::chat_params(&args).map_err(invalid)?;
     for server in &setup.mcp_servers {
         // The editor's servers override those of the arguments.
@@ -64,12 +64,12 @@ pub(super) async fn open(
     } else {
         params.session_id = shared
             .history
-            .session(shared.kept.as_ref(), info.id, &setup.cwd)
+            .session(shared.open_history.as_ref(), info.id, &setup.cwd)
             .await?;
     }
 
     // The thread's first log has the thread's id.
-    let id = match before {
+    let id = match earlier {
         None => session_id.to_owned(),
         Some(_) => Uuid::now_v7().to_string(),
     };
@@ -79,14 +79,14 @@ pub(super) async fn open(
     about.directory = Some(setup.cwd.clone());
     about.continues = (id != session_id).then(|| session_id.to_owned());
 
-    let (requests, asked) = Requests::of(&id);
+    let (requests, request_events) = Requests::of(&id);
     let mut writer = detached::session_locks(Some(&id)).map(|locks| locks.writer(info.id));
     if let Some(writer) = &mut writer {
         writer.begin(&params)?;
     }
-    let asking = Asking::new(args.asking.ask_timeout, requests.clone());
-    let planned = turns::plan(&id, &args, info, &params, |can| match &asking {
-        Some(asking) if can.permissions => Ok(asking.policy(can)),
+    let policy = RequestPolicy::new(args.ask.ask_timeout, requests.clone());
+    let planned = turns::plan(&id, &args, info, &params, |can| match &policy {
+        Some(policy) if can.permissions => Ok(policy.policy(can)),
         _ => Ok(PermissionPolicy::Deny),
     });
     let mut runs = planned.map_err(|error| match error {
@@ -94,8 +94,8 @@ pub(super) async fn open(
         PlanError::Usage(error) => invalid(error),
     })?;
     runs.writer = writer;
-    runs.observer =
-        (shared.kept.as_ref()).map(|kept| Arc::new(kept.recorder.clone()) as Arc<dyn RunObserver>);
+    runs.observer = (shared.open_history.as_ref())
+        .map(|open_history| Arc::new(open_history.recorder.clone()) as Arc<dyn RunObserver>);
 
     let failed = |error: anyhow::Error| {
         AgentError::new(ErrorCode::Io, ErrorKind::Internal, format!("{error:#}"))
@@ -110,7 +110,7 @@ pub(super) async fn open(
         orchestrator,
         SessionPlan::new(runs),
         requests.clone(),
-        asked,
+        request_events,
     );
     let control = session.control();
     let work = tokio::spawn(async move {

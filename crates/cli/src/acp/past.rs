@@ -15,7 +15,7 @@ use teamster_runner::{RunFolder, RunKind, Runs, RunsError};
 /// Maximum number of sessions in a page.
 const PAGE: usize = 50;
 /// Maximum number of log entries searched for the first prompt of a session.
-const HEAD: usize = 50;
+const MAX_SEARCHED: usize = 50;
 
 /// The logs of a thread, oldest first. There is at least one.
 pub(super) struct Thread {
@@ -23,7 +23,7 @@ pub(super) struct Thread {
 }
 
 /// Returns the logs of a thread; `None` if there are none.
-pub(super) fn last(runs: &Runs, session_id: &str) -> Result<Option<Thread>, AgentError> {
+pub(super) fn thread(runs: &Runs, session_id: &str) -> Result<Option<Thread>, AgentError> {
     let mut logs: Vec<_> = (sessions(runs)?.into_iter())
         .filter(|log| root(log) == session_id)
         .collect();
@@ -68,7 +68,7 @@ pub(super) fn find(
 ) -> Result<Found, AgentError> {
     let unknown =
         |problem: String| AgentError::new(ErrorCode::CliError, ErrorKind::SessionNotFound, problem);
-    let Some(thread) = last(runs, session_id)? else {
+    let Some(thread) = thread(runs, session_id)? else {
         let id = crate::words::one_line(session_id);
         return Err(unknown(format!(
             "there is no session {id}, or its log was removed"
@@ -122,7 +122,7 @@ pub(super) fn list(
         thread.0 = thread.0.max(log.changed_at().unwrap_or_default());
         thread.1.push(log);
     }
-    let is_wanted = |(_, (_, logs)): &(String, (u64, Vec<RunFolder>))| {
+    let is_selected = |(_, (_, logs)): &(String, (u64, Vec<RunFolder>))| {
         let of_agent = agent.is_none_or(|agent| logs.iter().any(|it| it.info().provider == agent));
         let is_here = cwd.is_none_or(|cwd| {
             let is_it = |it: &RunFolder| it.info().directory.as_deref() == Some(cwd);
@@ -130,10 +130,10 @@ pub(super) fn list(
         });
         of_agent && is_here
     };
-    let mut wanted: Vec<_> = threads.into_iter().filter(is_wanted).collect();
-    wanted.sort_by(|(a, (a_at, _)), (b, (b_at, _))| (b_at, b).cmp(&(a_at, a)));
+    let mut selected: Vec<_> = threads.into_iter().filter(is_selected).collect();
+    selected.sort_by(|(a, (a_at, _)), (b, (b_at, _))| (b_at, b).cmp(&(a_at, a)));
     let mut page = Vec::new();
-    for (index, (session_id, (changed_at, logs))) in wanted.iter().enumerate().skip(from) {
+    for (index, (session_id, (changed_at, logs))) in selected.iter().enumerate().skip(from) {
         if page.len() == PAGE {
             return Ok(SessionPage::new(page, Some(index.to_string())));
         }
@@ -158,7 +158,7 @@ pub(super) fn list(
 
 /// Removes the logs of a session.
 pub(super) fn forget(runs: &Runs, session_id: &str) -> Result<(), AgentError> {
-    for log in last(runs, session_id)?
+    for log in thread(runs, session_id)?
         .map(|thread| thread.logs)
         .unwrap_or_default()
     {
@@ -185,15 +185,15 @@ fn root(log: &RunFolder) -> &str {
 
 fn first_prompt(log: &RunFolder) -> Option<String> {
     let mut found = None;
-    let mut looked = 0;
+    let mut searched = 0;
     each_entry(log, |entry| {
-        looked += 1;
+        searched += 1;
         if let RunLogEntry::Run(entry) = entry
             && let RunEvent::UserMessage { text, .. } = entry.event
         {
             found = Some(text);
         }
-        found.is_none() && looked < HEAD
+        found.is_none() && searched < MAX_SEARCHED
     });
     found
 }

@@ -13,16 +13,16 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-use super::connection::{Happening, News, Reports};
+use super::connection::{ActionResult, Reports, Update};
 use super::{Shared, open, past};
 use teamster::orchestrator::RunLogEntry;
 
 /// Interval between attempts to send a prompt during a turn that the agent began by itself.
-const PAUSE: Duration = Duration::from_millis(100);
+const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// Delay of a permission request whose tool call is not announced yet.
-const ANNOUNCEMENT: Duration = Duration::from_millis(300);
+const ANNOUNCEMENT_DELAY: Duration = Duration::from_millis(300);
 /// Maximum size of an added file whose content is shown, in bytes.
-const LARGEST_FILE: u64 = 256 << 10;
+const MAX_FILE: u64 = 256 << 10;
 
 /// A command to a thread.
 pub(super) enum Command {
@@ -59,7 +59,7 @@ pub(super) fn start(
     shared: Arc<Shared>,
     reports: Reports,
 ) -> Handle {
-    let (commands, wanted) = mpsc::unbounded_channel();
+    let (commands, receiver) = mpsc::unbounded_channel();
     let thread = Thread {
         session_id: session_id.to_owned(),
         source,
@@ -70,7 +70,7 @@ pub(super) fn start(
     };
     Handle {
         commands,
-        task: tokio::spawn(thread.work(wanted)),
+        task: tokio::spawn(thread.work(receiver)),
     }
 }
 
@@ -127,11 +127,11 @@ impl Live {
 }
 
 impl Thread {
-    async fn work(mut self, mut wanted: mpsc::UnboundedReceiver<Command>) {
+    async fn work(mut self, mut commands: mpsc::UnboundedReceiver<Command>) {
         loop {
             let command = tokio::select! {
-                command = wanted.recv() => command,
-                () = sleep(PAUSE), if self.prompt.is_some() => {
+                command = commands.recv() => command,
+                () = sleep(RETRY_INTERVAL), if self.prompt.is_some() => {
                     if let Some(prompt) = self.prompt.take() {
                         self.send(prompt).await;
                     }
@@ -158,8 +158,8 @@ impl Thread {
                     } else {
                         Ok(())
                     };
-                    let done = Happening::Done(ticket, self.session_id.clone(), result);
-                    let _ = self.reports.happenings.send(done);
+                    let done = ActionResult::Done(ticket, self.session_id.clone(), result);
+                    let _ = self.reports.results.send(done);
                     return;
                 }
                 None => return self.close().await,
@@ -194,7 +194,7 @@ impl Thread {
             self.session_id.clone(),
             live.folder.clone(),
             live.requests.clone(),
-            self.reports.news.clone(),
+            self.reports.updates.clone(),
         )));
         self.live = Some(live);
         Ok(())
@@ -261,8 +261,8 @@ impl Thread {
     }
 
     fn refuse(&self, error: AgentError) {
-        let refused = Happening::Refused(self.session_id.clone(), error);
-        let _ = self.reports.happenings.send(refused);
+        let refused = ActionResult::Refused(self.session_id.clone(), error);
+        let _ = self.reports.results.send(refused);
     }
 }
 
@@ -272,27 +272,27 @@ async fn change(live: &mut Live, setup: &Setup) -> bool {
     let is_there = begun.cwd == setup.cwd
         && begun.add_dirs == setup.add_dirs
         && begun.mcp_servers == setup.mcp_servers;
-    let wanted = &setup.settings;
-    if !is_there || wanted.effort != begun.settings.effort {
+    let target = &setup.settings;
+    if !is_there || target.effort != begun.settings.effort {
         return false;
     }
     let now = &mut live.setup.settings;
-    if wanted.model != now.model {
-        let Some(model) = wanted.model.clone() else {
+    if target.model != now.model {
+        let Some(model) = target.model.clone() else {
             return false;
         };
         let set = RunnerCommand::SetModel { model };
         if !matches!(live.control.carry_out(set).await, Reply::Done) {
             return false;
         }
-        now.model.clone_from(&wanted.model);
+        now.model.clone_from(&target.model);
     }
-    if wanted.mode != now.mode {
-        let set = RunnerCommand::SetPermission { mode: wanted.mode };
+    if target.mode != now.mode {
+        let set = RunnerCommand::SetPermission { mode: target.mode };
         if !matches!(live.control.carry_out(set).await, Reply::Done) {
             return false;
         }
-        now.mode = wanted.mode;
+        now.mode = target.mode;
     }
     true
 }
@@ -302,7 +302,7 @@ async fn follow(
     session_id: String,
     folder: RunFolder,
     requests: Requests,
-    news: mpsc::Sender<News>,
+    updates: mpsc::Sender<Update>,
 ) {
     // Without a readable log there is nothing to report.
     let Ok(mut log) = client::Follow::new(folder, 0) else {
@@ -310,19 +310,19 @@ async fn follow(
     };
     let mut announced = HashSet::new();
     // Requests whose tool call is not announced yet. Usually it is the next entry.
-    let mut early: Vec<Early> = Vec::new();
+    let mut early: Vec<EarlyRequest> = Vec::new();
     loop {
         let next = if early.is_empty() {
             Ok(log.next().await)
         } else {
-            timeout(ANNOUNCEMENT, log.next()).await
+            timeout(ANNOUNCEMENT_DELAY, log.next()).await
         };
         let line = match next {
             Ok(Ok(Some(line))) if !line.is_end() => line,
             Ok(_) => return,
             Err(_) => {
                 for early in early.drain(..) {
-                    if ask(&session_id, early.request_id, &requests, &news)
+                    if forward_request(&session_id, early.request_id, &requests, &updates)
                         .await
                         .is_err()
                     {
@@ -335,7 +335,7 @@ async fn follow(
         let Ok(entry) = line.entry() else {
             continue;
         };
-        let mut asked = None;
+        let mut request = None;
         let mut content = None;
         if let RunLogEntry::Agent(entry) = &entry {
             match &entry.event {
@@ -343,8 +343,8 @@ async fn follow(
                     if permission.decision == Decision::Requested =>
                 {
                     let tool_id = permission.tool_id.clone();
-                    let request = permission.request_id.clone();
-                    asked = request.map(|request_id| Early {
+                    let request_id = permission.request_id.clone();
+                    request = request_id.map(|request_id| EarlyRequest {
                         request_id,
                         tool_id,
                     });
@@ -359,16 +359,17 @@ async fn follow(
                 _ => {}
             }
         }
-        let entry = News::Entry(session_id.clone(), Box::new(entry), content);
-        if news.send(entry).await.is_err() {
+        let entry = Update::Entry(session_id.clone(), Box::new(entry), content);
+        if updates.send(entry).await.is_err() {
             return;
         }
-        early.extend(asked);
-        let is_known =
-            |early: &mut Early| (early.tool_id.as_ref()).is_none_or(|id| announced.contains(id));
+        early.extend(request);
+        let is_known = |early: &mut EarlyRequest| {
+            (early.tool_id.as_ref()).is_none_or(|id| announced.contains(id))
+        };
         let known: Vec<_> = early.extract_if(.., is_known).collect();
         for early in known {
-            if ask(&session_id, early.request_id, &requests, &news)
+            if forward_request(&session_id, early.request_id, &requests, &updates)
                 .await
                 .is_err()
             {
@@ -379,30 +380,30 @@ async fn follow(
 }
 
 /// A permission request and its tool call.
-struct Early {
+struct EarlyRequest {
     request_id: String,
     tool_id: Option<Id>,
 }
 
 /// Forwards a pending request to the editor. Returns an error if the editor has disconnected.
-async fn ask(
+async fn forward_request(
     session_id: &str,
     request_id: String,
     requests: &Requests,
-    news: &mpsc::Sender<News>,
+    updates: &mpsc::Sender<Update>,
 ) -> Result<(), ()> {
     let mut pending = requests.pending().into_iter();
     let Some(pending) = pending.find(|it| it.request_id == request_id) else {
         return Ok(());
     };
-    let asked = News::Asked(session_id.to_owned(), request_id, Box::new(pending.into()));
-    news.send(asked).await.map_err(drop)
+    let update = Update::Request(session_id.to_owned(), request_id, Box::new(pending.into()));
+    updates.send(update).await.map_err(drop)
 }
 
 /// Returns the text of a file; `None` if it is too large, not a regular file or not readable.
 async fn read_file(path: &std::path::Path) -> Option<String> {
     let about = tokio::fs::metadata(path).await.ok()?;
-    if !about.is_file() || about.len() > LARGEST_FILE {
+    if !about.is_file() || about.len() > MAX_FILE {
         return None;
     }
     tokio::fs::read_to_string(path).await.ok()

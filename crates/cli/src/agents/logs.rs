@@ -15,13 +15,13 @@ use crate::remote::{RemoteSupervisor, remote};
 use crate::{exit_code, words};
 
 /// Interval between checks for new lines.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// Size of a read, in bytes.
-const PIECE: usize = 64 << 10;
+const READ_SIZE: usize = 64 << 10;
 /// Maximum length of a buffered line, in bytes. A longer one is written in pieces.
-const LONGEST_LINE: usize = 1 << 20;
+const MAX_LINE: usize = 1 << 20;
 /// Maximum size of the end that is searched for the first requested line, in bytes.
-const MOST_BYTES: u64 = 64 << 20;
+const MAX_SEARCHED: u64 = 64 << 20;
 
 pub(super) async fn main(args: &AgentsLogsArgs, file: &Path) -> Result<u8, Failure> {
     let status = status_with(file, [&args.agent]).await?;
@@ -38,8 +38,8 @@ pub(super) async fn main(args: &AgentsLogsArgs, file: &Path) -> Result<u8, Failu
     let shown = show(&path, args, &mut out).await;
     match shown {
         Ok(()) => Ok(exit_code::SUCCESS),
-        Err(Trouble::Output(error)) => of_printed(Err(error)),
-        Err(Trouble::Log(error)) => {
+        Err(LogError::Output(error)) => of_printed(Err(error)),
+        Err(LogError::Log(error)) => {
             let path = path.display();
             let message = if error.kind() == io::ErrorKind::NotFound {
                 format!("there is no log of {} yet: {path} is missing", agent.id)
@@ -52,7 +52,7 @@ pub(super) async fn main(args: &AgentsLogsArgs, file: &Path) -> Result<u8, Failu
     }
 }
 
-enum Trouble {
+enum LogError {
     /// The output cannot be written, usually because its reader is gone.
     Output(io::Error),
     Log(io::Error),
@@ -62,7 +62,7 @@ async fn show<W: Write>(
     path: &Path,
     args: &AgentsLogsArgs,
     out: &mut Output<W>,
-) -> Result<(), Trouble> {
+) -> Result<(), LogError> {
     let mut reported = false;
     let mut file = loop {
         match File::open(path) {
@@ -73,28 +73,28 @@ async fn show<W: Write>(
                     // Without stderr the message cannot be shown.
                     let _ = writeln!(anstream::stderr(), "{note}");
                 }
-                sleep(LOOK).await;
+                sleep(POLL_INTERVAL).await;
             }
-            opened => break opened.map_err(Trouble::Log)?,
+            opened => break opened.map_err(LogError::Log)?,
         }
     };
-    let (mut at, missing) = beginning(&mut file, args.lines).map_err(Trouble::Log)?;
+    let (mut at, missing) = last_lines_offset(&mut file, args.lines).map_err(LogError::Log)?;
     // The log was rotated: earlier lines are in the previous file.
     if missing > 0
         && let Ok(mut before) = File::open(path.with_extension("log.1"))
     {
-        let (from, _) = beginning(&mut before, missing).map_err(Trouble::Log)?;
+        let (from, _) = last_lines_offset(&mut before, missing).map_err(LogError::Log)?;
         copy(&mut before, from, out)?;
     }
     loop {
         at = copy(&mut file, at, out)?;
         if !args.follow {
-            return out.end().map_err(Trouble::Output);
+            return out.end().map_err(LogError::Output);
         }
-        out.flush().map_err(Trouble::Output)?;
-        sleep(LOOK).await;
+        out.flush().map_err(LogError::Output)?;
+        sleep(POLL_INTERVAL).await;
         // The log may have been rotated or truncated.
-        let now = file.metadata().map_err(Trouble::Log)?;
+        let now = file.metadata().map_err(LogError::Log)?;
         if now.len() < at {
             at = 0;
         } else if now.len() == at
@@ -108,32 +108,32 @@ async fn show<W: Write>(
 }
 
 /// Writes a file from the offset `at`, and returns the offset of its end.
-fn copy<W: Write>(file: &mut File, mut at: u64, out: &mut Output<W>) -> Result<u64, Trouble> {
-    file.seek(SeekFrom::Start(at)).map_err(Trouble::Log)?;
-    let mut piece = vec![0; PIECE];
+fn copy<W: Write>(file: &mut File, mut at: u64, out: &mut Output<W>) -> Result<u64, LogError> {
+    file.seek(SeekFrom::Start(at)).map_err(LogError::Log)?;
+    let mut piece = vec![0; READ_SIZE];
     loop {
-        let length = file.read(&mut piece).map_err(Trouble::Log)?;
+        let length = file.read(&mut piece).map_err(LogError::Log)?;
         if length == 0 {
             return Ok(at);
         }
         at += length as u64;
-        out.write(&piece[..length]).map_err(Trouble::Output)?;
+        out.write(&piece[..length]).map_err(LogError::Output)?;
     }
 }
 
 /// Returns the offset of the last `lines` lines, and the number of lines that the file is short of.
-fn beginning(file: &mut File, lines: usize) -> io::Result<(u64, usize)> {
+fn last_lines_offset(file: &mut File, lines: usize) -> io::Result<(u64, usize)> {
     let end = file.metadata()?.len();
     if lines == 0 || end == 0 {
         return Ok((end, lines));
     }
     let mut at = end;
     let mut found = 0;
-    let mut piece = vec![0; PIECE];
-    while at > 0 && end - at < MOST_BYTES {
-        let length = at.min(PIECE as u64);
+    let mut piece = vec![0; READ_SIZE];
+    while at > 0 && end - at < MAX_SEARCHED {
+        let length = at.min(READ_SIZE as u64);
         at -= length;
-        let piece = &mut piece[..usize::try_from(length).unwrap_or(PIECE)];
+        let piece = &mut piece[..usize::try_from(length).unwrap_or(READ_SIZE)];
         file.seek(SeekFrom::Start(at))?;
         file.read_exact(piece)?;
         for (index, _) in piece.iter().enumerate().rev().filter(|(_, b)| **b == b'\n') {
@@ -177,7 +177,7 @@ impl<W: Write> Output<W> {
         // Characters and escape sequences do not span lines.
         let whole = match self.rest.iter().rposition(|byte| *byte == b'\n') {
             Some(last) => last + 1,
-            None if self.rest.len() > LONGEST_LINE => self.rest.len(),
+            None if self.rest.len() > MAX_LINE => self.rest.len(),
             None => return Ok(()),
         };
         let rest = self.rest.split_off(whole);
@@ -205,7 +205,7 @@ mod tests {
     fn last(text: &str, lines: usize) -> String {
         let mut file = tempfile::tempfile().unwrap();
         file.write_all(text.as_bytes()).unwrap();
-        let (at, missing) = beginning(&mut file, lines).unwrap();
+        let (at, missing) = last_lines_offset(&mut file, lines).unwrap();
         assert_eq!(missing, lines.saturating_sub(text.lines().count()));
         text[usize::try_from(at).unwrap()..].to_owned()
     }
@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(last("a", 0), "");
         assert_eq!(last("", 5), "");
         // More than one piece.
-        let long = format!("{}\n", "x".repeat(PIECE));
+        let long = format!("{}\n", "x".repeat(READ_SIZE));
         assert_eq!(
             last(&format!("{long}{long}{long}"), 2),
             format!("{long}{long}")

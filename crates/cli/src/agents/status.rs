@@ -9,14 +9,14 @@ use teamster::agent_loop::supervisor::Error;
 use teamster::agent_loop::supervisor::protocol::{AgentState, AgentStatus, Status};
 use teamster_core::time::epoch_ms;
 
-use super::{Failure, of_printed, orders, status_with};
+use super::{Failure, commands, of_printed, status_with};
 use crate::args::AgentsStatusArgs;
-use crate::runs::local;
+use crate::runs::local_time;
 use crate::table::Table;
 use crate::{exit_code, words};
 
 /// Maximum length of a cell's text, in bytes.
-const LONGEST: usize = 200;
+const MAX_CELL: usize = 200;
 
 pub(super) async fn main(args: &AgentsStatusArgs, file: &Path) -> Result<u8, Failure> {
     let mut status = status_with(file, &args.agents).await?;
@@ -38,7 +38,7 @@ pub(super) async fn main(args: &AgentsStatusArgs, file: &Path) -> Result<u8, Fai
             let note = "all agents are switched off: `teamster agents start --all` turns them on";
             let _ = writeln!(anstream::stderr(), "{note}");
         }
-        orders::warn(&status);
+        commands::warn(&status);
         table(&status, epoch_ms(), &mut anstream::stdout())
     };
     Ok(match of_printed(printed)? {
@@ -49,8 +49,8 @@ pub(super) async fn main(args: &AgentsStatusArgs, file: &Path) -> Result<u8, Fai
 
 /// Returns the exit code for monitoring: that of the worst enabled agent.
 fn health(status: &Status) -> u8 {
-    let wanted = (status.agents.iter()).filter(|it| status.enabled && it.enabled && !it.removed);
-    let states: Vec<AgentState> = wanted.map(|agent| agent.state).collect();
+    let enabled = (status.agents.iter()).filter(|it| status.enabled && it.enabled && !it.removed);
+    let states: Vec<AgentState> = enabled.map(|agent| agent.state).collect();
     if states.iter().any(|state| state.is_bad()) {
         exit_code::AGENT_ERROR
     } else if states.contains(&AgentState::Limited) {
@@ -97,7 +97,7 @@ fn style(state: AgentState) -> Style {
 fn row(agent: &AgentStatus, enabled: bool, now_ms: u64) -> [String; 8] {
     let up = agent.started_at_ms.map(|started| {
         let up = words::duration_ms(now_ms.saturating_sub(started));
-        format!("{} ({up})", local(started, "%Y-%m-%d %H:%M:%S"))
+        format!("{} ({up})", local_time(started, "%Y-%m-%d %H:%M:%S"))
     });
     [
         words::one_line(&agent.id),
@@ -106,22 +106,22 @@ fn row(agent: &AgentStatus, enabled: bool, now_ms: u64) -> [String; 8] {
         agent.pid.map(|pid| pid.to_string()).unwrap_or_default(),
         up.unwrap_or_default(),
         agent.restarts.to_string(),
-        teamster_core::text::excerpt(&words::one_line(detail(agent)), LONGEST),
+        teamster_core::text::excerpt(&words::one_line(detail(agent)), MAX_CELL),
         last_error(agent, now_ms),
     ]
 }
 
 /// Returns the text of the STATE column. `enabled` is the switch for all agents.
 pub(super) fn state(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
-    let doing = doing(agent, enabled, now_ms);
+    let activity = activity(agent, enabled, now_ms);
     match agent.state {
-        AgentState::Failing => format!("failing, {doing}"),
-        AgentState::Limited => format!("limited, {doing}"),
-        _ => doing,
+        AgentState::Failing => format!("failing, {activity}"),
+        AgentState::Limited => format!("limited, {activity}"),
+        _ => activity,
     }
 }
 
-fn doing(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
+fn activity(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
     match (agent.state, &agent.activity) {
         (state, Some(activity)) if state.is_running() => match activity.state {
             LoopState::Tick => "tick".to_owned(),
@@ -132,7 +132,7 @@ fn doing(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
                 match until {
                     Some(until) => {
                         let until = until.saturating_mul(1000);
-                        format!("sleeping until {}", moment(until, now_ms))
+                        format!("sleeping until {}", near_time(until, now_ms))
                     }
                     None => "sleeping".to_owned(),
                 }
@@ -164,11 +164,11 @@ fn doing(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
 }
 
 /// Formats a time. The date is omitted if it is today.
-fn moment(ms: u64, now_ms: u64) -> String {
+fn near_time(ms: u64, now_ms: u64) -> String {
     const DATE: &str = "%Y-%m-%d";
-    let time = local(ms, "%H:%M:%S");
-    match local(ms, DATE) {
-        date if date == local(now_ms, DATE) => time,
+    let time = local_time(ms, "%H:%M:%S");
+    match local_time(ms, DATE) {
+        date if date == local_time(now_ms, DATE) => time,
         date => format!("{date} {time}"),
     }
 }
@@ -192,7 +192,7 @@ fn last_error(agent: &AgentStatus, now_ms: u64) -> String {
     match &agent.last_error {
         Some(error) if matters => {
             let age = words::duration_ms(now_ms.saturating_sub(error.at_ms));
-            let message = teamster_core::text::excerpt(&words::one_line(&error.message), LONGEST);
+            let message = teamster_core::text::excerpt(&words::one_line(&error.message), MAX_CELL);
             format!("{message} ({age} ago)")
         }
         _ => String::new(),
@@ -238,7 +238,10 @@ mod tests {
     fn a_time_of_another_day_has_its_date() {
         let now = 1_795_390_000_000;
         let tomorrow = now + 24 * 3_600_000;
-        assert_eq!(moment(now, now), local(now, "%H:%M:%S"));
-        assert_eq!(moment(tomorrow, now), local(tomorrow, "%Y-%m-%d %H:%M:%S"));
+        assert_eq!(near_time(now, now), local_time(now, "%H:%M:%S"));
+        assert_eq!(
+            near_time(tomorrow, now),
+            local_time(tomorrow, "%Y-%m-%d %H:%M:%S")
+        );
     }
 }

@@ -9,7 +9,7 @@ use teamster_core::time::epoch_ms;
 use super::status::state;
 use super::{Failure, connect_here, of_printed};
 use crate::args::AgentsWatchArgs;
-use crate::runs::local;
+use crate::runs::local_time;
 use crate::{exit_code, words};
 
 /// Prints the state of each agent, then changes until the supervisor ends.
@@ -33,7 +33,7 @@ pub(super) async fn main(args: &AgentsWatchArgs, file: &Path) -> Result<u8, Fail
 
 fn print(args: &AgentsWatchArgs, update: &Update) -> Result<u8, Failure> {
     let now = epoch_ms();
-    let time = local(now, "%H:%M:%S");
+    let time = local_time(now, "%H:%M:%S");
     let line = if args.json {
         serde_json::to_string(update).map_err(|error| Failure::Output(error.into()))?
     } else {

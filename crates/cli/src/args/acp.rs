@@ -7,10 +7,10 @@ use clap::{Args, ValueHint};
 use clap_complete::ArgValueCandidates;
 
 use super::chat::{ChatArgs, ChatLimitArgs, TurnArgs};
-use super::detached::AskingArgs;
+use super::detached::AskTimeoutArgs;
 use super::mcp::McpArgs;
 use super::provider::{Fallback, ProviderParser};
-use super::run::{AgentSessionArgs, ModelArgs, PermissionArgs, PlaceArgs, SystemArgs};
+use super::run::{AgentSessionArgs, ModelArgs, PermissionArgs, ProcessArgs, SystemArgs};
 use super::store::StoreArgs;
 use super::{COMMON, EnvVar, OutputArgs, value};
 use crate::completion;
@@ -55,7 +55,7 @@ pub(crate) struct AcpArgs {
     #[arg(long, value_name = "KEY", requires = "agent", hide_short_help = true)]
     pub(crate) session_key: Option<String>,
     /// How long a request for permission waits for an answer, before it is denied [default: no limit]
-    #[arg(long, value_name = "TIME", value_parser = value::patience, hide_short_help = true)]
+    #[arg(long, value_name = "TIME", value_parser = value::wait_time, hide_short_help = true)]
     pub(crate) ask_timeout: Option<Duration>,
     /// Arguments passed to the agent's CLI unchanged
     #[arg(
@@ -75,7 +75,7 @@ pub(crate) struct AcpArgs {
     #[command(flatten)]
     pub(crate) mcp: McpArgs,
     #[command(flatten)]
-    pub(crate) place: AcpPlaceArgs,
+    pub(crate) process: AcpProcessArgs,
     #[command(flatten)]
     pub(crate) limits: ChatLimitArgs,
     #[command(flatten)]
@@ -87,7 +87,7 @@ pub(crate) struct AcpArgs {
 /// Options for the agent's process. The editor sets its working directory.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Place and environment")]
-pub(crate) struct AcpPlaceArgs {
+pub(crate) struct AcpProcessArgs {
     /// Another directory that the agent may use (repeatable)
     #[arg(long, value_name = "DIR", hide_short_help = true, value_hint = ValueHint::DirPath)]
     pub(crate) add_dir: Vec<PathBuf>,
@@ -154,12 +154,12 @@ pub(crate) struct AcpTurnArgs {
 
 impl AcpArgs {
     /// Returns the arguments of the detached session behind a thread.
-    pub(crate) fn session(&self, agent: &str) -> ChatArgs {
-        let (place, turns) = (&self.place, &self.turns);
+    pub(crate) fn session_args(&self, agent: &str) -> ChatArgs {
+        let (process, turns) = (&self.process, &self.turns);
         ChatArgs {
             provider: agent.to_owned(),
             detach: true,
-            asking: AskingArgs {
+            ask: AskTimeoutArgs {
                 ask_timeout: Some(self.ask_timeout.unwrap_or(Duration::MAX)),
             },
             end_idle: None,
@@ -179,14 +179,14 @@ impl AcpArgs {
             },
             system: self.system.clone(),
             mcp: self.mcp.clone(),
-            place: PlaceArgs {
+            process: ProcessArgs {
                 cwd: None,
                 worktree: None,
-                add_dir: place.add_dir.clone(),
-                env: place.env.clone(),
-                clean_env: place.clean_env,
-                keep_env: place.keep_env.clone(),
-                bin: place.bin.clone(),
+                add_dir: process.add_dir.clone(),
+                env: process.env.clone(),
+                clean_env: process.clean_env,
+                keep_env: process.keep_env.clone(),
+                bin: process.bin.clone(),
                 keep_background: false,
             },
             limits: self.limits.clone(),

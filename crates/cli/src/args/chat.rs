@@ -6,10 +6,12 @@ use std::time::Duration;
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 
-use super::detached::AskingArgs;
+use super::detached::AskTimeoutArgs;
 use super::mcp::McpArgs;
 use super::provider::{Fallback, ProviderParser};
-use super::run::{AgentSessionArgs, ModelArgs, PermissionArgs, PlaceArgs, SystemArgs, TimeoutArgs};
+use super::run::{
+    AgentSessionArgs, ModelArgs, PermissionArgs, ProcessArgs, SystemArgs, TimeoutArgs,
+};
 use super::store::StoreArgs;
 use super::{COMMON, OutputArgs, value};
 use crate::{completion, exit_code};
@@ -66,7 +68,7 @@ pub(crate) struct ChatArgs {
     )]
     pub(crate) detach: bool,
     #[command(flatten)]
-    pub(crate) asking: AskingArgs,
+    pub(crate) ask: AskTimeoutArgs,
     /// With --detach: end the session when no turn was played for this long [default: off]
     #[arg(
         long,
@@ -112,7 +114,7 @@ pub(crate) struct ChatArgs {
     #[command(flatten)]
     pub(crate) mcp: McpArgs,
     #[command(flatten)]
-    pub(crate) place: PlaceArgs,
+    pub(crate) process: ProcessArgs,
     #[command(flatten)]
     pub(crate) limits: ChatLimitArgs,
     #[command(flatten)]

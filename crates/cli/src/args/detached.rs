@@ -83,7 +83,7 @@ pub(crate) struct SayArgs {
 
 /// Options for the permission requests of a detached run or session.
 #[derive(Debug, Clone, Copy, Args)]
-pub(crate) struct AskingArgs {
+pub(crate) struct AskTimeoutArgs {
     /// With --detach: how long a request for permission waits for an answer, before it is denied
     /// [default: 1h]
     ///
@@ -92,7 +92,7 @@ pub(crate) struct AskingArgs {
     #[arg(
         long,
         value_name = "TIME",
-        value_parser = value::patience,
+        value_parser = value::wait_time,
         requires = "detach",
         hide_short_help = true
     )]

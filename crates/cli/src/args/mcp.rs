@@ -9,7 +9,7 @@ use teamster::{McpDelivery, PermissionMode};
 
 use super::provider::ProviderParser;
 use super::run::PERMISSIONS;
-use super::value::{self, spelled};
+use super::value::{self, named_values};
 
 const LIST_EXAMPLES: &str = "\
 Examples:
@@ -132,7 +132,7 @@ pub(crate) struct McpServeArgs {
         long,
         value_name = "MODE",
         default_value = "read-only",
-        value_parser = spelled(PERMISSIONS)
+        value_parser = named_values(PERMISSIONS)
     )]
     pub(crate) permission: PermissionMode,
     /// How deep agents may call agents: 1 lets the client start runs, and those no others
@@ -213,7 +213,7 @@ pub(crate) struct McpArgs {
         long,
         value_name = "WAY",
         default_value = "private",
-        value_parser = spelled(WAYS),
+        value_parser = named_values(DELIVERIES),
         hide_short_help = true
     )]
     pub(crate) mcp_via: McpDelivery,
@@ -223,7 +223,7 @@ pub(crate) struct McpArgs {
 }
 
 /// Values of `--mcp-via` with their help texts.
-const WAYS: &[(McpDelivery, &str)] = &[
+const DELIVERIES: &[(McpDelivery, &str)] = &[
     (
         McpDelivery::Private,
         "Without changing any of the user's files",

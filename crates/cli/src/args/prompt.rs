@@ -25,7 +25,7 @@ pub(super) fn unmarked(text: &str) -> Result<String, Infallible> {
 ///
 /// `command` is the index of the word `run`.
 pub(super) fn mark(mut args: Vec<OsString>, command: usize) -> Vec<OsString> {
-    if let Some(prompt) = find(&args, command) {
+    if let Some(prompt) = prompt_index(&args, command) {
         let mut marked = OsString::from(MARK.to_string());
         marked.push(&args[prompt]);
         args[prompt] = marked;
@@ -34,7 +34,7 @@ pub(super) fn mark(mut args: Vec<OsString>, command: usize) -> Vec<OsString> {
 }
 
 /// Returns the index of a prompt that needs the mark. The prompt is the positional argument after the provider.
-fn find(args: &[OsString], command: usize) -> Option<usize> {
+fn prompt_index(args: &[OsString], command: usize) -> Option<usize> {
     let flags = Flags::new();
     let mut provider = false;
     let mut args = args.iter().enumerate().skip(command + 1);
@@ -44,7 +44,7 @@ fn find(args: &[OsString], command: usize) -> Option<usize> {
             return None;
         }
         let is_flag = arg.starts_with('-') && arg != "-";
-        if is_flag && !(provider && flags.cannot_be(arg)) {
+        if is_flag && !(provider && flags.cannot_match(arg)) {
             if flags.takes_next(arg) {
                 args.next();
             }
@@ -68,7 +68,7 @@ impl Flags {
     }
 
     /// Returns whether the argument cannot be a flag: flag names have no white space.
-    fn cannot_be(&self, arg: &str) -> bool {
+    fn cannot_match(&self, arg: &str) -> bool {
         let Some(space) = arg.find(char::is_whitespace) else {
             return false;
         };
@@ -114,7 +114,7 @@ impl Flags {
 /// Replaces clap's tip for arguments that begin with a dash.
 ///
 /// clap suggests `--`, but `teamster run` passes everything after `--` to the agent's CLI.
-pub(super) fn explain(mut error: clap::Error) -> clap::Error {
+pub(super) fn replace_tip(mut error: clap::Error) -> clap::Error {
     if error.kind() == ErrorKind::UnknownArgument
         && error.remove(ContextKind::Suggested).is_some()
         && error.get(ContextKind::SuggestedArg).is_none()
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_may_be_named_before_the_command() {
+    fn the_remote_option_may_precede_the_command() {
         for server in [&["--remote", "unix:/s"][..], &["--remote=unix:/s"]] {
             let args = [
                 &["teamster"],
@@ -173,8 +173,8 @@ mod tests {
             ]
             .concat();
             let args: Vec<_> = args.into_iter().map(OsString::from).collect();
-            let given = super::super::given(args.clone());
-            let ids: Vec<_> = given.iter().map(|(id, _)| &**id).collect();
+            let options = super::super::explicit_options(args.clone());
+            let ids: Vec<_> = options.iter().map(|(id, _)| &**id).collect();
             assert!(ids.contains(&"json") && ids.contains(&"prompt"), "{ids:?}");
             assert!(!ids.contains(&"model"), "{ids:?}");
             let cli = Cli::read(args).unwrap();
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn what_can_be_a_flag_is_one() {
+    fn an_argument_that_can_be_a_flag_is_one() {
         for (args, prompt) in [
             (&["claude", "x", "-C/my files"][..], "x"),
             (&["claude", "-qm some model", "x"], "x"),
@@ -204,14 +204,14 @@ mod tests {
     }
 
     #[test]
-    fn other_commands_keep_their_advice() {
+    fn other_commands_keep_their_tips() {
         let args = ["teamster", "--json"].map(OsString::from);
         let error = Cli::read(args).unwrap_err().to_string();
         assert!(!error.contains("--prompt-file"), "{error}");
     }
 
     #[test]
-    fn what_is_no_prompt_is_reported_with_advice_that_helps() {
+    fn an_unexpected_argument_is_reported_with_the_tip_for_prompts() {
         for args in [&["claude", "-5"][..], &["claude", "x", "- y"]] {
             let error = read(args).unwrap_err();
             assert!(error.contains("unexpected argument '-"), "{error}");

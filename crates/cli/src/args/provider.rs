@@ -27,7 +27,7 @@ impl TypedValueParser for ProviderParser {
         let name = value.to_str();
         match name.and_then(|name| crate::providers().get(name)) {
             Some(provider) => Ok(provider.info().id.to_owned()),
-            None => match name.and_then(not_understood) {
+            None => match name.and_then(command_error) {
                 Some(error) => Err(Error::raw(
                     ClapErrorKind::ValueValidation,
                     format!("{}\n", error.message),
@@ -45,7 +45,7 @@ impl TypedValueParser for ProviderParser {
 }
 
 /// Returns the error in an agent's command; `None` if `name` is not one, or is valid.
-fn not_understood(name: &str) -> Option<AgentError> {
+fn command_error(name: &str) -> Option<AgentError> {
     let acp = AcpAgent::named(name).and_then(Result::err);
     acp.or_else(|| TextCommand::named(name)?.err())
 }
@@ -70,7 +70,7 @@ impl Fallback {
             None => (text, None),
         };
         let Some(provider) = crate::providers().get(name) else {
-            if let Some(error) = not_understood(name) {
+            if let Some(error) = command_error(name) {
                 return Err(error.message);
             }
             let known: Vec<_> = (crate::providers().all().iter())
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn an_agent_to_fall_back_to() {
+    fn fallbacks_are_parsed() {
         let of = |provider: &str, model: Option<&str>| {
             Ok(Fallback {
                 provider: provider.into(),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slip_is_met_with_what_was_meant() {
+    fn a_mistyped_agent_suggests_the_nearest_one() {
         let error = Cli::try_parse_from(["teamster", "run", "codx", "hi"]).unwrap_err();
         let shown = error.to_string();
         assert!(shown.contains("codex"), "{shown}");

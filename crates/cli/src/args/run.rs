@@ -7,11 +7,11 @@ use clap::{Args, ValueEnum, ValueHint};
 use clap_complete::ArgValueCandidates;
 use teamster::{PermissionMode, PromptDelivery};
 
-use super::detached::AskingArgs;
+use super::detached::AskTimeoutArgs;
 use super::mcp::McpArgs;
 use super::provider::{Fallback, ProviderParser};
 use super::store::StoreArgs;
-use super::value::{self, spelled};
+use super::value::{self, named_values};
 use super::{COMMON, EnvVar, OutputArgs};
 use crate::{completion, exit_code};
 
@@ -105,7 +105,7 @@ pub(crate) struct RunArgs {
     )]
     pub(crate) detach: bool,
     #[command(flatten)]
-    pub(crate) asking: AskingArgs,
+    pub(crate) ask: AskTimeoutArgs,
     /// Arguments passed to the agent's CLI unchanged; teamster does not interpret them
     #[arg(last = true, value_name = "CLI ARGS", hide_short_help = true)]
     pub(crate) extra_args: Vec<String>,
@@ -123,11 +123,11 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) mcp: McpArgs,
     #[command(flatten)]
-    pub(crate) place: PlaceArgs,
+    pub(crate) process: ProcessArgs,
     #[command(flatten)]
     pub(crate) limits: LimitArgs,
     #[command(flatten)]
-    pub(crate) again: AgainArgs,
+    pub(crate) retry: RetryArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
@@ -151,7 +151,7 @@ pub(crate) struct PermissionArgs {
         long,
         value_name = "MODE",
         default_value = "default",
-        value_parser = spelled(PERMISSIONS),
+        value_parser = named_values(PERMISSIONS),
         help_heading = COMMON
     )]
     pub(crate) permission: PermissionMode,
@@ -254,7 +254,7 @@ pub(crate) struct InputArgs {
         long,
         value_name = "WAY",
         default_value = "auto",
-        value_parser = spelled(PROMPT_WAYS),
+        value_parser = named_values(PROMPT_DELIVERIES),
         hide_short_help = true
     )]
     pub(crate) prompt_via: PromptDelivery,
@@ -276,7 +276,7 @@ pub(crate) struct InputArgs {
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Place and environment")]
-pub(crate) struct PlaceArgs {
+pub(crate) struct ProcessArgs {
     /// The agent's working directory
     #[arg(long, short = 'C', value_name = "DIR", help_heading = COMMON, value_hint = ValueHint::DirPath)]
     pub(crate) cwd: Option<PathBuf>,
@@ -385,7 +385,7 @@ pub(crate) struct TimeoutArgs {
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits, retry and fallback")]
-pub(crate) struct AgainArgs {
+pub(crate) struct RetryArgs {
     /// Retry transient failures this often
     ///
     /// With exponential backoff, or when the service allows it. Once a tool that can change things has run,
@@ -448,9 +448,9 @@ pub(crate) struct AgainArgs {
     pub(crate) run_id: Option<String>,
 }
 
-impl AgainArgs {
+impl RetryArgs {
     /// Returns whether the run may take more than one attempt.
-    pub(crate) fn several(&self) -> bool {
+    pub(crate) fn allows_several_attempts(&self) -> bool {
         self.retries > 0 || !self.fallback.is_empty() || self.max_wait.is_some()
     }
 }
@@ -467,7 +467,7 @@ pub(super) const PERMISSIONS: &[(PermissionMode, &str)] = &[
 ];
 
 /// Values of `--prompt-via` with their help texts.
-const PROMPT_WAYS: &[(PromptDelivery, &str)] = &[
+const PROMPT_DELIVERIES: &[(PromptDelivery, &str)] = &[
     (
         PromptDelivery::DEFAULT,
         "As an argument if it is short, else on stdin",

@@ -47,7 +47,7 @@ Exit codes:
 #[command(after_help = SUPERVISE_SHORT, after_long_help = SUPERVISE_EXAMPLES)]
 pub(crate) struct SuperviseArgs {
     /// The configuration
-    #[arg(value_name = "FILE", env = FILE_VARIABLE, default_value = FILE_NAME, value_parser = file())]
+    #[arg(value_name = "FILE", env = FILE_VARIABLE, default_value = FILE_NAME, value_parser = config_path())]
     pub(crate) config: PathBuf,
     /// How long a stopped loop may take to exit before it is killed, such as 5s or 1m; `0` kills at once,
     /// `off` waits without limit
@@ -88,7 +88,7 @@ Exit codes:
 #[command(after_help = AGENTS_SHORT, after_long_help = AGENTS_EXAMPLES, arg_required_else_help = true, subcommand_required = true)]
 pub(crate) struct AgentsArgs {
     /// The configuration
-    #[arg(long, value_name = "FILE", env = FILE_VARIABLE, default_value = FILE_NAME, value_parser = file(), global = true)]
+    #[arg(long, value_name = "FILE", env = FILE_VARIABLE, default_value = FILE_NAME, value_parser = config_path(), global = true)]
     pub(crate) config: PathBuf,
     #[command(subcommand)]
     pub(crate) command: AgentsCommand,
@@ -172,7 +172,7 @@ fn grace(text: &str) -> Result<Duration, String> {
 }
 
 /// Parses the path of a file. An empty path, as from an empty variable, is the default one.
-fn file() -> impl TypedValueParser<Value = PathBuf> {
+fn config_path() -> impl TypedValueParser<Value = PathBuf> {
     OsStringValueParser::new().map(|path: OsString| {
         if path.is_empty() {
             FILE_NAME.into()
@@ -187,7 +187,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_grace_is_not_an_endless_one() {
+    fn zero_grace_is_not_unlimited() {
         assert_eq!(grace("0"), Ok(Duration::ZERO));
         assert_eq!(grace("off"), Ok(Duration::MAX));
         assert_eq!(grace("90s"), Ok(Duration::from_secs(90)));

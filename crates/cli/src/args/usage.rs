@@ -274,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn a_beginning() {
+    fn beginnings_are_resolved() {
         for (text, expected) in [
             ("today", "2026-11-21T23:00:00Z"),
             ("yesterday", "2026-11-20T23:00:00Z"),
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn an_end_takes_a_day_as_a_whole() {
+    fn the_end_of_a_day_is_the_next_midnight() {
         for (text, expected) in [
             ("today", "2026-11-22T23:00:00Z"),
             ("yesterday", "2026-11-21T23:00:00Z"),
@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_time() {
+    fn invalid_times_are_rejected() {
         for text in [
             "",
             "0",

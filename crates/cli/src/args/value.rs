@@ -8,7 +8,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use teamster::AgentError;
 
 /// Returns a parser for a fixed set of values, each with its help text.
-pub(super) fn spelled<T>(values: &'static [(T, &str)]) -> impl TypedValueParser<Value = T>
+pub(super) fn named_values<T>(values: &'static [(T, &str)]) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err = AgentError> + Display + Clone + Send + Sync + 'static,
 {
@@ -59,7 +59,7 @@ pub(super) fn limit(text: &str) -> Result<Duration, String> {
 }
 
 /// Parses a waiting time such as `30m`; `0` is no wait, and `off` is [`Duration::MAX`].
-pub(super) fn patience(text: &str) -> Result<Duration, String> {
+pub(super) fn wait_time(text: &str) -> Result<Duration, String> {
     match text {
         "0" => Ok(Duration::ZERO),
         text => limit(text),
@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn limits_of_time() {
+    fn time_limits() {
         let ms = |ms| Ok(Duration::from_millis(ms));
         assert_eq!(limit("90s"), ms(90_000));
         assert_eq!(limit("90"), ms(90_000));

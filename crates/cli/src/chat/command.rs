@@ -34,12 +34,12 @@ pub(crate) const COMMANDS: [(&str, &str, &str); 7] = [
 
 /// A parsed line of input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Typed {
-    Nothing,
+pub(crate) enum InputLine {
+    Empty,
     Message(String),
     Command(Command),
     /// An invalid command, with the reason.
-    Wrong(String),
+    Invalid(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,26 +55,26 @@ pub(crate) enum Command {
 }
 
 /// Parses a line of input.
-pub(crate) fn read(text: &str) -> Typed {
+pub(crate) fn parse(text: &str) -> InputLine {
     let trimmed = text.trim();
     if trimmed.is_empty() {
-        return Typed::Nothing;
+        return InputLine::Empty;
     }
     let Some(rest) = trimmed.strip_prefix('/') else {
-        return Typed::Message(text.to_owned());
+        return InputLine::Message(text.to_owned());
     };
     if rest.starts_with('/') {
-        return Typed::Message(rest.to_owned());
+        return InputLine::Message(rest.to_owned());
     }
     let (name, argument) = match trimmed.split_once(char::is_whitespace) {
         Some((name, argument)) => (name, argument.trim()),
         None => (trimmed, ""),
     };
-    command(name, argument).map_or_else(Typed::Wrong, Typed::Command)
+    command(name, argument).map_or_else(InputLine::Invalid, InputLine::Command)
 }
 
 fn command(name: &str, argument: &str) -> Result<Command, String> {
-    let alone = |command| {
+    let without_argument = |command| {
         if argument.is_empty() {
             Ok(command)
         } else {
@@ -82,12 +82,12 @@ fn command(name: &str, argument: &str) -> Result<Command, String> {
         }
     };
     match name {
-        "/help" => alone(Command::Help),
-        "/clear" => alone(Command::Clear),
-        "/cost" => alone(Command::Cost),
-        "/session" => alone(Command::Session),
-        "/quit" => alone(Command::Quit),
-        "/end" => alone(Command::End),
+        "/help" => without_argument(Command::Help),
+        "/clear" => without_argument(Command::Clear),
+        "/cost" => without_argument(Command::Cost),
+        "/session" => without_argument(Command::Session),
+        "/quit" => without_argument(Command::Quit),
+        "/end" => without_argument(Command::End),
         "/model" if argument.is_empty() || argument.contains(char::is_whitespace) => {
             Err("/model needs the name of a model, as in `/model NAME`".to_owned())
         }
@@ -112,9 +112,9 @@ pub(crate) fn modes() -> Vec<String> {
 
 /// Returns the completions of the last word of `line`, and the byte offset of that word.
 pub(crate) fn completions(line: &str) -> (usize, Vec<String>) {
-    if let Some(begun) = line.strip_prefix("/permission ") {
-        let start = line.len() - begun.len();
-        let modes = modes().into_iter().filter(|mode| mode.starts_with(begun));
+    if let Some(prefix) = line.strip_prefix("/permission ") {
+        let start = line.len() - prefix.len();
+        let modes = modes().into_iter().filter(|mode| mode.starts_with(prefix));
         return (start, modes.collect());
     }
     if !line.starts_with('/') || line.contains(char::is_whitespace) {
@@ -130,27 +130,27 @@ pub(crate) fn completions(line: &str) -> (usize, Vec<String>) {
     (0, found.collect())
 }
 
-fn listed((name, argument, what): (&str, &str, &str)) -> String {
+fn help_line((name, argument, description): (&str, &str, &str)) -> String {
     let command = format!("{name} {argument}");
-    format!("  {:<18}{what}", command.trim_end())
+    format!("  {:<18}{description}", command.trim_end())
 }
 
 /// Returns the text of `/help` at a terminal that is attached to a session.
 pub(crate) fn attached_help() -> String {
-    let commands = COMMANDS.map(|(name, argument, what)| match name {
-        "/quit" => listed((name, argument, DETACH)),
-        _ => listed((name, argument, what)),
+    let commands = COMMANDS.map(|(name, argument, description)| match name {
+        "/quit" => help_line((name, argument, DETACH)),
+        _ => help_line((name, argument, description)),
     });
     format!(
         "{}\n{}\n\nCtrl-C interrupts the turn in progress. Between two turns Ctrl-C and Ctrl-D detach: the session continues.",
         commands.join("\n"),
-        listed(END)
+        help_line(END)
     )
 }
 
 /// Returns the text of `/help` in a chat.
 pub(crate) fn help() -> String {
-    let commands = COMMANDS.map(listed);
+    let commands = COMMANDS.map(help_line);
     format!(
         "{}\n\nA line that ends with `\\` continues in the next one. A message that begins with a slash is\n\
          written with two. Ctrl-C interrupts the agent; at the prompt Ctrl-D ends the chat.",
@@ -162,33 +162,33 @@ pub(crate) fn help() -> String {
 mod tests {
     use super::*;
 
-    fn wrong(text: &str) -> String {
-        match read(text) {
-            Typed::Wrong(why) => why,
+    fn error_of(text: &str) -> String {
+        match parse(text) {
+            InputLine::Invalid(why) => why,
             other => panic!("{other:?}"),
         }
     }
 
     #[test]
     fn messages_and_commands() {
-        let message = |text: &str| Typed::Message(text.to_owned());
-        assert_eq!(read(" \n"), Typed::Nothing);
-        assert_eq!(read(" a\n b "), message(" a\n b "));
-        assert_eq!(read("//etc/hosts is odd"), message("/etc/hosts is odd"));
-        assert_eq!(read("a /quit"), message("a /quit"));
-        assert_eq!(read(" /quit "), Typed::Command(Command::Quit));
+        let message = |text: &str| InputLine::Message(text.to_owned());
+        assert_eq!(parse(" \n"), InputLine::Empty);
+        assert_eq!(parse(" a\n b "), message(" a\n b "));
+        assert_eq!(parse("//etc/hosts is odd"), message("/etc/hosts is odd"));
+        assert_eq!(parse("a /quit"), message("a /quit"));
+        assert_eq!(parse(" /quit "), InputLine::Command(Command::Quit));
         assert_eq!(
-            read("/model  opus"),
-            Typed::Command(Command::Model("opus".into()))
+            parse("/model  opus"),
+            InputLine::Command(Command::Model("opus".into()))
         );
         assert_eq!(
-            read("/permission Accept-Edits"),
-            Typed::Command(Command::Permission(PermissionMode::AcceptEdits))
+            parse("/permission Accept-Edits"),
+            InputLine::Command(Command::Permission(PermissionMode::AcceptEdits))
         );
         for (name, argument, _) in COMMANDS {
             let argument = argument.replace("MODE", "bypass");
             assert!(
-                matches!(read(&format!("{name} {argument}")), Typed::Command(_)),
+                matches!(parse(&format!("{name} {argument}")), InputLine::Command(_)),
                 "{name}"
             );
             assert!(help().contains(name));
@@ -196,20 +196,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_command_says_where_they_are() {
-        let why = wrong("/etc/hosts\u{1b}[2J is odd");
+    fn an_unknown_command_points_to_help() {
+        let why = error_of("/etc/hosts\u{1b}[2J is odd");
         assert!(
             why.starts_with("there is no command `/etc/hosts [2J`: /help"),
             "{why}"
         );
-        assert_eq!(wrong("/clear all"), "/clear stands alone");
-        assert!(wrong("/model").contains("`/model NAME`"));
-        assert!(wrong("/model a b").contains("`/model NAME`"));
+        assert_eq!(error_of("/clear all"), "/clear stands alone");
+        assert!(error_of("/model").contains("`/model NAME`"));
+        assert!(error_of("/model a b").contains("`/model NAME`"));
         assert_eq!(
-            wrong("/permission all"),
+            error_of("/permission all"),
             "/permission needs a mode: default, read-only, accept-edits, bypass"
         );
-        assert!(wrong(&format!("/{}", "x".repeat(10_000))).len() < 300);
+        assert!(error_of(&format!("/{}", "x".repeat(10_000))).len() < 300);
     }
 
     #[test]

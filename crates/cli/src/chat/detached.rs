@@ -12,9 +12,9 @@ use uuid::Uuid;
 
 use crate::args::ChatArgs;
 use crate::guard::Guard;
-use crate::run::asking::Asking;
 use crate::run::detached::finish;
 use crate::run::history::History;
+use crate::run::request_policy::RequestPolicy;
 use crate::{
     detached, exit_code, hints, orphans, params, runner, store, tokio_runtime_of, turns, worktree,
 };
@@ -22,14 +22,14 @@ use crate::{
 /// Runs a detached session and returns the exit code. Without `id`, the session gets a new one.
 pub(crate) fn runner(args: &mut ChatArgs, id: Option<String>) -> anyhow::Result<u8> {
     let id = id.unwrap_or_else(|| Uuid::now_v7().to_string());
-    let worktree = match worktree::enter(&mut args.place, &id, args.output.quiet) {
+    let worktree = match worktree::enter(&mut args.process, &id, args.output.quiet) {
         Ok(worktree) => worktree,
         Err(error) => {
             crate::fail(&error);
             return Ok(exit_code::USAGE);
         }
     };
-    let (requests, asked) = Requests::of(&id);
+    let (requests, request_events) = Requests::of(&id);
     let (runs, retention, mut plan, history) = match prepare(args, &id, &requests) {
         Ok(prepared) => prepared,
         Err(error) => {
@@ -41,14 +41,14 @@ pub(crate) fn runner(args: &mut ChatArgs, id: Option<String>) -> anyhow::Result<
     about.kind = RunKind::Session;
     about.branch = worktree.as_ref().map(|it| it.branch().to_owned());
     about.model.clone_from(&args.model.model);
-    about.directory = params::working_directory(&args.place);
+    about.directory = params::working_directory(&args.process);
     plan.before_done = worktree.map(finish);
     let guard = Guard::start(about.directory.as_deref()).map(Arc::new);
     plan.at_rest = guard.clone().map(|guard| {
         let at_rest: AtRest = Box::new(move |rests| guard.report_idle(rests));
         at_rest
     });
-    let keep = args.place.keep_background;
+    let keep = args.process.keep_background;
     if !keep {
         orphans::adopt();
     }
@@ -63,18 +63,18 @@ pub(crate) fn runner(args: &mut ChatArgs, id: Option<String>) -> anyhow::Result<
             }
         };
         runner::detach(&run)?;
-        let kept = history.of_session().await;
-        plan.runs.observer =
-            (kept.as_ref()).map(|kept| Arc::new(kept.recorder.clone()) as Arc<dyn RunObserver>);
+        let open_history = history.open_for_session().await;
+        plan.runs.observer = (open_history.as_ref())
+            .map(|open_history| Arc::new(open_history.recorder.clone()) as Arc<dyn RunObserver>);
         let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
-        let session = DetachedSession::new(run, orchestrator, plan, requests, asked);
+        let session = DetachedSession::new(run, orchestrator, plan, requests, request_events);
         let control = session.control();
         runner::stop_by_signals(move |kill| control.end(kill))?;
         let finished = session.work().await;
         runner::report(&finished);
-        if let Some(kept) = kept {
-            history.complain(&kept.recorder.take_errors());
-            store::close(&kept.store).await;
+        if let Some(open_history) = open_history {
+            history.warn(&open_history.recorder.take_errors());
+            store::close(&open_history.store).await;
         }
         anyhow::Ok(exit_code::of(&finished.result))
     });
@@ -103,7 +103,7 @@ fn prepare(
         crate::warn(&ignored);
     }
     let config = params::chat_config(args, info);
-    if let Some(error) = super::missing(info, params.env.get("PATH"), &config) {
+    if let Some(error) = super::missing_program(info, params.env.get("PATH"), &config) {
         bail!("{}", hints::message(&error));
     }
     let mut writer = detached::session_locks(Some(id)).map(|locks| locks.writer(info.id));
@@ -112,10 +112,10 @@ fn prepare(
             .begin(&params)
             .map_err(|error| anyhow!("{}", hints::message(&error)))?;
     }
-    let asking = Asking::new(args.asking.ask_timeout, requests.clone());
-    let mut turns = turns::plan(id, args, info, &params, |can| match &asking {
-        Some(asking) if can.permissions => Ok(asking.policy(can)),
-        Some(asking) if asking.required => bail!(
+    let policy = RequestPolicy::new(args.ask.ask_timeout, requests.clone());
+    let mut turns = turns::plan(id, args, info, &params, |can| match &policy {
+        Some(policy) if can.permissions => Ok(policy.policy(can)),
+        Some(policy) if policy.required => bail!(
             "--ask-timeout: {} cannot ask for permission in a session",
             info.id
         ),

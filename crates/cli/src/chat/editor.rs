@@ -20,10 +20,10 @@ use rustyline::{
 
 use super::command;
 use super::input::{Entry, Source};
-use super::terminal::Reading;
+use super::terminal::EditorGuard;
 
 /// Maximum number of messages in the history.
-const HISTORY: usize = 1000;
+const MAX_HISTORY: usize = 1000;
 
 /// Options of a [`LineEditor`].
 #[derive(Debug, Clone)]
@@ -37,18 +37,18 @@ pub(super) struct EditorOptions {
 
 /// A source of messages with line editing, history and completion.
 pub(super) struct LineEditor {
-    editor: Editor<Commands, FileHistory>,
+    editor: Editor<CommandCompleter, FileHistory>,
     prompt: (String, String),
     history: Option<PathBuf>,
     /// The message contains pasted text.
     pasted: Arc<AtomicBool>,
-    wrong: Option<String>,
+    history_error: Option<String>,
 }
 
 impl LineEditor {
     pub(super) fn new(options: &EditorOptions) -> rustyline::Result<Self> {
         let config = Config::builder()
-            .max_history_size(HISTORY)?
+            .max_history_size(MAX_HISTORY)?
             .history_ignore_space(true)
             .completion_type(CompletionType::List)
             .color_mode(if options.colour {
@@ -63,13 +63,13 @@ impl LineEditor {
             })
             .build();
         let mut editor = Editor::with_config(config)?;
-        editor.set_helper(Some(Commands));
+        editor.set_helper(Some(CommandCompleter));
         let enter = KeyEvent(KeyCode::Enter, Modifiers::NONE);
-        editor.bind_sequence(enter, EventHandler::Conditional(Box::new(GoesOn)));
+        editor.bind_sequence(enter, EventHandler::Conditional(Box::new(ContinueLine)));
         let pasted = Arc::new(AtomicBool::new(false));
         let paste = KeyEvent(KeyCode::BracketedPasteStart, Modifiers::NONE);
-        let pasting = Pasting(pasted.clone());
-        editor.bind_sequence(paste, EventHandler::Conditional(Box::new(pasting)));
+        let record_paste = RecordPaste(pasted.clone());
+        editor.bind_sequence(paste, EventHandler::Conditional(Box::new(record_paste)));
         let mut this = Self {
             editor,
             prompt: (
@@ -78,7 +78,7 @@ impl LineEditor {
             ),
             history: options.history.clone(),
             pasted,
-            wrong: None,
+            history_error: None,
         };
         this.load_history();
         Ok(this)
@@ -86,14 +86,14 @@ impl LineEditor {
 
     fn load_history(&mut self) {
         let Some(file) = &self.history else { return };
-        let loaded = prepare(file).and_then(|exists| {
+        let loaded = prepare_history_file(file).and_then(|exists| {
             if exists {
                 self.editor.load_history(file)?;
             }
             Ok(())
         });
         if let Err(error) = loaded {
-            self.wrong = Some(format!(
+            self.history_error = Some(format!(
                 "there is no history of messages: {}: {error:#}",
                 file.display()
             ));
@@ -101,16 +101,16 @@ impl LineEditor {
         }
     }
 
-    fn remember(&mut self, text: &str) {
+    fn save(&mut self, text: &str) {
         let Some(file) = &self.history else {
             // The entry is still available in memory.
             let _ = self.editor.add_history_entry(text);
             return;
         };
-        let kept =
+        let saved =
             (self.editor.add_history_entry(text)).and_then(|_| self.editor.append_history(file));
-        if let Err(error) = kept {
-            self.wrong = Some(format!(
+        if let Err(error) = saved {
+            self.history_error = Some(format!(
                 "the history of messages cannot be written: {}: {error}",
                 file.display()
             ));
@@ -120,7 +120,7 @@ impl LineEditor {
 }
 
 /// Creates the folder of the history file and returns whether the file exists.
-fn prepare(file: &Path) -> anyhow::Result<bool> {
+fn prepare_history_file(file: &Path) -> anyhow::Result<bool> {
     if let Some(folder) = file.parent() {
         DirBuilder::new()
             .recursive(true)
@@ -138,20 +138,20 @@ fn prepare(file: &Path) -> anyhow::Result<bool> {
 
 impl Source for LineEditor {
     fn read(&mut self) -> Entry {
-        if let Some(why) = self.wrong.take() {
-            return Entry::Wrong(why);
+        if let Some(why) = self.history_error.take() {
+            return Entry::Invalid(why);
         }
         self.pasted.store(false, Ordering::Relaxed);
-        let reading = Reading::begin();
+        let guard = EditorGuard::begin();
         let line = self.editor.readline(&self.prompt);
-        drop(reading);
+        drop(guard);
         match line {
             Ok(mut text) => {
-                // Pasted text is kept as it is: the backslash may be part of it.
+                // Pasted text is saved as it is: the backslash may be part of it.
                 if !self.pasted.load(Ordering::Relaxed) {
                     text = text.replace("\\\n", "\n");
                 }
-                self.remember(&text);
+                self.save(&text);
                 Entry::Text(text)
             }
             Err(ReadlineError::Interrupted) => Entry::Cleared,
@@ -172,19 +172,19 @@ impl<E: std::fmt::Display> Source for Result<LineEditor, E> {
 }
 
 /// Handler of Enter: after a trailing `\` it inserts a newline.
-struct GoesOn;
+struct ContinueLine;
 
-impl ConditionalEventHandler for GoesOn {
+impl ConditionalEventHandler for ContinueLine {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, at: &EventContext) -> Option<Cmd> {
-        let goes_on = at.pos() == at.line().len() && at.line().ends_with('\\');
-        goes_on.then(|| Cmd::Insert(1, "\n".to_owned()))
+        let continues = at.pos() == at.line().len() && at.line().ends_with('\\');
+        continues.then(|| Cmd::Insert(1, "\n".to_owned()))
     }
 }
 
 /// Handler of a paste: records it and keeps the default action.
-struct Pasting(Arc<AtomicBool>);
+struct RecordPaste(Arc<AtomicBool>);
 
-impl ConditionalEventHandler for Pasting {
+impl ConditionalEventHandler for RecordPaste {
     fn handle(&self, _: &Event, _: RepeatCount, _: bool, _: &EventContext) -> Option<Cmd> {
         self.0.store(true, Ordering::Relaxed);
         None
@@ -192,9 +192,9 @@ impl ConditionalEventHandler for Pasting {
 }
 
 /// Completion of chat commands.
-struct Commands;
+struct CommandCompleter;
 
-impl Completer for Commands {
+impl Completer for CommandCompleter {
     type Candidate = String;
 
     fn complete(
@@ -207,10 +207,10 @@ impl Completer for Commands {
     }
 }
 
-impl Hinter for Commands {
+impl Hinter for CommandCompleter {
     type Hint = String;
 }
 
-impl Highlighter for Commands {}
-impl Validator for Commands {}
-impl Helper for Commands {}
+impl Highlighter for CommandCompleter {}
+impl Validator for CommandCompleter {}
+impl Helper for CommandCompleter {}

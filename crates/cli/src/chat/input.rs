@@ -7,7 +7,7 @@ use std::thread;
 use tokio::sync::mpsc;
 
 /// Maximum length of a line or message, in bytes.
-const LONGEST: u64 = 16 << 20;
+const MAX_LENGTH: u64 = 16 << 20;
 
 /// An item of input.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(crate) enum Entry {
     /// The user cleared the line.
     Cleared,
     /// Input that cannot be sent, with the reason. Later entries may be valid.
-    Wrong(String),
+    Invalid(String),
     End,
     /// The source failed; no entry follows.
     Failed(String),
@@ -29,7 +29,7 @@ pub(crate) trait Source {
 
 /// Async access to a [`Source`], which blocks in its own thread. The end of the chat does not wait for that thread.
 pub(crate) struct Input {
-    wanted: Sender<()>,
+    requests: Sender<()>,
     entries: mpsc::UnboundedReceiver<Entry>,
     waiting: bool,
 }
@@ -37,13 +37,13 @@ pub(crate) struct Input {
 impl Input {
     /// Starts the thread, in which `source` creates the source.
     pub(crate) fn new<S: Source>(source: impl FnOnce() -> S + Send + 'static) -> io::Result<Self> {
-        let (wanted, wants) = channel();
+        let (requests, receiver) = channel();
         let (sender, entries) = mpsc::unbounded_channel();
         thread::Builder::new()
             .name("input".to_owned())
-            .spawn(move || serve(&mut source(), &wants, &sender))?;
+            .spawn(move || read_on_request(&mut source(), &receiver, &sender))?;
         Ok(Self {
-            wanted,
+            requests,
             entries,
             waiting: false,
         })
@@ -55,7 +55,7 @@ impl Input {
     pub(crate) async fn next(&mut self) -> Entry {
         if !self.waiting {
             // If the thread has ended, `recv` below returns `None`.
-            let _ = self.wanted.send(());
+            let _ = self.requests.send(());
             self.waiting = true;
         }
         let entry = self.entries.recv().await.unwrap_or(Entry::End);
@@ -64,8 +64,12 @@ impl Input {
     }
 }
 
-fn serve(source: &mut impl Source, wants: &Receiver<()>, sender: &mpsc::UnboundedSender<Entry>) {
-    while wants.recv().is_ok() {
+fn read_on_request(
+    source: &mut impl Source,
+    receiver: &Receiver<()>,
+    sender: &mpsc::UnboundedSender<Entry>,
+) {
+    while receiver.recv().is_ok() {
         if sender.send(source.read()).is_err() {
             return;
         }
@@ -76,7 +80,7 @@ fn serve(source: &mut impl Source, wants: &Receiver<()>, sender: &mpsc::Unbounde
 pub(crate) struct Lines<R> {
     reader: R,
     prompt: Option<String>,
-    begun: bool,
+    past_first_line: bool,
 }
 
 impl<R: BufRead> Lines<R> {
@@ -85,14 +89,14 @@ impl<R: BufRead> Lines<R> {
         Self {
             reader,
             prompt,
-            begun: false,
+            past_first_line: false,
         }
     }
 
     /// Returns the next line without its end; `None` at the end of input.
     fn line(&mut self) -> io::Result<Option<Result<String, String>>> {
         let mut line = Vec::new();
-        let mut limited = (&mut self.reader).take(LONGEST);
+        let mut limited = (&mut self.reader).take(MAX_LENGTH);
         if limited.read_until(b'\n', &mut line)? == 0 {
             return Ok(None);
         }
@@ -101,57 +105,57 @@ impl<R: BufRead> Lines<R> {
             if line.last() == Some(&b'\r') {
                 line.pop();
             }
-        } else if line.len() as u64 == LONGEST {
+        } else if line.len() as u64 == MAX_LENGTH {
             self.reader.skip_until(b'\n')?;
-            let most = LONGEST >> 20;
+            let mib = MAX_LENGTH >> 20;
             return Ok(Some(Err(format!(
-                "a line on stdin is longer than {most} MiB and was left out"
+                "a line on stdin is longer than {mib} MiB and was left out"
             ))));
         }
-        let wrong = "a line on stdin is not UTF-8 text and was left out";
-        let mut line = String::from_utf8(line).map_err(|_| wrong.to_owned());
-        if !self.begun
+        let not_utf8 = "a line on stdin is not UTF-8 text and was left out";
+        let mut line = String::from_utf8(line).map_err(|_| not_utf8.to_owned());
+        if !self.past_first_line
             && let Ok(line) = &mut line
             && line.starts_with('\u{feff}')
         {
             line.drain(..'\u{feff}'.len_utf8());
         }
-        self.begun = true;
+        self.past_first_line = true;
         Ok(Some(line))
     }
 
     fn message(&mut self) -> io::Result<Entry> {
         let mut message = String::new();
-        let mut wrong = None;
+        let mut invalid = None;
         loop {
             let Some(line) = self.line()? else {
-                if message.is_empty() && wrong.is_none() {
+                if message.is_empty() && invalid.is_none() {
                     return Ok(Entry::End);
                 }
                 break;
             };
-            let goes_on = match line {
+            let continues = match line {
                 Ok(line) => {
                     let whole = line.strip_suffix('\\');
                     message.push_str(whole.unwrap_or(&line));
                     whole.is_some()
                 }
                 Err(why) => {
-                    wrong.get_or_insert(why);
+                    invalid.get_or_insert(why);
                     false
                 }
             };
-            if message.len() as u64 > LONGEST {
+            if message.len() as u64 > MAX_LENGTH {
                 message.clear();
-                let most = LONGEST >> 20;
-                wrong.get_or_insert(format!("a message is longer than {most} MiB"));
+                let mib = MAX_LENGTH >> 20;
+                invalid.get_or_insert(format!("a message is longer than {mib} MiB"));
             }
-            if !goes_on {
+            if !continues {
                 break;
             }
             message.push('\n');
         }
-        Ok(wrong.map_or(Entry::Text(message), Entry::Wrong))
+        Ok(invalid.map_or(Entry::Text(message), Entry::Invalid))
     }
 }
 
@@ -176,7 +180,7 @@ mod tests {
         loop {
             all.push(match lines.read() {
                 Entry::Text(text) => text,
-                Entry::Wrong(why) => format!("! {why}"),
+                Entry::Invalid(why) => format!("! {why}"),
                 Entry::End => return all,
                 other => panic!("{other:?}"),
             });
@@ -194,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_sent_is_left_out() {
+    fn invalid_lines_are_skipped() {
         let shown = entries(b"a\xffb\ntwo\n");
         assert_eq!(
             shown,
@@ -203,7 +207,7 @@ mod tests {
                 "two"
             ]
         );
-        let mut long = vec![b'x'; usize::try_from(LONGEST).unwrap() + 5];
+        let mut long = vec![b'x'; usize::try_from(MAX_LENGTH).unwrap() + 5];
         long.extend(b"\ntwo\n");
         let shown = entries(&long);
         assert_eq!(

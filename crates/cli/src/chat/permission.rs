@@ -21,20 +21,20 @@ use super::terminal::write_to_terminal;
 use crate::words;
 
 /// Maximum length of the summarized argument of a tool, in characters.
-const TELLING: usize = 2000;
+const MAX_SUMMARIZED_ARGUMENT: usize = 2000;
 /// Maximum length of each other argument, in characters.
-const OTHER: usize = 200;
+const MAX_ARGUMENT: usize = 200;
 /// Maximum number of arguments shown.
-const ARGUMENTS: usize = 12;
+const MAX_ARGUMENTS: usize = 12;
 /// Interval between checks for a withdrawn request, in milliseconds.
-const LOOK_MS: u16 = 100;
+const POLL_MS: u16 = 100;
 
 /// The prompt for an answer. A reason is offered only where it reaches the model.
-const HOW: &[u8] = b"  y: yes, this once; a: always, in this session; n: no > ";
-const HOW_WITH_REASON: &[u8] =
+const PROMPT: &[u8] = b"  y: yes, this once; a: always, in this session; n: no > ";
+const PROMPT_WITH_REASON: &[u8] =
     b"  y: yes, this once; a: always, in this session; n: no, n REASON: no, and why > ";
 
-const HOW_TO_SERVER: &[u8] = b"  the answer, or a JSON object with all fields; n: no answer > ";
+const SERVER_PROMPT: &[u8] = b"  the answer, or a JSON object with all fields; n: no answer > ";
 
 /// A permission request that the user must answer.
 #[derive(Debug)]
@@ -49,13 +49,13 @@ pub(super) struct Question {
 pub(super) fn policy(takes_reason: bool, ask: mpsc::UnboundedSender<Question>) -> PermissionPolicy {
     PermissionPolicy::ask(move |request| {
         let (reply, answer) = oneshot::channel();
-        let asked = ask.send(Question {
+        let sent = ask.send(Question {
             request,
             takes_reason,
             reply,
         });
         async move {
-            let answer = match asked {
+            let answer = match sent {
                 Ok(()) => answer.await.ok(),
                 Err(_) => None,
             };
@@ -70,7 +70,7 @@ impl Question {
         if self.reply.is_closed() {
             return false;
         }
-        let answer = at_terminal(
+        let answer = ask_at_terminal(
             &self.request,
             self.takes_reason,
             directory,
@@ -83,17 +83,17 @@ impl Question {
     }
 }
 
-/// Asks at the terminal. Returns `None` at the end of input, or when `unwanted` completes.
-pub(crate) async fn at_terminal(
+/// Asks at the terminal. Returns `None` at the end of input, or when `withdrawal` completes.
+pub(crate) async fn ask_at_terminal(
     request: &PermissionRequest,
     takes_reason: bool,
     directory: Option<&Path>,
-    unwanted: impl Future<Output = ()>,
+    withdrawal: impl Future<Output = ()>,
 ) -> Option<PermissionAnswer> {
-    let text = question(request, directory);
+    let text = request_text(request, directory);
     let schema = request.schema.clone();
-    let given_up = Arc::new(AtomicBool::new(false));
-    let stop = given_up.clone();
+    let withdrawn = Arc::new(AtomicBool::new(false));
+    let stop = withdrawn.clone();
     let (sender, mut answer) = oneshot::channel();
     thread::Builder::new()
         .name("permission".to_owned())
@@ -104,8 +104,8 @@ pub(crate) async fn at_terminal(
         .ok()?;
     tokio::select! {
         answered = &mut answer => answered.ok().flatten(),
-        () = unwanted => {
-            given_up.store(true, Ordering::Relaxed);
+        () = withdrawal => {
+            withdrawn.store(true, Ordering::Relaxed);
             // Wait for the thread: two readers of the terminal would compete for input.
             let _ = answer.await;
             None
@@ -114,15 +114,19 @@ pub(crate) async fn at_terminal(
 }
 
 /// Returns the text of a request. Control characters are removed.
-fn question(request: &PermissionRequest, directory: Option<&Path>) -> String {
+fn request_text(request: &PermissionRequest, directory: Option<&Path>) -> String {
     let name = words::one_line(&request.tool_name);
-    let telling = words::tool_input(&request.input, directory);
+    let summary = words::tool_input(&request.input, directory);
     let mut text = match &request.schema {
         Some(_) => "\nInput is wanted\n".to_owned(),
         None => format!("\nMay {name} be used?\n"),
     };
     if let Some(message) = &request.message {
-        let _ = writeln!(text, "  {}", words::one_line(&excerpt(message, OTHER)));
+        let _ = writeln!(
+            text,
+            "  {}",
+            words::one_line(&excerpt(message, MAX_ARGUMENT))
+        );
     }
     let shown = match &request.schema {
         Some(schema) => &schema["properties"],
@@ -130,17 +134,22 @@ fn question(request: &PermissionRequest, directory: Option<&Path>) -> String {
     };
     match shown {
         Value::Object(fields) => {
-            for (name, value) in fields.iter().take(ARGUMENTS) {
+            for (name, value) in fields.iter().take(MAX_ARGUMENTS) {
                 let value = match value {
                     Value::String(text) => words::printable(text),
                     value => words::printable(&value.to_string()),
                 };
-                let is_telling = !telling.is_empty() && words::one_line(&value).ends_with(&telling);
-                let most = if is_telling { TELLING } else { OTHER };
+                let is_summarized =
+                    !summary.is_empty() && words::one_line(&value).ends_with(&summary);
+                let most = if is_summarized {
+                    MAX_SUMMARIZED_ARGUMENT
+                } else {
+                    MAX_ARGUMENT
+                };
                 let value = shortened(value.trim_end(), most).replace('\n', "\n    ");
                 let _ = writeln!(text, "  {}: {value}", words::one_line(name));
             }
-            let more = fields.len().saturating_sub(ARGUMENTS) as u64;
+            let more = fields.len().saturating_sub(MAX_ARGUMENTS) as u64;
             if more > 0 {
                 let _ = writeln!(text, "  and {} more", words::plural(more, "argument"));
             }
@@ -148,7 +157,7 @@ fn question(request: &PermissionRequest, directory: Option<&Path>) -> String {
         Value::Null => {}
         other => {
             let value = words::printable(&other.to_string());
-            let _ = writeln!(text, "  {}", shortened(&value, TELLING));
+            let _ = writeln!(text, "  {}", shortened(&value, MAX_SUMMARIZED_ARGUMENT));
         }
     }
     text
@@ -164,7 +173,7 @@ fn shortened(text: &str, most: usize) -> String {
 }
 
 /// Parses an answer. Returns `None` if it is invalid, or has a reason that the model would not get.
-fn answer(line: &str, takes_reason: bool) -> Option<PermissionAnswer> {
+fn parse_answer(line: &str, takes_reason: bool) -> Option<PermissionAnswer> {
     let line = line.trim();
     let (word, reason) = match line.split_once([' ', ',', ':']) {
         Some((word, reason)) => (word, reason.trim()),
@@ -183,7 +192,7 @@ fn answer(line: &str, takes_reason: bool) -> Option<PermissionAnswer> {
 /// Parses an answer to the question of an MCP server.
 ///
 /// An answer is the value of the schema's only field, or a JSON object. Returns `None` if it is neither.
-fn answer_to_server(line: &str, schema: &Value) -> Option<PermissionAnswer> {
+fn parse_server_answer(line: &str, schema: &Value) -> Option<PermissionAnswer> {
     let line = line.trim();
     if matches!(&*line.to_lowercase(), "" | "n" | "no") {
         return Some(PermissionAnswer::Deny(None));
@@ -200,12 +209,12 @@ fn answer_to_server(line: &str, schema: &Value) -> Option<PermissionAnswer> {
     Some(PermissionAnswer::AllowWith(json!({ name.as_str(): value })))
 }
 
-/// Asks until there is a valid answer. Returns `None` at the end of input, or once `given_up` is set.
+/// Asks until there is a valid answer. Returns `None` at the end of input, or once `withdrawn` is set.
 fn dialogue(
     text: &str,
     schema: Option<&Value>,
     takes_reason: bool,
-    given_up: &AtomicBool,
+    withdrawn: &AtomicBool,
 ) -> Option<PermissionAnswer> {
     let stdin = io::stdin();
     // Discard input that was typed before the question.
@@ -214,18 +223,18 @@ fn dialogue(
     let _ = write_to_terminal(text.as_bytes());
     loop {
         let _ = write_to_terminal(match schema {
-            Some(_) => HOW_TO_SERVER,
-            None if takes_reason => HOW_WITH_REASON,
-            None => HOW,
+            Some(_) => SERVER_PROMPT,
+            None if takes_reason => PROMPT_WITH_REASON,
+            None => PROMPT,
         });
-        let Some(line) = line(given_up) else {
+        let Some(line) = read_line(withdrawn) else {
             let _ = write_to_terminal(b"\n");
             let _ = tcflush(&stdin, FlushArg::TCIFLUSH);
             return None;
         };
         let answer = match schema {
-            Some(schema) => answer_to_server(&line, schema),
-            None => answer(&line, takes_reason),
+            Some(schema) => parse_server_answer(&line, schema),
+            None => parse_answer(&line, takes_reason),
         };
         if answer.is_some() {
             return answer;
@@ -233,16 +242,16 @@ fn dialogue(
     }
 }
 
-/// Reads a line from the terminal. Returns `None` at the end of input, or once `given_up` is set.
-fn line(given_up: &AtomicBool) -> Option<String> {
+/// Reads a line from the terminal. Returns `None` at the end of input, or once `withdrawn` is set.
+fn read_line(withdrawn: &AtomicBool) -> Option<String> {
     let stdin = io::stdin();
     let mut bytes = [0; 4096];
     loop {
-        if given_up.load(Ordering::Relaxed) {
+        if withdrawn.load(Ordering::Relaxed) {
             return None;
         }
         let mut fds = [PollFd::new(stdin.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut fds, PollTimeout::from(LOOK_MS)) {
+        match poll(&mut fds, PollTimeout::from(POLL_MS)) {
             Ok(0) | Err(Errno::EINTR) => continue,
             Ok(_) => {}
             Err(_) => return None,
@@ -261,14 +270,14 @@ mod tests {
     use super::*;
     use teamster::ToolKind;
 
-    fn asked(input: Value) -> String {
+    fn text_of(input: Value) -> String {
         let mut request = PermissionRequest::new(1, "Ba\u{1b}[2Jsh", ToolKind::Execute, input);
         request.message = Some("because\nof it".into());
-        question(&request, Some(Path::new("/w")))
+        request_text(&request, Some(Path::new("/w")))
     }
 
     #[test]
-    fn the_answer_to_a_server() {
+    fn answers_to_a_server() {
         let with = |value| Some(PermissionAnswer::AllowWith(value));
         let schema = json!({"properties": {"colour": {"type": "string"}}});
         let number = json!({"properties": {"n": {"type": "integer"}}});
@@ -282,31 +291,31 @@ mod tests {
             ("x", &two, None),
             (r#"{"a": 1, "b": 2}"#, &two, with(json!({"a": 1, "b": 2}))),
         ] {
-            assert_eq!(answer_to_server(line, schema), expected, "{line}");
+            assert_eq!(parse_server_answer(line, schema), expected, "{line}");
         }
     }
 
     #[test]
-    fn all_that_a_tool_gets_is_shown_and_does_nothing() {
+    fn arguments_are_shown_without_control_characters() {
         assert_eq!(
-            asked(json!({"command": "echo \u{1b}]52;c;x\u{7}one\nrm -rf x", "timeout": 5})),
+            text_of(json!({"command": "echo \u{1b}]52;c;x\u{7}one\nrm -rf x", "timeout": 5})),
             "\nMay Ba [2Jsh be used?\n  because of it\n  command: echo ]52;c;xone\n    rm -rf x\n  timeout: 5\n"
         );
         assert_eq!(
-            asked(Value::Null),
+            text_of(Value::Null),
             "\nMay Ba [2Jsh be used?\n  because of it\n"
         );
-        assert!(asked(json!(["x"])).ends_with("  [\"x\"]\n"));
+        assert!(text_of(json!(["x"])).ends_with("  [\"x\"]\n"));
     }
 
     #[test]
-    fn what_is_cut_is_said() {
-        let long = "x".repeat(TELLING + 7);
-        let shown = asked(json!({"command": long, "content": long}));
+    fn shortened_values_are_marked() {
+        let long = "x".repeat(MAX_SUMMARIZED_ARGUMENT + 7);
+        let shown = text_of(json!({"command": long, "content": long}));
         assert!(shown.contains("… (7 characters more)"), "{shown}");
         let fields: serde_json::Map<_, _> =
             (0..20).map(|n| (format!("k{n:02}"), json!(n))).collect();
-        let shown = asked(Value::Object(fields));
+        let shown = text_of(Value::Object(fields));
         assert!(
             shown.ends_with("  k11: 11\n  and 8 arguments more\n"),
             "{shown}"
@@ -316,10 +325,10 @@ mod tests {
     #[test]
     fn answers() {
         let deny = |reason: Option<&str>| Some(PermissionAnswer::Deny(reason.map(Into::into)));
-        let without_reason = answer("no, use cargo", false);
+        let without_reason = parse_answer("no, use cargo", false);
         assert_eq!(without_reason, None);
-        assert_eq!(answer("no", false), deny(None));
-        let answer = |line: &str| answer(line, true);
+        assert_eq!(parse_answer("no", false), deny(None));
+        let answer = |line: &str| parse_answer(line, true);
         assert_eq!(answer("y\n"), Some(PermissionAnswer::Allow));
         assert_eq!(answer(" YES "), Some(PermissionAnswer::Allow));
         assert_eq!(answer("a"), Some(PermissionAnswer::AllowAlways));
@@ -334,7 +343,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_does_not_answer_has_denied() {
+    async fn no_answer_is_a_denial() {
         let (ask, mut questions) = mpsc::unbounded_channel();
         let policy = policy(true, ask);
         let PermissionPolicy::Ask(ask) = policy else {

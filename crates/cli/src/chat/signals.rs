@@ -16,16 +16,16 @@ use crate::signals::{Source, StopSignal, run_ended_and_read};
 /// A separate task handles them, because the task that shows events may be blocked in a write.
 #[derive(Debug, Clone)]
 pub(super) struct Signals {
-    now: Arc<Mutex<Now>>,
+    target: Arc<Mutex<Target>>,
     interrupts: watch::Receiver<()>,
     end: CancellationToken,
 }
 
 /// The current target of Ctrl-C.
 #[derive(Debug)]
-enum Now {
+enum Target {
     /// No turn is in progress. At a terminal, the line editor handles Ctrl-C.
-    Waiting,
+    Idle,
     /// A turn in progress, and the number of signals during it.
     Turn(AbortHandle, u32),
     /// The session is being closed.
@@ -38,7 +38,7 @@ impl Signals {
         let mut source = Source::new()?;
         let (sender, interrupts) = watch::channel(());
         let this = Self {
-            now: Arc::new(Mutex::new(Now::Waiting)),
+            target: Arc::new(Mutex::new(Target::Idle)),
             interrupts,
             end: CancellationToken::new(),
         };
@@ -47,28 +47,28 @@ impl Signals {
             loop {
                 let signal = source.stop_signal().await;
                 let ended = signals.end.is_cancelled();
-                let wait = match (&mut *signals.now(), signal) {
-                    (Now::Closing, _) => true,
-                    (Now::Turn(turn, count), _) => {
+                let exits = match (&mut *signals.target(), signal) {
+                    (Target::Closing, _) => true,
+                    (Target::Turn(turn, count), _) => {
                         *count += 1;
                         match *count {
                             1 => turn.abort(),
                             2 => turn.kill(),
-                            _ => leave(),
+                            _ => exit_now(),
                         }
                         false
                     }
-                    (Now::Waiting, _) => false,
+                    (Target::Idle, _) => false,
                 };
-                if wait {
-                    leave();
+                if exits {
+                    exit_now();
                 }
-                if signal == StopSignal::End || (!at_terminal && !signals.is_playing()) {
+                if signal == StopSignal::End || (!at_terminal && !signals.is_in_turn()) {
                     signals.end.cancel();
                     if !ended {
                         tokio::spawn(async {
                             run_ended_and_read().await;
-                            leave();
+                            exit_now();
                         });
                     }
                 }
@@ -83,7 +83,7 @@ impl Signals {
     #[cfg(test)]
     pub(super) fn none() -> Self {
         Self {
-            now: Arc::new(Mutex::new(Now::Waiting)),
+            target: Arc::new(Mutex::new(Target::Idle)),
             interrupts: watch::channel(()).1,
             end: CancellationToken::new(),
         }
@@ -96,18 +96,18 @@ impl Signals {
     }
 
     /// Directs Ctrl-C to this turn until the guard is dropped.
-    pub(super) fn turn(&mut self, turn: AbortHandle) -> Playing<'_> {
+    pub(super) fn turn(&mut self, turn: AbortHandle) -> TurnGuard<'_> {
         if self.end.is_cancelled() {
             turn.abort();
         }
         self.interrupts.mark_unchanged();
-        *self.now() = Now::Turn(turn, 0);
-        Playing(self)
+        *self.target() = Target::Turn(turn, 0);
+        TurnGuard(self)
     }
 
     /// Marks the session as closing: the next signal ends the process at once.
     pub(super) fn closing(&self) {
-        *self.now() = Now::Closing;
+        *self.target() = Target::Closing;
     }
 
     /// Waits for a signal.
@@ -131,32 +131,32 @@ impl Signals {
         self.end.is_cancelled()
     }
 
-    fn is_playing(&self) -> bool {
-        matches!(*self.now(), Now::Turn(..))
+    fn is_in_turn(&self) -> bool {
+        matches!(*self.target(), Target::Turn(..))
     }
 
-    fn now(&self) -> MutexGuard<'_, Now> {
-        lock(&self.now)
+    fn target(&self) -> MutexGuard<'_, Target> {
+        lock(&self.target)
     }
 }
 
 /// Guard of a turn in progress.
-pub(super) struct Playing<'a>(&'a mut Signals);
+pub(super) struct TurnGuard<'a>(&'a mut Signals);
 
-impl Playing<'_> {
+impl TurnGuard<'_> {
     /// Waits for a signal, as [`Signals::interrupted`] does.
     pub(super) async fn interrupted(&mut self) {
         self.0.interrupted().await;
     }
 }
 
-impl Drop for Playing<'_> {
+impl Drop for TurnGuard<'_> {
     fn drop(&mut self) {
-        *self.0.now() = Now::Waiting;
+        *self.0.target() = Target::Idle;
     }
 }
 
-fn leave() -> ! {
+fn exit_now() -> ! {
     terminal::restore();
     std::process::exit(exit_code::ABORTED.into());
 }

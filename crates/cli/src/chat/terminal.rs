@@ -7,50 +7,50 @@ use std::sync::Mutex;
 use nix::sys::termios::{LocalFlags, SetArg, Termios, tcgetattr, tcsetattr};
 use teamster_core::sync::lock;
 
-/// The original modes while the line editor, or [`Keys`], has changed them.
-static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+/// The original modes while the line editor, or [`RawMode`], has changed them.
+static ORIGINAL_MODES: Mutex<Option<Termios>> = Mutex::new(None);
 
 /// Disables bracketed paste and ends the line of the prompt.
-const LEAVE: &[u8] = b"\x1b[?2004l\r\n";
+const RESET: &[u8] = b"\x1b[?2004l\r\n";
 
 /// Guard held while the line editor reads: [`restore`] resets the terminal.
-pub(super) struct Reading(());
+pub(super) struct EditorGuard(());
 
-impl Reading {
+impl EditorGuard {
     pub(crate) fn begin() -> Self {
         // Without a terminal nothing changes.
-        set(tcgetattr(io::stdin()).ok());
+        store_modes(tcgetattr(io::stdin()).ok());
         Self(())
     }
 }
 
-impl Drop for Reading {
+impl Drop for EditorGuard {
     fn drop(&mut self) {
-        set(None);
+        store_modes(None);
     }
 }
 
 /// Guard that disables line buffering and echo, and enables bracketed paste.
-pub(crate) struct Keys(());
+pub(crate) struct RawMode(());
 
-impl Keys {
+impl RawMode {
     pub(crate) fn begin() -> Self {
-        let before = tcgetattr(io::stdin()).ok();
-        if let Some(mut modes) = before.clone() {
+        let original = tcgetattr(io::stdin()).ok();
+        if let Some(mut modes) = original.clone() {
             modes.local_flags -= LocalFlags::ICANON | LocalFlags::ECHO;
             // If this fails, input is still read, but by line.
             let _ = tcsetattr(io::stdin(), SetArg::TCSANOW, &modes);
         }
-        set(before);
+        store_modes(original);
         // Bracketed paste keeps pasted text one message. Errors are ignored: there may be no terminal.
         let _ = write_to_terminal(b"\x1b[?2004h");
         Self(())
     }
 }
 
-impl Drop for Keys {
+impl Drop for RawMode {
     fn drop(&mut self) {
-        if let Some(before) = lock(&BEFORE).take() {
+        if let Some(before) = lock(&ORIGINAL_MODES).take() {
             // The terminal may be gone.
             let _ = tcsetattr(io::stdin(), SetArg::TCSANOW, &before);
             let _ = write_to_terminal(b"\x1b[?2004l");
@@ -60,11 +60,11 @@ impl Drop for Keys {
 
 /// Restores the terminal if the line editor is reading, which MUST NOT continue after this.
 pub(crate) fn restore() {
-    let before = lock(&BEFORE).take();
+    let before = lock(&ORIGINAL_MODES).take();
     if let Some(before) = before {
         // The terminal may be gone.
         let _ = tcsetattr(io::stdin(), SetArg::TCSANOW, &before);
-        let _ = write_to_terminal(LEAVE);
+        let _ = write_to_terminal(RESET);
     }
 }
 
@@ -76,6 +76,6 @@ pub(crate) fn write_to_terminal(bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-fn set(modes: Option<Termios>) {
-    *lock(&BEFORE) = modes;
+fn store_modes(modes: Option<Termios>) {
+    *lock(&ORIGINAL_MODES) = modes;
 }

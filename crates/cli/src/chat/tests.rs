@@ -12,22 +12,22 @@ use teamster::{
 };
 use teamster_runner::{SessionCandidate, SessionRuns};
 
+use super::conversation::{Chat, Display};
 use super::input::{Input, Lines};
 use super::signals::Signals;
-use super::talk::{Chat, Display};
 use crate::render::testing::{Screen, view};
-use crate::render::{Narrator, OfEvents, Plain, Sink};
+use crate::render::{EventSink, Narrator, Plain, Sink};
 
 /// A session that plays scripted turns and records its calls.
 #[derive(Clone)]
-struct Played {
+struct ScriptedSession {
     capabilities: SessionCapabilities,
     turns: Arc<Mutex<VecDeque<Vec<AgentEvent>>>>,
     unasked: Arc<Mutex<VecDeque<Vec<AgentEvent>>>>,
-    wanted: Arc<Mutex<Vec<String>>>,
+    calls: Arc<Mutex<Vec<String>>>,
 }
 
-impl Played {
+impl ScriptedSession {
     fn new(turns: impl IntoIterator<Item = Vec<AgentEvent>>) -> Self {
         let mut capabilities = SessionCapabilities::none();
         capabilities.clear = true;
@@ -37,16 +37,16 @@ impl Played {
             capabilities,
             turns: Arc::new(Mutex::new(turns.into_iter().collect())),
             unasked: Arc::default(),
-            wanted: Arc::default(),
+            calls: Arc::default(),
         }
     }
 
-    fn want(&self, what: impl Into<String>) {
-        self.wanted.lock().unwrap().push(what.into());
+    fn record(&self, call: impl Into<String>) {
+        self.calls.lock().unwrap().push(call.into());
     }
 
-    fn wanted(&self) -> Vec<String> {
-        self.wanted.lock().unwrap().clone()
+    fn calls(&self) -> Vec<String> {
+        self.calls.lock().unwrap().clone()
     }
 }
 
@@ -59,7 +59,7 @@ fn stream(events: Vec<AgentEvent>) -> EventStream {
     EventStream::new(events, AbortHandle::default())
 }
 
-impl AgentSession for Played {
+impl AgentSession for ScriptedSession {
     fn provider(&self) -> &'static str {
         "claude"
     }
@@ -73,7 +73,7 @@ impl AgentSession for Played {
     }
 
     fn send(&self, turn: Turn) -> EventStream {
-        self.want(turn.prompt);
+        self.record(turn.prompt);
         let next = self.turns.lock().unwrap().pop_front();
         stream(next.expect("no turn is left"))
     }
@@ -85,12 +85,12 @@ impl AgentSession for Played {
     }
 
     fn clear(&self) -> SessionFuture<'_, Result<(), teamster::AgentError>> {
-        self.want("[clear]");
+        self.record("[clear]");
         Box::pin(async { Ok(()) })
     }
 
     fn set_model(&self, model: String) -> SessionFuture<'_, Result<(), teamster::AgentError>> {
-        self.want(format!("[model {model}]"));
+        self.record(format!("[model {model}]"));
         let error = teamster::AgentError::refused("model", "there is no such model");
         Box::pin(async move { if model == "bad" { Err(error) } else { Ok(()) } })
     }
@@ -99,7 +99,7 @@ impl AgentSession for Played {
         &self,
         mode: PermissionMode,
     ) -> SessionFuture<'_, Result<(), teamster::AgentError>> {
-        self.want(format!("[permission {mode:?}]"));
+        self.record(format!("[permission {mode:?}]"));
         Box::pin(async { Ok(()) })
     }
 
@@ -108,7 +108,7 @@ impl AgentSession for Played {
     }
 
     fn close(&self) -> SessionFuture<'_, ()> {
-        self.want("[close]");
+        self.record("[close]");
         Box::pin(async {})
     }
 
@@ -118,15 +118,15 @@ impl AgentSession for Played {
 }
 
 /// Returns a completed turn with this text.
-fn says(text: &str) -> Vec<AgentEvent> {
-    ends(text, completed())
+fn turn(text: &str) -> Vec<AgentEvent> {
+    turn_with(text, completed())
 }
 
 fn completed() -> RunResult {
     RunResult::default().status(RunStatus::Completed)
 }
 
-fn ends(text: &str, result: RunResult) -> Vec<AgentEvent> {
+fn turn_with(text: &str, result: RunResult) -> Vec<AgentEvent> {
     vec![
         crate::render::testing::session(),
         AgentEvent::Text(Text::new(text)),
@@ -135,7 +135,7 @@ fn ends(text: &str, result: RunResult) -> Vec<AgentEvent> {
 }
 
 /// Creates a chat with this session.
-fn talk(session: &Played, display: Display, signals: Signals) -> Chat {
+fn new_chat(session: &ScriptedSession, display: Display, signals: Signals) -> Chat {
     let params = ExecuteParams::new("");
     let candidate = SessionCandidate::of(Arc::new(session.clone()), Capabilities::none(), params);
     let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
@@ -149,32 +149,37 @@ fn talk(session: &Played, display: Display, signals: Signals) -> Chat {
 }
 
 /// Runs a chat with this input and returns its output and exit code.
-async fn chat(session: &Played, input: &'static str) -> (String, u8) {
+async fn chat(session: &ScriptedSession, input: &'static str) -> (String, u8) {
     chat_until(session, input, Signals::none()).await
 }
 
-async fn chat_until(session: &Played, input: &'static str, signals: Signals) -> (String, u8) {
+async fn chat_until(
+    session: &ScriptedSession,
+    input: &'static str,
+    signals: Signals,
+) -> (String, u8) {
     let screen = Screen::default();
     let (out, err) = (screen.clone(), screen.clone());
     let sinks = move |narrator: Narrator| {
         let plain = Plain::new(out.clone(), err.clone(), narrator, false);
-        Box::new(OfEvents(plain)) as Box<dyn Sink>
+        Box::new(EventSink(plain)) as Box<dyn Sink>
     };
     let mut view = view();
     view.resume = None;
-    let display = Display::on(view, sinks, screen.clone());
-    let mut chat = talk(session, display, signals);
+    let display = Display::with_sinks(view, sinks, screen.clone());
+    let mut chat = new_chat(session, display, signals);
     let input = Input::new(move || Lines::new(input.as_bytes(), None)).unwrap();
     let code = chat.run(input, false).await;
     (screen.text(), code)
 }
 
 #[tokio::test]
-async fn every_line_is_a_turn_and_the_last_one_decides() {
+async fn each_line_is_a_turn_and_the_last_one_sets_the_exit_code() {
     let failed = RunResult::default().status(RunStatus::Failed);
-    let session = Played::new([says("one"), ends("two", failed.clone()), says("three")]);
+    let session =
+        ScriptedSession::new([turn("one"), turn_with("two", failed.clone()), turn("three")]);
     let (shown, code) = chat(&session, "a\n\n b \n//c\n").await;
-    assert_eq!(session.wanted(), ["a", " b ", "/c", "[close]"]);
+    assert_eq!(session.calls(), ["a", " b ", "/c", "[close]"]);
     assert_eq!(code, 0);
     assert_eq!(
         shown,
@@ -184,11 +189,11 @@ async fn every_line_is_a_turn_and_the_last_one_decides() {
          three\n✓ completed · 0.0s\n\
          resume with: teamster chat claude --resume s-1\n"
     );
-    let session = Played::new([says("one"), ends("two", failed)]);
+    let session = ScriptedSession::new([turn("one"), turn_with("two", failed)]);
     assert_eq!(chat(&session, "a\nb").await.1, 1);
-    let session = Played::new([]);
+    let session = ScriptedSession::new([]);
     assert_eq!(chat(&session, "").await, (String::new(), 0));
-    assert_eq!(session.wanted(), ["[close]"]);
+    assert_eq!(session.calls(), ["[close]"]);
 }
 
 #[tokio::test]
@@ -196,12 +201,12 @@ async fn commands_are_carried_out() {
     let result = completed()
         .total_cost_usd(0.5)
         .cost_source(CostSource::Reported);
-    let session = Played::new([ends("x", result.clone()), ends("y", result)]);
+    let session = ScriptedSession::new([turn_with("x", result.clone()), turn_with("y", result)]);
     let input = "/model opus\n/permission read-only\na\n/clear\nb\n/cost\n/session\n/quit\nc\n";
     let (shown, code) = chat(&session, input).await;
     assert_eq!(code, 0);
     assert_eq!(
-        session.wanted(),
+        session.calls(),
         [
             "[model opus]",
             "[permission ReadOnly]",
@@ -211,7 +216,7 @@ async fn commands_are_carried_out() {
             "[close]"
         ]
     );
-    for said in [
+    for expected in [
         "model from the next message on: opus\n",
         "permission from the next message on: read-only\n",
         "a new session begins\n",
@@ -220,49 +225,49 @@ async fn commands_are_carried_out() {
         "  cost                  $1.00\n",
         "session s-1\nresume with: teamster chat claude --resume s-1\n",
     ] {
-        assert!(shown.contains(said), "{said}: {shown}");
+        assert!(shown.contains(expected), "{expected}: {shown}");
     }
     // The new session after /clear has its own header.
     assert_eq!(shown.matches("· session s-1").count(), 2, "{shown}");
 }
 
 #[tokio::test]
-async fn what_is_wrong_does_not_end_the_chat() {
-    let session = Played::new([says("x")]);
+async fn invalid_input_does_not_end_the_chat() {
+    let session = ScriptedSession::new([turn("x")]);
     let (shown, code) = chat(&session, "/model bad\n/nope\n/cost 5\na\n").await;
     assert_eq!(code, 0);
-    assert_eq!(session.wanted(), ["[model bad]", "a", "[close]"]);
-    for said in [
+    assert_eq!(session.calls(), ["[model bad]", "a", "[close]"]);
+    for expected in [
         "error: --model: there is no such model\n",
         "error: there is no command `/nope`: /help",
         "error: /cost stands alone\n",
     ] {
-        assert!(shown.contains(said), "{said}: {shown}");
+        assert!(shown.contains(expected), "{expected}: {shown}");
     }
 }
 
 #[tokio::test]
-async fn what_the_agent_cannot_do_is_said_with_what_can_be_done() {
-    let mut session = Played::new([]);
+async fn unsupported_commands_are_reported_with_an_alternative() {
+    let mut session = ScriptedSession::new([]);
     session.capabilities = SessionCapabilities::none();
     let (shown, code) = chat(&session, "/clear\n/model a'b\n/permission bypass\n").await;
     assert_eq!(code, 0);
-    assert_eq!(session.wanted(), ["[close]"]);
-    let again = "while it runs: end with /quit, and begin again with `teamster chat claude";
-    for said in [
-        format!("error: Claude Code cannot forget the conversation {again}`\n"),
-        format!("cannot change its model {again} --resume s-1 --model 'a'\\''b'`\n"),
-        format!("cannot change what it may do {again} --resume s-1 --permission bypass`\n"),
+    assert_eq!(session.calls(), ["[close]"]);
+    let advice = "while it runs: end with /quit, and begin again with `teamster chat claude";
+    for expected in [
+        format!("error: Claude Code cannot forget the conversation {advice}`\n"),
+        format!("cannot change its model {advice} --resume s-1 --model 'a'\\''b'`\n"),
+        format!("cannot change what it may do {advice} --resume s-1 --permission bypass`\n"),
     ] {
-        assert!(shown.contains(&said), "{said}: {shown}");
+        assert!(shown.contains(&expected), "{expected}: {shown}");
     }
 }
 
 #[tokio::test]
 async fn unasked_turns_are_shown_and_counted() {
-    let session = Played::new([says("x")]);
+    let session = ScriptedSession::new([turn("x")]);
     let failed = RunResult::default().status(RunStatus::Failed);
-    (session.unasked.lock().unwrap()).push_back(ends("by the way", failed));
+    (session.unasked.lock().unwrap()).push_back(turn_with("by the way", failed));
     let (shown, code) = chat(&session, "a\n/cost\n").await;
     assert_eq!(code, 0, "only requested turns count");
     assert!(shown.contains("by the way"), "{shown}");
@@ -270,11 +275,11 @@ async fn unasked_turns_are_shown_and_counted() {
 }
 
 #[tokio::test]
-async fn errors_are_told_as_in_a_run() {
+async fn errors_are_shown_as_in_a_run() {
     let error = teamster::AgentError::new(ErrorCode::CliNotFound, ErrorKind::NotFound, "gone");
     let events = teamster_core::provider::RunAssembler::refuse(error).to_vec();
     let notice = AgentEvent::notice(NoticeLevel::Warning, NoticeSource::Runtime, "mind");
-    let session = Played::new([events, [vec![notice], says("x")].concat()]);
+    let session = ScriptedSession::new([events, [vec![notice], turn("x")].concat()]);
     let (shown, code) = chat(&session, "a\nb\n").await;
     assert_eq!(code, 0);
     assert!(shown.contains("error: gone\n  next: install it"), "{shown}");
@@ -286,10 +291,10 @@ async fn errors_are_told_as_in_a_run() {
 async fn a_signal_ends_it() {
     let signals = Signals::none();
     signals.end().cancel();
-    let session = Played::new([]);
+    let session = ScriptedSession::new([]);
     let (shown, code) = chat_until(&session, "a\n", signals).await;
     assert_eq!((&*shown, code), ("", 130));
-    assert_eq!(session.wanted(), ["[close]"]);
+    assert_eq!(session.calls(), ["[close]"]);
 }
 
 #[tokio::test]
@@ -304,10 +309,10 @@ async fn without_a_reader_it_ends() {
             Ok(())
         }
     }
-    let session = Played::new([says("x")]);
-    let display = Display::on(view(), |_| Box::new(Gone), io::sink());
-    let mut chat = talk(&session, display, Signals::none());
+    let session = ScriptedSession::new([turn("x")]);
+    let display = Display::with_sinks(view(), |_| Box::new(Gone), io::sink());
+    let mut chat = new_chat(&session, display, Signals::none());
     let input = Input::new(|| Lines::new("a\nb\n".as_bytes(), None)).unwrap();
     assert_eq!(chat.run(input, false).await, 130);
-    assert_eq!(session.wanted(), ["a", "[close]"]);
+    assert_eq!(session.calls(), ["a", "[close]"]);
 }

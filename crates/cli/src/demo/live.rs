@@ -22,23 +22,23 @@ use crate::{doctor, drive, hints, mock_model, params, tokio_runtime, words};
 const STORY: &str = include_str!("../../demo/story.toml");
 
 /// Limit until the model's first output.
-const FIRST_WORDS: Duration = Duration::from_secs(30);
+const FIRST_OUTPUT_LIMIT: Duration = Duration::from_secs(30);
 /// Limit of silence after that.
-const SILENCE: Duration = Duration::from_secs(15);
+const SILENCE_LIMIT: Duration = Duration::from_secs(15);
 /// Limit for printing the CLI's version.
 const VERSION_LIMIT: Duration = Duration::from_secs(10);
 /// Pause between two pieces of text at speed 1.
 const PACE: Duration = Duration::from_millis(80);
 
 /// Environment variables passed to the CLI.
-const KEPT: [&str; 6] = ["PATH", "LANG", "LC_ALL", "TERM", "TZ", "TMPDIR"];
+const PASSED_VARIABLES: [&str; 6] = ["PATH", "LANG", "LC_ALL", "TERM", "TZ", "TMPDIR"];
 
 /// Result of the demo.
-pub(super) enum Played {
+pub(super) enum Outcome {
     /// The run was shown to its end, with this exit code.
-    Whole(u8),
+    Finished(u8),
     /// The run failed before it was shown, with the reason.
-    Not(String),
+    NotShown(String),
 }
 
 /// Returns the provider's description of a CLI.
@@ -48,7 +48,7 @@ pub(super) fn info(cli: Cli) -> Option<&'static CliInfo> {
         .map(|provider| provider.info())
 }
 
-pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
+pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Outcome> {
     let provider = crate::providers()
         .get(cli.id())
         .context("this provider is not built in")?;
@@ -82,14 +82,14 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
     } else {
         let found = match doctor::find(info) {
             Ok(found) => native_program(&*provider, found),
-            Err(problem) => return Ok(Played::Not(format!("{problem}."))),
+            Err(problem) => return Ok(Outcome::NotShown(format!("{problem}."))),
         };
         match runtime.block_on(version(&found, info, &env)) {
             Ok(version) => version,
-            Err(problem) => return Ok(Played::Not(format!("{} {problem}.", info.name))),
+            Err(problem) => return Ok(Outcome::NotShown(format!("{} {problem}.", info.name))),
         }
     };
-    super::say(
+    super::remark(
         args,
         &format!(
             "{} {version}, really run, with a scripted model on this machine. No key is needed; its home and folder are temporary.\n",
@@ -100,20 +100,20 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
     let mut config = params::base_config();
     config.program = params::program_variable(info);
     config.env_policy = EnvPolicy::Clean {
-        allow: KEPT.map(str::to_owned).into(),
+        allow: PASSED_VARIABLES.map(str::to_owned).into(),
     };
-    let mut asked = ExecuteParams::new("Write a small poem into a file and count its words.");
-    asked.working_directory = Some(work.clone());
-    asked.env = env;
-    asked.model = pointing.model;
-    asked.extra_args = pointing.args;
+    let mut request = ExecuteParams::new("Write a small poem into a file and count its words.");
+    request.working_directory = Some(work.clone());
+    request.env = env;
+    request.model = pointing.model;
+    request.extra_args = pointing.args;
     // The script is built in and harmless.
-    asked.permission = PermissionMode::Bypass;
-    asked.include_native = args.output.native;
-    asked.timeouts = Timeouts {
-        startup: Some(FIRST_WORDS),
-        idle: Some(SILENCE),
-        tool: Some(SILENCE),
+    request.permission = PermissionMode::Bypass;
+    request.include_native = args.output.native;
+    request.timeouts = Timeouts {
+        startup: Some(FIRST_OUTPUT_LIMIT),
+        idle: Some(SILENCE_LIMIT),
+        tool: Some(SILENCE_LIMIT),
     };
     let view = drive::View {
         current: info.into(),
@@ -128,25 +128,25 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Played> {
     let why = Arc::new(Mutex::new(None));
     let failed = Arc::clone(&why);
     let code = drive::agent(args.output, view, || {
-        unless_it_fails(cli_runtime.execute(asked), failed)
+        hold_until_output(cli_runtime.execute(request), failed)
     })?;
     let why = lock(&why).take();
     Ok(match why {
-        Some(why) => Played::Not(format!(
+        Some(why) => Outcome::NotShown(format!(
             "{} {version} does not play along: {why}.",
             info.name
         )),
-        None => Played::Whole(code),
+        None => Outcome::Finished(code),
     })
 }
 
 /// Holds the events of a run back until the model's first output.
 ///
 /// A run that fails before is stopped, emits no events, and its failure is stored in `why`.
-fn unless_it_fails(mut run: EventStream, why: Arc<Mutex<Option<String>>>) -> EventStream {
+fn hold_until_output(mut run: EventStream, why: Arc<Mutex<Option<String>>>) -> EventStream {
     let abort = run.abort_handle();
     let events = async_stream::stream! {
-        let limit = Instant::now() + FIRST_WORDS;
+        let limit = Instant::now() + FIRST_OUTPUT_LIMIT;
         let mut held = Vec::new();
         let failure = loop {
             let entry = tokio::select! {
@@ -154,7 +154,7 @@ fn unless_it_fails(mut run: EventStream, why: Arc<Mutex<Option<String>>>) -> Eve
                 () = sleep_until(limit) => {
                     break Some(format!(
                         "it printed nothing for {}",
-                        words::duration_ms(millis(FIRST_WORDS))
+                        words::duration_ms(millis(FIRST_OUTPUT_LIMIT))
                     ));
                 }
             };
@@ -162,9 +162,9 @@ fn unless_it_fails(mut run: EventStream, why: Arc<Mutex<Option<String>>>) -> Eve
             let found = examine(&entry.event);
             held.push(entry);
             match found {
-                Sign::None => {}
-                Sign::Good => break None,
-                Sign::Bad(why) => break Some(why),
+                Evidence::None => {}
+                Evidence::Works => break None,
+                Evidence::Fails(why) => break Some(why),
             }
         };
         if let Some(failure) = failure {
@@ -185,23 +185,23 @@ fn unless_it_fails(mut run: EventStream, why: Arc<Mutex<Option<String>>>) -> Eve
 }
 
 /// Evidence, from an event, of whether the CLI works with the scripted model.
-enum Sign {
+enum Evidence {
     None,
-    Good,
-    Bad(String),
+    Works,
+    Fails(String),
 }
 
-fn examine(event: &AgentEvent) -> Sign {
+fn examine(event: &AgentEvent) -> Evidence {
     match event {
-        AgentEvent::Text(_) | AgentEvent::Thinking(_) | AgentEvent::ToolUse(_) => Sign::Good,
+        AgentEvent::Text(_) | AgentEvent::Thinking(_) | AgentEvent::ToolUse(_) => Evidence::Works,
         // The script causes no errors.
         AgentEvent::Error(error) if error.error.kind != ErrorKind::Aborted => {
-            Sign::Bad(words::one_line(&hints::message(&error.error)))
+            Evidence::Fails(words::one_line(&hints::message(&error.error)))
         }
-        AgentEvent::Retry(_) => Sign::Bad("it tries its first request again".to_owned()),
-        AgentEvent::Done(done) if done.result.status == RunStatus::Aborted => Sign::Good,
-        AgentEvent::Done(_) => Sign::Bad("it came to its end without a word".to_owned()),
-        _ => Sign::None,
+        AgentEvent::Retry(_) => Evidence::Fails("it tries its first request again".to_owned()),
+        AgentEvent::Done(done) if done.result.status == RunStatus::Aborted => Evidence::Works,
+        AgentEvent::Done(_) => Evidence::Fails("it came to its end without a word".to_owned()),
+        _ => Evidence::None,
     }
 }
 
@@ -212,13 +212,13 @@ async fn version(
     env: &BTreeMap<String, String>,
 ) -> Result<String, String> {
     let mut command = tokio::process::Command::new(program);
-    let kept = KEPT
+    let passed = PASSED_VARIABLES
         .into_iter()
         .filter_map(|name| std::env::var_os(name).map(|value| (name, value)));
     command
         .args(info.version_args)
         .env_clear()
-        .envs(kept)
+        .envs(passed)
         .envs(env);
     let answer = teamster::doctor::answer(command, VERSION_LIMIT).await?;
     Ok(teamster::doctor::version_in(&answer).unwrap_or(answer))
@@ -249,7 +249,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_story_is_reported_at_any_speed() {
+    fn the_story_is_scaled_by_the_speed() {
         assert_eq!(story(1.0).unwrap().turns[0].delay_ms, 400);
         assert_eq!(story(2.0).unwrap().turns[0].delay_ms, 200);
         assert_eq!(story(0.0).unwrap().turns[0].delay_ms, 0);

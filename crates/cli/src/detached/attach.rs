@@ -122,7 +122,7 @@ impl Attached {
             };
             let Some(line) = next else { break };
             if let Some(user_prompt) = &mut self.user_prompt {
-                user_prompt.make_room();
+                user_prompt.clear_line();
             }
             match screen.show(&line) {
                 Ok(seen) => code = seen.code.or(code),

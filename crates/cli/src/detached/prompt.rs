@@ -14,9 +14,9 @@ use teamster_runner::RunsError;
 use super::RunHandle;
 use tokio::time::{Duration, interval};
 
-use crate::chat::command::{self, Command, Typed};
+use crate::chat::command::{self, Command, InputLine};
 use crate::chat::input::{Entry, Input};
-use crate::chat::{messages, terminal};
+use crate::chat::{open_input, terminal};
 use crate::words;
 
 /// The interval of checks for a key press.
@@ -28,7 +28,7 @@ pub(super) struct UserPrompt {
     prompt: String,
     name: String,
     /// Set while the prompt is shown and waits for the first key.
-    keys: Option<terminal::Keys>,
+    keys: Option<terminal::RawMode>,
     /// A key was pressed, and the line editor reads.
     typing: bool,
 }
@@ -47,7 +47,7 @@ impl UserPrompt {
     pub(super) fn new(run: &RunHandle, no_history: bool) -> anyhow::Result<Self> {
         let agent = &run.info().provider;
         Ok(Self {
-            input: messages(agent, no_history, true).context("cannot read messages")?,
+            input: open_input(agent, no_history, true).context("cannot read messages")?,
             prompt: format!("{agent}> "),
             name: sender_name(),
             keys: None,
@@ -74,15 +74,15 @@ impl UserPrompt {
         let entry = user_prompt.input.next().await;
         user_prompt.typing = false;
         match entry {
-            Entry::Text(text) => match command::read(&text) {
-                Typed::Nothing => UserInput::None,
-                Typed::Message(message) => UserInput::Message(message),
-                Typed::Command(Command::Quit) => UserInput::Leave,
-                Typed::Command(command) => UserInput::Command(command),
-                Typed::Wrong(why) => report_error(&why),
+            Entry::Text(text) => match command::parse(&text) {
+                InputLine::Empty => UserInput::None,
+                InputLine::Message(message) => UserInput::Message(message),
+                InputLine::Command(Command::Quit) => UserInput::Leave,
+                InputLine::Command(command) => UserInput::Command(command),
+                InputLine::Invalid(why) => report_error(&why),
             },
             Entry::Cleared => UserInput::None,
-            Entry::Wrong(why) => report_error(&why),
+            Entry::Invalid(why) => report_error(&why),
             Entry::End => UserInput::Leave,
             Entry::Failed(why) => {
                 report_error(&why);
@@ -97,7 +97,7 @@ impl UserPrompt {
     }
 
     /// Erases the prompt before other output.
-    pub(super) fn make_room(&mut self) {
+    pub(super) fn clear_line(&mut self) {
         if self.keys.take().is_some() {
             // Without a terminal there is no prompt.
             let _ = terminal::write_to_terminal(b"\r\x1b[K");
@@ -109,7 +109,7 @@ impl UserPrompt {
         if self.keys.is_none() {
             // As above.
             let _ = terminal::write_to_terminal(self.prompt.as_bytes());
-            self.keys = Some(terminal::Keys::begin());
+            self.keys = Some(terminal::RawMode::begin());
         }
         let mut polls = interval(KEY_POLL);
         while !has_key() {

@@ -10,7 +10,7 @@ use teamster::{AgentEvent, Decision, PermissionRequest};
 use teamster_runner::{LogLine, RunsError};
 
 use super::{Entries, RunHandle};
-use crate::chat::permission::at_terminal;
+use crate::chat::permission::ask_at_terminal;
 
 /// A log reader with lookahead.
 pub(super) struct Reader {
@@ -128,7 +128,7 @@ impl Questions {
         };
         let takes_reason = pending.takes_reason;
         let request = PermissionRequest::from(pending);
-        let answer = at_terminal(&request, takes_reason, directory, reader.settled(&id)).await;
+        let answer = ask_at_terminal(&request, takes_reason, directory, reader.settled(&id)).await;
         let Some(answer) = answer else {
             return Ok(());
         };

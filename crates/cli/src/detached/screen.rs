@@ -141,7 +141,7 @@ impl Screen {
         let Some(questions) = &mut turns.questions else {
             return Ok(());
         };
-        turns.sink.make_room();
+        turns.sink.clear_line();
         let directory = reader.run().info().directory.clone();
         questions.ask(reader, directory.as_deref()).await
     }
@@ -237,7 +237,7 @@ impl Turns {
         if self.output.quiet {
             return Ok(());
         }
-        self.sink.make_room();
+        self.sink.clear_line();
         let (bold, dim) = (Style::new().bold(), Style::new().dimmed());
         let text = words::printable(text);
         let from = from.map(|from| format!("  {dim}{}{dim:#}", words::one_line(from)));
@@ -258,7 +258,7 @@ impl Turns {
         self.began = None;
         let narrator = Narrator::new(self.view.clone());
         let narrator = match &self.session {
-            Some(session) => narrator.goes_on(session.clone()),
+            Some(session) => narrator.continue_session(session.clone()),
             None => narrator,
         };
         self.sink = drive::sink_with(self.output, narrator, TextIsFinal::WithMessage);
@@ -271,7 +271,7 @@ impl Turns {
         if self.output.quiet {
             return Ok(());
         }
-        self.sink.make_room();
+        self.sink.clear_line();
         let turns = words::plural(u64::from(result.num_turns.unwrap_or_default()), "turn");
         let cost = result
             .total_cost_usd

@@ -30,7 +30,7 @@ fn printed(report: &Report) -> String {
 
 #[test]
 fn the_report_names_the_next_steps() {
-    let left = |killed, problem: Option<&str>| Left {
+    let left = |killed, problem: Option<&str>| LeftoverReport {
         pid: 7,
         program: "claude".into(),
         run_id: "r".into(),
@@ -80,7 +80,7 @@ Restore them with `teamster mcp restore`.
 }
 
 #[test]
-fn a_version_that_is_too_old_is_to_be_updated() {
+fn an_old_version_is_reported_with_the_update() {
     let mut old = agent(true);
     old.version = Some("2.1.9".to_owned());
     old.too_old = true;

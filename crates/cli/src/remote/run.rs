@@ -14,7 +14,7 @@ use super::{RemoteFollow, RemoteRun, start};
 use crate::args::RunArgs;
 use crate::drive::{self, Feed};
 use crate::render::Current;
-use crate::run::{final_text, output, prompt, resume_arguments, written};
+use crate::run::{final_text, output, prompt, resume_arguments, write_output};
 use crate::signals::Signals;
 use crate::{exit_code, tokio_runtime};
 
@@ -57,7 +57,7 @@ pub(crate) fn main(args: &RunArgs, http: &Http) -> anyhow::Result<u8> {
         .get(&args.provider)
         .context("this provider is not built in")?
         .info();
-    let others: Vec<&'static CliInfo> = (args.again.fallback.iter())
+    let others: Vec<&'static CliInfo> = (args.retry.fallback.iter())
         .filter_map(|other| Some(crate::providers().get(&other.provider)?.info()))
         .collect();
     let current = Current::new(info, &others);
@@ -72,7 +72,7 @@ pub(crate) fn main(args: &RunArgs, http: &Http) -> anyhow::Result<u8> {
     };
     let mut sink = drive::sink(args.output, view, final_text(args, info));
     if let Some(output) = &output {
-        sink = output.keeping(sink);
+        sink = output.wrap(sink);
     }
     let code = runtime.block_on(async {
         let feed = RunFeed::new(run, move |event| current.observe(event));
@@ -80,7 +80,7 @@ pub(crate) fn main(args: &RunArgs, http: &Http) -> anyhow::Result<u8> {
             Signals::stop(feed.abort_handle()).context("cannot listen for signals")?;
         anyhow::Ok(drive::show(feed, &mut *sink, &mut signals).await.code)
     })?;
-    if written(output) {
+    if write_output(output) {
         Ok(code)
     } else {
         Ok(code.max(exit_code::AGENT_ERROR))

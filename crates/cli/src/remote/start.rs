@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::http::Http;
 use super::{absolute, permission};
-use crate::args::{self, ChatArgs, Fallback, PlaceArgs, RunArgs, SystemArgs};
+use crate::args::{self, ChatArgs, Fallback, ProcessArgs, RunArgs, SystemArgs};
 use crate::params;
 
 /// The options of `teamster run` that are supported with `--remote`.
@@ -64,7 +64,7 @@ const COMMON_OPTIONS: &[&str] = &[
 
 /// Rejects options that are not supported with `--remote`.
 fn check(own: &[&str]) -> anyhow::Result<()> {
-    for (id, flag) in args::given(std::env::args_os()) {
+    for (id, flag) in args::explicit_options(std::env::args_os()) {
         if !own.contains(&&*id) && !COMMON_OPTIONS.contains(&&*id) {
             bail!(
                 "{flag} cannot be used with --remote: omit it, or run the command on the server's machine"
@@ -89,17 +89,17 @@ pub(super) fn run_request(args: &RunArgs, prompt: String) -> anyhow::Result<Star
     (body.system_prompt, body.append_system_prompt) = system(&args.input.system)?;
     let schema = args.input.output_schema.as_deref();
     body.output_schema = schema.map(params::schema).transpose()?;
-    (body.working_directory, body.worktree) = place(&args.place)?;
+    (body.working_directory, body.worktree) = location(&args.process)?;
     body.max_turns = args.limits.max_turns;
     body.max_budget_usd = args.limits.max_budget_usd;
-    body.max_tokens = args.again.max_tokens;
-    body.max_time_ms = time_limit_ms(args.again.max_time);
-    body.retries = args.again.retries;
-    body.max_wait_ms = wait_ms(args.again.max_wait);
-    body.fallback = fallbacks(&args.again.fallback);
+    body.max_tokens = args.retry.max_tokens;
+    body.max_time_ms = time_limit_ms(args.retry.max_time);
+    body.retries = args.retry.retries;
+    body.max_wait_ms = wait_ms(args.retry.max_wait);
+    body.fallback = fallbacks(&args.retry.fallback);
     // An attached run never waits for answers.
     body.ask_timeout_ms = if args.detach {
-        wait_ms(args.asking.ask_timeout)
+        wait_ms(args.ask.ask_timeout)
     } else {
         Some(0)
     };
@@ -117,14 +117,14 @@ fn session_request(args: &ChatArgs) -> anyhow::Result<StartSession> {
     body.session_id.clone_from(&args.session.resume);
     body.fork = args.session.fork;
     (body.system_prompt, body.append_system_prompt) = system(&args.system)?;
-    (body.working_directory, body.worktree) = place(&args.place)?;
+    (body.working_directory, body.worktree) = location(&args.process)?;
     body.max_budget_usd = args.turns.max_budget_usd;
     body.max_tokens = args.turns.max_tokens;
     body.max_time_ms = time_limit_ms(args.turns.max_time);
     body.retries = args.turns.retries;
     body.max_wait_ms = wait_ms(args.turns.max_wait);
     body.fallback = fallbacks(&args.turns.fallback);
-    body.ask_timeout_ms = wait_ms(args.asking.ask_timeout);
+    body.ask_timeout_ms = wait_ms(args.ask.ask_timeout);
     body.end_idle_ms = time_limit_ms(args.end_idle);
     Ok(body)
 }
@@ -138,7 +138,7 @@ fn system(args: &SystemArgs) -> anyhow::Result<(Option<String>, Option<String>)>
     })
 }
 
-fn place(args: &PlaceArgs) -> anyhow::Result<(Option<std::path::PathBuf>, Option<Worktree>)> {
+fn location(args: &ProcessArgs) -> anyhow::Result<(Option<std::path::PathBuf>, Option<Worktree>)> {
     let directory = args.cwd.as_deref().map(|cwd| absolute("--cwd", cwd));
     let worktree = args.worktree.as_deref().map(|branch| match branch {
         "" => Worktree::Switch(true),

@@ -11,20 +11,20 @@ use teamster::orchestrator::{Next, RunEvent};
 pub(crate) struct Current {
     clis: Arc<[&'static CliInfo]>,
     now: Arc<AtomicUsize>,
-    before: Arc<AtomicU8>,
+    previous_text: Arc<AtomicU8>,
 }
 
 /// State of the previous attempt's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Before {
+pub(crate) enum PreviousText {
     /// The text is kept: the next attempt resumes the session.
-    Stands,
+    Kept,
     /// The text is discarded: the prompt is sent again.
-    Void,
+    Discarded,
 }
 
-const STANDS: u8 = 1;
-const VOID: u8 = 2;
+const KEPT: u8 = 1;
+const DISCARDED: u8 = 2;
 
 impl Current {
     /// Starts with `first`; `others` are the fallbacks.
@@ -34,7 +34,7 @@ impl Current {
                 .chain(others.iter().copied())
                 .collect(),
             now: Arc::default(),
-            before: Arc::default(),
+            previous_text: Arc::default(),
         }
     }
 
@@ -56,18 +56,22 @@ impl Current {
     /// Updates the state from an event of the run. MUST be called before the agent's events that follow it are shown.
     pub(crate) fn observe(&self, event: &RunEvent) {
         match event {
-            RunEvent::Retry { next, .. } => self.another(next),
+            RunEvent::Retry { next, .. } => self.announce(next),
             RunEvent::Fallback { next, .. } => {
                 self.set(&next.provider);
-                self.another(next);
+                self.announce(next);
             }
             _ => {}
         }
     }
 
-    fn another(&self, next: &Next) {
-        let before = if next.resumes.is_some() { STANDS } else { VOID };
-        self.before.store(before, Ordering::Relaxed);
+    fn announce(&self, next: &Next) {
+        let previous_text = if next.resumes.is_some() {
+            KEPT
+        } else {
+            DISCARDED
+        };
+        self.previous_text.store(previous_text, Ordering::Relaxed);
     }
 
     /// Sets the current CLI. An unknown id is ignored.
@@ -79,19 +83,19 @@ impl Current {
 
     /// Returns the state of the text so far if another attempt was announced; `None` for the CLI's own retries and
     /// retractions.
-    pub(crate) fn before(&self) -> Option<Before> {
-        match self.before.load(Ordering::Relaxed) {
-            STANDS => Some(Before::Stands),
-            VOID => Some(Before::Void),
+    pub(crate) fn previous_text(&self) -> Option<PreviousText> {
+        match self.previous_text.load(Ordering::Relaxed) {
+            KEPT => Some(PreviousText::Kept),
+            DISCARDED => Some(PreviousText::Discarded),
             _ => None,
         }
     }
 
-    /// Returns [`Self::before`] and clears it.
-    pub(crate) fn take_before(&self) -> Option<Before> {
-        let before = self.before();
-        self.before.store(0, Ordering::Relaxed);
-        before
+    /// Returns [`Self::previous_text`] and clears it.
+    pub(crate) fn take_previous_text(&self) -> Option<PreviousText> {
+        let previous_text = self.previous_text();
+        self.previous_text.store(0, Ordering::Relaxed);
+        previous_text
     }
 }
 
@@ -107,7 +111,7 @@ mod tests {
     use crate::render::testing::{fallback, retried};
 
     #[test]
-    fn it_changes_for_all_who_look() {
+    fn clones_share_the_current_cli() {
         let info = |name| crate::providers().get(name).unwrap().info();
         let current = Current::new(info("claude"), &[info("codex")]);
         let seen = current.clone();
@@ -122,14 +126,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_said_stands_or_is_void() {
+    fn previous_text_is_kept_or_discarded() {
         let current = Current::from(crate::providers().get("claude").unwrap().info());
-        assert_eq!(current.before(), None);
+        assert_eq!(current.previous_text(), None);
         current.observe(&retried(Some("s-1")));
-        assert_eq!(current.before(), Some(Before::Stands));
-        assert_eq!(current.take_before(), Some(Before::Stands));
-        assert_eq!(current.take_before(), None);
+        assert_eq!(current.previous_text(), Some(PreviousText::Kept));
+        assert_eq!(current.take_previous_text(), Some(PreviousText::Kept));
+        assert_eq!(current.take_previous_text(), None);
         current.observe(&retried(None));
-        assert_eq!(current.take_before(), Some(Before::Void));
+        assert_eq!(current.take_previous_text(), Some(PreviousText::Discarded));
     }
 }

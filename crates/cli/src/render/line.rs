@@ -48,7 +48,7 @@ pub(crate) struct Line {
 }
 
 /// Maximum width of a fitted body where the terminal's width is unknown, in columns.
-const BODY: usize = 160;
+const MAX_BODY_WIDTH: usize = 160;
 
 impl Line {
     /// Creates a line whose body is not cut.
@@ -84,10 +84,10 @@ impl Line {
 
     /// Returns the text without a final newline. `width` is the terminal's, in columns.
     pub(crate) fn show(&self, width: Option<usize>, styled: bool) -> String {
-        let look = if styled {
-            self.tone.look()
+        let styles = if styled {
+            self.tone.styles()
         } else {
-            Look::default()
+            LineStyles::default()
         };
         let mut text = " ".repeat(self.indent);
         let mut add = |between: &str, style: Style, part: &str| {
@@ -101,12 +101,12 @@ impl Line {
                 let _ = write!(text, "{between}{style}{part}{style:#}");
             }
         };
-        add("", look.mark, self.tone.mark());
-        add(" ", look.head, &self.head);
+        add("", styles.mark, self.tone.mark());
+        add(" ", styles.head, &self.head);
         let gap = self.tone.gap();
         let body = self.fit_body(width, gap);
-        add(gap, look.body, &body);
-        add("  ", look.tail, &self.tail);
+        add(gap, styles.body, &body);
+        add("  ", styles.tail, &self.tail);
         text
     }
 
@@ -130,7 +130,7 @@ impl Line {
                 width.unwrap_or(usize::MAX),
             );
         }
-        let room = width.map_or(BODY, |width| {
+        let room = width.map_or(MAX_BODY_WIDTH, |width| {
             let taken = before + measure_text_width(&self.tail) + 2;
             width.saturating_sub(taken).max(10)
         });
@@ -139,7 +139,7 @@ impl Line {
 }
 
 #[derive(Debug, Clone, Copy, Default)]
-struct Look {
+struct LineStyles {
     mark: Style,
     head: Style,
     body: Style,
@@ -165,27 +165,27 @@ impl Tone {
         }
     }
 
-    fn look(self) -> Look {
+    fn styles(self) -> LineStyles {
         let plain = Style::new();
         let dim = plain.dimmed();
         let bold = plain.bold();
         let colour = |colour: AnsiColor| plain.fg_color(Some(colour.into()));
-        let look = |mark, head, body| Look {
+        let styles = |mark, head, body| LineStyles {
             mark,
             head,
             body,
             tail: dim,
         };
         match self {
-            Self::Ok => look(colour(AnsiColor::Green), bold, plain),
-            Self::Failed => look(colour(AnsiColor::Red), bold, plain),
-            Self::Ended => look(dim, bold, plain),
-            Self::Aside => look(dim, dim, dim),
-            Self::Warning => look(plain, colour(AnsiColor::Yellow), plain),
-            Self::Error => look(plain, colour(AnsiColor::Red).bold(), plain),
-            Self::Hint => look(plain, colour(AnsiColor::Cyan), plain),
-            Self::EndWell => look(colour(AnsiColor::Green), bold, dim),
-            Self::EndBadly => look(colour(AnsiColor::Red), bold, dim),
+            Self::Ok => styles(colour(AnsiColor::Green), bold, plain),
+            Self::Failed => styles(colour(AnsiColor::Red), bold, plain),
+            Self::Ended => styles(dim, bold, plain),
+            Self::Aside => styles(dim, dim, dim),
+            Self::Warning => styles(plain, colour(AnsiColor::Yellow), plain),
+            Self::Error => styles(plain, colour(AnsiColor::Red).bold(), plain),
+            Self::Hint => styles(plain, colour(AnsiColor::Cyan), plain),
+            Self::EndWell => styles(colour(AnsiColor::Green), bold, dim),
+            Self::EndBadly => styles(colour(AnsiColor::Red), bold, dim),
         }
     }
 }

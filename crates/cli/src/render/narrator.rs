@@ -14,7 +14,7 @@ use teamster_core::time::millis;
 
 use super::line::{Line, Tone};
 use super::retry::retry_line;
-use super::{Before, View};
+use super::{PreviousText, View};
 use crate::{hints, words};
 
 /// Indentation of a tool, and of each level of sub-agents, in columns.
@@ -28,10 +28,10 @@ pub(crate) struct Narrator {
     changed_files: BTreeSet<String>,
     session: Option<Id>,
     /// Incomplete thinking or text of a sub-agent.
-    murmur: Option<Murmur>,
+    pending: Option<PendingText>,
     /// Set once the main agent has printed text in this attempt.
-    said: bool,
-    doing: Doing,
+    has_printed: bool,
+    activity: Activity,
     since: Duration,
 }
 
@@ -50,7 +50,7 @@ struct ShownTool {
 }
 
 #[derive(Debug)]
-struct Murmur {
+struct PendingText {
     thinking: bool,
     message: Option<Id>,
     parent: Option<Id>,
@@ -58,7 +58,7 @@ struct Murmur {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Doing {
+enum Activity {
     Starting,
     Waiting,
     Thinking,
@@ -74,17 +74,17 @@ impl Narrator {
             tools: ToolLedger::default(),
             changed_files: BTreeSet::new(),
             session: None,
-            murmur: None,
-            said: false,
-            doing: Doing::Starting,
+            pending: None,
+            has_printed: false,
+            activity: Activity::Starting,
             since: Duration::ZERO,
         }
     }
 
     /// Continues a session whose header was already shown.
-    pub(crate) fn goes_on(mut self, session: Id) -> Self {
+    pub(crate) fn continue_session(mut self, session: Id) -> Self {
         self.session = Some(session);
-        self.doing = Doing::Waiting;
+        self.activity = Activity::Waiting;
         self
     }
 
@@ -95,12 +95,12 @@ impl Narrator {
 
     /// Returns the lines of an event.
     pub(crate) fn event(&mut self, event: &AgentEvent, now: Duration) -> Vec<Line> {
-        let mut lines = self.end_murmur(event);
-        self.note_doing(event, now);
+        let mut lines = self.end_pending(event);
+        self.update_activity(event, now);
         match event {
             AgentEvent::Session(session) => lines.extend(self.session(session)),
             AgentEvent::Thinking(e) => {
-                self.murmur(
+                self.add_pending(
                     &e.text,
                     true,
                     e.message_id.as_ref(),
@@ -108,14 +108,14 @@ impl Narrator {
                 );
             }
             AgentEvent::Text(e) if e.parent_tool_id.is_some() => {
-                self.murmur(
+                self.add_pending(
                     &e.text,
                     false,
                     e.message_id.as_ref(),
                     e.parent_tool_id.as_ref(),
                 );
             }
-            AgentEvent::Text(e) => self.said |= !e.text.trim().is_empty(),
+            AgentEvent::Text(e) => self.has_printed |= !e.text.trim().is_empty(),
             AgentEvent::ToolUse(tool) => self.tool_use(tool, now, &mut lines),
             AgentEvent::ToolResult(result) => self.tool_result(result, now, &mut lines),
             AgentEvent::FileChange(change) => {
@@ -124,9 +124,12 @@ impl Narrator {
             AgentEvent::Plan(plan) => lines.extend(self.plan(plan)),
             AgentEvent::Permission(permission) => lines.extend(self.permission(permission)),
             AgentEvent::Retry(retry) => {
-                let before = self.view.current.take_before();
-                let said = before.is_some() && mem::take(&mut self.said);
-                lines.push(retry_line(retry, said && before == Some(Before::Void)));
+                let previous = self.view.current.take_previous_text();
+                let printed = previous.is_some() && mem::take(&mut self.has_printed);
+                lines.push(retry_line(
+                    retry,
+                    printed && previous == Some(PreviousText::Discarded),
+                ));
             }
             AgentEvent::RateLimit(limit) => lines.extend(self.rate_limit(limit)),
             AgentEvent::Notice(notice) => lines.push(match notice.level {
@@ -160,8 +163,8 @@ impl Narrator {
     }
 
     /// Returns the text of the spinner.
-    pub(crate) fn waiting(&self, now: Duration) -> String {
-        let for_long = |since: Duration| {
+    pub(crate) fn spinner_text(&self, now: Duration) -> String {
+        let elapsed = |since: Duration| {
             let ms = millis(now.saturating_sub(since));
             // Short times are omitted: they would flicker.
             if ms < 2000 {
@@ -171,8 +174,8 @@ impl Narrator {
             }
         };
         let info = self.view.info();
-        match (self.doing, self.tools.open().next_back()) {
-            (Doing::Stopping, _) => format!("stopping {}", info.name),
+        match (self.activity, self.tools.open().next_back()) {
+            (Activity::Stopping, _) => format!("stopping {}", info.name),
             (_, Some((_, tool))) => {
                 let more = self.tools.open().len() - 1;
                 let more = if more == 0 {
@@ -184,39 +187,41 @@ impl Narrator {
                 format!(
                     "{}{}  {}{more}",
                     tool.name,
-                    for_long(tool.since),
+                    elapsed(tool.since),
                     tool.summary
                 )
             }
-            (doing, None) => {
-                let what = match doing {
-                    Doing::Thinking => "thinking".to_owned(),
-                    Doing::Starting => format!("starting {}", info.name),
-                    Doing::Ending => format!("waiting for {} to end", info.name),
-                    Doing::Retrying => "waiting to try again".to_owned(),
+            (activity, None) => {
+                let what = match activity {
+                    Activity::Thinking => "thinking".to_owned(),
+                    Activity::Starting => format!("starting {}", info.name),
+                    Activity::Ending => format!("waiting for {} to end", info.name),
+                    Activity::Retrying => "waiting to try again".to_owned(),
                     _ => "waiting for the model".to_owned(),
                 };
-                format!("{what}{}", for_long(self.since))
+                format!("{what}{}", elapsed(self.since))
             }
         }
     }
 
     /// Marks the run as being stopped.
     pub(crate) fn stopping(&mut self) {
-        self.doing = Doing::Stopping;
+        self.activity = Activity::Stopping;
     }
 
-    fn note_doing(&mut self, event: &AgentEvent, now: Duration) {
-        let doing = match event {
-            AgentEvent::Thinking(_) => Doing::Thinking,
-            AgentEvent::Retry(_) => Doing::Retrying,
-            AgentEvent::TurnEnd(_) => Doing::Ending,
+    fn update_activity(&mut self, event: &AgentEvent, now: Duration) {
+        let activity = match event {
+            AgentEvent::Thinking(_) => Activity::Thinking,
+            AgentEvent::Retry(_) => Activity::Retrying,
+            AgentEvent::TurnEnd(_) => Activity::Ending,
             // These events do not change the activity.
             AgentEvent::Notice(_) | AgentEvent::RateLimit(_) | AgentEvent::Unknown(_) => return,
-            _ => Doing::Waiting,
+            _ => Activity::Waiting,
         };
-        if self.doing != Doing::Stopping && (self.doing != doing || doing == Doing::Waiting) {
-            self.doing = doing;
+        if self.activity != Activity::Stopping
+            && (self.activity != activity || activity == Activity::Waiting)
+        {
+            self.activity = activity;
             self.since = now;
         }
     }
@@ -383,10 +388,16 @@ impl Narrator {
         Some(Line::aside(body).indented(INDENT))
     }
 
-    fn murmur(&mut self, text: &str, thinking: bool, message: Option<&Id>, parent: Option<&Id>) {
+    fn add_pending(
+        &mut self,
+        text: &str,
+        thinking: bool,
+        message: Option<&Id>,
+        parent: Option<&Id>,
+    ) {
         if self.view.verbose {
-            self.murmur
-                .get_or_insert_with(|| Murmur {
+            self.pending
+                .get_or_insert_with(|| PendingText {
                     thinking,
                     message: message.cloned(),
                     parent: parent.cloned(),
@@ -398,25 +409,25 @@ impl Narrator {
     }
 
     /// Returns the lines of collected thinking or sub-agent text, unless `event` continues it.
-    fn end_murmur(&mut self, event: &AgentEvent) -> Vec<Line> {
+    fn end_pending(&mut self, event: &AgentEvent) -> Vec<Line> {
         let next = match event {
             AgentEvent::Thinking(e) => Some((true, &e.message_id, &e.parent_tool_id)),
             AgentEvent::Text(e) => Some((false, &e.message_id, &e.parent_tool_id)),
             _ => None,
         };
-        let ends = |m: &mut Murmur| Some((m.thinking, &m.message, &m.parent)) != next;
-        let Some(murmur) = self.murmur.take_if(ends) else {
+        let ends = |m: &mut PendingText| Some((m.thinking, &m.message, &m.parent)) != next;
+        let Some(pending) = self.pending.take_if(ends) else {
             return Vec::new();
         };
         if let AgentEvent::Retract(retract) = event
-            && murmur.message.as_ref() == Some(&retract.message_id)
+            && pending.message.as_ref() == Some(&retract.message_id)
         {
             return Vec::new();
         }
         let mut lines = Vec::new();
-        self.announce(murmur.parent.as_ref(), &mut lines);
-        let indent = indent(self.depth_below(murmur.parent.as_ref()));
-        let text = words::printable(murmur.text.trim());
+        self.announce(pending.parent.as_ref(), &mut lines);
+        let indent = indent(self.depth_below(pending.parent.as_ref()));
+        let text = words::printable(pending.text.trim());
         lines.extend(text.lines().map(|text| Line::aside(text).indented(indent)));
         lines
     }
@@ -467,12 +478,13 @@ impl Narrator {
         lines.push(Line::new(tone, word, body.join(" · ")));
         // Without a login and without output, there is no session to resume.
         let output = result.usage.as_ref().and_then(|usage| usage.output_tokens);
-        let in_vain = output.unwrap_or(0) == 0;
-        let lost = |error: &AgentError| {
-            error.kind == ErrorKind::SessionNotFound || (error.kind == ErrorKind::Auth && in_vain)
+        let without_output = output.unwrap_or(0) == 0;
+        let is_lost = |error: &AgentError| {
+            error.kind == ErrorKind::SessionNotFound
+                || (error.kind == ErrorKind::Auth && without_output)
         };
         if let (Some(args), Some(id)) = (&self.view.resume, &result.session_id)
-            && !result.errors.iter().any(lost)
+            && !result.errors.iter().any(is_lost)
         {
             let id = words::one_line(id);
             let agent = shell_words::quote(self.view.info().id);

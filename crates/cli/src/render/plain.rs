@@ -10,7 +10,7 @@ use teamster::{AgentEvent, Id, RunResult, Text};
 use teamster_core::TextLedger;
 
 use super::line::Line;
-use super::{Before, Narrator, Sink, structured_answer};
+use super::{Narrator, PreviousText, Sink, structured_answer};
 use crate::words;
 
 /// Maximum size of held text, in bytes. Beyond it only the ends of messages are kept.
@@ -31,7 +31,7 @@ pub(crate) struct Plain<O, E> {
     narrator: Narrator,
     terminal: bool,
     /// Text that is not written yet.
-    said: TextLedger,
+    unwritten: TextLedger,
     /// Complete messages may still be retracted.
     holds: bool,
     /// Text is written as it comes.
@@ -58,7 +58,7 @@ impl<O: Write, E: Write> Plain<O, E> {
             err,
             narrator,
             terminal,
-            said: TextLedger::default(),
+            unwritten: TextLedger::default(),
             holds: false,
             streams: false,
             message: None,
@@ -86,14 +86,14 @@ impl<O: Write, E: Write> Plain<O, E> {
     }
 
     /// Updates and writes the main agent's text.
-    fn said(&mut self, event: &AgentEvent) -> io::Result<()> {
+    fn update_text(&mut self, event: &AgentEvent) -> io::Result<()> {
         match event {
             _ if self.quiet() => Ok(()),
             _ if !self.streams => {
-                self.said.event(event);
+                self.unwritten.event(event);
                 if self.holds {
-                    if self.said.len() > HELD_BYTES {
-                        self.said.forget_text();
+                    if self.unwritten.len() > HELD_BYTES {
+                        self.unwritten.forget_text();
                     }
                     return Ok(());
                 }
@@ -159,16 +159,16 @@ impl<O: Write, E: Write> Plain<O, E> {
 
     /// Writes the complete messages.
     fn write_messages(&mut self) -> io::Result<()> {
-        let whole = self.said.count_over();
+        let whole = self.unwritten.count_over();
         if whole == 0 {
             return Ok(());
         }
-        let said = std::mem::take(&mut self.said);
-        for (index, (message, text)) in said.pieces().enumerate() {
+        let unwritten = std::mem::take(&mut self.unwritten);
+        for (index, (message, text)) in unwritten.pieces().enumerate() {
             if index < whole {
                 self.write_message(message, text)?;
             } else {
-                self.said.push(message, text);
+                self.unwritten.push(message, text);
             }
         }
         Ok(())
@@ -202,11 +202,11 @@ impl<O: Write, E: Write> Plain<O, E> {
         if self.streams {
             self.end_stream()?;
         }
-        self.said.end_message();
-        if self.said.keeps_text() {
+        self.unwritten.end_message();
+        if self.unwritten.keeps_text() {
             self.write_messages()?;
         } else {
-            for (message, text) in std::mem::take(&mut self.said).pieces_of(&result.text) {
+            for (message, text) in std::mem::take(&mut self.unwritten).pieces_of(&result.text) {
                 self.write_message(message, text)?;
             }
         }
@@ -230,12 +230,12 @@ impl<O: Write, E: Write> Plain<O, E> {
 
 impl<O: Write, E: Write> Sink<AgentEvent> for Plain<O, E> {
     fn event(&mut self, event: &AgentEvent, now: Duration) -> io::Result<()> {
-        self.said(event)?;
+        self.update_text(event)?;
         match event {
             AgentEvent::Retract(retract)
                 if self.last_written.as_ref() == Some(&retract.message_id)
                     && !self.quiet()
-                    && self.narrator.view().current.before().is_none() =>
+                    && self.narrator.view().current.previous_text().is_none() =>
             {
                 self.lines(&[Line::aside(
                     "(that message was withdrawn, the agent asks again)",
@@ -243,11 +243,11 @@ impl<O: Write, E: Write> Sink<AgentEvent> for Plain<O, E> {
             }
             // After a resumed session no later attempt starts over, so the text so far is final.
             AgentEvent::Retry(_)
-                if self.narrator.view().current.before() == Some(Before::Stands)
-                    && self.said.keeps_text() =>
+                if self.narrator.view().current.previous_text() == Some(PreviousText::Kept)
+                    && self.unwritten.keeps_text() =>
             {
                 self.holds = false;
-                self.said.end_message();
+                self.unwritten.end_message();
                 self.write_messages()?;
             }
             AgentEvent::Done(done) => self.end(&done.result)?,

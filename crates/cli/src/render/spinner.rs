@@ -14,7 +14,7 @@ pub(crate) trait Spinner {
 }
 
 /// Delay after the last event before the spinner is shown, so that streaming text does not flicker.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(250);
+pub(crate) const SPINNER_DELAY: Duration = Duration::from_millis(250);
 
 const FRAMES: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 use teamster::{AgentEvent, Id, Text};
 
 use super::line::{Line, Tone};
-use super::spinner::{PATIENCE, Spinner};
+use super::spinner::{SPINNER_DELAY, Spinner};
 use super::{Narrator, Sink, structured_answer};
 use crate::words;
 
@@ -155,7 +155,7 @@ impl<O: Write, E: Write, S: Spinner> Sink<AgentEvent> for Terminal<O, E, S> {
             // reported by the line of the next attempt.
             AgentEvent::Retract(retract)
                 if self.shown.remove(&retract.message_id)
-                    && self.narrator.view().current.before().is_none() =>
+                    && self.narrator.view().current.previous_text().is_none() =>
             {
                 self.line(&Line::aside(
                     "(that message was withdrawn, the agent asks again)",
@@ -174,8 +174,8 @@ impl<O: Write, E: Write, S: Spinner> Sink<AgentEvent> for Terminal<O, E, S> {
 
     fn tick(&mut self, now: Duration) {
         // Never in the middle of a line of text.
-        if self.newlines > 0 && now.saturating_sub(self.last_event) >= PATIENCE {
-            self.spinner.show(&self.narrator.waiting(now));
+        if self.newlines > 0 && now.saturating_sub(self.last_event) >= SPINNER_DELAY {
+            self.spinner.show(&self.narrator.spinner_text(now));
         }
     }
 
@@ -187,7 +187,7 @@ impl<O: Write, E: Write, S: Spinner> Sink<AgentEvent> for Terminal<O, E, S> {
         self.tick(now);
     }
 
-    fn make_room(&mut self) {
+    fn clear_line(&mut self) {
         self.spinner.hide();
         // A write error is reported with the next event.
         let _ = self.end_line();

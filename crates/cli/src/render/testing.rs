@@ -56,10 +56,10 @@ pub(crate) fn session() -> AgentEvent {
 }
 
 pub(crate) fn text(message: &str, text: &str) -> AgentEvent {
-    said(Some(message), None, text)
+    agent_text(Some(message), None, text)
 }
 
-pub(crate) fn said(message: Option<&str>, parent: Option<&str>, text: &str) -> AgentEvent {
+pub(crate) fn agent_text(message: Option<&str>, parent: Option<&str>, text: &str) -> AgentEvent {
     AgentEvent::Text(
         Text::new(text)
             .message_id(message.map(Into::into))

@@ -12,15 +12,15 @@ pub(super) struct Closing<F> {
     has_ended: bool,
     /// `next` is polled inside `select!` and dropped between polls, so the cleanup future is stored and resumed
     /// instead of restarted.
-    after: Option<Pin<Box<dyn Future<Output = ()>>>>,
+    cleanup: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
 
 impl<F> Closing<F> {
-    pub(super) fn new(feed: F, after: impl Future<Output = ()> + 'static) -> Self {
+    pub(super) fn new(feed: F, cleanup: impl Future<Output = ()> + 'static) -> Self {
         Self {
             feed,
             has_ended: false,
-            after: Some(Box::pin(after)),
+            cleanup: Some(Box::pin(cleanup)),
         }
     }
 }
@@ -36,9 +36,9 @@ impl<F: Feed> Feed for Closing<F> {
             }
             self.has_ended = true;
         }
-        if let Some(after) = &mut self.after {
-            after.await;
-            self.after = None;
+        if let Some(cleanup) = &mut self.cleanup {
+            cleanup.await;
+            self.cleanup = None;
         }
         None
     }
@@ -82,29 +82,29 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_after_the_end_is_done_once_however_often_it_is_looked_at() {
+    fn cleanup_runs_once_although_next_is_polled_often() {
         let runtime = crate::tokio_runtime().unwrap();
         let is_done = Rc::new(Cell::new(false));
         let done = is_done.clone();
-        let after = async move {
+        let cleanup = async move {
             for _ in 0..10 {
                 yield_now().await;
             }
             assert!(!done.replace(true));
         };
         runtime.block_on(async {
-            let mut run = Closing::new(Two(0), after);
+            let mut run = Closing::new(Two(0), cleanup);
             assert_eq!((run.next().await, run.next().await), (Some(1), Some(2)));
-            let mut looks = 0;
+            let mut polls = 0;
             loop {
                 tokio::select! {
                     biased;
                     event = run.next() => break assert_eq!(event, None),
-                    () = yield_now() => looks += 1,
+                    () = yield_now() => polls += 1,
                 }
-                assert!(looks < 1000);
+                assert!(polls < 1000);
             }
-            assert!(looks > 0);
+            assert!(polls > 0);
             assert!(is_done.get());
             assert_eq!(run.next().await, None);
         });

@@ -11,7 +11,7 @@ use teamster_runner::{
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::Prepared;
-use super::asking::Asking;
+use super::request_policy::RequestPolicy;
 use crate::args::RunArgs;
 use crate::guard::Guard;
 use crate::worktree::{self, Worktree};
@@ -38,21 +38,21 @@ pub(crate) fn runner(args: &mut RunArgs, prompt: String) -> anyhow::Result<u8> {
     args.prompt_file = None;
     args.prompt = Some("the prompt that was given".to_owned());
     let id = super::run_id(args);
-    let worktree = match worktree::enter(&mut args.place, &id, args.output.quiet) {
+    let worktree = match worktree::enter(&mut args.process, &id, args.output.quiet) {
         Ok(worktree) => worktree,
         Err(error) => {
             crate::fail(&error);
             return Ok(exit_code::USAGE);
         }
     };
-    let (requests, asked) = Requests::of(&id);
-    let asking = Asking::new(args.asking.ask_timeout, requests.clone());
+    let (requests, request_events) = Requests::of(&id);
+    let policy = RequestPolicy::new(args.ask.ask_timeout, requests.clone());
     let prepared = detached::runs().and_then(|runs| {
         let retention = detached::retention()?;
         let (mut params, ignored) = params::execute_params(args, io::empty())?;
         params.prompt = prompt;
         Ok((
-            Prepared::new(args, info, params, ignored, asking.as_ref(), Some(&id))?,
+            Prepared::new(args, info, params, ignored, policy.as_ref(), Some(&id))?,
             runs,
             retention,
         ))
@@ -61,12 +61,12 @@ pub(crate) fn runner(args: &mut RunArgs, prompt: String) -> anyhow::Result<u8> {
         Ok((prepared, runs, retention)) => {
             let mut about = RunInfo::new(&*id, info.id);
             about.branch = worktree.as_ref().map(|it| it.branch().to_owned());
-            let side = Side {
+            let context = RunContext {
                 requests,
-                asked,
+                request_events,
                 worktree,
             };
-            let code = run(args, info, prepared, &runs, about, side)?;
+            let code = run(args, info, prepared, &runs, about, context)?;
             runner::prune(&runs, &retention);
             Ok(code)
         }
@@ -83,7 +83,7 @@ fn run(
     prepared: Prepared<'_>,
     runs: &Runs,
     mut about: RunInfo,
-    side: Side,
+    context: RunContext,
 ) -> anyhow::Result<u8> {
     let Prepared {
         mut request,
@@ -91,9 +91,9 @@ fn run(
         output,
         ..
     } = prepared;
-    let directory = params::working_directory(&args.place);
+    let directory = params::working_directory(&args.process);
     let recording = super::recording(args, info);
-    let keep_background = args.place.keep_background;
+    let keep_background = args.process.keep_background;
     let guard = Guard::start(directory.as_deref());
     if !keep_background {
         orphans::adopt();
@@ -101,15 +101,15 @@ fn run(
     // The worker thread reads the agent's output; this thread writes the log.
     let runtime = tokio_runtime_of(1).context("cannot start the runtime")?;
     let ended = runtime.block_on(async {
-        let kept = match history.prepare(&mut request).await {
-            Ok(kept) => kept,
+        let open_history = match history.prepare(&mut request).await {
+            Ok(open_history) => open_history,
             Err(error) => {
                 crate::fail(&error);
                 return Ok(Err(exit_code::USAGE));
             }
         };
-        request.observer =
-            (kept.as_ref()).map(|kept| std::sync::Arc::new(kept.recorder.clone()) as _);
+        request.observer = (open_history.as_ref())
+            .map(|open_history| std::sync::Arc::new(open_history.recorder.clone()) as _);
         if let Some(first) = request.candidates.first()
             && let Some(locks) = detached::session_locks(None)
             && let Err(error) = locks.writer(first.provider()).begin(&first.params)
@@ -128,11 +128,11 @@ fn run(
                 return Ok(Err(exit_code::USAGE));
             }
         };
-        let finished = work(run, request, side).await?;
+        let finished = work(run, request, context).await?;
         runner::report(&finished);
-        if let Some(kept) = &kept {
-            history.complain(&kept.recorder.take_errors());
-            crate::store::close(&kept.store).await;
+        if let Some(open_history) = &open_history {
+            history.warn(&open_history.recorder.take_errors());
+            crate::store::close(&open_history.store).await;
         }
         anyhow::Ok(Ok(finished.result))
     });
@@ -149,24 +149,30 @@ fn run(
     if let Some(output) = &output {
         output.keep(&result);
     }
-    super::written(output);
+    super::write_output(output);
     Ok(exit_code::of(&result))
 }
 
 /// Permission requests and worktree of a run.
-struct Side {
+struct RunContext {
     requests: Requests,
     /// Events about requests, which the agent does not emit.
-    asked: UnboundedReceiver<AgentEvent>,
+    request_events: UnboundedReceiver<AgentEvent>,
     worktree: Option<Worktree>,
 }
 
 /// Detaches this process, performs the run and returns its result.
-async fn work(run: NewRun, request: RunRequest, side: Side) -> anyhow::Result<Finished> {
+async fn work(run: NewRun, request: RunRequest, context: RunContext) -> anyhow::Result<Finished> {
     runner::detach(&run)?;
     let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
-    let run = DetachedRun::new(run, &orchestrator, request, side.requests, side.asked)
-        .before_done(side.worktree.map(finish));
+    let run = DetachedRun::new(
+        run,
+        &orchestrator,
+        request,
+        context.requests,
+        context.request_events,
+    )
+    .before_done(context.worktree.map(finish));
     let abort = run.abort_handle();
     runner::stop_by_signals(move |kill| {
         if kill {

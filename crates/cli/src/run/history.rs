@@ -15,14 +15,14 @@ use crate::args::StoreArgs;
 use crate::store;
 
 /// Limit for opening the store of a run without a session key. Beyond it, the run is left out of the history.
-const PATIENCE: Duration = Duration::from_secs(3);
+const OPEN_LIMIT: Duration = Duration::from_secs(3);
 
 /// Limit for the store of a run with a session key, which needs the store.
-pub(super) const PATIENCE_WITH_A_KEY: Duration = Duration::from_secs(10);
+pub(super) const OPEN_LIMIT_WITH_KEY: Duration = Duration::from_secs(10);
 
 /// Settings of a run's history and conversation.
 pub(crate) struct History {
-    place: Option<String>,
+    location: Option<String>,
     /// Set if the user named the store.
     named: bool,
     quiet: bool,
@@ -31,7 +31,7 @@ pub(crate) struct History {
 
 /// An open store and the recorder that writes to it.
 #[derive(Clone)]
-pub(crate) struct Kept {
+pub(crate) struct OpenHistory {
     pub(crate) store: Store,
     pub(crate) recorder: Recorder,
 }
@@ -44,15 +44,15 @@ impl History {
         run_id: Option<&str>,
         quiet: bool,
     ) -> anyhow::Result<Self> {
-        let place = store::location(store);
+        let location = store::location(store);
         let conversation = key.map(str::parse).transpose()?;
-        if conversation.is_some() && place.is_none() {
+        if conversation.is_some() && location.is_none() {
             bail!(
                 "--session-key needs a place to keep sessions: name one with --store or \
                  TEAMSTER_STORE"
             );
         }
-        if place.is_none() && store.url.is_none() && !quiet {
+        if location.is_none() && store.url.is_none() && !quiet {
             crate::warn(&[
                 "this run has no place in the history: neither XDG_STATE_HOME nor HOME is set; name a place \
                  with --store or TEAMSTER_STORE (`off` keeps none)"
@@ -63,7 +63,7 @@ impl History {
             check_run_id(id).context("--run-id")?;
         }
         Ok(Self {
-            place,
+            location,
             named: store.url.is_some(),
             quiet,
             conversation,
@@ -74,21 +74,24 @@ impl History {
     ///
     /// Without a conversation, a store that cannot be used only leaves the run out of the history. Every error is a
     /// usage error: nothing has been started.
-    pub(super) async fn prepare(&self, request: &mut RunRequest) -> anyhow::Result<Option<Kept>> {
-        let Some(place) = &self.place else {
+    pub(super) async fn prepare(
+        &self,
+        request: &mut RunRequest,
+    ) -> anyhow::Result<Option<OpenHistory>> {
+        let Some(location) = &self.location else {
             return Ok(None);
         };
-        let patience = match self.conversation {
-            Some(_) => PATIENCE_WITH_A_KEY,
-            None => PATIENCE,
+        let limit = match self.conversation {
+            Some(_) => OPEN_LIMIT_WITH_KEY,
+            None => OPEN_LIMIT,
         };
-        let deadline = Instant::now() + patience;
+        let deadline = Instant::now() + limit;
         let opened = async {
-            let store = Store::open_within(place, patience).await?;
+            let store = Store::open_within(location, limit).await?;
             let taken = match &request.run_id {
                 Some(id) => {
                     let exists = timeout_at(deadline, store.run_exists(id)).await;
-                    exists.unwrap_or_else(|_| Err(slow(&store, "look up a run", patience)))?
+                    exists.unwrap_or_else(|_| Err(slow(&store, "look up a run", limit)))?
                 }
                 None => false,
             };
@@ -98,7 +101,7 @@ impl History {
             Ok(opened) => opened,
             Err(error) if self.conversation.is_some() => return Err(StoreError::into(error)),
             Err(error) => {
-                self.complain(&[error]);
+                self.warn(&[error]);
                 return Ok(None);
             }
         };
@@ -111,26 +114,26 @@ impl History {
         }
         let mut recorder = Recorder::new(store.clone());
         if let Some(conversation) = &self.conversation {
-            self.writable(&store, deadline).await?;
-            self.go_on(conversation, &store, request).await?;
+            self.check_writable(&store, deadline).await?;
+            self.resume_sessions(conversation, &store, request).await?;
             recorder = recorder.conversation(conversation.clone());
         }
-        Ok(Some(Kept { store, recorder }))
+        Ok(Some(OpenHistory { store, recorder }))
     }
 
     /// Opens the store for the turns of a session. A store that cannot be used only leaves them out of the history.
-    pub(crate) async fn of_session(&self) -> Option<Kept> {
-        let place = self.place.as_ref()?;
-        match Store::open_within(place, PATIENCE).await {
+    pub(crate) async fn open_for_session(&self) -> Option<OpenHistory> {
+        let location = self.location.as_ref()?;
+        match Store::open_within(location, OPEN_LIMIT).await {
             Ok(store) => {
                 let mut recorder = Recorder::new(store.clone());
                 if let Some(conversation) = &self.conversation {
                     recorder = recorder.conversation(conversation.clone());
                 }
-                Some(Kept { store, recorder })
+                Some(OpenHistory { store, recorder })
             }
             Err(error) => {
-                self.complain(&[error]);
+                self.warn(&[error]);
                 None
             }
         }
@@ -141,7 +144,7 @@ impl History {
     /// A session of another directory is an error: it cannot be resumed in this one.
     pub(crate) async fn session(
         &self,
-        kept: Option<&Kept>,
+        open_history: Option<&OpenHistory>,
         provider: &str,
         directory: &Path,
     ) -> Result<Option<String>, AgentError> {
@@ -149,10 +152,13 @@ impl History {
             return Ok(None);
         };
         let refused = |problem: String| AgentError::refused("session_key", problem);
-        let Some(kept) = kept else {
+        let Some(open_history) = open_history else {
             return Err(refused("the store of sessions cannot be used".to_owned()));
         };
-        let found = kept.store.session(&conversation.with(provider)).await;
+        let found = open_history
+            .store
+            .session(&conversation.with(provider))
+            .await;
         let Some(session) = found.map_err(|error| refused(error.to_string()))? else {
             return Ok(None);
         };
@@ -166,9 +172,9 @@ impl History {
     }
 
     /// Checks that the store is writable; with a read-only one, the conversation would be lost.
-    async fn writable(&self, store: &Store, deadline: Instant) -> anyhow::Result<()> {
+    async fn check_writable(&self, store: &Store, deadline: Instant) -> anyhow::Result<()> {
         let written = timeout_at(deadline, store.expire()).await;
-        let slow = || Err(slow(store, "write to it", PATIENCE_WITH_A_KEY));
+        let slow = || Err(slow(store, "write to it", OPEN_LIMIT_WITH_KEY));
         written
             .unwrap_or_else(|_| slow())
             .map(drop)
@@ -178,7 +184,7 @@ impl History {
     /// Sets each candidate's session of the conversation.
     ///
     /// If the first candidate has a session, fallbacks without one are removed: they do not know the conversation.
-    async fn go_on(
+    async fn resume_sessions(
         &self,
         conversation: &Conversation,
         store: &Store,
@@ -188,15 +194,15 @@ impl History {
         let mut left_out = Vec::new();
         for (number, mut candidate) in mem::take(&mut request.candidates).into_iter().enumerate() {
             let key = conversation.with(candidate.provider());
-            let session = timeout(PATIENCE_WITH_A_KEY, store.session(&key)).await;
+            let session = timeout(OPEN_LIMIT_WITH_KEY, store.session(&key)).await;
             let session = session
-                .unwrap_or_else(|_| Err(slow(store, "look up a session", PATIENCE_WITH_A_KEY)))?;
+                .unwrap_or_else(|_| Err(slow(store, "look up a session", OPEN_LIMIT_WITH_KEY)))?;
             if let Some(session) = session {
                 request::same_directory(&session, &candidate, conversation)?;
                 candidate.params.session_id = Some(session.session_id);
                 known |= number == 0;
             } else if known {
-                left_out.push(stranger(&candidate));
+                left_out.push(left_out_message(&candidate));
                 continue;
             }
             request.candidates.push(candidate);
@@ -208,7 +214,7 @@ impl History {
     }
 
     /// Warns of the first error. A quiet run warns only if the user named the store.
-    pub(crate) fn complain(&self, errors: &[StoreError]) {
+    pub(crate) fn warn(&self, errors: &[StoreError]) {
         if let Some(error) = errors.first().filter(|_| self.named || !self.quiet) {
             crate::warn(&[format!(
                 "the history of this run is not complete: {error} (TEAMSTER_STORE=off keeps none)"
@@ -217,15 +223,15 @@ impl History {
     }
 }
 
-fn slow(store: &Store, doing: &'static str, patience: Duration) -> StoreError {
+fn slow(store: &Store, doing: &'static str, limit: Duration) -> StoreError {
     StoreError::Slow {
         doing,
         place: store.place(),
-        seconds: patience.as_secs(),
+        seconds: limit.as_secs(),
     }
 }
 
-fn stranger(candidate: &Candidate) -> String {
+fn left_out_message(candidate: &Candidate) -> String {
     format!(
         "{} does not know this conversation and is left out as a fallback",
         candidate.provider()

@@ -24,7 +24,7 @@ pub(crate) struct Output<'a> {
 impl<'a> Output<'a> {
     /// Checks that the file can be written, without changing its content. Every error is a usage error.
     pub(crate) fn open(path: &'a Path) -> anyhow::Result<Self> {
-        let stream = can_be_written(path)
+        let stream = check_writable(path)
             .with_context(|| format!("--output: cannot write to {}", path.display()))?;
         Ok(Self {
             path,
@@ -34,8 +34,8 @@ impl<'a> Output<'a> {
     }
 
     /// Wraps a sink to keep the last message.
-    pub(crate) fn keeping(&self, inner: Box<dyn Sink>) -> Box<dyn Sink> {
-        Box::new(Keeping {
+    pub(crate) fn wrap(&self, inner: Box<dyn Sink>) -> Box<dyn Sink> {
+        Box::new(KeepLastMessage {
             inner,
             message: self.message.clone(),
         })
@@ -62,7 +62,7 @@ impl<'a> Output<'a> {
 }
 
 /// Checks that a message can be written to this path. Returns the open file unless it is a regular one.
-fn can_be_written(path: &Path) -> io::Result<Option<File>> {
+fn check_writable(path: &Path) -> io::Result<Option<File>> {
     if fs::symlink_metadata(path).is_err() {
         // The path must name a file.
         path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
@@ -108,12 +108,12 @@ fn with_newline(mut message: String) -> String {
     message
 }
 
-struct Keeping {
+struct KeepLastMessage {
     inner: Box<dyn Sink>,
     message: Arc<Mutex<String>>,
 }
 
-impl Sink for Keeping {
+impl Sink for KeepLastMessage {
     fn event(&mut self, entry: &LogEntry, now: Duration) -> io::Result<()> {
         if let AgentEvent::Done(done) = &entry.event {
             *lock(&self.message) = with_newline(last_message(&done.result));
@@ -133,7 +133,7 @@ impl Sink for Keeping {
         self.inner.stopping(now);
     }
 
-    fn make_room(&mut self) {
-        self.inner.make_room();
+    fn clear_line(&mut self) {
+        self.inner.clear_line();
     }
 }

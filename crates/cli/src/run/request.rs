@@ -11,7 +11,7 @@ use teamster::{AgentConfig, AgentError, CliInfo, ExecuteParams, Runtimes, Shared
 
 use teamster_runner::OneWriter;
 
-use super::asking::Asking;
+use super::request_policy::RequestPolicy;
 use crate::args::RunArgs;
 use crate::detached::session_locks;
 use crate::{hints, params, turns};
@@ -21,23 +21,23 @@ pub(super) fn new(
     args: &RunArgs,
     info: &CliInfo,
     mut params: ExecuteParams,
-    asking: Option<&Asking>,
+    policy: Option<&RequestPolicy>,
     detached: Option<&str>,
 ) -> anyhow::Result<(RunRequest, Vec<String>)> {
-    let again = &args.again;
+    let retry = &args.retry;
     let mut budget = Budget::default();
-    if again.several() {
+    if retry.allows_several_attempts() {
         // A CLI's own limit applies to one attempt; the run's limit applies to all of them.
         budget.usd = params.max_budget_usd.take();
         budget.turns = params.max_turns.take();
     }
-    budget.time = again.max_time.filter(|time| *time != Duration::MAX);
-    budget.tokens = again.max_tokens;
+    budget.time = retry.max_time.filter(|time| *time != Duration::MAX);
+    budget.tokens = retry.max_tokens;
     let runtimes = Runtimes::of(crate::providers().clone());
     let runtime = |config: &AgentConfig, params: &ExecuteParams| -> anyhow::Result<SharedRuntime> {
         let plain = runtimes.get(config)?;
-        let runtime = match asking {
-            Some(asking) => asking.runtime(plain, config, params)?,
+        let runtime = match policy {
+            Some(policy) => policy.runtime(plain, config, params)?,
             None => plain,
         };
         Ok(match session_locks(detached) {
@@ -49,7 +49,7 @@ pub(super) fn new(
     config.cli = params::runtime_config(args, info);
     let mut fallbacks = Vec::new();
     let mut notices = Vec::new();
-    for other in &again.fallback {
+    for other in &retry.fallback {
         let info = crate::providers()
             .get(&other.provider)
             .context("this provider is not built in")?
@@ -67,20 +67,20 @@ pub(super) fn new(
             other
         };
         candidate.params.model.clone_from(&other.model);
-        notices.extend(goes_without(&candidate, &params));
+        notices.extend(fallback_warning(&candidate, &params));
         fallbacks.push(candidate);
     }
     let mut request = RunRequest::new(runtime(&config, &params)?, params);
     request.candidates.extend(fallbacks);
-    request.run_id.clone_from(&again.run_id);
+    request.run_id.clone_from(&retry.run_id);
     request.budget = budget;
-    request.retry.retries = again.retries;
-    turns::wait(&mut request.retry, again.max_wait);
+    request.retry.retries = retry.retries;
+    turns::wait(&mut request.retry, retry.max_wait);
     Ok((request, notices))
 }
 
 /// Returns a warning that lists the options a fallback does not support, other than `--model`.
-fn goes_without(candidate: &Candidate, params: &ExecuteParams) -> Option<String> {
+fn fallback_warning(candidate: &Candidate, params: &ExecuteParams) -> Option<String> {
     let names = candidate.goes_without(params).into_iter();
     let names = names.filter(|name| *name != "model");
     let flags: Vec<_> = names.filter_map(hints::flag).collect();

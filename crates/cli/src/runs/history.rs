@@ -24,7 +24,7 @@ pub(super) enum History {
 
 /// Filter of listed runs.
 #[derive(Debug, Default)]
-pub(super) struct Listed {
+pub(super) struct ListFilter {
     pub(super) limit: u32,
     pub(super) provider: Option<String>,
     pub(super) status: Option<teamster::store::RunState>,
@@ -55,7 +55,7 @@ impl History {
     }
 
     /// Returns the location for messages.
-    pub(super) fn place(&self) -> String {
+    pub(super) fn location(&self) -> String {
         match self {
             Self::Local(store) => store.as_ref().map(Store::place).unwrap_or_default(),
             Self::Remote(http) => http.url().to_owned(),
@@ -69,18 +69,18 @@ impl History {
     }
 
     /// Returns the selected runs, newest first.
-    pub(super) async fn list(&self, listed: Listed) -> anyhow::Result<Vec<RunRecord>> {
+    pub(super) async fn list(&self, filter: ListFilter) -> anyhow::Result<Vec<RunRecord>> {
         match self {
             Self::Local(None) => Ok(Vec::new()),
             Self::Local(Some(store)) => {
-                let mut filter = RunFilter::default().limit(listed.limit);
-                filter.provider = listed.provider;
-                filter.status = listed.status;
-                filter.since_ms = listed.since_ms;
-                filter.working_directory = listed.directory;
-                Ok(store.runs(&filter).await?)
+                let mut run_filter = RunFilter::default().limit(filter.limit);
+                run_filter.provider = filter.provider;
+                run_filter.status = filter.status;
+                run_filter.since_ms = filter.since_ms;
+                run_filter.working_directory = filter.directory;
+                Ok(store.runs(&run_filter).await?)
             }
-            Self::Remote(http) => pages(http, &listed).await,
+            Self::Remote(http) => pages(http, &filter).await,
         }
     }
 
@@ -101,7 +101,7 @@ impl History {
             format!(
                 "there is no run `{}` in {}: `teamster runs list` shows those that are there",
                 words::one_line(id),
-                self.place()
+                self.location()
             )
         })
     }
@@ -127,15 +127,15 @@ struct Page {
     next: Option<String>,
 }
 
-async fn pages(http: &Http, listed: &Listed) -> anyhow::Result<Vec<RunRecord>> {
+async fn pages(http: &Http, filter: &ListFilter) -> anyhow::Result<Vec<RunRecord>> {
     let mut query = Vec::new();
     let mut add = |name: &str, value: Option<String>| {
         query.extend(value.map(|value| format!("&{name}={}", encode_segment(&value))));
     };
-    add("agent", listed.provider.clone());
-    add("status", listed.status.map(|status| status.to_string()));
-    add("since", listed.since_ms.map(|since| since.to_string()));
-    if let Some(directory) = &listed.directory {
+    add("agent", filter.provider.clone());
+    add("status", filter.status.map(|status| status.to_string()));
+    add("since", filter.since_ms.map(|since| since.to_string()));
+    if let Some(directory) = &filter.directory {
         let Some(directory) = directory.to_str() else {
             bail!("--cwd: with --remote, a directory needs a name of UTF-8");
         };
@@ -145,13 +145,13 @@ async fn pages(http: &Http, listed: &Listed) -> anyhow::Result<Vec<RunRecord>> {
     let mut runs = Vec::new();
     let mut cursor = String::new();
     loop {
-        let missing = listed.limit - u32::try_from(runs.len()).unwrap_or(listed.limit);
+        let missing = filter.limit - u32::try_from(runs.len()).unwrap_or(filter.limit);
         let limit = missing.min(PAGE);
         let path = format!("/v1/history?limit={limit}{query}{cursor}");
         let page: Page = http.get(&path).await?;
         runs.extend(page.runs);
         match page.next {
-            Some(next) if runs.len() < listed.limit as usize => {
+            Some(next) if runs.len() < filter.limit as usize => {
                 cursor = format!("&cursor={}", encode_segment(&next));
             }
             _ => return Ok(runs),

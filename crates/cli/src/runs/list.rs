@@ -7,32 +7,32 @@ use teamster::AgentError;
 use teamster::store::{RunRecord, RunState};
 use teamster_core::time::{epoch_ms, millis};
 
-use super::history::{History, Listed};
-use super::{local, real, style, time, word};
+use super::history::{History, ListFilter};
+use super::{canonical, duration_ms, local_time, status_text, style};
 use crate::args::{RunsListArgs, Status};
 use crate::table::Table;
 use crate::{exit_code, hints, words};
 
 /// Length of a shown id: of a generated id, it covers the timestamp. `runs show` accepts the prefix.
-const ID: usize = 13;
+const ID_LENGTH: usize = 13;
 
 pub(super) async fn main(args: &RunsListArgs, history: &History) -> anyhow::Result<u8> {
     let since = (args.since).map(|since| epoch_ms().saturating_sub(millis(since)));
-    let listed = Listed {
+    let filter = ListFilter {
         limit: args.limit,
         provider: args.provider.clone(),
         status: args.status.map(state),
         since_ms: since,
-        directory: args.cwd.as_deref().map(real),
+        directory: args.cwd.as_deref().map(canonical),
     };
-    let runs = history.list(listed).await?;
+    let runs = history.list(filter).await?;
     let printed = if args.json {
         json(&runs, &mut io::stdout())
     } else {
         if runs.is_empty() {
             // On stderr, so that a script does not parse it as a run.
-            let place = words::one_line(&history.place());
-            let _ = writeln!(anstream::stderr(), "no such runs in {place}");
+            let location = words::one_line(&history.location());
+            let _ = writeln!(anstream::stderr(), "no such runs in {location}");
         }
         let width = console::Term::stdout().size_checked();
         let width = width.map(|(_, columns)| usize::from(columns));
@@ -75,7 +75,7 @@ const COLUMNS: [&[usize]; 5] = [
 ];
 
 /// Minimum width of a note, in columns.
-const NOTE: usize = 12;
+const MIN_NOTE_WIDTH: usize = 12;
 
 /// A row of the table.
 #[derive(Clone)]
@@ -113,7 +113,7 @@ fn table(rows: &[Row], width: Option<usize>, out: &mut impl Write) -> io::Result
         .map(|row| console::measure_text_width(&row.cells[7]));
     let notes = notes.max().unwrap_or_default();
     let without_notes = table.width() - notes;
-    if table.width() > width && notes > 0 && without_notes + NOTE <= width {
+    if table.width() > width && notes > 0 && without_notes + MIN_NOTE_WIDTH <= width {
         table = of_columns(COLUMNS[0], width - without_notes);
     }
     for columns in &COLUMNS[1..] {
@@ -126,13 +126,13 @@ fn table(rows: &[Row], width: Option<usize>, out: &mut impl Write) -> io::Result
 }
 
 /// Returns an error's message as one line.
-pub(super) fn said(error: &AgentError) -> String {
+pub(super) fn error_line(error: &AgentError) -> String {
     words::one_line(&hints::message(error))
 }
 
 /// Shortens an id. The id of a turn keeps its number: the turns of a session differ in it alone.
 fn shown_id(id: &str) -> String {
-    let short = |part: &str| part.chars().take(ID).collect::<String>();
+    let short = |part: &str| part.chars().take(ID_LENGTH).collect::<String>();
     match id.rsplit_once('.') {
         Some((session, turn)) if turn.bytes().all(|byte| byte.is_ascii_digit()) => {
             format!("{}.{turn}", short(session))
@@ -151,7 +151,7 @@ fn row(run: &RunRecord, now_ms: u64) -> Row {
         .error
         .as_ref()
         .filter(|_| run.status != RunState::Aborted)
-        .map(|error| words::cut(&said(error), 60).into_owned())
+        .map(|error| words::cut(&error_line(error), 60).into_owned())
         .unwrap_or_default();
     if run.attempts > 1 {
         let attempts = words::plural(run.attempts.into(), "attempt");
@@ -163,10 +163,10 @@ fn row(run: &RunRecord, now_ms: u64) -> Row {
     Row {
         cells: [
             shown_id(&words::one_line(&run.run_id)),
-            local(run.started_at, "%Y-%m-%d %H:%M:%S"),
+            local_time(run.started_at, "%Y-%m-%d %H:%M:%S"),
             words::one_line(&agent),
-            word(run.status),
-            time(run, now_ms)
+            status_text(run.status),
+            duration_ms(run, now_ms)
                 .map(words::duration_ms)
                 .unwrap_or_default(),
             tokens.map(words::count).unwrap_or_default(),
@@ -174,7 +174,7 @@ fn row(run: &RunRecord, now_ms: u64) -> Row {
             note,
         ],
         narrow: [
-            local(run.started_at, "%m-%d %H:%M"),
+            local_time(run.started_at, "%m-%d %H:%M"),
             words::one_line(&run.provider),
         ],
         status: style(run.status),

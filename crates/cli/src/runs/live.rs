@@ -11,7 +11,7 @@ use teamster_runner::{
 };
 use teamster_server::RunSummary;
 
-use super::local;
+use super::local_time;
 use crate::args::RunsListArgs;
 use crate::remote::{self, remote};
 use crate::table::Table;
@@ -56,23 +56,23 @@ pub(super) fn main(args: &RunsListArgs) -> anyhow::Result<u8> {
 /// Returns the selected runs that have not ended.
 async fn find(args: &RunsListArgs) -> anyhow::Result<Vec<Live>> {
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let directory = args.cwd.as_deref().map(super::real);
-    let is_wanted = |info: &RunInfo| {
+    let directory = args.cwd.as_deref().map(super::canonical);
+    let is_selected = |info: &RunInfo| {
         (args.provider.as_ref()).is_none_or(|provider| info.provider == *provider)
             && (directory.is_none() || info.directory == directory)
     };
     if let Some(http) = remote() {
         let runs = remote::runs(http, "live=true", usize::MAX).await?;
-        let wanted = runs.into_iter().filter(|run| is_wanted(&run.info));
-        return Ok(wanted.take(limit).map(Live::from).collect());
+        let selected = runs.into_iter().filter(|run| is_selected(&run.info));
+        return Ok(selected.take(limit).map(Live::from).collect());
     }
     let mut live = Vec::new();
     for run in detached::runs()?.list()? {
         if live.len() == limit {
             break;
         }
-        if is_wanted(run.info()) {
-            live.extend(look_at(&run).await?);
+        if is_selected(run.info()) {
+            live.extend(inspect(&run).await?);
         }
     }
     Ok(live)
@@ -91,7 +91,7 @@ impl From<RunSummary> for Live {
 }
 
 /// Returns the run's state; `None` if it has ended.
-async fn look_at(run: &RunFolder) -> anyhow::Result<Option<Live>> {
+async fn inspect(run: &RunFolder) -> anyhow::Result<Option<Live>> {
     if run.settle()? == RunState::Ended {
         return Ok(None);
     }
@@ -127,7 +127,7 @@ fn table(runs: &[Live], out: &mut impl Write) -> io::Result<()> {
             .then(|| words::plural(status.map_or(0, |status| status.turns), "turn"));
         let cells = [
             words::one_line(&run.info.run_id),
-            local(run.info.accepted_at, "%m-%d %H:%M"),
+            local_time(run.info.accepted_at, "%m-%d %H:%M"),
             words::one_line(&run.info.provider),
             state(run),
             turns.unwrap_or_default(),

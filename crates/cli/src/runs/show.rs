@@ -7,7 +7,7 @@ use teamster::store::{RunRecord, RunState};
 use teamster_core::time::epoch_ms;
 
 use super::history::History;
-use super::{local, style, time, word};
+use super::{duration_ms, local_time, status_text, style};
 use crate::args::RunsShowArgs;
 use crate::{exit_code, hints, words};
 
@@ -32,7 +32,7 @@ fn print(run: &RunRecord, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
     let state = style(run.status);
     let status = match run.status {
         RunState::Interrupted => "interrupted: its process was killed".to_owned(),
-        status => word(status),
+        status => status_text(status),
     };
     line("run", Some(words::one_line(&run.run_id)))?;
     line("status", Some(format!("{state}{status}{state:#}")))?;
@@ -47,9 +47,9 @@ fn print(run: &RunRecord, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
     )?;
     line(
         "began",
-        Some(local(run.started_at, "%Y-%m-%d %H:%M:%S %:z")),
+        Some(local_time(run.started_at, "%Y-%m-%d %H:%M:%S %:z")),
     )?;
-    line("time", time(run, now_ms).map(words::duration_ms))?;
+    line("time", duration_ms(run, now_ms).map(words::duration_ms))?;
     let tokens = run.usage.as_ref().and_then(words::tokens);
     let tokens = tokens.map(|text| text.trim_start_matches("tokens ").to_owned());
     line("tokens", tokens)?;

@@ -6,7 +6,7 @@ use anstyle::Style;
 use teamster_server::{Scope, TokenError, TokenInfo, Tokens};
 
 use crate::args::{TokenArgs, TokenCommand};
-use crate::runs::local;
+use crate::runs::local_time;
 use crate::table::Table;
 use crate::{exit_code, words};
 
@@ -67,7 +67,7 @@ fn table(tokens: &[TokenInfo], out: &mut impl Write) -> io::Result<()> {
         let cells = [
             words::one_line(&token.name),
             scopes.join(" "),
-            local(token.created_at, "%Y-%m-%d %H:%M"),
+            local_time(token.created_at, "%Y-%m-%d %H:%M"),
         ];
         table.row(cells.map(|cell| (cell, Style::new())));
     }

@@ -10,7 +10,7 @@ use teamster_testkit::stand_in::Act;
 use crate::agents::company::Company;
 
 #[test]
-fn a_log_that_is_not_there_yet_is_waited_for() {
+fn follow_waits_for_a_missing_log() {
     let company = Company::new(["a"], |plan| plan);
     let mut command = company.teamster(["agents", "logs", "a", "--follow"]);
     let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -28,7 +28,7 @@ fn a_log_that_is_not_there_yet_is_waited_for() {
 }
 
 #[test]
-fn what_cannot_be_written_is_no_end_in_order() {
+fn a_write_error_is_an_error() {
     let company = Company::new(["a"], |plan| plan);
     for more in [None, Some("--json")] {
         let args = ["agents", "status"].into_iter().chain(more);
@@ -44,7 +44,7 @@ fn what_cannot_be_written_is_no_end_in_order() {
 }
 
 #[test]
-fn a_loop_that_was_started_by_hand_is_seen() {
+fn a_loop_that_was_started_by_hand_is_shown() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
     let folder = company.folder("a");
     let mut by_hand = company.teamster(["loop"]);

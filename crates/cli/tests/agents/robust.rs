@@ -70,7 +70,7 @@ fn an_unknown_runtime_is_refused_by_the_name_of_its_agent() {
 }
 
 #[test]
-fn a_slip_in_the_name_of_a_field_is_reported() {
+fn a_mistyped_field_is_reported() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
     let config = "{\"agents\": [\n{\"id\": \"a\", \"runtme\": \"claude\", \"color\": 1}]}";
     fs::write(company.config(), config).unwrap();
@@ -92,7 +92,7 @@ fn a_slip_in_the_name_of_a_field_is_reported() {
 }
 
 #[test]
-fn a_socket_that_was_removed_is_made_again_and_idle_clients_block_no_other() {
+fn a_removed_socket_is_created_again_and_idle_clients_block_no_others() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
     let supervisor = company.supervise([]);
     let loop_pid = company.asleep("a");

@@ -12,7 +12,7 @@ use crate::agents::LIMIT;
 use crate::agents::company::{Company, is_private, pid};
 
 #[test]
-fn it_ends_with_all_that_it_has_started() {
+fn it_stops_its_loops_and_ends() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let company = Company::new(["a", "b"], |plan| plan.turn([Act::DidWork]));
         let supervisor = company.supervise([]);
@@ -35,7 +35,7 @@ fn it_ends_with_all_that_it_has_started() {
 }
 
 #[test]
-fn it_is_killed_and_the_next_one_takes_its_loops_over() {
+fn the_next_supervisor_adopts_the_loops_of_a_killed_one() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
     let supervisor = company.supervise([]);
     let first = company.asleep("a");
@@ -67,7 +67,7 @@ fn it_is_killed_and_the_next_one_takes_its_loops_over() {
 }
 
 #[test]
-fn a_loop_that_is_killed_is_started_again_and_its_agent_does_not_live_on() {
+fn a_killed_loop_is_restarted_and_its_agent_ended() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
     let supervisor = company.supervise([]);
     let first = company.asleep("a");
@@ -124,7 +124,7 @@ fn output_may_stay_unread() {
 }
 
 #[test]
-fn a_hang_up_has_the_configuration_read_again() {
+fn sighup_reloads_the_configuration() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
     let supervisor = company.supervise([]);
     let first = company.asleep("a");
@@ -169,7 +169,7 @@ fn a_broken_configuration_does_not_prevent_a_stop() {
 }
 
 #[test]
-fn it_is_refused_where_it_cannot_be() {
+fn an_unusable_configuration_or_folder_is_refused() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
     let supervisor = company.supervise([]);
     let ended = company.run(["supervise"]);

@@ -14,7 +14,7 @@ use crate::agents::LIMIT;
 use crate::agents::company::{Company, pid};
 
 #[test]
-fn a_subscriber_learns_of_each_change_and_the_history_is_on_the_disk() {
+fn subscribers_get_each_change_and_the_history_is_stored() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork, Act::Status]));
     let supervisor = company.supervise([]);
     let loop_pid = company.asleep("a");
@@ -79,7 +79,7 @@ fn a_loop_that_was_started_by_hand_is_taken_over() {
 }
 
 #[test]
-fn what_another_program_writes_of_its_attempt_does_not_stay() {
+fn last_start_is_restored_after_a_refused_attempt() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
     let supervisor = company.supervise([]);
     let loop_pid = company.asleep("a");

@@ -51,7 +51,7 @@ exec cat done >/dev/null
 /// Returns the agent's status from the next supervisor, and the pid of the first one's loop.
 ///
 /// Returns `None` if no namespace can be created.
-#[expect(clippy::print_stderr, reason = "says why nothing was tested")]
+#[expect(clippy::print_stderr, reason = "reports why nothing was tested")]
 fn after(killed: &str) -> Option<(Value, u64)> {
     let unshare = [
         "unshare",
@@ -97,7 +97,7 @@ fn after(killed: &str) -> Option<(Value, u64)> {
 }
 
 #[test]
-fn the_next_supervisor_takes_over_the_loop_of_one_that_is_never_waited_for() {
+fn the_next_supervisor_adopts_the_loop_of_one_that_is_never_reaped() {
     if let Some((agent, lived_on)) = after("supervisor") {
         assert_eq!(
             (&agent["pid"], &agent["adopted"]),
@@ -107,7 +107,7 @@ fn the_next_supervisor_takes_over_the_loop_of_one_that_is_never_waited_for() {
 }
 
 #[test]
-fn a_loop_that_is_never_waited_for_either_is_started_again() {
+fn a_loop_that_is_never_reaped_either_is_restarted() {
     if let Some((agent, killed)) = after("both") {
         assert_eq!(
             (&agent["state"], &agent["adopted"]),

@@ -64,7 +64,7 @@ impl Editor {
         )
     }
 
-    fn says(&mut self, session: &str, text: &str) -> Value {
+    fn prompt_and_wait(&mut self, session: &str, text: &str) -> Value {
         let id = self.prompt(session, text);
         self.answer(id)
     }
@@ -92,7 +92,7 @@ fn command<'a>(agent: &Agent, args: impl IntoIterator<Item = &'a str>) -> Comman
     command
 }
 
-fn about(agent: &Agent, args: &[&str]) -> String {
+fn stdout_of(agent: &Agent, args: &[&str]) -> String {
     let mut command = teamster(args.iter().copied());
     agent.environment(&mut command);
     let ended = run(command.stdin(Stdio::null()));
@@ -109,12 +109,12 @@ fn a_thread_is_a_session_with_a_log_and_a_place_in_the_history() {
             .into_iter()
             .chain([&*agent.path("store.db").display().to_string()]),
     );
-    let about_it = editor.initialize();
-    assert_eq!(about_it["result"]["agentInfo"]["name"], "teamster");
+    let initialized = editor.initialize();
+    assert_eq!(initialized["result"]["agentInfo"]["name"], "teamster");
     let session = editor.begin(&agent.path(""));
     // Nothing is started before the first prompt.
     assert!(!agent.path("argv").exists());
-    let answer = editor.says(&session, "hello");
+    let answer = editor.prompt_and_wait(&session, "hello");
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
     assert_eq!(answer["result"]["usage"]["inputTokens"], 10);
     assert_eq!(editor.text(), "hello");
@@ -125,8 +125,8 @@ fn a_thread_is_a_session_with_a_log_and_a_place_in_the_history() {
     assert_eq!(Path::new(here.trim()), folder);
 
     // One process for all turns.
-    editor.says(&session, "pid");
-    editor.says(&session, "pid");
+    editor.prompt_and_wait(&session, "pid");
+    editor.prompt_and_wait(&session, "pid");
     let texts = editor.updates("agent_message_chunk");
     let last = texts
         .iter()
@@ -136,17 +136,17 @@ fn a_thread_is_a_session_with_a_log_and_a_place_in_the_history() {
     let pids: Vec<_> = last.collect();
     assert_eq!(pids[0], pids[1]);
 
-    let live = about(&agent, &["runs", "list", "--live"]);
+    let live = stdout_of(&agent, &["runs", "list", "--live"]);
     assert!(live.contains(&session[..8]), "{live}");
     let pid: u32 = pids[0].as_str().unwrap().parse().unwrap();
     assert_eq!(editor.end(), Some(0));
-    assert!(wait_gone(pid, LIMIT), "the agent goes on");
+    assert!(wait_gone(pid, LIMIT), "the agent is still running");
     let log = agent.path("state").join("teamster/runs").join(&session);
     let log = fs::read_to_string(log.join("events.ndjson")).unwrap();
     assert!(log.contains(r#""text":"hello","from":"test""#), "{log}");
     assert!(log.lines().last().unwrap().contains(r#""type":"done""#));
     let store = agent.path("store.db").display().to_string();
-    let runs = about(&agent, &["runs", "list", "--store", &store, "--json"]);
+    let runs = stdout_of(&agent, &["runs", "list", "--store", &store, "--json"]);
     assert_eq!(runs.lines().count(), 3, "{runs}");
 }
 
@@ -159,7 +159,7 @@ fn a_session_is_listed_and_loaded_by_another_process() {
     // A session without a prompt is not listed.
     editor.begin(&folder);
     let session = editor.begin(&folder);
-    editor.says(&session, "first words");
+    editor.prompt_and_wait(&session, "first words");
     editor.end();
 
     let mut editor = Editor::new(&agent, ["claude"]);
@@ -181,7 +181,7 @@ fn a_session_is_listed_and_loaded_by_another_process() {
         "first words"
     );
     assert_eq!(editor.text(), "first words");
-    let answer = editor.says(&session, "more");
+    let answer = editor.prompt_and_wait(&session, "more");
     assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
     let argv = fs::read_to_string(agent.path("argv")).unwrap();
     let last = argv.lines().last().unwrap();
@@ -193,12 +193,12 @@ fn a_session_is_listed_and_loaded_by_another_process() {
     editor.seen.clear();
     let busy = editor.call("session/load", &load);
     assert!(busy["result"].is_object(), "{busy}");
-    let said: Vec<_> = editor
+    let texts: Vec<_> = editor
         .updates("user_message_chunk")
         .iter()
         .map(|it| it["content"]["text"].clone())
         .collect();
-    assert_eq!(said, ["first words", "more"]);
+    assert_eq!(texts, ["first words", "more"]);
 
     let unknown = json!({"sessionId": "no-such", "cwd": folder, "mcpServers": []});
     let refused = editor.call("session/load", &unknown);
@@ -210,7 +210,7 @@ fn a_session_is_listed_and_loaded_by_another_process() {
 }
 
 #[test]
-fn a_turn_is_cancelled_and_the_session_goes_on() {
+fn a_turn_is_cancelled_and_the_session_continues() {
     let agent = Agent::new();
     let mut editor = Editor::new(&agent, ["claude"]);
     editor.initialize();
@@ -228,7 +228,7 @@ fn a_turn_is_cancelled_and_the_session_goes_on() {
             "{way}: {answer}"
         );
     }
-    let answer = editor.says(&session, "again");
+    let answer = editor.prompt_and_wait(&session, "again");
     assert_eq!(answer["result"]["stopReason"], "end_turn");
 }
 
@@ -238,7 +238,7 @@ fn permission_is_asked_in_the_editor() {
     let mut editor = Editor::new(&agent, ["claude"]);
     editor.initialize();
     let session = editor.begin(&agent.path(""));
-    for (outcome, said) in [
+    for (outcome, expected) in [
         (
             json!({"outcome": "selected", "optionId": "allow"}),
             "allowed",
@@ -249,9 +249,9 @@ fn permission_is_asked_in_the_editor() {
         ),
     ] {
         let id = editor.prompt(&session, "write");
-        let asked = editor.wait("request", |it| it["method"] == "session/request_permission");
-        let call = &asked["params"]["toolCall"];
-        assert_eq!(call["rawInput"]["file_path"], "/x/a.txt", "{asked}");
+        let request = editor.wait("request", |it| it["method"] == "session/request_permission");
+        let call = &request["params"]["toolCall"];
+        assert_eq!(call["rawInput"]["file_path"], "/x/a.txt", "{request}");
         let diff = json!({"type": "diff", "path": "/x/a.txt", "newText": "one"});
         assert_eq!(call["content"][0], diff);
         let announced = editor
@@ -259,18 +259,19 @@ fn permission_is_asked_in_the_editor() {
             .last()
             .map(|it| it["toolCallId"].clone());
         assert_eq!(announced.as_ref(), Some(&call["toolCallId"]));
-        let response = json!({"jsonrpc": "2.0", "id": asked["id"], "result": {"outcome": outcome}});
+        let response =
+            json!({"jsonrpc": "2.0", "id": request["id"], "result": {"outcome": outcome}});
         editor.write(&response);
         let answer = editor.answer(id);
         assert_eq!(answer["result"]["stopReason"], "end_turn");
-        assert!(editor.text().contains(said), "{}", editor.text());
+        assert!(editor.text().contains(expected), "{}", editor.text());
     }
     // After the answer of another client, the request to the editor is withdrawn.
     let id = editor.prompt(&session, "write");
-    let asked = editor.wait("request", |it| it["method"] == "session/request_permission");
-    about(&agent, &["answer", &session, "allow"]);
+    let request = editor.wait("request", |it| it["method"] == "session/request_permission");
+    stdout_of(&agent, &["answer", &session, "allow"]);
     let withdrawn = editor.wait("withdrawal", |it| it["method"] == "$/cancel_request");
-    assert_eq!(withdrawn["params"]["requestId"], asked["id"]);
+    assert_eq!(withdrawn["params"]["requestId"], request["id"]);
     editor.answer(id);
 }
 
@@ -288,14 +289,14 @@ fn settings_reach_the_agent() {
     set(&mut editor, "model", "opus");
     set(&mut editor, "thought_level", "high");
     set(&mut editor, "mode", "accept-edits");
-    editor.says(&session, "hello");
+    editor.prompt_and_wait(&session, "hello");
     let argv = || fs::read_to_string(agent.path("argv")).unwrap();
     for part in ["--model=opus", "--effort=high", "acceptEdits", "be brief"] {
         assert!(argv().contains(part), "{part}: {}", argv());
     }
     // The effort is an argument, so a new process resumes the session.
     set(&mut editor, "thought_level", "low");
-    editor.says(&session, "more");
+    editor.prompt_and_wait(&session, "more");
     assert_eq!(argv().lines().count(), 2, "{}", argv());
     let last = argv().lines().last().unwrap().to_owned();
     assert!(
@@ -304,20 +305,20 @@ fn settings_reach_the_agent() {
     );
     // The model is changed in the running process.
     set(&mut editor, "model", "haiku");
-    editor.says(&session, "and more");
+    editor.prompt_and_wait(&session, "and more");
     assert_eq!(argv().lines().count(), 2, "{}", argv());
     let stdin = fs::read_to_string(agent.path("stdin")).unwrap();
     assert!(stdin.contains(r#""model":"haiku""#), "{stdin}");
 }
 
 #[test]
-fn what_cannot_begin_is_reported_by_session_new() {
+fn a_start_failure_is_reported_by_session_new() {
     let agent = Agent::new();
     let mut missing = command(&agent, ["claude"]);
     missing.env("TEAMSTER_CLAUDE_BIN", "/no/such/claude");
     let mut editor = Editor::start(&mut missing);
-    let about_it = editor.initialize();
-    assert_eq!(about_it["result"]["protocolVersion"], 1);
+    let initialized = editor.initialize();
+    assert_eq!(initialized["result"]["protocolVersion"], 1);
     let params = json!({"cwd": agent.path(""), "mcpServers": []});
     let refused = editor.call("session/new", &params);
     let problem = refused["error"]["message"].as_str().unwrap();
@@ -364,7 +365,7 @@ fn without_a_name_the_agent_is_chosen_in_the_editor() {
         .collect();
     assert!(names.contains(&json!("codex")), "{names:?}");
     let session = begun["result"]["sessionId"].as_str().unwrap().to_owned();
-    editor.says(&session, "hello");
+    editor.prompt_and_wait(&session, "hello");
     assert_eq!(editor.text(), "hello");
     let params = json!({"sessionId": session, "configId": "agent", "value": "codex"});
     let refused = editor.call("session/set_config_option", &params);
@@ -380,7 +381,7 @@ fn an_agent_without_sessions_is_refused_with_a_reason() {
 }
 
 #[test]
-fn a_conversation_goes_on_in_a_new_thread() {
+fn a_conversation_continues_in_a_new_thread() {
     let agent = Agent::new();
     let store = agent.path("store.db").display().to_string();
     let args = ["claude", "--session-key", "editor:app", "--store", &*store];
@@ -388,7 +389,7 @@ fn a_conversation_goes_on_in_a_new_thread() {
         let mut editor = Editor::new(&agent, args);
         editor.initialize();
         let session = editor.begin(&agent.path(""));
-        editor.says(&session, "hello");
+        editor.prompt_and_wait(&session, "hello");
         assert_eq!(editor.end(), Some(0));
         let argv = fs::read_to_string(agent.path("argv")).unwrap();
         assert_eq!(
@@ -405,9 +406,9 @@ fn a_budget_holds_for_the_thread() {
     let mut editor = Editor::new(&agent, ["claude", "--max-tokens", "20"]);
     editor.initialize();
     let session = editor.begin(&agent.path(""));
-    editor.says(&session, "one");
-    editor.says(&session, "two");
-    let refused = editor.says(&session, "three");
+    editor.prompt_and_wait(&session, "one");
+    editor.prompt_and_wait(&session, "two");
+    let refused = editor.prompt_and_wait(&session, "three");
     let problem = refused["error"]["message"].as_str().unwrap_or_default();
     assert!(problem.contains("budget"), "{refused}");
 }
@@ -418,11 +419,11 @@ fn a_killed_connection_leaves_no_agent_and_a_log_with_an_end() {
     let mut editor = Editor::new(&agent, ["claude"]);
     editor.initialize();
     let session = editor.begin(&agent.path(""));
-    editor.says(&session, "pid");
+    editor.prompt_and_wait(&session, "pid");
     let pid: u32 = editor.text().parse().unwrap();
     drop(editor);
     if cfg!(target_os = "linux") {
-        assert!(wait_gone(pid, LIMIT), "the agent goes on");
+        assert!(wait_gone(pid, LIMIT), "the agent is still running");
     }
     let mut wait = teamster(["wait", &session]);
     agent.environment(&mut wait);

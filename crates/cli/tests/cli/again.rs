@@ -87,7 +87,7 @@ impl Agents {
 }
 
 #[test]
-fn a_failure_that_may_pass_is_tried_again() {
+fn a_transient_failure_is_retried() {
     let agents = Agents::new().claude(&[("conformance_overloaded", 1), ("text", 0)]);
     let ended = run(&mut agents.run(["the task", "--retries=1", "--json"]));
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
@@ -95,20 +95,20 @@ fn a_failure_that_may_pass_is_tried_again() {
     assert_eq!(result.status, RunStatus::Completed);
     assert_eq!(result.text, "Hello, wörld 👋🏽 你好世界 — done.");
     let events = events(&ended.stdout);
-    let tried_again = events.iter().any(|event| match event {
+    let retried = events.iter().any(|event| match event {
         AgentEvent::Retry(retry) => {
             retry.error.kind == ErrorKind::Overloaded && retry.delay_ms.is_some()
         }
         _ => false,
     });
-    assert!(tried_again, "{}", ended.stdout);
+    assert!(retried, "{}", ended.stdout);
     assert!(!events.iter().any(|event| event.type_name() == "error"));
     assert_eq!(agents.starts("claude"), 2);
     assert!(agents.argv("claude", 2).contains(&"the task".to_owned()));
 }
 
 #[test]
-fn without_being_asked_nothing_is_tried_again() {
+fn nothing_is_retried_by_default() {
     let agents = Agents::new().claude(&[("conformance_overloaded", 1), ("text", 0)]);
     let ended = run(&mut agents.run(["the task", "--json"]));
     assert_eq!(ended.code, Some(1));
@@ -117,7 +117,7 @@ fn without_being_asked_nothing_is_tried_again() {
 }
 
 #[test]
-fn what_was_done_is_not_done_again() {
+fn a_retry_after_a_side_effect_resumes_the_session() {
     let agents = Agents::new().claude(&[("tool_then_529", 1), ("text", 0)]);
     let ended = run(&mut agents.run(["the task", "--retries=1", "--json"]));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -127,25 +127,25 @@ fn what_was_done_is_not_done_again() {
             AgentEvent::Session(session) => Some(session.session_id.to_string()),
             _ => None,
         });
-    let again = agents.argv("claude", 2);
+    let second = agents.argv("claude", 2);
     assert!(
-        again
+        second
             .iter()
             .any(|arg| arg.contains(&session.clone().unwrap())),
-        "{session:?} is not resumed: {again:?}"
+        "{session:?} is not resumed: {second:?}"
     );
     assert!(
-        !again.iter().any(|arg| arg.contains("the task")),
-        "{again:?}"
+        !second.iter().any(|arg| arg.contains("the task")),
+        "{second:?}"
     );
     assert!(
-        again.iter().any(|arg| arg.contains("go on from there")),
-        "{again:?}"
+        second.iter().any(|arg| arg.contains("go on from there")),
+        "{second:?}"
     );
 }
 
 #[test]
-fn another_agent_takes_over() {
+fn a_fallback_takes_over() {
     let agents = Agents::new()
         .claude(&[("conformance_unauthorized", 1)])
         .codex(&[("text", 0)]);
@@ -186,7 +186,7 @@ fn a_retry_is_shown_with_agent_and_reason() {
 }
 
 #[test]
-fn the_life_of_a_run_as_json() {
+fn lifecycle_events_are_printed_as_json() {
     let agents = Agents::new()
         .claude(&[("conformance_unauthorized", 1)])
         .codex(&[("tool_shell_ok", 0)]);
@@ -238,7 +238,7 @@ fn the_life_of_a_run_as_json() {
 }
 
 #[test]
-fn what_was_forbidden_in_the_words_of_one_cli_is_not_allowed_by_another() {
+fn denied_tools_prevent_a_fallback_to_another_cli() {
     let agents = Agents::new().claude(&[("text", 0)]);
     let ended = run(&mut agents.run(["x", "--deny-tool=Bash", "--fallback=codex"]));
     assert_eq!(ended.code, Some(2));

@@ -40,7 +40,7 @@ fn a_limit_of_the_run_is_one_for_all_attempts() {
 }
 
 #[test]
-fn a_limit_holds_for_an_agent_that_knows_none() {
+fn max_turns_applies_to_agents_without_such_a_limit() {
     let agents = Agents::new()
         .claude(&[("conformance_unauthorized", 1)])
         .codex(&[("text", 0)]);
@@ -113,7 +113,7 @@ exit 1"#
 }
 
 #[test]
-fn a_limit_is_waited_for_without_retries_if_asked() {
+fn max_wait_waits_for_a_limit_without_retries() {
     for (status, kind) in [
         ("rejected", ErrorKind::Quota),
         ("throttled", ErrorKind::RateLimit),
@@ -137,7 +137,7 @@ fn a_limit_is_waited_for_without_retries_if_asked() {
 }
 
 #[test]
-fn a_wait_does_not_try_again_what_is_no_limit() {
+fn max_wait_retries_only_limits() {
     let agents = Agents::new().claude(&[("conformance_overloaded", 1), ("text", 0)]);
     let ended = run(&mut agents.run(["x", "--max-wait=5m", "--json"]));
     assert_eq!(ended.code, Some(1));
@@ -145,7 +145,7 @@ fn a_wait_does_not_try_again_what_is_no_limit() {
 }
 
 #[test]
-fn a_pipe_gets_only_what_stands() {
+fn a_pipe_gets_only_final_text() {
     let agents = Agents::new().claude(&[("conformance_stream_cut", 1), ("text", 0)]);
     let ended = run(&mut agents.run(["x", "--retries=1"]));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -160,12 +160,12 @@ fn a_pipe_gets_only_what_stands() {
     let ended = run(&mut agents.run(["x", "--retries=1"]));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(ended.stdout, "First.\n\nHello, wörld 👋🏽 你好世界 — done.\n");
-    assert!(!ended.stderr.contains("void"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("discarded"), "{}", ended.stderr);
 }
 
 #[test]
 #[cfg(target_os = "linux")]
-fn each_header_names_the_agent_whose_it_is() {
+fn each_header_names_its_agent() {
     use std::io::{Read, Write};
     use std::process::Stdio;
 
@@ -178,7 +178,7 @@ fn each_header_names_the_agent_whose_it_is() {
     program(
         &agents.path("claude"),
         r#"id=11111111-2222-4333-8444-555555555555
-echo '{"type":"nobody_knows_this","session_id":"'$id'"}'
+echo '{"type":"unknown_type","session_id":"'$id'"}'
 echo '{"type":"system","subtype":"init","model":"opus","session_id":"'$id'"}'
 echo '{"type":"result","subtype":"success","is_error":true,"api_error_status":401,"session_id":"'$id'","result":"API Error: 401"}'
 exit 1"#,
@@ -220,7 +220,7 @@ fn a_fallback_that_is_not_installed_is_named_by_its_own_variable() {
 }
 
 #[test]
-fn another_agent_does_not_go_on_with_a_session_that_it_does_not_know() {
+fn a_fallback_cannot_resume_a_session_of_another_agent() {
     let agents = Agents::new().claude(&[("text", 0)]).codex(&[("text", 0)]);
     let ended = run(&mut agents.run(["x", "--resume=s-1", "--fallback=codex"]));
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
@@ -235,7 +235,7 @@ fn another_agent_does_not_go_on_with_a_session_that_it_does_not_know() {
 }
 
 #[test]
-fn what_a_fallback_cannot_take_stays_behind_and_is_named() {
+fn options_without_support_in_a_fallback_are_reported() {
     let agents = Agents::new()
         .claude(&[("conformance_unauthorized", 1)])
         .codex(&[("text", 0)]);
@@ -277,7 +277,7 @@ fn a_fallback_that_does_not_know_the_conversation_is_left_out() {
 }
 
 #[test]
-fn where_the_store_is_stays_with_us() {
+fn the_store_variable_is_hidden_from_agents() {
     let agents = Agents::new().claude(&[("text", 0), ("text", 0), ("text", 0)]);
     let secret = store(&agents);
     let env = |number| -> Option<String> {

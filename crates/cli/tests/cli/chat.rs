@@ -123,7 +123,7 @@ impl Agent {
     }
 
     /// Runs a chat with this input to its end.
-    fn says(&self, input: &str, args: &[&str]) -> Ended {
+    fn run_chat(&self, input: &str, args: &[&str]) -> Ended {
         let mut command = self.chat(args.iter().copied());
         let mut child = command
             .stdout(Stdio::piped())
@@ -137,7 +137,7 @@ impl Agent {
     }
 
     /// Returns everything written to the agent's stdin.
-    pub(crate) fn heard(&self) -> String {
+    pub(crate) fn received(&self) -> String {
         fs::read_to_string(self.path("stdin")).unwrap_or_default()
     }
 
@@ -155,19 +155,19 @@ impl Agent {
 }
 
 /// A running chat with open stdin.
-struct Talk {
+struct OpenChat {
     running: Running,
     stdin: ChildStdin,
 }
 
-impl Talk {
+impl OpenChat {
     fn start(command: &mut Command) -> Self {
         let mut running = Running::start(command);
         let stdin = running.child.stdin.take().unwrap();
         Self { running, stdin }
     }
 
-    fn say(&mut self, line: &str) {
+    fn send(&mut self, line: &str) {
         writeln!(self.stdin, "{line}").unwrap();
     }
 
@@ -205,9 +205,9 @@ fn results(stdout: &str) -> Vec<RunResult> {
 }
 
 #[test]
-fn two_turns_in_one_process_of_which_nothing_is_left() {
+fn two_turns_share_a_process_that_ends_with_the_chat() {
     let agent = Agent::new();
-    let ended = agent.says("pid\n\npid\n", &[]);
+    let ended = agent.run_chat("pid\n\npid\n", &[]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let pids: Vec<u32> = (ended.stdout.split_whitespace())
         .map(|pid| pid.parse().unwrap())
@@ -218,8 +218,8 @@ fn two_turns_in_one_process_of_which_nothing_is_left() {
     let id = format!("session-{}", pids[0]);
     assert_eq!(ended.stderr.matches("· session ").count(), 1);
     assert_eq!(ended.stderr.matches("✓ completed").count(), 2);
-    let go_on = format!("resume with: teamster chat claude --resume {id}\n");
-    assert!(ended.stderr.ends_with(&go_on), "{}", ended.stderr);
+    let resume = format!("resume with: teamster chat claude --resume {id}\n");
+    assert!(ended.stderr.ends_with(&resume), "{}", ended.stderr);
     assert!(
         !agent.path("state/teamster/chat-history").exists(),
         "lines of a pipe are no history"
@@ -229,7 +229,7 @@ fn two_turns_in_one_process_of_which_nothing_is_left() {
 #[test]
 fn without_a_message_nothing_is_started() {
     let agent = Agent::new();
-    let ended = agent.says("/cost\n/session\n", &[]);
+    let ended = agent.run_chat("/cost\n/session\n", &[]);
     assert_eq!((ended.code, &*ended.stdout), (Some(0), ""));
     assert_eq!(
         ended.stderr,
@@ -242,39 +242,43 @@ fn without_a_message_nothing_is_started() {
 fn commands_reach_the_agent() {
     let agent = Agent::new();
     let input = "one\n/model haiku\n/permission accept-edits\n/clear\ntwo\n/cost\n/session\n";
-    let ended = agent.says(input, &["--model", "opus"]);
+    let ended = agent.run_chat(input, &["--model", "opus"]);
     assert_eq!((ended.code, &*ended.stdout), (Some(0), "one\ntwo\n"));
     assert!(agent.starts()[0].contains("opus"), "{:?}", agent.starts());
-    let heard = agent.heard();
-    for said in [
+    let received = agent.received();
+    for expected in [
         r#""subtype":"set_model","model":"haiku""#,
         r#""subtype":"set_permission_mode","mode":"acceptEdits""#,
         r#""content":"/clear""#,
     ] {
-        assert!(heard.contains(said), "{said}: {heard}");
+        assert!(received.contains(expected), "{expected}: {received}");
     }
-    for said in [
+    for expected in [
         "2 turns in ",
         "  input tokens          20\n",
         "  read from the cache   not reported\n",
         "\nsession cleared-",
         "resume with: teamster chat claude --resume cleared-",
     ] {
-        assert!(ended.stderr.contains(said), "{said}: {}", ended.stderr);
+        assert!(
+            ended.stderr.contains(expected),
+            "{expected}: {}",
+            ended.stderr
+        );
     }
 }
 
 #[test]
-fn a_message_may_have_lines_and_begin_with_a_slash() {
+fn a_message_may_have_several_lines_and_begin_with_a_slash() {
     let agent = Agent::new();
-    let ended = agent.says("one\\\ntwo\n//x\n/x\n", &[]);
+    let ended = agent.run_chat("one\\\ntwo\n//x\n/x\n", &[]);
     assert_eq!(ended.code, Some(0));
     assert!(
-        agent.heard().contains(r#""content":"one\ntwo""#),
+        agent.received().contains(r#""content":"one\ntwo""#),
         "{}",
-        agent.heard()
+        agent.received()
     );
-    assert!(agent.heard().contains("/x\""), "{}", agent.heard());
+    assert!(agent.received().contains("/x\""), "{}", agent.received());
     let error = "error: there is no command `/x`: /help lists them";
     assert!(ended.stderr.contains(error), "{}", ended.stderr);
 }
@@ -282,7 +286,7 @@ fn a_message_may_have_lines_and_begin_with_a_slash() {
 #[test]
 fn the_events_of_every_turn_as_json() {
     let agent = Agent::new();
-    let ended = agent.says("one\ndie\npid\n", &["--json"]);
+    let ended = agent.run_chat("one\ndie\npid\n", &["--json"]);
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
     let results = results(&ended.stdout);
     let statuses: Vec<_> = results.iter().map(|result| result.status).collect();
@@ -311,66 +315,66 @@ fn the_events_of_every_turn_as_json() {
 #[test]
 fn the_exit_code_is_that_of_the_last_turn() {
     let agent = Agent::new();
-    let ended = agent.says("one\ndie\n/nope\n", &["--quiet"]);
+    let ended = agent.run_chat("one\ndie\n/nope\n", &["--quiet"]);
     assert_eq!((ended.code, &*ended.stdout), (Some(1), "one\n"));
 }
 
 #[test]
 fn sigint_interrupts_a_turn_and_the_next_one_has_the_same_process() {
     let agent = Agent::new();
-    let mut talk = Talk::start(&mut agent.chat(["--json"]));
-    talk.say("pid");
-    let pid = talk.done().text;
-    talk.say("wait");
-    talk.until("text");
-    talk.running.signal(Signal::SIGINT);
-    assert_eq!(talk.done().status, RunStatus::Aborted);
-    talk.say("pid");
-    assert_eq!(talk.done().text, pid);
-    let ended = talk.end();
+    let mut chat = OpenChat::start(&mut agent.chat(["--json"]));
+    chat.send("pid");
+    let pid = chat.done().text;
+    chat.send("wait");
+    chat.until("text");
+    chat.running.signal(Signal::SIGINT);
+    assert_eq!(chat.done().status, RunStatus::Aborted);
+    chat.send("pid");
+    assert_eq!(chat.done().text, pid);
+    let ended = chat.end();
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
     assert!(wait_gone(pid.parse().unwrap(), LIMIT));
 }
 
 #[test]
-fn a_second_sigint_ends_a_process_that_does_not_listen_and_the_chat_goes_on() {
+fn a_second_sigint_ends_a_deaf_process_and_the_chat_continues() {
     let agent = Agent::new();
-    let mut talk = Talk::start(&mut agent.chat(["--json"]));
-    talk.say("pid");
-    let pid = talk.done().text;
-    talk.say("deaf");
-    talk.until("text");
-    talk.running.signal(Signal::SIGINT);
+    let mut chat = OpenChat::start(&mut agent.chat(["--json"]));
+    chat.send("pid");
+    let pid = chat.done().text;
+    chat.send("deaf");
+    chat.until("text");
+    chat.running.signal(Signal::SIGINT);
     // Pending signals of the same kind are merged, so wait for the first one.
-    let interrupted = || agent.heard().contains("\"subtype\":\"interrupt\"");
+    let interrupted = || agent.received().contains("\"subtype\":\"interrupt\"");
     assert!(wait_until(LIMIT, interrupted));
-    talk.running.signal(Signal::SIGINT);
-    assert_eq!(talk.done().status, RunStatus::Aborted);
+    chat.running.signal(Signal::SIGINT);
+    assert_eq!(chat.done().status, RunStatus::Aborted);
     assert!(wait_gone(pid.parse().unwrap(), LIMIT));
-    talk.say("pid");
-    let next = talk.done();
+    chat.send("pid");
+    let next = chat.done();
     assert_eq!(next.status, RunStatus::Completed);
     assert_ne!(next.text, pid);
-    assert_eq!(talk.end().code, Some(0));
+    assert_eq!(chat.end().code, Some(0));
 }
 
 #[test]
 fn sigterm_ends_the_chat_and_the_agent() {
     for in_turn in [true, false] {
         let agent = Agent::new();
-        let mut talk = Talk::start(&mut agent.chat(["--json"]));
-        talk.say("pid");
-        let pid = talk.done().text;
+        let mut chat = OpenChat::start(&mut agent.chat(["--json"]));
+        chat.send("pid");
+        let pid = chat.done().text;
         if in_turn {
-            talk.say("wait");
-            talk.until("text");
+            chat.send("wait");
+            chat.until("text");
         }
-        talk.running.signal(Signal::SIGTERM);
+        chat.running.signal(Signal::SIGTERM);
         if in_turn {
-            assert_eq!(talk.done().status, RunStatus::Aborted);
+            assert_eq!(chat.done().status, RunStatus::Aborted);
         }
         // stdin is still open.
-        assert_eq!(talk.running.wait().code(), Some(130));
+        assert_eq!(chat.running.wait().code(), Some(130));
         assert!(wait_gone(pid.parse().unwrap(), LIMIT));
     }
 }
@@ -378,27 +382,27 @@ fn sigterm_ends_the_chat_and_the_agent() {
 #[test]
 fn a_reader_that_goes_away_ends_the_chat() {
     let agent = Agent::new();
-    let mut talk = Talk::start(&mut agent.chat(["--json"]));
-    talk.say("pid");
-    let pid = talk.done().text;
-    talk.say("wait");
-    talk.until("text");
-    talk.running.close_stdout();
-    assert_eq!(talk.running.wait().code(), Some(130));
+    let mut chat = OpenChat::start(&mut agent.chat(["--json"]));
+    chat.send("pid");
+    let pid = chat.done().text;
+    chat.send("wait");
+    chat.until("text");
+    chat.running.close_stdout();
+    assert_eq!(chat.running.wait().code(), Some(130));
     assert!(wait_gone(pid.parse().unwrap(), LIMIT));
 }
 
 #[test]
-fn without_a_terminal_no_question_is_shown() {
+fn without_a_terminal_requests_are_denied() {
     let agent = Agent::new();
-    let ended = agent.says("write\n", &[]);
+    let ended = agent.run_chat("write\n", &[]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stdout.contains("no request"), "{}", ended.stdout);
     assert!(!agent.path("asked").exists());
 }
 
 #[test]
-fn what_cannot_begin_is_reported_as_in_a_run() {
+fn a_start_failure_is_reported_as_in_a_run() {
     let mut missing = teamster(["chat", "claude"]);
     let missing = crate::cli::run(missing.env("PATH", "/nowhere"));
     assert_eq!((missing.code, &*missing.stdout), (Some(3), ""));
@@ -406,7 +410,7 @@ fn what_cannot_begin_is_reported_as_in_a_run() {
     assert!(missing.stderr.contains(install), "{}", missing.stderr);
 
     let agent = Agent::new();
-    let refused = agent.says(
+    let refused = agent.run_chat(
         "hi\n",
         &["--json", "--mcp=x=y", "--mcp-via=user-config", "--resume="],
     );
@@ -421,7 +425,7 @@ fn a_turn_has_a_row_in_the_history_and_all_have_one_budget() {
     let agent = Agent::new();
     let store = agent.path("store.db").display().to_string();
     // A turn uses 15 tokens.
-    let ended = agent.says(
+    let ended = agent.run_chat(
         "more\nagain\nover\n",
         &["--store", &store, "--max-tokens", "30"],
     );
@@ -455,14 +459,14 @@ fn a_fallback_takes_over_in_the_first_turn_and_stays() {
     let mut command = teamster(["chat", "gemini", "--fallback", "claude", "--json"]);
     agent.environment(&mut command);
     program(&agent.path("gemini"), "echo 'no such luck' >&2; exit 7");
-    let mut talk = Talk::start(command.env("TEAMSTER_GEMINI_BIN", agent.path("gemini")));
-    talk.say("more");
-    assert_eq!(talk.done().status, RunStatus::Completed);
-    talk.say("die");
-    assert_eq!(talk.done().status, RunStatus::Failed);
-    talk.say("again");
-    assert_eq!(talk.done().text, "again");
-    assert_eq!(talk.end().code, Some(0));
+    let mut chat = OpenChat::start(command.env("TEAMSTER_GEMINI_BIN", agent.path("gemini")));
+    chat.send("more");
+    assert_eq!(chat.done().status, RunStatus::Completed);
+    chat.send("die");
+    assert_eq!(chat.done().status, RunStatus::Failed);
+    chat.send("again");
+    assert_eq!(chat.done().text, "again");
+    assert_eq!(chat.end().code, Some(0));
 }
 
 #[test]
@@ -470,7 +474,7 @@ fn each_process_of_a_session_is_recorded() {
     let agent = Agent::new();
     let dir = agent.path("here");
     let record = ["--record", dir.to_str().unwrap()];
-    let ended = agent.says("one\ndie\ntwo\n", &record);
+    let ended = agent.run_chat("one\ndie\ntwo\n", &record);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     for (number, answers) in [("1", vec!["one"]), ("2", vec!["two"])] {
         let lines = fs::read_to_string(dir.join(number).join("stdout.ndjson")).unwrap();
@@ -487,7 +491,7 @@ fn each_process_of_a_session_is_recorded() {
     assert!(!dir.join("3").exists());
 
     // Nothing is overwritten.
-    let ended = agent.says("one\n", &record);
+    let ended = agent.run_chat("one\n", &record);
     assert!(
         ended.stderr.contains("overwrites nothing"),
         "{}",

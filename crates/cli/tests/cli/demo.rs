@@ -58,7 +58,7 @@ Claude Code · claude-opus-4-8[1m] · session 11e7e644-689e-4f62-94a7-c0f31fc5f1
 }
 
 #[test]
-fn the_recording_is_played_as_json_also_where_a_cli_is() {
+fn the_recording_is_played_as_json_although_a_cli_is_installed() {
     let claude = Claude::plays("text", 0);
     let empty = tempfile::tempdir().unwrap();
     let ended =
@@ -75,7 +75,7 @@ fn the_recording_is_played_as_json_also_where_a_cli_is() {
 }
 
 #[test]
-fn a_cli_that_is_here_is_run_away_from_the_users_things() {
+fn an_installed_cli_runs_with_a_temporary_home() {
     let claude = Claude::plays("text", 0);
     let empty = tempfile::tempdir().unwrap();
     let ended = run(demo(["--json"], &empty)
@@ -99,7 +99,7 @@ fn a_cli_that_is_here_is_run_away_from_the_users_things() {
 }
 
 #[test]
-fn a_cli_that_fails_gives_way_to_the_recording() {
+fn the_recording_replaces_a_cli_that_fails() {
     for (end, why) in [
         (
             "echo 'unknown option --verbose' >&2; exit 1",
@@ -114,8 +114,8 @@ fn a_cli_that_fails_gives_way_to_the_recording() {
         let empty = tempfile::tempdir().unwrap();
         let ended = run(demo(["--json"], &empty).env("TEAMSTER_CLAUDE_BIN", claude.path("claude")));
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-        let said = "Claude Code 0.1.2 does not play along: ";
-        let (_, reason) = ended.stderr.split_once(said).unwrap();
+        let prefix = "Claude Code 0.1.2 does not play along: ";
+        let (_, reason) = ended.stderr.split_once(prefix).unwrap();
         assert!(reason.contains(why), "{}", ended.stderr);
         assert!(ended.stderr.contains("A recorded run"), "{}", ended.stderr);
         // stdout has the events of one run only.
@@ -128,7 +128,7 @@ fn a_cli_that_fails_gives_way_to_the_recording() {
 }
 
 #[test]
-fn a_cli_that_is_chosen_and_missing_is_an_error() {
+fn a_chosen_cli_that_is_missing_is_an_error() {
     let empty = tempfile::tempdir().unwrap();
     let ended = run(&mut demo(["--provider", "codex"], &empty));
     assert_eq!((ended.code, &*ended.stdout), (Some(3), ""));

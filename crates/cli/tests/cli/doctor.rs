@@ -109,7 +109,7 @@ fn a_broken_cli() {
 }
 
 #[test]
-fn what_is_no_version_is_a_problem() {
+fn an_unreadable_version_is_a_problem() {
     let claude = Claude::new(&Script::new());
     claude.program("echo 'Welcome! 3 new features'");
     let ended = run(teamster(["doctor", "--json"]).env("PATH", claude.dir.path()));
@@ -122,7 +122,7 @@ fn what_is_no_version_is_a_problem() {
 }
 
 #[test]
-fn the_search_path_is_there_once_and_no_secret_is() {
+fn the_search_path_is_printed_once_and_no_secret() {
     let empty = tempfile::tempdir().unwrap();
     let ended = run(teamster(["doctor"])
         .env("PATH", empty.path())
@@ -143,7 +143,7 @@ fn the_search_path_is_there_once_and_no_secret_is() {
 /// Some CLIs start background processes with `--version`, such as a check for updates.
 #[test]
 #[cfg(target_os = "linux")]
-fn what_a_cli_leaves_running_is_ended() {
+fn background_processes_of_a_cli_are_ended() {
     use crate::cli::LIMIT;
     use teamster_testkit::proc::{KillOnDrop, wait_gone, wait_pid_file};
 
@@ -241,7 +241,7 @@ fn a_process_that_a_killed_run_left_is_listed_without_its_arguments() {
 /// Runs in a process namespace, because `--kill-leftovers` ends all leftovers of the machine.
 #[test]
 #[cfg(target_os = "linux")]
-fn leftovers_are_ended_when_asked() {
+fn kill_leftovers_ends_leftovers() {
     use crate::cli::TEAMSTER;
     use std::process::Command;
     use teamster_testkit::fake_agent::{Spawn, SpawnKind};
@@ -295,7 +295,7 @@ fn leftovers_are_ended_when_asked() {
 }
 
 /// Returns the exit code and stdout of `doctor --try`.
-fn tried(command: &str, limit: &str) -> (Option<i32>, String) {
+fn probe(command: &str, limit: &str) -> (Option<i32>, String) {
     let ended = run(&mut teamster([
         "doctor", "--try", command, "--limit", limit,
     ]));
@@ -306,39 +306,42 @@ fn tried(command: &str, limit: &str) -> (Option<i32>, String) {
 #[test]
 fn an_acp_agent_is_tried() {
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../acp/tests/agent.sh");
-    let (code, said) = tried(&format!("acp:sh {script}"), "30s");
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("works ("), "{said}");
-    assert!(said.contains("can      load sessions"), "{said}");
-    assert!(said.contains("next     teamster run"), "{said}");
+    let (code, output) = probe(&format!("acp:sh {script}"), "30s");
+    assert_eq!(code, Some(0), "{output}");
+    assert!(output.contains("works ("), "{output}");
+    assert!(output.contains("can      load sessions"), "{output}");
+    assert!(output.contains("next     teamster run"), "{output}");
 }
 
 #[test]
 fn a_command_that_is_no_acp_agent_is_distinguished_from_one_that_hangs_or_is_missing() {
-    let (code, said) = tried("acp:echo Welcome!", "30s");
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("is no ACP agent"), "{said}");
-    assert!(said.contains("it printed \"Welcome!\""), "{said}");
+    let (code, output) = probe("acp:echo Welcome!", "30s");
+    assert_eq!(code, Some(1), "{output}");
+    assert!(output.contains("is no ACP agent"), "{output}");
+    assert!(output.contains("it printed \"Welcome!\""), "{output}");
     assert!(
-        said.contains("exit code 0 before it answered `initialize`"),
-        "{said}"
+        output.contains("exit code 0 before it answered `initialize`"),
+        "{output}"
     );
-    assert!(said.contains("--experimental-acp"), "{said}");
+    assert!(output.contains("--experimental-acp"), "{output}");
 
-    let (code, said) = tried("acp:sleep 987", "1s");
-    assert_eq!(code, Some(4), "{said}");
-    assert!(said.contains("within 1 s; it printed nothing"), "{said}");
+    let (code, output) = probe("acp:sleep 987", "1s");
+    assert_eq!(code, Some(4), "{output}");
+    assert!(
+        output.contains("within 1 s; it printed nothing"),
+        "{output}"
+    );
 
-    let (code, said) = tried("acp:no-such-agent --acp", "30s");
-    assert_eq!(code, Some(3), "{said}");
-    assert!(said.contains("`no-such-agent` was not found"), "{said}");
+    let (code, output) = probe("acp:no-such-agent --acp", "30s");
+    assert_eq!(code, Some(3), "{output}");
+    assert!(output.contains("`no-such-agent` was not found"), "{output}");
 
     // `cat` answers each request with the same request.
-    let (code, said) = tried("acp:cat", "30s");
-    assert_eq!(code, Some(1), "{said}");
+    let (code, output) = probe("acp:cat", "30s");
+    assert_eq!(code, Some(1), "{output}");
     assert!(
-        said.contains("refused `initialize`: Method not found"),
-        "{said}"
+        output.contains("refused `initialize`: Method not found"),
+        "{output}"
     );
 
     let ended = run(&mut teamster(["doctor", "--try", "claude"]));
@@ -351,11 +354,11 @@ fn a_command_that_is_no_acp_agent_is_distinguished_from_one_that_hangs_or_is_mis
 }
 
 #[test]
-fn an_agent_that_wants_a_login_is_one() {
+fn an_agent_that_needs_a_login_is_an_acp_agent() {
     let script = r#"read -r l; printf '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"authMethods":[{"id":"key","name":"Key"}]}}\n'; read -r l; printf '{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"Authentication required"}}\n'; read -r l"#;
     let command = format!("acp:sh -c '{}'", script.replace('\'', "'\\''"));
-    let (code, said) = tried(&command, "30s");
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("needs a login"), "{said}");
-    assert!(said.contains("logins   key"), "{said}");
+    let (code, output) = probe(&command, "30s");
+    assert_eq!(code, Some(1), "{output}");
+    assert!(output.contains("needs a login"), "{output}");
+    assert!(output.contains("logins   key"), "{output}");
 }

@@ -19,13 +19,13 @@ parts = [{ text = "It says hi." }]
 "#;
 
 /// A working directory and a mock model.
-struct Place {
+struct Workspace {
     dir: TempDir,
     url: String,
     _model: Running,
 }
 
-impl Place {
+impl Workspace {
     fn new(script: &str) -> Self {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("script.toml"), script).unwrap();
@@ -61,8 +61,8 @@ impl Place {
 
 #[test]
 fn it_answers_with_a_tool_and_an_estimated_cost() {
-    let place = Place::new(SCRIPT);
-    let ended = run(&mut place.command([
+    let workspace = Workspace::new(SCRIPT);
+    let ended = run(&mut workspace.command([
         "run",
         "embedded",
         "What do the notes say?",
@@ -85,15 +85,15 @@ fn it_answers_with_a_tool_and_an_estimated_cost() {
 
     // The session is resumed; the mock model has no more turns.
     let id = result.session_id.unwrap();
-    let ended = run(&mut place.command(["run", "embedded", "Again?", "--resume", &id]));
+    let ended = run(&mut workspace.command(["run", "embedded", "Again?", "--resume", &id]));
     assert_eq!(ended.code, Some(1), "{}", ended.stderr);
     assert!(ended.stderr.contains("no more turns"), "{}", ended.stderr);
 }
 
 #[test]
-fn what_is_missing_is_said_with_the_next_step() {
-    let place = Place::new(SCRIPT);
-    for (args, code, said) in [
+fn missing_settings_are_reported_with_the_next_step() {
+    let workspace = Workspace::new(SCRIPT);
+    for (args, code, expected) in [
         (
             &["run", "embedded", "hi", "--model=anthropic/claude-x"][..],
             1,
@@ -128,22 +128,22 @@ fn what_is_missing_is_said_with_the_next_step() {
     ] {
         let mut args = args.to_vec();
         args.insert(2, "--cli-retries=0");
-        let ended = run(&mut place.command(args.iter().copied()));
+        let ended = run(&mut workspace.command(args.iter().copied()));
         assert_eq!(ended.code, Some(code), "{args:?}: {}", ended.stderr);
         let stderr = ended
             .stderr
             .split_whitespace()
             .collect::<Vec<_>>()
             .join(" ");
-        assert!(stderr.contains(said), "{args:?}: {stderr}");
+        assert!(stderr.contains(expected), "{args:?}: {stderr}");
         assert!(!stderr.contains("sk-secret-123"), "{args:?}: {stderr}");
     }
 }
 
 #[test]
-fn it_takes_over_from_a_cli_that_is_not_there() {
-    let place = Place::new(SCRIPT);
-    let mut command = place.command([
+fn it_takes_over_from_a_missing_cli() {
+    let workspace = Workspace::new(SCRIPT);
+    let mut command = workspace.command([
         "run",
         "claude",
         "What do the notes say?",
@@ -158,28 +158,28 @@ fn it_takes_over_from_a_cli_that_is_not_there() {
 }
 
 #[test]
-fn the_doctor_says_whether_there_is_a_key() {
+fn the_doctor_reports_whether_there_is_a_key() {
     let empty = tempfile::tempdir().unwrap();
     let about = |command: &mut Command| {
         let ended = run(command.env("PATH", empty.path()));
         let from = ended.stdout.find("Embedded").unwrap_or_default();
         (ended.code, ended.stdout[from..].to_owned())
     };
-    let (code, said) = about(&mut teamster(["doctor"]));
+    let (code, output) = about(&mut teamster(["doctor"]));
     assert_eq!(code, Some(3));
-    assert!(said.starts_with("Embedded  not ready"), "{said}");
-    assert!(said.contains("ANTHROPIC_API_KEY"), "{said}");
-    let (code, said) = about(teamster(["doctor"]).env("GEMINI_API_KEY", "x"));
+    assert!(output.starts_with("Embedded  not ready"), "{output}");
+    assert!(output.contains("ANTHROPIC_API_KEY"), "{output}");
+    let (code, output) = about(teamster(["doctor"]).env("GEMINI_API_KEY", "x"));
     assert_eq!(code, Some(0));
-    assert!(said.contains("yes, by GEMINI_API_KEY"), "{said}");
+    assert!(output.contains("yes, by GEMINI_API_KEY"), "{output}");
 }
 
 #[test]
 fn a_chat_plays_many_turns() {
-    let place = Place::new(SCRIPT);
-    let messages = place.path().join("messages");
+    let workspace = Workspace::new(SCRIPT);
+    let messages = workspace.path().join("messages");
     fs::write(&messages, "What do the notes say?\n").unwrap();
-    let mut command = place.command(["chat", "embedded", "--permission=bypass", "--json"]);
+    let mut command = workspace.command(["chat", "embedded", "--permission=bypass", "--json"]);
     command.stdin(fs::File::open(&messages).unwrap());
     let ended = run(&mut command);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -200,12 +200,12 @@ fn the_demo_plays_with_it() {
 
 #[test]
 fn it_plays_the_ticks_of_a_loop() {
-    let place = Place::new(SCRIPT);
-    let agent = place.path().join("agent");
+    let workspace = Workspace::new(SCRIPT);
+    let agent = workspace.path().join("agent");
     fs::create_dir(&agent).unwrap();
     fs::write(agent.join("AGENTS.md"), "Read the notes.\n").unwrap();
     fs::write(agent.join("notes.txt"), "hi\n").unwrap();
-    let mut command = place.command(["loop", "agent", "--ticks", "1"]);
+    let mut command = workspace.command(["loop", "agent", "--ticks", "1"]);
     command
         .env("RUNTIME", "embedded")
         .env("EMBEDDED_MODEL", "openai/gpt-5.1");
@@ -220,7 +220,7 @@ fn it_plays_the_ticks_of_a_loop() {
     assert!(tick["output_tokens"].as_u64() > Some(0), "{tick}");
     assert_eq!(tick["cost_source"], "estimated", "{tick}");
     assert!(tick["cost_usd"].as_f64() > Some(0.0), "{tick}");
-    let shown = run(&mut place.command(["attach", "agent"]));
+    let shown = run(&mut workspace.command(["attach", "agent"]));
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     assert!(shown.stdout.contains("It says hi."), "{}", shown.stdout);
 }

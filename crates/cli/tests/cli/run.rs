@@ -64,8 +64,8 @@ fn a_run_without_an_answer_leaves_the_file_of_the_last_message_alone() {
     for file in [&old, &new] {
         let ended = run(&mut claude.run(["hello", "-q", "-o", file.to_str().unwrap()]));
         assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-        let said = "warning: --output: nothing was written, for there is no answer\n";
-        assert!(ended.stderr.ends_with(said), "{}", ended.stderr);
+        let warning = "warning: --output: nothing was written, for there is no answer\n";
+        assert!(ended.stderr.ends_with(warning), "{}", ended.stderr);
     }
     assert_eq!(fs::read_to_string(&old).unwrap(), "of an earlier run\n");
     assert!(!new.exists());
@@ -106,7 +106,7 @@ fn a_file_that_cannot_be_written_is_an_error_before_anything_starts() {
 }
 
 #[test]
-fn a_session_is_named_as_people_try() {
+fn session_is_an_alias_of_resume() {
     let claude = Claude::plays("text", 0);
     run(&mut claude.run(["hello", "--session", "4e7c1419-faa6-4b9e-a712-01520d2026c2"]));
     let argv = claude.report().argv.join(" ");
@@ -156,7 +156,7 @@ fn native_adds_the_lines_of_the_cli() {
 }
 
 #[test]
-fn what_is_asked_reaches_the_cli() {
+fn options_reach_the_cli() {
     let claude = Claude::plays("text", 0);
     let work = tempfile::tempdir().unwrap();
     let ended = run(claude
@@ -187,7 +187,7 @@ fn what_is_asked_reaches_the_cli() {
 }
 
 #[test]
-fn a_clean_environment_has_what_is_named_only() {
+fn a_clean_environment_has_only_the_named_variables() {
     let claude = Claude::plays("text", 0);
     run(claude
         .run(["x", "--clean-env", "--keep-env=KEPT"])
@@ -232,7 +232,7 @@ fn a_prompt_may_be_a_list() {
 }
 
 #[test]
-fn a_wrong_parameter_is_2_and_called_as_it_was_typed() {
+fn an_invalid_parameter_is_2_and_named_by_its_flag() {
     let claude = Claude::plays("text", 0);
     let ended = run(&mut claude.run(["x", "--session-id", "nope"]));
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
@@ -308,7 +308,7 @@ fn a_wrong_command_line_is_2_and_starts_nothing() {
 }
 
 #[test]
-fn what_the_provider_refuses_is_2() {
+fn a_refused_parameter_is_2() {
     let claude = Claude::plays("text", 0);
     let ended = run(&mut claude.run(["x", "--json", "--session-id", "not-a-uuid"]));
     let error = &done(&ended.stdout).errors[0];
@@ -373,22 +373,22 @@ fn output_that_breaks_off_is_5() {
 }
 
 #[test]
-fn a_session_that_is_not_there_comes_with_the_likely_reason() {
+fn an_unknown_session_is_reported_with_the_likely_reason() {
     let claude = Claude::plays("resume_unknown", 1);
     let ended = run(&mut claude.run(["x", "--resume", "11111111-2222-4333-8444-555555555555"]));
     assert_eq!(ended.code, Some(1));
     assert!(ended.stderr.contains("--cwd"), "{}", ended.stderr);
-    assert!(!ended.stderr.contains("go on with"), "{}", ended.stderr);
+    assert!(!ended.stderr.contains("resume with"), "{}", ended.stderr);
 }
 
 /// Runs `teamster run` in the agent's folder, from a shell that has executed `shell` before.
 #[cfg(target_os = "linux")]
-fn after(claude: &Claude, shell: &str) -> crate::cli::Ended {
-    after_in(&claude.run(["x"]), claude.dir.path(), shell)
+fn run_after(claude: &Claude, shell: &str) -> crate::cli::Ended {
+    run_after_in(&claude.run(["x"]), claude.dir.path(), shell)
 }
 
 #[cfg(target_os = "linux")]
-fn after_in(program: &Command, directory: &Path, shell: &str) -> crate::cli::Ended {
+fn run_after_in(program: &Command, directory: &Path, shell: &str) -> crate::cli::Ended {
     let mut command = Command::new("sh");
     command
         .env_clear()
@@ -407,7 +407,7 @@ fn after_in(program: &Command, directory: &Path, shell: &str) -> crate::cli::End
 fn too_few_descriptors_are_an_error_with_advice() {
     let claude = Claude::plays("text", 0);
     for limit in 5..=9 {
-        let ended = after(&claude, &format!("ulimit -n {limit}"));
+        let ended = run_after(&claude, &format!("ulimit -n {limit}"));
         assert_eq!(ended.code, Some(1), "{limit}: {}", ended.stderr);
         assert!(
             ended
@@ -422,9 +422,9 @@ fn too_few_descriptors_are_an_error_with_advice() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_deleted_directory_is_named_as_such() {
+fn a_deleted_directory_is_reported() {
     let claude = Claude::plays("text", 0);
-    let ended = after(&claude, "mkdir gone && cd gone && rmdir ../gone");
+    let ended = run_after(&claude, "mkdir gone && cd gone && rmdir ../gone");
     assert_eq!(ended.code, Some(2), "{}", ended.stderr);
     assert!(
         ended.stderr.contains("the current directory was deleted"),
@@ -435,11 +435,11 @@ fn a_deleted_directory_is_named_as_such() {
     for args in [["loop", "."], ["mcp", "check"], ["agents", "status"]] {
         let directory = tempfile::tempdir().unwrap();
         let gone = "mkdir gone && cd gone && rmdir ../gone";
-        let ended = after_in(&teamster(args), directory.path(), gone);
-        let said = ended
+        let ended = run_after_in(&teamster(args), directory.path(), gone);
+        let messages = ended
             .stderr
             .matches("the current directory was deleted; change to another one");
-        assert_eq!(said.count(), 1, "{args:?}: {}", ended.stderr);
+        assert_eq!(messages.count(), 1, "{args:?}: {}", ended.stderr);
         assert_ne!(ended.code, Some(0), "{args:?}");
     }
 }

@@ -86,7 +86,7 @@ fn every_run_is_in_the_history() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn missing_runs_and_stores_are_reported() {
     let claude = Claude::plays("text", 0);
     for args in [
         &["list"][..],
@@ -130,7 +130,7 @@ fn what_is_not_there_is_said() {
 }
 
 #[test]
-fn a_key_goes_on_with_its_session() {
+fn a_key_resumes_its_session() {
     let claude = Claude::plays("text", 0);
     let first = agent(&claude, &["x", "--session-key=slack:U42"]);
     assert_eq!(first.code, Some(0), "{}", first.stderr);
@@ -229,7 +229,7 @@ fn a_store_that_cannot_be_used_costs_only_the_history() {
 }
 
 #[test]
-fn a_store_that_says_nothing_is_not_waited_for() {
+fn a_silent_store_is_not_waited_for() {
     let claude = Claude::plays("text", 0);
     // The server accepts connections and never reads.
     let server = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -288,7 +288,7 @@ fn a_run_ends_though_its_store_is_locked() {
 }
 
 #[test]
-fn a_conversation_that_could_not_be_kept_is_not_begun() {
+fn a_conversation_that_cannot_be_stored_is_not_started() {
     let other = Claude::new(&Script::new().play(recording("text")).step(Step::Forever {}));
     let mut command = other.run(["x", "--json"]);
     let claude = Claude::plays("text", 0);
@@ -313,7 +313,7 @@ fn a_conversation_that_could_not_be_kept_is_not_begun() {
 }
 
 #[test]
-fn a_run_without_a_place_in_the_history_says_so() {
+fn a_run_without_a_store_warns() {
     let claude = Claude::plays("text", 0);
     let lost = |command: &mut Command| {
         let ended = run(command);
@@ -346,7 +346,7 @@ fn a_killed_process_leaves_an_interrupted_run() {
 }
 
 #[test]
-fn an_id_that_cannot_be_one_is_refused_before_anything_runs() {
+fn an_invalid_run_id_is_refused_before_the_start() {
     let claude = Claude::plays("text", 0);
     let long = format!("--run-id={}", "x".repeat(501));
     for id in ["--run-id=", "--run-id=a\u{1b}[2J", "--run-id=a\nb", &long] {
@@ -375,7 +375,7 @@ fn an_id_that_cannot_be_one_is_refused_before_anything_runs() {
 }
 
 #[test]
-fn what_is_old_can_be_forgotten() {
+fn old_runs_can_be_forgotten() {
     let claude = Claude::plays("text", 0);
     agent(&claude, &["x"]);
     agent(&claude, &["x"]);
@@ -416,7 +416,7 @@ fn a_run_is_forgotten_by_its_id() {
 }
 
 #[test]
-fn nothing_in_the_history_does_more_than_be_read() {
+fn control_characters_in_the_history_are_removed() {
     let claude = Claude::plays("text", 0);
     let directory = claude.path("d\u{202e}\u{1b}[2Jir");
     fs::create_dir(&directory).unwrap();

@@ -13,12 +13,12 @@ use crate::cli::{Claude, LIMIT, Running, ended, recorded, recording, run, teamst
 /// Returns the prompt that the agent received.
 fn prompt(claude: &Claude) -> String {
     let argv = claude.report().argv;
-    let asked = argv.iter().find(|arg| arg.starts_with("review")).cloned();
-    asked.unwrap_or_else(|| panic!("{argv:?}"))
+    let prompt = argv.iter().find(|arg| arg.starts_with("review")).cloned();
+    prompt.unwrap_or_else(|| panic!("{argv:?}"))
 }
 
 #[test]
-fn piped_text_goes_with_the_prompt() {
+fn piped_text_is_added_to_the_prompt() {
     for stdin in ["pipe", "file", "socket"] {
         let claude = Claude::plays("text", 0);
         let mut command = claude.run(["review this", "--quiet"]);
@@ -81,7 +81,7 @@ fn a_stdin_that_stays_open_and_silent_does_not_hold_up_the_run() {
 }
 
 #[test]
-fn stdin_is_ignored_or_waited_for_if_asked() {
+fn stdin_modes_ignore_and_wait() {
     let claude = Claude::plays("text", 0);
     let (reader, mut writer) = std::io::pipe().unwrap();
     writer.write_all(b"left alone").unwrap();
@@ -118,7 +118,7 @@ fn a_loop_of_the_shell_keeps_its_list() {
 }
 
 #[test]
-fn what_is_no_text_is_refused() {
+fn binary_stdin_is_refused() {
     let claude = Claude::plays("text", 0);
     fs::write(claude.path("binary"), b"\xff\xfe\x00").unwrap();
     let ended = run(claude
@@ -161,20 +161,20 @@ fn a_full_disk_is_an_error_and_ends_the_agent() {
 }
 
 #[test]
-fn text_that_cannot_become_void_is_written_as_it_comes() {
+fn final_text_is_written_as_it_comes() {
     let recording = Play::new(recorded("gemini", "0.61.0", "text_auto_model"));
     let gemini = Claude::new(&Script::new().play(recording.last(4)).forever());
     let mut command = teamster(["run", "gemini", "x"]);
     let mut running = Running::start(command.env("TEAMSTER_GEMINI_BIN", gemini.path("claude")));
     // The message and its line are still incomplete.
-    let mut said = [0; 12];
+    let mut text = [0; 12];
     running
         .stdout
         .as_mut()
         .unwrap()
-        .read_exact(&mut said)
+        .read_exact(&mut text)
         .unwrap();
-    assert_eq!(&said, b"Hello, world");
+    assert_eq!(&text, b"Hello, world");
     running.signal(Signal::SIGTERM);
     let ended = running.end();
     assert_eq!((ended.code, &*ended.stdout), (Some(130), "\n"));

@@ -102,7 +102,7 @@ fn the_end_of_a_stopped_run_is_reported() {
 }
 
 #[test]
-fn a_second_sigint_kills_an_agent_that_does_not_listen() {
+fn a_second_sigint_kills_a_deaf_agent() {
     let script = Script::new()
         .ignore([FakeSignal::Int, FakeSignal::Term])
         .play(recording("text").last(6))
@@ -141,7 +141,7 @@ fn a_reader_that_goes_away_stops_the_run() {
 }
 
 #[test]
-fn a_reader_that_goes_away_stops_an_agent_that_says_nothing_more() {
+fn a_reader_that_goes_away_stops_a_silent_agent() {
     for args in [&["x", "--json"][..], &["x"]] {
         let claude = Claude::new(&silent());
         let mut teamster = Running::start(&mut claude.run(args.iter().copied()));
@@ -194,7 +194,7 @@ fn one_signal_is_enough_although_unread() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_killed_teamster_leaves_nothing_of_what_the_agent_started() {
+fn a_killed_teamster_leaves_no_processes_of_tools() {
     let place = tempfile::tempdir().unwrap();
     let pid_file = place.path().join("pid");
     // Like a command of the agent's shell tool.
@@ -212,7 +212,7 @@ fn a_killed_teamster_leaves_nothing_of_what_the_agent_started() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_killed_teamster_leaves_nothing_of_what_hides() {
+fn a_killed_teamster_leaves_no_hidden_processes() {
     let place = tempfile::tempdir().unwrap();
     let kinds = [SpawnKind::Group, SpawnKind::Setsid, SpawnKind::Daemon];
     let files = kinds.map(|kind| place.path().join(format!("{kind:?}")));
@@ -236,7 +236,7 @@ fn a_killed_teamster_leaves_nothing_of_what_hides() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn what_a_run_and_its_guard_left_when_both_were_killed_ends_with_the_next() {
+fn leftovers_of_a_killed_run_and_guard_end_with_the_next_run() {
     let tool = |claude: &Claude| {
         let pid_file = claude.path("tool");
         let tool = Spawn::new(SpawnKind::Setsid).pid_file(&pid_file);
@@ -269,7 +269,7 @@ fn what_a_run_and_its_guard_left_when_both_were_killed_ends_with_the_next() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn what_hides_from_the_run_is_ended_too() {
+fn hidden_processes_are_ended_with_the_run() {
     // Processes outside the tree and without the run's mark, before any scan.
     for kind in [SpawnKind::Group, SpawnKind::Setsid, SpawnKind::Daemon] {
         let place = tempfile::tempdir().unwrap();

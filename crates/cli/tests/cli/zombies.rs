@@ -42,7 +42,7 @@ exec cat done >/dev/null
 "#;
 
 /// Returns the leftovers of each `doctor` report; `None` if no namespace can be created.
-#[expect(clippy::print_stderr, reason = "says why nothing was tested")]
+#[expect(clippy::print_stderr, reason = "reports why nothing was tested")]
 fn leftovers(killed: &str) -> Option<Vec<Vec<Value>>> {
     let unshare = |args: &[&str]| {
         let mut command = Command::new("timeout");
@@ -77,14 +77,14 @@ fn leftovers(killed: &str) -> Option<Vec<Vec<Value>>> {
 }
 
 #[test]
-fn what_a_killed_teamster_had_running_ends_although_it_is_never_waited_for() {
+fn processes_of_a_killed_teamster_end_although_it_is_never_reaped() {
     if let Some(reports) = leftovers("run") {
         assert_eq!(reports, [Vec::<Value>::new()]);
     }
 }
 
 #[test]
-fn what_is_left_is_reported_and_ends_with_the_next_run() {
+fn leftovers_are_reported_and_end_with_the_next_run() {
     if let Some(reports) = leftovers("both") {
         let [before, after] = &*reports else {
             panic!("{reports:?}");

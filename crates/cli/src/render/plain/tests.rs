@@ -4,8 +4,8 @@ use teamster::{ErrorCode, ErrorKind, RunResult, RunStatus};
 use super::*;
 use crate::render::View;
 use crate::render::testing::{
-    Screen, done, ended, error, retract, retried, retry, said, session, text, tool, tool_ended,
-    tool_ok, view,
+    Screen, agent_text, done, ended, error, retract, retried, retry, session, text, tool,
+    tool_ended, tool_ok, view,
 };
 
 /// Returns stdout and stderr of a run whose output goes to pipes.
@@ -30,7 +30,7 @@ fn quiet() -> View {
 }
 
 #[test]
-fn the_text_is_apart_from_the_rest() {
+fn text_goes_to_stdout_and_lines_to_stderr() {
     let (out, err) = shown(
         view(),
         &[
@@ -38,7 +38,7 @@ fn the_text_is_apart_from_the_rest() {
             text("m1", "One "),
             text("m1", "call.\n"),
             tool("t1", None, "Bash", json!({"command": "echo one"})),
-            said(Some("m2"), Some("t1"), "a sub-agent"),
+            agent_text(Some("m2"), Some("t1"), "a sub-agent"),
             tool_ok("t1", "one"),
             text("m3", "It ran."),
             done("It ran."),
@@ -118,7 +118,7 @@ fn final_text_is_written_as_it_comes() {
 }
 
 #[test]
-fn without_a_login_there_is_nothing_to_go_on_with() {
+fn without_a_login_there_is_no_session_to_resume() {
     let failed = |output_tokens| {
         RunResult::default()
             .session_id("s-1")
@@ -130,7 +130,7 @@ fn without_a_login_there_is_nothing_to_go_on_with() {
             )])
     };
     let (_, err) = shown(view(), &[ended(failed(None))]);
-    assert!(!err.contains("go on with"), "{err}");
+    assert!(!err.contains("resume with"), "{err}");
     let (_, err) = shown(view(), &[ended(failed(Some(7)))]);
     assert!(
         err.contains("resume with: teamster run claude --resume s-1"),
@@ -185,16 +185,16 @@ fn quiet_with_a_schema_is_the_answer_in_it() {
 }
 
 #[test]
-fn what_the_agent_says_is_only_text_for_a_terminal() {
-    let said = "\u{1b}]52;c;eA==\u{7}a\u{1b}[2J\rb\u{9b}2J\tc\n";
+fn a_terminal_gets_text_without_control_characters() {
+    let hostile = "\u{1b}]52;c;eA==\u{7}a\u{1b}[2J\rb\u{9b}2J\tc\n";
     for view in [view(), quiet()] {
-        let (out, _) = shown_on(true, view, &[text("m1", said), done(said)]);
+        let (out, _) = shown_on(true, view, &[text("m1", hostile), done(hostile)]);
         assert_eq!(out, "]52;c;eA==a[2Jb2J\tc\n");
     }
 }
 
 #[test]
-fn what_the_agent_says_goes_to_a_pipe_as_it_is() {
+fn a_pipe_gets_text_unchanged() {
     let (out, _) = shown(view(), &[text("m1", "\u{1b}[31mred"), done("x")]);
     assert_eq!(out, "\u{1b}[31mred\n");
 }
@@ -213,8 +213,8 @@ fn held_back(
     if !terminal {
         plain = plain.holding_back();
     }
-    let shown = steps.iter().map(|(of_run, event)| {
-        if let Some(event) = of_run {
+    let shown = steps.iter().map(|(run_event, event)| {
+        if let Some(event) = run_event {
             current.observe(event);
         }
         plain.event(event, Duration::ZERO).unwrap();
@@ -257,7 +257,7 @@ fn text_of_an_attempt_is_not_written_if_the_next_one_withdraws_it() {
 }
 
 #[test]
-fn what_stands_is_written_when_the_session_goes_on() {
+fn kept_text_is_written_when_the_session_is_resumed() {
     let shown = held_back(
         false,
         &[
@@ -277,7 +277,7 @@ fn what_stands_is_written_when_the_session_goes_on() {
 }
 
 #[test]
-fn a_long_text_is_held_back_by_nothing_but_its_bounds() {
+fn held_text_beyond_the_limit_is_written_from_the_result() {
     let long = "x".repeat(HELD_BYTES);
     let whole = format!("Void.{long}{long}And more.");
     let done = done(&whole["Void.".len()..]);
@@ -287,7 +287,7 @@ fn a_long_text_is_held_back_by_nothing_but_its_bounds() {
     let mut plain = Plain::new(out.clone(), err, Narrator::new(view), false).holding_back();
     let mut show = |event: &AgentEvent| {
         plain.event(event, Duration::ZERO).unwrap();
-        plain.said.text().len()
+        plain.unwritten.text().len()
     };
     show(&text("m0", "Void."));
     show(&text("m1", &long));

@@ -7,7 +7,7 @@ use teamster::{AgentError, ErrorCode, ErrorKind, PermissionDenial, RunResult, Ru
 use super::*;
 use crate::render::View;
 use crate::render::testing::{
-    Screen, done, ended, error, retract, retried, retry, said, session, text, thinking, tool,
+    Screen, agent_text, done, ended, error, retract, retried, retry, session, text, thinking, tool,
     tool_failed, tool_ok, view,
 };
 
@@ -106,7 +106,7 @@ Both ran.
 }
 
 #[test]
-fn sub_agents_are_moved_to_the_right_below_the_tool_that_started_them() {
+fn sub_agents_are_indented_below_their_tool() {
     let text = terminal(view()).events(&[
         tool(
             "a",
@@ -114,7 +114,7 @@ fn sub_agents_are_moved_to_the_right_below_the_tool_that_started_them() {
             "Agent",
             json!({"description": "sub job", "prompt": "long"}),
         ),
-        said(Some("m2"), Some("a"), "not shown"),
+        agent_text(Some("m2"), Some("a"), "not shown"),
         tool("b", Some("a"), "Agent", json!({"description": "deeper"})),
         tool("c", Some("b"), "Bash", json!({"command": "x".repeat(80)})),
         tool_ok("c", ""),
@@ -247,7 +247,7 @@ permission denied: 3 tool calls (Bash, Write): allow it
 }
 
 #[test]
-fn thinking_is_shown_if_asked_for() {
+fn thinking_is_shown_with_verbose() {
     let events = [
         thinking("Let me "),
         thinking("think.\nHm."),
@@ -265,12 +265,12 @@ fn thinking_is_shown_if_asked_for() {
 }
 
 #[test]
-fn the_answer_in_a_schema_is_shown_unless_it_was_said() {
-    let result = |said: &str| {
+fn a_structured_answer_is_shown_unless_it_is_the_message() {
+    let result = |message: &str| {
         ended(
             RunResult::default()
                 .status(RunStatus::Completed)
-                .final_message(said)
+                .final_message(message)
                 .structured_output(json!({"n": 3})),
         )
     };
@@ -292,7 +292,7 @@ fn the_agent_cannot_move_the_cursor() {
 }
 
 #[test]
-fn the_spinner_never_comes_into_a_line_of_text() {
+fn the_spinner_is_never_shown_in_a_line_of_text() {
     let mut shown = terminal(view());
     let spins = |shown: &mut Shown, ms| {
         shown.terminal.tick(Duration::from_millis(ms));

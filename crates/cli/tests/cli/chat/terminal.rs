@@ -107,7 +107,7 @@ impl Drop for Terminal {
 const PROMPT: &str = "claude> ";
 
 #[test]
-fn at_a_terminal() {
+fn messages_and_commands_at_a_terminal() {
     let agent = Agent::new();
     let mut terminal = Terminal::start(&agent, &[]);
     terminal.see("Ctrl-D ends");
@@ -117,18 +117,18 @@ fn at_a_terminal() {
     terminal.see("✓");
     terminal.see(PROMPT);
     assert!(
-        agent.heard().contains(r#""content":"one\ntwo""#),
+        agent.received().contains(r#""content":"one\ntwo""#),
         "{}",
-        agent.heard()
+        agent.received()
     );
     // Pasted text is one message and keeps its `\`.
     terminal.press("\u{1b}[200~three\\\rfour\u{1b}[201~\r");
     terminal.see("✓");
     terminal.see(PROMPT);
     assert!(
-        agent.heard().contains(r#""content":"three\\\nfour""#),
+        agent.received().contains(r#""content":"three\\\nfour""#),
         "{}",
-        agent.heard()
+        agent.received()
     );
     // Ctrl-C clears the line.
     terminal.press("lost\u{3}");
@@ -150,7 +150,7 @@ fn at_a_terminal() {
     terminal.see("resume with: teamster chat claude --resume session-");
     assert_eq!(terminal.end(), Some(0));
     assert_eq!(agent.starts().len(), 1);
-    assert!(!agent.heard().contains("lost"));
+    assert!(!agent.received().contains("lost"));
     assert!(terminal.all().ends_with("\r\n"), "{:?}", terminal.all());
     // Bracketed paste is disabled as often as it is enabled.
     let all = terminal.all();
@@ -169,10 +169,10 @@ fn at_a_terminal() {
 }
 
 #[test]
-fn at_a_terminal_the_user_is_asked() {
+fn permission_requests_at_a_terminal() {
     let agent = Agent::new();
     let mut terminal = Terminal::start(&agent, &["--no-history"]);
-    for (answer, said) in [
+    for (answer, expected) in [
         ("y\r", "allowed"),
         ("what?\rn use cargo\r", "denied: use cargo"),
         ("\u{4}", "denied: "),
@@ -184,7 +184,7 @@ fn at_a_terminal_the_user_is_asked() {
         terminal.see("content: one");
         terminal.see("and why > ");
         terminal.press(answer);
-        terminal.see(said);
+        terminal.see(expected);
     }
     // Ctrl-C at the question interrupts the turn.
     terminal.see(PROMPT);

@@ -133,7 +133,7 @@ fn killed(plan: &[Victim], delay: Duration) {
     // The prompt reached one agent, at most once.
     assert_eq!(agent.starts().len(), 1, "{when}");
     assert!(
-        agent.heard().matches(r#""content":"wait""#).count() <= 1,
+        agent.received().matches(r#""content":"wait""#).count() <= 1,
         "{when}"
     );
     for pid in agents.into_iter().chain(guards).chain([runner]) {

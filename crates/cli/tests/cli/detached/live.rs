@@ -111,7 +111,7 @@ fn a_session_takes_turns_from_everybody_until_it_is_ended() {
     // It was ended in order, between two turns.
     assert_eq!(waiting.end().code, Some(0));
     assert!(wait_gone(process, LIMIT));
-    assert!(agent.heard().contains("end_session"));
+    assert!(agent.received().contains("end_session"));
     let log = log(&agent, &id);
     let last = entries(&log).pop().unwrap();
     assert_eq!(

@@ -187,7 +187,7 @@ fn what_killed_runners_left_is_removed_unless_it_was_changed() {
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         assert!(wait_until(LIMIT, || repository
             .agent
-            .heard()
+            .received()
             .contains(prompt)));
         let place = here(&repository);
         if branch == "changed" {

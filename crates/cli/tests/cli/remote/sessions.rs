@@ -29,7 +29,7 @@ fn a_session_is_spoken_with_from_elsewhere() {
         "{live}"
     );
     assert!(wait_until(LIMIT, || agent
-        .heard()
+        .received()
         .contains("\"content\":\"wait\"")));
     let interrupt = machine
         .served

@@ -184,7 +184,11 @@ fn a_turn_is_interrupted_and_a_session_changed() {
         (changed.status, &changed.json()["state"]),
         (200, &"running".into())
     );
-    assert!(agent.heard().contains("set_model"), "{}", agent.heard());
+    assert!(
+        agent.received().contains("set_model"),
+        "{}",
+        agent.received()
+    );
     patch(json!({"permission": "bypass"})).is_problem(403, "BYPASS_NOT_ALLOWED");
     patch(json!({})).is_problem(422, "INVALID_PARAMS");
     patch(json!({"model": " "})).is_problem(422, "INVALID_PARAMS");

@@ -89,7 +89,7 @@ fn start_stop_wake_restart() {
 }
 
 #[test]
-fn one_that_cannot_run_is_reported_and_is_an_error() {
+fn an_agent_that_cannot_run_is_reported_and_is_an_error() {
     let company = Company::new(["a", "b"], |plan| plan.turn([Act::DidWork]));
     fs::remove_file(company.folder("b").join("CLAUDE.md")).unwrap();
     let supervisor = company.supervise([]);
@@ -107,19 +107,19 @@ fn one_that_cannot_run_is_reported_and_is_an_error() {
 }
 
 #[test]
-fn one_that_fails_at_once_does_not_run() {
+fn an_agent_that_fails_at_once_does_not_run() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
     let supervisor = company.supervise([]);
     company.asleep("a");
     fs::write(company.folder("a").join(".env"), "MIN_SLEEP=soon\n").unwrap();
-    for order in ["restart", "start"] {
-        let ended = company.run(["agents", order, "a"]);
-        assert_eq!(ended.code, Some(1), "{order}: {}", ended.stdout);
+    for command in ["restart", "start"] {
+        let ended = company.run(["agents", command, "a"]);
+        assert_eq!(ended.code, Some(1), "{command}: {}", ended.stdout);
         assert!(
             ended
                 .stdout
                 .starts_with("a: cannot run: exited with code 2: "),
-            "{order}: {}",
+            "{command}: {}",
             ended.stdout
         );
     }
@@ -128,7 +128,7 @@ fn one_that_fails_at_once_does_not_run() {
 }
 
 #[test]
-fn without_a_supervisor_the_files_tell_and_the_rest_says_what_to_do() {
+fn without_a_supervisor_status_is_read_from_files_and_commands_fail() {
     let company = Company::new(["a", "b"], |plan| plan);
     let ended = company.run(["agents", "status"]);
     // The agents are enabled but do not run.
@@ -144,16 +144,16 @@ fn without_a_supervisor_the_files_tell_and_the_rest_says_what_to_do() {
         ended.stdout
     );
 
-    for order in ["start", "stop", "restart", "wake"] {
-        let ended = company.run(["agents", order, "a"]);
-        assert_eq!((ended.code, &*ended.stdout), (Some(1), ""), "{order}");
+    for command in ["start", "stop", "restart", "wake"] {
+        let ended = company.run(["agents", command, "a"]);
+        assert_eq!((ended.code, &*ended.stdout), (Some(1), ""), "{command}");
         assert!(
             ended.stderr.contains("start one with `teamster supervise "),
             "{}",
             ended.stderr
         );
         // Without an id.
-        assert_eq!(company.run(["agents", order]).code, Some(2), "{order}");
+        assert_eq!(company.run(["agents", command]).code, Some(2), "{command}");
     }
     for args in [["status", "x"], ["logs", "x"]] {
         let ended = company.run(["agents", args[0], args[1]]);
@@ -182,9 +182,9 @@ fn without_a_supervisor_the_files_tell_and_the_rest_says_what_to_do() {
 fn an_unknown_agent_is_reported_with_the_known_ones() {
     let company = Company::new(["a", "b"], |plan| plan.turn([Act::DidWork]));
     let supervisor = company.supervise([]);
-    for order in ["start", "stop", "restart", "wake"] {
-        let ended = company.run(["agents", order, "a", "x"]);
-        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{order}");
+    for command in ["start", "stop", "restart", "wake"] {
+        let ended = company.run(["agents", command, "a", "x"]);
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{command}");
         assert_eq!(
             ended.stderr,
             "error: there is no agent \"x\"; there is: a, b\n"
@@ -195,7 +195,7 @@ fn an_unknown_agent_is_reported_with_the_known_ones() {
 }
 
 #[test]
-fn the_log_to_its_end_and_beyond() {
+fn logs_prints_the_last_lines_and_follows() {
     let company = Company::new(["a"], |plan| plan);
     let folder = company.folder("a").join(".orchestrator");
     fs::create_dir(&folder).unwrap();
@@ -237,7 +237,7 @@ fn the_log_to_its_end_and_beyond() {
 }
 
 #[test]
-fn another_configuration_in_the_same_folder_is_not_meant() {
+fn another_configuration_in_the_same_folder_is_refused() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
     let supervisor = company.supervise([]);
     fs::write(company.path("other.json"), r#"{"agents": [{"id": "a"}]}"#).unwrap();

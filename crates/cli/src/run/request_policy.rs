@@ -13,20 +13,20 @@ use teamster_runner::Requests;
 use crate::hints;
 
 /// Default time that a request waits for an answer.
-const PATIENCE: Duration = Duration::from_hours(1);
+const DEFAULT_LIMIT: Duration = Duration::from_hours(1);
 
 /// Permission requests of a detached run or session, with their time limit.
-pub(crate) struct Asking {
+pub(crate) struct RequestPolicy {
     requests: Requests,
     limit: Option<Duration>,
     /// Set by `--ask-timeout`: an agent that cannot ask is an error.
     pub(crate) required: bool,
 }
 
-impl Asking {
+impl RequestPolicy {
     /// Creates the state from the value of `--ask-timeout`. Returns `None` if requests are denied at once.
     pub(crate) fn new(given: Option<Duration>, requests: Requests) -> Option<Self> {
-        let limit = given.unwrap_or(PATIENCE);
+        let limit = given.unwrap_or(DEFAULT_LIMIT);
         (!limit.is_zero()).then(|| Self {
             requests,
             limit: (limit != Duration::MAX).then_some(limit),
@@ -64,9 +64,9 @@ impl Asking {
             Err(error) => return cannot(hints::message(&error).into_owned()),
         };
         let policy = self.policy(sessions.session_capabilities());
-        let asking = OneTurn::new(sessions).permissions(policy);
-        match asking.check(params) {
-            Ok(()) => Ok(Arc::new(asking)),
+        let runtime = OneTurn::new(sessions).permissions(policy);
+        match runtime.check(params) {
+            Ok(()) => Ok(Arc::new(runtime)),
             Err(error) => cannot(hints::message(&error).into_owned()),
         }
     }

@@ -15,11 +15,11 @@ use crate::args::AgentsSelection;
 use crate::{exit_code, words};
 
 /// Interval between checks for the result of a command.
-const LOOK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 /// Time after which a running loop without a status counts as started.
-const SILENT: Duration = Duration::from_secs(2);
+const SILENCE_LIMIT: Duration = Duration::from_secs(2);
 /// Limit for the result of a command, in addition to the supervisor's grace period.
-const PATIENCE: Duration = Duration::from_secs(15);
+const RESULT_LIMIT: Duration = Duration::from_secs(15);
 
 /// Converts the arguments to a selection. The supervisor checks that the agents exist.
 fn selection(args: &AgentsSelection) -> Selection {
@@ -31,7 +31,7 @@ fn selection(args: &AgentsSelection) -> Selection {
 }
 
 pub(super) async fn start(args: &AgentsSelection, file: &Path) -> Result<u8, Failure> {
-    let status = follow(file, args, Command::Start(selection(args)), |_, agent| {
+    let status = send_and_wait(file, args, Command::Start(selection(args)), |_, agent| {
         has_settled(agent)
     });
     report(&status.await?, args, true)
@@ -43,21 +43,21 @@ fn has_settled(agent: &AgentStatus) -> bool {
         AgentState::Starting | AgentState::Stopping => false,
         state if state.is_running() && agent.activity.is_none() => {
             let started = agent.started_at_ms.unwrap_or_default();
-            Duration::from_millis(epoch_ms().saturating_sub(started)) >= SILENT
+            Duration::from_millis(epoch_ms().saturating_sub(started)) >= SILENCE_LIMIT
         }
         _ => true,
     }
 }
 
 pub(super) async fn stop(args: &AgentsSelection, file: &Path) -> Result<u8, Failure> {
-    let status = follow(file, args, Command::Stop(selection(args)), |_, agent| {
+    let status = send_and_wait(file, args, Command::Stop(selection(args)), |_, agent| {
         agent.pid.is_none()
     });
     report(&status.await?, args, false)
 }
 
 pub(super) async fn restart(args: &AgentsSelection, file: &Path) -> Result<u8, Failure> {
-    let status = follow(
+    let status = send_and_wait(
         file,
         args,
         Command::Restart(selection(args)),
@@ -72,7 +72,7 @@ pub(super) async fn restart(args: &AgentsSelection, file: &Path) -> Result<u8, F
 pub(super) async fn wake(args: &AgentsSelection, file: &Path) -> Result<u8, Failure> {
     let status = ask(file, Command::Wake(selection(args))).await?;
     let woken = |agent: &&AgentStatus| agent.state.is_running();
-    let lines = chosen(&status, args)
+    let lines = selected(&status, args)
         .filter(woken)
         .map(|agent| format!("{}: woken", agent.id));
     print(lines)
@@ -95,7 +95,7 @@ pub(super) async fn reload(file: &Path) -> Result<u8, Failure> {
 /// Sends a command and polls the status until `done` holds for all selected agents, or the limit is over.
 ///
 /// `done` is passed the pid from before the command, and the agent's status.
-async fn follow(
+async fn send_and_wait(
     file: &Path,
     args: &AgentsSelection,
     command: Command,
@@ -105,27 +105,27 @@ async fn follow(
     let before = client.ask(Command::Status).await?;
     let mut status = client.ask(command).await?;
     let grace = status.supervisor.as_ref().map_or(0, |it| it.grace_ms);
-    let patience = PATIENCE.saturating_add(Duration::from_millis(grace));
+    let limit = RESULT_LIMIT.saturating_add(Duration::from_millis(grace));
     let began = Instant::now();
     loop {
-        let had = |id: &str| before.agents.iter().find(|it| it.id == id)?.pid;
-        let all = chosen(&status, args).all(|agent| {
+        let pid_before = |id: &str| before.agents.iter().find(|it| it.id == id)?.pid;
+        let all = selected(&status, args).all(|agent| {
             // `--all` does not change disabled agents.
-            !wanted(&status, agent) && agent.pid.is_none() || done(had(&agent.id), agent)
+            !is_enabled(&status, agent) && agent.pid.is_none() || done(pid_before(&agent.id), agent)
         });
-        if all || began.elapsed() > patience {
+        if all || began.elapsed() > limit {
             return Ok(status);
         }
-        sleep(LOOK).await;
+        sleep(POLL_INTERVAL).await;
         status = client.ask(Command::Status).await?;
     }
 }
 
-fn wanted(status: &Status, agent: &AgentStatus) -> bool {
+fn is_enabled(status: &Status, agent: &AgentStatus) -> bool {
     status.enabled && agent.enabled
 }
 
-fn chosen<'a>(
+fn selected<'a>(
     status: &'a Status,
     args: &'a AgentsSelection,
 ) -> impl Iterator<Item = &'a AgentStatus> {
@@ -135,12 +135,12 @@ fn chosen<'a>(
 /// Prints the result. The exit code is 1 if an agent is not in the requested state.
 fn report(status: &Status, args: &AgentsSelection, run: bool) -> Result<u8, Failure> {
     let mut good = true;
-    let lines: Vec<String> = chosen(status, args)
+    let lines: Vec<String> = selected(status, args)
         .map(|agent| {
             let id = &agent.id;
             let reason = agent.reason.as_deref().unwrap_or("no reason is known");
-            let was_meant = !run || wanted(status, agent);
-            good &= !was_meant || agent.state.is_running() == run;
+            let is_affected = !run || is_enabled(status, agent);
+            good &= !is_affected || agent.state.is_running() == run;
             match (agent.state, agent.pid) {
                 (state, Some(pid)) if state.is_running() => format!("{id}: runs, pid {pid}"),
                 (AgentState::Stopping, Some(pid)) => format!("{id}: is still ending, pid {pid}"),

@@ -8,7 +8,7 @@ use crate::words;
 
 /// Tokens, cost and time of all turns.
 #[derive(Debug, Default)]
-pub(super) struct Account {
+pub(super) struct Totals {
     turns: u64,
     duration_ms: u64,
     input: Sum,
@@ -49,7 +49,7 @@ fn reported(sum: &str, turns: u64, all: u64) -> String {
     }
 }
 
-impl Account {
+impl Totals {
     /// Adds the result of a turn.
     pub(super) fn add(&mut self, result: &RunResult) {
         self.turns += 1;
@@ -107,23 +107,23 @@ mod tests {
 
     #[test]
     fn what_was_not_reported_is_not_zero() {
-        let mut account = Account::default();
-        assert_eq!(account.show(), "nothing was sent yet");
+        let mut totals = Totals::default();
+        assert_eq!(totals.show(), "nothing was sent yet");
         let mut result = RunResult::default().duration_ms(1_500);
-        account.add(&result);
+        totals.add(&result);
         assert_eq!(
-            account.show().matches("not reported").count(),
+            totals.show().matches("not reported").count(),
             6,
             "{}",
-            account.show()
+            totals.show()
         );
         result.usage = Some(Usage::default().input_tokens(0).output_tokens(1_200));
         result.total_cost_usd = Some(0.25);
-        account.add(&result);
+        totals.add(&result);
         result.total_cost_usd = Some(0.5);
-        account.add(&result);
+        totals.add(&result);
         assert_eq!(
-            account.show(),
+            totals.show(),
             [
                 "3 turns in 4.5s",
                 "  input tokens          0  (reported by 2 of 3 turns)",
@@ -136,8 +136,8 @@ mod tests {
             .join("\n")
         );
         result.cost_source = Some(CostSource::Estimated);
-        account.add(&result);
-        assert!(account.show().contains("~$1.25"), "{}", account.show());
-        assert_eq!(account.turns(), 4);
+        totals.add(&result);
+        assert!(totals.show().contains("~$1.25"), "{}", totals.show());
+        assert_eq!(totals.turns(), 4);
     }
 }

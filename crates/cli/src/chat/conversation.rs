@@ -17,25 +17,25 @@ use teamster_runner::SessionRuns;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::interval;
 
-use super::account::Account;
-use super::command::{self, Command, Typed};
+use super::command::{self, Command, InputLine};
 use super::input::{Entry, Input};
 use super::permission::Question;
-use super::signals::{Playing, Signals};
+use super::signals::{Signals, TurnGuard};
 use super::terminal;
+use super::totals::Totals;
 use crate::args::OutputArgs;
 use crate::drive::{self, Feed, SideInput, View};
 use crate::render::{Current, Narrator, Sink, TextIsFinal};
 use crate::{exit_code, hints, words};
 
 /// Interval between checks for turns that the CLI began by itself. Not used at a terminal.
-const LOOK: Duration = Duration::from_millis(200);
+const POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Output of a chat.
 pub(super) struct Display {
     view: View,
     sinks: Box<dyn Fn(Narrator) -> Box<dyn Sink>>,
-    aside: Box<dyn Write>,
+    messages: Box<dyn Write>,
     json: bool,
     /// The command that resumes the session, without the session's id.
     pub(super) resume: Option<String>,
@@ -48,7 +48,7 @@ impl Display {
             sinks: Box::new(move |narrator| {
                 drive::sink_with(output, narrator, TextIsFinal::WithMessage)
             }),
-            aside: Box::new(anstream::stderr()),
+            messages: Box::new(anstream::stderr()),
             json: output.json,
             resume: None,
         }
@@ -56,15 +56,15 @@ impl Display {
 
     /// Creates a display that writes to the given sinks, for tests.
     #[cfg(test)]
-    pub(super) fn on(
+    pub(super) fn with_sinks(
         view: View,
         sinks: impl Fn(Narrator) -> Box<dyn Sink> + 'static,
-        aside: impl Write + 'static,
+        messages: impl Write + 'static,
     ) -> Self {
         Self {
             view,
             sinks: Box::new(sinks),
-            aside: Box::new(aside),
+            messages: Box::new(messages),
             json: false,
             resume: Some("teamster chat claude --resume".to_owned()),
         }
@@ -74,7 +74,7 @@ impl Display {
     pub(super) fn sink(&self, known: Option<Id>) -> Box<dyn Sink> {
         let narrator = Narrator::new(self.view.clone());
         (self.sinks)(match known {
-            Some(id) => narrator.goes_on(id),
+            Some(id) => narrator.continue_session(id),
             None => narrator,
         })
     }
@@ -85,20 +85,20 @@ impl Display {
     }
 
     /// Prints the answer to a command.
-    fn say(&mut self, text: &str) {
+    fn print(&mut self, text: &str) {
         // Without stderr the message cannot be shown.
-        let _ = writeln!(self.aside, "{text}");
+        let _ = writeln!(self.messages, "{text}");
     }
 
     /// Prints a remark, unless the output is JSON or quiet.
-    fn mention(&mut self, text: &str) {
+    fn remark(&mut self, text: &str) {
         if !self.json && !self.view.quiet {
-            self.say(text);
+            self.print(text);
         }
     }
 
-    fn complain(&mut self, why: &str) {
-        crate::fail_on(&mut self.aside, &anyhow!("{why}"));
+    fn report(&mut self, why: &str) {
+        crate::fail_on(&mut self.messages, &anyhow!("{why}"));
     }
 }
 
@@ -110,7 +110,7 @@ pub(super) struct Chat {
     signals: Signals,
     /// Permission requests, if there is a user to answer them.
     questions: Option<UnboundedReceiver<Question>>,
-    account: Account,
+    totals: Totals,
     /// The session that was shown last.
     shown_session: Option<Id>,
     code: u8,
@@ -130,7 +130,7 @@ impl Chat {
             display,
             signals,
             questions,
-            account: Account::default(),
+            totals: Totals::default(),
             shown_session: None,
             code: exit_code::SUCCESS,
         }
@@ -154,61 +154,61 @@ impl Chat {
         if at_terminal {
             let (_, name) = self.agent();
             self.display
-                .mention(&format!("{name}: /help lists the commands, Ctrl-D ends\n"));
+                .remark(&format!("{name}: /help lists the commands, Ctrl-D ends\n"));
         }
         let code = loop {
-            if let ControlFlow::Break(code) = self.step(&mut input, at_terminal).await {
+            if let ControlFlow::Break(code) = self.handle_next(&mut input, at_terminal).await {
                 break code;
             }
         };
         self.signals.closing();
         terminal::restore();
         self.runs.close().await;
-        if self.account.turns() > 0
+        if self.totals.turns() > 0
             && let Some(command) = self.resume()
         {
-            self.display.mention(&format!("resume with: {command}"));
+            self.display.remark(&format!("resume with: {command}"));
         }
         code
     }
 
     /// Handles one message or command. Breaks with the exit code at the end of the chat.
-    async fn step(&mut self, input: &mut Input, at_terminal: bool) -> ControlFlow<u8> {
+    async fn handle_next(&mut self, input: &mut Input, at_terminal: bool) -> ControlFlow<u8> {
         while let Some(begun) = self.session().unasked() {
             self.turn("", Some(begun)).await?;
         }
-        let mut looks = interval(LOOK);
+        let mut polls = interval(POLL_INTERVAL);
         let entry = loop {
             tokio::select! {
                 biased;
                 () = self.signals.ended() => return ControlFlow::Break(exit_code::ABORTED),
                 entry = input.next() => break entry,
                 // At a terminal, the output would mix with the line being typed.
-                _ = looks.tick(), if !at_terminal => if let Some(begun) = self.session().unasked() {
+                _ = polls.tick(), if !at_terminal => if let Some(begun) = self.session().unasked() {
                     self.turn("", Some(begun)).await?;
                 },
             }
         };
         match entry {
-            Entry::Text(text) => match command::read(&text) {
-                Typed::Nothing => {}
-                Typed::Message(message) => {
+            Entry::Text(text) => match command::parse(&text) {
+                InputLine::Empty => {}
+                InputLine::Message(message) => {
                     self.code = self.turn(&message, None).await?;
                     if at_terminal {
-                        self.display.mention("");
+                        self.display.remark("");
                     }
                 }
-                Typed::Command(Command::Quit | Command::End) => {
+                InputLine::Command(Command::Quit | Command::End) => {
                     return ControlFlow::Break(self.code);
                 }
-                Typed::Command(command) => self.command(command).await,
-                Typed::Wrong(why) => self.display.complain(&why),
+                InputLine::Command(command) => self.command(command).await,
+                InputLine::Invalid(why) => self.display.report(&why),
             },
             Entry::Cleared => {}
-            Entry::Wrong(why) => self.display.complain(&why),
+            Entry::Invalid(why) => self.display.report(&why),
             Entry::End => return ControlFlow::Break(self.code),
             Entry::Failed(why) => {
-                self.display.complain(&why);
+                self.display.report(&why);
                 return ControlFlow::Break(exit_code::AGENT_ERROR);
             }
         }
@@ -223,7 +223,7 @@ impl Chat {
         if begun.is_none()
             && let Some(spent) = self.runs.spent()
         {
-            self.display.complain(&spent);
+            self.display.report(&spent);
             return ControlFlow::Continue(exit_code::AGENT_ERROR);
         }
         // A hold delays attempts; a message of the user is sent at once.
@@ -235,23 +235,23 @@ impl Chat {
         let log = self.orchestrator.log(request);
         let mut sink = self.display.sink(self.shown_session.clone());
         let denied = Rc::new(Cell::new(0));
-        let turn = Counted {
-            asked: self.questions.is_some() && !self.display.json,
+        let turn = TurnFeed {
+            hides_requests: self.questions.is_some() && !self.display.json,
             denied: denied.clone(),
             abort: log.abort_handle(),
             log,
-            account: &mut self.account,
+            totals: &mut self.totals,
             runs: &mut self.runs,
             current: self.display.view.current.clone(),
         };
-        let mut beside = BesideTurn {
-            playing: self.signals.turn(turn.abort.clone()),
+        let mut side_input = TurnSideInput {
+            turn: self.signals.turn(turn.abort.clone()),
             questions: self.questions.as_mut(),
             directory: self.display.view.directory.as_deref(),
             denied,
         };
-        let shown = drive::show(turn, &mut *sink, &mut beside).await;
-        drop(beside);
+        let shown = drive::show(turn, &mut *sink, &mut side_input).await;
+        drop(side_input);
         if let Some(id) = self.session().id() {
             self.shown_session = Some(id);
         }
@@ -268,26 +268,26 @@ impl Chat {
         let session = self.session();
         let can = *session.capabilities();
         match command {
-            Command::Help => self.display.say(&command::help()),
-            Command::Cost => self.display.say(&self.account.show()),
-            Command::Session => self.tell_session(),
+            Command::Help => self.display.print(&command::help()),
+            Command::Cost => self.display.print(&self.totals.show()),
+            Command::Session => self.show_session(),
             Command::Clear if !can.clear => {
                 let (id, _) = self.agent();
                 let chat = format!("teamster chat {}", shell_words::quote(&id));
-                self.cannot("forget the conversation", &chat);
+                self.refuse("forget the conversation", &chat);
             }
             Command::Clear => {
-                if carried_out(&mut self.signals, &mut self.display, session.clear()).await {
+                if run_command(&mut self.signals, &mut self.display, session.clear()).await {
                     self.shown_session = None;
-                    self.display.say("a new session begins");
+                    self.display.print("a new session begins");
                 }
             }
             Command::Model(model) if !can.set_model => {
                 let model = shell_words::quote(&model).into_owned();
-                self.cannot_go_on("change its model", &format!("--model {model}"));
+                self.refuse_while_running("change its model", &format!("--model {model}"));
             }
             Command::Model(model) => {
-                if carried_out(
+                if run_command(
                     &mut self.signals,
                     &mut self.display,
                     session.set_model(model.clone()),
@@ -296,14 +296,14 @@ impl Chat {
                 {
                     let model = words::one_line(&model);
                     self.display
-                        .say(&format!("model from the next message on: {model}"));
+                        .print(&format!("model from the next message on: {model}"));
                 }
             }
             Command::Permission(mode) if !can.set_permission => {
-                self.cannot_go_on("change what it may do", &format!("--permission {mode}"));
+                self.refuse_while_running("change what it may do", &format!("--permission {mode}"));
             }
             Command::Permission(mode) => {
-                if carried_out(
+                if run_command(
                     &mut self.signals,
                     &mut self.display,
                     session.set_permission(mode),
@@ -311,26 +311,26 @@ impl Chat {
                 .await
                 {
                     self.display
-                        .say(&format!("permission from the next message on: {mode}"));
+                        .print(&format!("permission from the next message on: {mode}"));
                 }
             }
-            // Handled in `step`.
+            // Handled in `handle_next`.
             Command::Quit | Command::End => {}
         }
     }
 
-    fn tell_session(&mut self) {
+    fn show_session(&mut self) {
         let Some(id) = self.session().id() else {
             self.display
-                .say("there is no session yet: the first message begins it");
+                .print("there is no session yet: the first message begins it");
             return;
         };
         let id = words::one_line(&id);
         match self.resume() {
             Some(command) => self
                 .display
-                .say(&format!("session {id}\nresume with: {command}")),
-            None => self.display.say(&format!("session {id}")),
+                .print(&format!("session {id}\nresume with: {command}")),
+            None => self.display.print(&format!("session {id}")),
         }
     }
 
@@ -342,33 +342,33 @@ impl Chat {
     }
 
     /// Reports that the agent cannot change something while it runs, with the command that begins again.
-    fn cannot_go_on(&mut self, what: &str, argument: &str) {
+    fn refuse_while_running(&mut self, change: &str, argument: &str) {
         let command = self
             .resume()
             .unwrap_or_else(|| format!("teamster chat {}", shell_words::quote(&self.agent().0)));
-        self.cannot(what, &format!("{command} {argument}"));
+        self.refuse(change, &format!("{command} {argument}"));
     }
 
-    fn cannot(&mut self, what: &str, command: &str) {
+    fn refuse(&mut self, change: &str, command: &str) {
         let (_, name) = self.agent();
-        self.display.complain(&format!(
-            "{name} cannot {what} while it runs: end with /quit, and begin again with `{command}`"
+        self.display.report(&format!(
+            "{name} cannot {change} while it runs: end with /quit, and begin again with `{command}`"
         ));
     }
 }
 
 /// Waits for a session command and returns whether it succeeded. An error is shown.
-async fn carried_out(
+async fn run_command(
     signals: &mut Signals,
     display: &mut Display,
-    order: impl Future<Output = Result<(), AgentError>>,
+    command: impl Future<Output = Result<(), AgentError>>,
 ) -> bool {
     let ended = signals.clone();
     let result = tokio::select! {
         biased;
-        result = order => result,
+        result = command => result,
         () = signals.interrupted() => {
-            display.complain("interrupted: whether it was done is not known");
+            display.report("interrupted: whether it was done is not known");
             return false;
         }
         () = ended.ended() => return false,
@@ -376,27 +376,27 @@ async fn carried_out(
     match result {
         Ok(()) => true,
         Err(error) => {
-            display.complain(&hints::message(&error));
+            display.report(&hints::message(&error));
             false
         }
     }
 }
 
 /// The events of a turn. Adds its result to the totals of the chat.
-struct Counted<'a> {
+struct TurnFeed<'a> {
     log: RunLog,
     abort: AbortHandle,
-    account: &'a mut Account,
+    totals: &'a mut Totals,
     runs: &'a mut SessionRuns,
     /// The agent that is shown.
     current: Current,
     /// Requests are answered at the terminal, so the events about them are hidden.
-    asked: bool,
+    hides_requests: bool,
     /// Number of requests that the user denied.
     denied: Rc<Cell<usize>>,
 }
 
-impl Feed for Counted<'_> {
+impl Feed for TurnFeed<'_> {
     type Event = LogEntry;
 
     async fn next(&mut self) -> Option<LogEntry> {
@@ -413,15 +413,15 @@ impl Feed for Counted<'_> {
             };
             match &mut entry.event {
                 AgentEvent::Done(done) => {
-                    self.account.add(&done.result);
+                    self.totals.add(&done.result);
                     let denials = &mut done.result.permission_denials;
                     // The user denied all of them, so advice on allowing them is useless.
-                    if self.asked && denials.len() <= self.denied.get() {
+                    if self.hides_requests && denials.len() <= self.denied.get() {
                         denials.clear();
                     }
                 }
                 AgentEvent::Permission(permission)
-                    if self.asked && permission.decision == Decision::Requested =>
+                    if self.hides_requests && permission.decision == Decision::Requested =>
                 {
                     continue;
                 }
@@ -441,23 +441,23 @@ impl Feed for Counted<'_> {
 }
 
 /// Signals and permission requests during a turn.
-struct BesideTurn<'a> {
-    playing: Playing<'a>,
+struct TurnSideInput<'a> {
+    turn: TurnGuard<'a>,
     questions: Option<&'a mut UnboundedReceiver<Question>>,
     directory: Option<&'a Path>,
     denied: Rc<Cell<usize>>,
 }
 
-enum Happens {
+enum SideEvent {
     Interrupted,
-    Asked(Box<Question>),
+    Question(Box<Question>),
 }
 
-impl SideInput<LogEntry> for BesideTurn<'_> {
-    type Event = Happens;
+impl SideInput<LogEntry> for TurnSideInput<'_> {
+    type Event = SideEvent;
 
-    async fn next(&mut self) -> Happens {
-        let asked = async {
+    async fn next(&mut self) -> SideEvent {
+        let received = async {
             match &mut self.questions {
                 Some(questions) => questions.recv().await,
                 None => None,
@@ -465,17 +465,17 @@ impl SideInput<LogEntry> for BesideTurn<'_> {
         };
         tokio::select! {
             biased;
-            () = self.playing.interrupted() => Happens::Interrupted,
-            Some(question) = asked => Happens::Asked(Box::new(question)),
+            () = self.turn.interrupted() => SideEvent::Interrupted,
+            Some(question) = received => SideEvent::Question(Box::new(question)),
             else => std::future::pending().await,
         }
     }
 
-    async fn handle(&mut self, what: Happens, sink: &mut dyn Sink, now: Duration) {
-        match what {
-            Happens::Interrupted => sink.stopping(now),
-            Happens::Asked(question) => {
-                sink.make_room();
+    async fn handle(&mut self, event: SideEvent, sink: &mut dyn Sink, now: Duration) {
+        match event {
+            SideEvent::Interrupted => sink.stopping(now),
+            SideEvent::Question(question) => {
+                sink.clear_line();
                 if question.ask(self.directory).await {
                     self.denied.update(|count| count + 1);
                 }
