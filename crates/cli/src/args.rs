@@ -59,7 +59,7 @@ use crate::exit_code;
 const COMMON: Option<&str> = None;
 
 const SHORT: &str = "\
-Watch a run, without any key: teamster demo
+Watch a run without an API key: teamster demo
 Examples and the exit codes: teamster --help";
 
 const EXAMPLES: &str = "\
@@ -76,8 +76,8 @@ Examples:
   teamster loop ~/agents/triage                  run an agent in a polling loop
   teamster supervise agents.config.json          run many loops, restart those that crash
   teamster acp claude                            serve an agent to an editor (ACP)
-  teamster serve                                 an HTTP API for detached runs
-  teamster --remote https://box.example runs list --live    those of another machine
+  teamster serve                                 serve an HTTP API for detached runs
+  teamster --remote https://box.example runs list --live    list runs of another machine
   teamster mcp check                             test the MCP servers of ./.mcp.json
   teamster mock-model hello.toml                 serve a scripted model, for tests";
 
@@ -225,20 +225,19 @@ pub(crate) enum Command {
 /// is tested with; for a missing one, how to install it. Also lists processes that earlier runs left
 /// behind, and configuration files that killed runs left changed.
 ///
-/// No agent is started and nothing is sent over the network: each CLI only prints its version. A
-/// login is looked for in the CLI's files and the environment; where a keychain may hold it, it is
-/// `unknown`.
-/// The exit code is 0 if at least one CLI can be used, else 3.
+/// No agent is started and nothing is sent over the network: each CLI only prints its version. Logins are
+/// detected by the CLI's files and the environment; if a keychain may hold a login, it is `unknown`. The
+/// exit code is 0 if at least one CLI can be used, else 3.
 ///
-/// With `--try` one agent is started instead, and asked who it is and for a session, without a prompt: it can be
-/// any command that speaks the Agent Client Protocol. The exit code is 0 if it opened one, 1 if it is no such
-/// agent or needs a login, 3 if it cannot be started, 4 if it did not answer in time.
+/// With `--try`, one agent is started instead: any command that speaks the Agent Client Protocol. It must open a
+/// session; no prompt is sent. The exit code is 0 if it did, 1 if it is not an ACP agent or needs a login, 3 if it
+/// cannot be started, 4 if it did not answer in time.
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
-    /// Start this ACP agent to see whether it works: `acp:COMMAND`, or the name of one that is run so
+    /// Check this ACP agent: `acp:COMMAND`, or the name of an agent that uses ACP
     #[arg(long = "try", value_name = "AGENT", conflicts_with = "kill_leftovers")]
     pub(crate) agent: Option<String>,
-    /// How long it may take to answer
+    /// Limit until the agent answers, such as 5s; `off` disables it
     #[arg(long, value_name = "DURATION", default_value = "30s", requires = "agent", value_parser = value::limit)]
     pub(crate) limit: std::time::Duration,
     /// Print one JSON object
@@ -257,13 +256,13 @@ pub(crate) struct DoctorArgs {
 /// of Claude Code; everything else is as in `teamster run`.
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
-    /// The agent; without it, the first that is installed of claude, codex, gemini, opencode, copilot
+    /// The agent [default: the first installed of claude, codex, gemini, opencode, copilot]
     #[arg(long, value_name = "NAME", value_parser = provider::ProviderParser, conflicts_with = "recording")]
     pub(crate) provider: Option<String>,
     /// Play the recording, even if a CLI is installed
     #[arg(long)]
     pub(crate) recording: bool,
-    /// How fast to play: 2 is twice as fast, 0 is without any pause
+    /// Playback speed: 2 is twice as fast, 0 is without pauses
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = value::speed)]
     pub(crate) speed: f64,
     #[command(flatten)]
@@ -274,7 +273,7 @@ pub(crate) struct DemoArgs {
 ///
 /// For example: teamster completions bash > ~/.local/share/bash-completion/completions/teamster
 ///
-/// The script asks teamster itself, so it completes the ids of runs, sessions and agents, too.
+/// The script calls teamster, so it also completes the ids of runs, sessions and agents.
 #[derive(Debug, Args)]
 pub(crate) struct CompletionsArgs {
     /// The shell
@@ -285,7 +284,7 @@ pub(crate) struct CompletionsArgs {
 #[derive(Debug, Args)]
 #[command(hide = true)]
 pub(crate) struct ManArgs {
-    /// The directory; it is made if it is missing
+    /// The directory, created if it is missing
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) directory: PathBuf,
 }
@@ -297,7 +296,7 @@ pub(crate) struct ManArgs {
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct FakeAgentArgs {
-    /// `--script FILE`; with the variable `TEAMSTER_FAKE_SCRIPT` set, anything, and all of it ignored
+    /// `--script FILE`; all arguments are ignored if the variable `TEAMSTER_FAKE_SCRIPT` is set
     #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
     pub(crate) args: Vec<OsString>,
 }
@@ -305,7 +304,7 @@ pub(crate) struct FakeAgentArgs {
 /// Serve a small MCP server, for tests.
 ///
 /// It has the tools echo, fail, slow, env and draw. `teamster fake-mcp --help` lists the faults that it
-/// can be given. For example:
+/// can simulate. For example:
 /// teamster mcp check --mcp "fake=teamster fake-mcp"
 #[derive(Debug, Args)]
 #[command(disable_help_flag = true)]
@@ -325,7 +324,7 @@ pub(crate) struct OutputArgs {
     /// empty stdout and exit code 2.
     #[arg(long, help_heading = COMMON)]
     pub(crate) json: bool,
-    /// With --json: add to each event the CLI's line that it came from
+    /// With --json: add the CLI's own line to each event
     #[arg(long, requires = "json", hide_short_help = true)]
     pub(crate) native: bool,
     /// Print only the agent's last message, and errors

@@ -19,8 +19,8 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         && Cli::from_id(name).is_none()
     {
         let error = anyhow::anyhow!(
-            "there is no demo with {name}: the scripted model does not know its tools; leave it out, or see \
-             the recording with --recording"
+            "there is no demo with {name}: the scripted model does not support its tools; omit --provider, or \
+             play the recording with --recording"
         );
         crate::fail(&error);
         return Ok(exit_code::USAGE);
@@ -32,7 +32,7 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
                 && let Err(problem) = doctor::find(info)
             {
                 let error = anyhow::anyhow!(
-                    "{problem}; install it with `{}`, or see the recording with --recording",
+                    "{problem}; install it with `{}`, or play the recording with --recording",
                     info.install
                 );
                 crate::fail(&error);
@@ -51,7 +51,7 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         live::Outcome::Finished(code) => Ok(code),
         live::Outcome::NotShown(why) => {
             // Also with --quiet: the output is not from the CLI.
-            crate::warn(&[format!("{why} So this is a recording:")]);
+            crate::warn(&[format!("{why} Playing a recording instead:")]);
             recording::main(args)
         }
     }

@@ -200,7 +200,7 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
             writeln!(out, "    {dim}program{dim:#}  {}", path.display())?;
         }
         if let Some(path) = &provider.resolved_path {
-            writeln!(out, "    {dim}that is{dim:#}  {}", path.display())?;
+            writeln!(out, "    {dim}target{dim:#}   {}", path.display())?;
         }
         if let Some(problem) = &provider.problem {
             writeln!(out, "    {dim}problem{dim:#}  {}", text(problem))?;

@@ -159,15 +159,15 @@ fn attached(args: &RunArgs) -> anyhow::Result<u8> {
         .filter(|_| conversation.session_lost.load(Ordering::Relaxed))
     {
         crate::warn(&[format!(
-            "the session of `{key}` is no more, and was forgotten: the same command begins a new one"
+            "the session of `{key}` no longer exists and was forgotten: run the same command to start a new one"
         )]);
     }
     if let Some(key) = (args.session.session_key.as_ref())
         .filter(|_| conversation.not_stored.load(Ordering::Relaxed))
     {
         crate::warn(&[format!(
-            "the session of `{key}` is not written down: unless the next run with this key names it with \
-             --resume, it begins a new one"
+            "the session of `{key}` was not stored: unless the next run with this key names it with \
+             --resume, it starts a new one"
         )]);
     }
     if let Some(open_history) = conversation.open_history.get() {
@@ -260,7 +260,7 @@ pub(crate) fn write_output(output: Option<Output<'_>>) -> bool {
             return false;
         }
         Some(Ok(false)) => {
-            crate::warn(&["--output: nothing was written, for there is no answer".to_owned()]);
+            crate::warn(&["--output: nothing was written: the run has no answer".to_owned()]);
         }
         _ => {}
     }

@@ -119,7 +119,7 @@ pub(super) fn ready(args: &AcpArgs, setup: &Setup) -> Result<(), AgentError> {
         )));
     };
     if !setup.cwd.is_dir() {
-        let problem = format!("the folder {} is not there", setup.cwd.display());
+        let problem = format!("the folder {} does not exist", setup.cwd.display());
         return Err(AgentError::refused("working_directory", problem));
     }
     let chat = args.session_args(agent);

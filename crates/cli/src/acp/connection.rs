@@ -272,7 +272,7 @@ impl Connection {
         let results = self.reports.results.clone();
         tokio::spawn(async move {
             let result = spawn_blocking(lookup).await.unwrap_or_else(|error| {
-                let problem = format!("this could not be looked up: {error}");
+                let problem = format!("the lookup failed: {error}");
                 Err(AgentError::invalid_params(problem))
             });
             // Fails only after the connection has ended.

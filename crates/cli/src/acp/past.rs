@@ -79,7 +79,7 @@ pub(super) fn find(
     let first = first.unwrap_or_default();
     if let Some(agent) = agent.filter(|agent| *agent != first) {
         return Err(unknown(format!(
-            "session {session_id} is one of {first}, and this is `teamster acp {agent}`"
+            "session {session_id} belongs to {first}, not to {agent}: use `teamster acp {first}`"
         )));
     }
     // A fallback may have taken over.
@@ -111,7 +111,7 @@ pub(super) fn list(
     let from = match cursor.map(str::parse::<usize>).transpose() {
         Ok(from) => from.unwrap_or_default(),
         Err(_) => {
-            let problem = "it is none of an earlier page";
+            let problem = "not a cursor of an earlier page";
             return Err(AgentError::refused("cursor", problem));
         }
     };
@@ -164,7 +164,7 @@ pub(super) fn forget(runs: &Runs, session_id: &str) -> Result<(), AgentError> {
     {
         let id = log.id().to_owned();
         if !log.remove().map_err(|error| failed(&error))? {
-            let problem = format!("session {id} is in use: another process works with it");
+            let problem = format!("session {id} is in use by another process");
             return Err(AgentError::refused("session_id", problem));
         }
     }

@@ -225,7 +225,7 @@ impl Thread {
                 self.refuse(AgentError::new(ErrorCode::InvalidParams, kind, message));
             }
             other => {
-                let problem = format!("the session did not take the prompt: {other:?}");
+                let problem = format!("the session did not accept the prompt: {other:?}");
                 self.refuse(AgentError::invalid_params(problem));
             }
         }

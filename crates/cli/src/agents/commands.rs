@@ -138,18 +138,18 @@ fn report(status: &Status, args: &AgentsSelection, run: bool) -> Result<u8, Fail
     let lines: Vec<String> = selected(status, args)
         .map(|agent| {
             let id = &agent.id;
-            let reason = agent.reason.as_deref().unwrap_or("no reason is known");
+            let reason = agent.reason.as_deref().unwrap_or("unknown reason");
             let is_affected = !run || is_enabled(status, agent);
             good &= !is_affected || agent.state.is_running() == run;
             match (agent.state, agent.pid) {
                 (state, Some(pid)) if state.is_running() => format!("{id}: runs, pid {pid}"),
-                (AgentState::Stopping, Some(pid)) => format!("{id}: is still ending, pid {pid}"),
+                (AgentState::Stopping, Some(pid)) => format!("{id}: is still stopping, pid {pid}"),
                 (AgentState::BackingOff, _) => {
-                    format!("{id}: crashed and will be started again: {reason}")
+                    format!("{id}: crashed and will be restarted: {reason}")
                 }
                 (AgentState::Failed, _) => format!("{id}: cannot run: {reason}"),
                 (AgentState::Ended, _) => format!("{id}: {reason}"),
-                (AgentState::Starting, _) => format!("{id}: is being started"),
+                (AgentState::Starting, _) => format!("{id}: is starting"),
                 _ => format!("{id}: stopped"),
             }
         })

@@ -155,7 +155,7 @@ fn activity(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
         (AgentState::Failed, _) => {
             let left = agent.retry_at_ms.map(|at| at.saturating_sub(now_ms));
             match left.map(words::duration_ms) {
-                Some(left) => format!("failed, again in {left}"),
+                Some(left) => format!("failed, retry in {left}"),
                 None => "failed".to_owned(),
             }
         }

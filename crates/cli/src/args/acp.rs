@@ -27,7 +27,7 @@ Examples, as the command of an agent in the settings of an editor:
   teamster acp claude --model opus --permission accept-edits --max-budget-usd 5
   teamster acp claude --session-key editor:app   every thread continues one conversation
 
-To see whether it works: teamster doctor --try 'acp:teamster acp claude'
+To check the setup: teamster doctor --try 'acp:teamster acp claude'
 
 Exit codes:
     0  the editor ended the connection, or a signal did
@@ -36,10 +36,10 @@ Exit codes:
 
 /// Serve an agent to an editor, by the Agent Client Protocol.
 ///
-/// The editor starts this command and speaks with it on stdin and stdout. Each of its threads is a session of the
-/// agent's CLI, with the login, settings and tools that it has on this machine. Sessions have a log and a place in
-/// the history as those of `teamster chat` do, so the editor can list and load them, and `teamster runs list --live`
-/// and `teamster attach` show them. The end of stdin ends all of them.
+/// The editor starts this command and communicates on stdin and stdout. Each of its threads is a session of the
+/// agent's CLI, with the login, settings and tools that it has on this machine. Sessions have a log and an entry in
+/// the history, so the editor can list and load them, and `teamster runs list --live` and `teamster attach` show
+/// them. The end of stdin ends all of them.
 ///
 /// Without AGENT, the editor has an option `Agent` for each thread, until its first prompt.
 #[derive(Debug, Args)]
@@ -48,13 +48,13 @@ pub(crate) struct AcpArgs {
     /// The agent
     #[arg(value_name = "AGENT", value_parser = ProviderParser)]
     pub(crate) agent: Option<String>,
-    /// Go on with the session of this conversation in every new thread, or start one
+    /// Resume the session of this conversation in every new thread, or start one
     ///
     /// The key is a channel, a user and a thread, as in `teamster run --session-key`. One thread at a time can
-    /// work with it.
+    /// use it.
     #[arg(long, value_name = "KEY", requires = "agent", hide_short_help = true)]
     pub(crate) session_key: Option<String>,
-    /// How long a request for permission waits for an answer, before it is denied [default: no limit]
+    /// Wait this long for an answer to a permission request, then deny it [default: no limit]
     #[arg(long, value_name = "TIME", value_parser = value::wait_time, hide_short_help = true)]
     pub(crate) ask_timeout: Option<Duration>,
     /// Arguments passed to the agent's CLI unchanged
@@ -86,7 +86,7 @@ pub(crate) struct AcpArgs {
 
 /// Options for the agent's process. The editor sets its working directory.
 #[derive(Debug, Args)]
-#[command(next_help_heading = "Place and environment")]
+#[command(next_help_heading = "Directories and environment")]
 pub(crate) struct AcpProcessArgs {
     /// Another directory that the agent may use (repeatable)
     #[arg(long, value_name = "DIR", hide_short_help = true, value_hint = ValueHint::DirPath)]
@@ -120,9 +120,9 @@ pub(crate) struct AcpProcessArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits, retry and fallback")]
 pub(crate) struct AcpTurnArgs {
-    /// Retry transient failures of a turn this often
+    /// Retry transient failures of a turn up to N times
     ///
-    /// Once a tool that can change things has run, the prompt is not sent again: the agent is asked to go on.
+    /// Once a tool that can change things has run, the prompt is not sent again: the agent is asked to continue.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = COMMON)]
     pub(crate) retries: u32,
     /// Use this agent when the previous ones fail in the first turn of a session (repeatable)
@@ -137,17 +137,17 @@ pub(crate) struct AcpTurnArgs {
         add = ArgValueCandidates::new(completion::fallbacks)
     )]
     pub(crate) fallback: Vec<Fallback>,
-    /// The longest wait for a limit to reset, such as 90s or 1h
+    /// Wait at most this long for a limit to reset, such as 90s or 1h
     /// [default: 5m with --retries, else no waiting]
     #[arg(long, value_name = "TIME", value_parser = value::limit, hide_short_help = true)]
     pub(crate) max_wait: Option<Duration>,
-    /// Begin no turn once all turns of a session together have cost this much, and stop the one that goes over
+    /// Begin no turn once all turns of a session together have cost this much, and stop the one that exceeds it
     #[arg(long, value_name = "USD", value_parser = value::usd, help_heading = COMMON)]
     pub(crate) max_budget_usd: Option<f64>,
-    /// The same for tokens
+    /// Begin no turn once all turns of a session together have used this many tokens, and stop the one that exceeds it
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) max_tokens: Option<u64>,
-    /// The same for the time of the turns, without that between them
+    /// Begin no turn once all turns of a session together have taken this long, and stop the one that exceeds it
     #[arg(long, value_name = "TIME", value_parser = value::limit, hide_short_help = true)]
     pub(crate) max_time: Option<Duration>,
 }

@@ -21,7 +21,7 @@ Examples:
 
 Settings, as variables of the environment or in `.env` of the agent's directory:
   RUNTIME               claude (default), another agent of `teamster doctor`, or 'acp:COMMAND'
-  ADAPTER               hot: one process for all ticks; cold: one per tick. Default hot where the CLI can
+  ADAPTER               hot: one process for all ticks; cold: one per tick. Default: hot if the CLI supports it
   MIN_SLEEP             seconds of sleep after a tick that did work (60)
   IDLE_STEP             seconds added by each idle tick (60)
   MAX_SLEEP             longest sleep in seconds (3600)
@@ -33,8 +33,8 @@ Settings, as variables of the environment or in `.env` of the agent's directory:
   FULL_PROMPT_FILE, LIGHT_PROMPT_FILE   files that replace the two prompts
   RETRIES, MAX_WAIT     retries of a tick that failed (0), and seconds it waits for a limit to reset
   FALLBACK              agents for a tick when this one fails, such as codex,opencode:MODEL
-  MAX_TOKENS, MAX_BUDGET_USD, MAX_TURNS   what one tick may use
-  TICK_LOGS             how many ticks' logs are kept for `teamster attach` (100)
+  MAX_TOKENS, MAX_BUDGET_USD, MAX_TURNS   limits of one tick
+  TICK_LOGS             number of ticks whose logs are kept for `teamster attach` (100)
   TEAMSTER_PRICES       a file of prices for estimates
   KEEP_SESSION          1: resume the session also after a clean exit
   LOG_MAX_BYTES         size at which the log is rotated (10485760), at least 65536

@@ -43,7 +43,7 @@ denied, and Ctrl-C between two messages ends the chat.";
 /// Chat with an agent in one long-lived process.
 ///
 /// The agent's CLI runs with the login, settings and tools that it has on this machine, in one process
-/// for all messages. Tools that need approval are asked about here, if the CLI supports it.
+/// for all messages. Permission requests are shown here, if the CLI supports them.
 /// The process starts with the first message and ends with the chat.
 #[derive(Debug, Clone, Args)]
 #[command(
@@ -56,10 +56,10 @@ pub(crate) struct ChatArgs {
     /// Any agent that speaks the Agent Client Protocol can be named by its command: 'acp:my-agent --acp'.
     #[arg(value_name = "AGENT", value_parser = ProviderParser)]
     pub(crate) provider: String,
-    /// Give the session a process of its own, which continues without this terminal; prints its id, and nothing else
+    /// Run the session in the background: print its id and return
     ///
-    /// `teamster attach ID` at a terminal shows it and speaks with it, `teamster say ID PROMPT` sends a prompt from a
-    /// script, `teamster runs list --live` shows what is running, `teamster cancel ID` ends it.
+    /// `teamster attach ID` shows it and sends prompts from a terminal, `teamster say ID PROMPT` sends one from a
+    /// script, `teamster runs list --live` lists running sessions, `teamster cancel ID` ends it.
     #[arg(
         long,
         short = 'd',
@@ -69,7 +69,7 @@ pub(crate) struct ChatArgs {
     pub(crate) detach: bool,
     #[command(flatten)]
     pub(crate) ask: AskTimeoutArgs,
-    /// With --detach: end the session when no turn was played for this long [default: off]
+    /// With --detach: end the session after this long without a turn [default: off]
     #[arg(
         long,
         value_name = "TIME",
@@ -81,7 +81,7 @@ pub(crate) struct ChatArgs {
     /// Do not read or write the message history
     ///
     /// The history is `teamster/chat-history` in `$XDG_STATE_HOME`, else in `~/.local/state`; only you can
-    /// read it. A message that begins with a blank is not saved.
+    /// read it. A message that begins with a space is not saved.
     #[arg(long, hide_short_help = true)]
     pub(crate) no_history: bool,
     /// Record the session in a folder, for bug reports (may contain private text)
@@ -127,9 +127,9 @@ pub(crate) struct ChatArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Limits, retry and fallback")]
 pub(crate) struct TurnArgs {
-    /// Retry transient failures of a turn this often
+    /// Retry transient failures of a turn up to N times
     ///
-    /// Once a tool that can change things has run, the prompt is not sent again: the agent is asked to go on.
+    /// Once a tool that can change things has run, the prompt is not sent again: the agent is asked to continue.
     #[arg(long, value_name = "N", default_value_t = 0, hide_short_help = true)]
     pub(crate) retries: u32,
     /// Use this agent when the previous ones fail in the first turn (repeatable)
@@ -143,7 +143,7 @@ pub(crate) struct TurnArgs {
         add = ArgValueCandidates::new(completion::fallbacks)
     )]
     pub(crate) fallback: Vec<Fallback>,
-    /// The longest wait for a limit to reset, such as 90s or 1h
+    /// Wait at most this long for a limit to reset, such as 90s or 1h
     /// [default: 5m with --retries, else no waiting]
     #[arg(
         long,
@@ -152,13 +152,13 @@ pub(crate) struct TurnArgs {
         hide_short_help = true
     )]
     pub(crate) max_wait: Option<Duration>,
-    /// Begin no turn once all turns together have cost this much, and stop the one that goes over
+    /// Begin no turn once all turns together have cost this much, and stop the one that exceeds it
     #[arg(long, value_name = "USD", value_parser = value::usd, hide_short_help = true)]
     pub(crate) max_budget_usd: Option<f64>,
-    /// The same for tokens
+    /// Begin no turn once all turns together have used this many tokens, and stop the one that exceeds it
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) max_tokens: Option<u64>,
-    /// The same for the time of the turns, without that between them
+    /// Begin no turn once all turns together have taken this long, and stop the one that exceeds it
     #[arg(
         long,
         value_name = "TIME",
@@ -171,7 +171,7 @@ pub(crate) struct TurnArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Limits, retry and fallback")]
 pub(crate) struct ChatLimitArgs {
-    /// How often the CLI itself retries a failed request
+    /// Limit the CLI's own retries of a failed request
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) cli_retries: Option<u32>,
     #[command(flatten)]

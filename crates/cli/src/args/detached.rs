@@ -16,18 +16,18 @@ Examples:
 
 /// Show a detached run or session, from its beginning and then as it happens
 ///
-/// It looks like `teamster run` does. Any number of terminals can be attached to one run, and none of them is
-/// needed for it to go on. Ctrl-C detaches; `teamster cancel` stops the run.
+/// The output is that of `teamster run`. Any number of terminals can attach to a run, which does not depend on
+/// them. Ctrl-C detaches; `teamster cancel` stops the run.
 ///
-/// At a terminal, a session is spoken with: a line is the next turn, and /help lists the commands. One speaks at a
-/// time, and all of them see it. Ctrl-C interrupts the turn in progress; between two turns Ctrl-C and Ctrl-D detach.
+/// At a terminal, each line is a prompt to the session, and /help lists the commands. Turns come one at a time, and
+/// all terminals see them. Ctrl-C interrupts the turn in progress; between two turns Ctrl-C and Ctrl-D detach.
 #[derive(Debug, Args)]
 #[command(after_help = ATTACH_EXAMPLES, after_long_help = format!("{ATTACH_EXAMPLES}\n\n{}", exit_code::ATTACH_HELP))]
 pub(crate) struct AttachArgs {
-    /// The run's id, or the beginning of it; or the directory of an agent in a loop
+    /// The run's id, or a unique prefix of it; or the directory of an agent in a loop
     #[arg(value_name = "ID")]
     pub(crate) id: String,
-    /// Leave out the entries of the log up to this number
+    /// Skip the entries of the log up to this number
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) after: u64,
     /// At a terminal attached to a session: do not read or write the message history
@@ -46,15 +46,15 @@ Examples:
 
 /// Send a prompt to a session, and show the turn
 ///
-/// The session is one of `teamster chat --detach`. It looks like `teamster run` does, and the exit code is that of
-/// the turn. Ctrl-C interrupts the turn; a second one ends it by force. The session continues.
+/// The session is one of `teamster chat --detach`. Output and exit code are those of the turn, as in `teamster run`.
+/// Ctrl-C interrupts the turn; a second one ends it by force. The session continues.
 ///
-/// Turns come one at a time: while one is in progress, a prompt is refused, unless it waits (--queue) or goes to that
-/// turn (--steer).
+/// While another turn is in progress, a prompt is refused, unless it waits (--queue) or is sent to that turn
+/// (--steer).
 #[derive(Debug, Args)]
 #[command(after_help = SAY_EXAMPLES, after_long_help = format!("{SAY_EXAMPLES}\n\n{}", exit_code::HELP))]
 pub(crate) struct SayArgs {
-    /// The session's id, or the beginning of it
+    /// The session's id, or a unique prefix of it
     #[arg(value_name = "ID")]
     pub(crate) id: String,
     /// The prompt; `-` reads it from stdin
@@ -63,13 +63,13 @@ pub(crate) struct SayArgs {
     /// Wait for the end of the turn in progress first
     #[arg(long, conflicts_with = "steer")]
     pub(crate) queue: bool,
-    /// Send it into the turn in progress, where the CLI can take it
+    /// Send the prompt to the turn in progress, if the CLI supports it
     #[arg(long)]
     pub(crate) steer: bool,
-    /// Do not wait for the turn: print its id, and nothing else
+    /// Print the turn's id and return
     #[arg(long, conflicts_with_all = ["steer", "json", "quiet", "verbose"])]
     pub(crate) no_wait: bool,
-    /// Whether text on stdin goes with the prompt
+    /// Add text on stdin to the prompt
     #[arg(
         long,
         value_name = "WHEN",
@@ -84,11 +84,10 @@ pub(crate) struct SayArgs {
 /// Options for the permission requests of a detached run or session.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct AskTimeoutArgs {
-    /// With --detach: how long a request for permission waits for an answer, before it is denied
-    /// [default: 1h]
+    /// With --detach: wait this long for an answer to a permission request, then deny it [default: 1h]
     ///
-    /// `teamster requests` shows what waits, `teamster answer` and `teamster attach` at a terminal answer. `0`
-    /// denies at once; `off` waits without limit.
+    /// `teamster requests` lists pending requests; `teamster answer`, or `teamster attach` at a terminal, answers
+    /// them. `0` denies at once; `off` waits without limit.
     #[arg(
         long,
         value_name = "TIME",
@@ -104,13 +103,13 @@ pub(crate) struct AskTimeoutArgs {
 pub(crate) struct AttachOutputArgs {
     /// Print the entries of the run's log, one line of JSON each
     ///
-    /// They are numbered by `seq`, from 1 without gaps, and the same bytes for every reader; `done` is the last.
+    /// `seq` numbers them from 1 without gaps; `done` is the last. Every reader gets the same bytes.
     #[arg(long)]
     json: bool,
     /// Print only the agent's last message, and errors
     #[arg(long, short, conflicts_with_all = ["json", "verbose"])]
     quiet: bool,
-    /// Show also thinking, sub-agents and notes
+    /// Also show thinking, sub-agents and notes
     #[arg(long, short, conflicts_with = "json")]
     verbose: bool,
 }
@@ -128,12 +127,12 @@ impl From<AttachOutputArgs> for OutputArgs {
 
 /// Wait until detached runs have ended
 ///
-/// The exit code is that of the run, as `teamster run` would have given it; of several runs, that of the first
-/// that did not complete. What went wrong is on stderr.
+/// The exit code is that of `teamster run`; for several runs, that of the first one that did not complete. Errors
+/// are on stderr.
 #[derive(Debug, Args)]
 #[command(after_long_help = exit_code::HELP)]
 pub(crate) struct WaitArgs {
-    /// The runs, each by its id or the beginning of it; or turns of sessions, by the ids that `say --no-wait` prints
+    /// The runs, by their ids or unique prefixes of them; or turns, by the ids that `say --no-wait` prints
     #[arg(value_name = "ID", required = true)]
     pub(crate) ids: Vec<String>,
 }
@@ -143,7 +142,7 @@ pub(crate) struct WaitArgs {
 /// The agent's CLI may clean up, as after Ctrl-C. Returns when the run has ended.
 #[derive(Debug, Args)]
 pub(crate) struct CancelArgs {
-    /// The runs, each by its id or the beginning of it
+    /// The runs, by their ids or unique prefixes of them
     #[arg(value_name = "ID", required = true)]
     pub(crate) ids: Vec<String>,
     /// Kill the agent at once
@@ -151,13 +150,13 @@ pub(crate) struct CancelArgs {
     pub(crate) kill: bool,
 }
 
-/// List what detached runs ask for
+/// List pending requests of detached runs
 ///
-/// A detached run that needs permission for a tool waits, up to `--ask-timeout` of its `teamster run`; so does
-/// the question of an MCP server. Answer with `teamster answer`, or at a terminal with `teamster attach`.
+/// A detached run that needs permission for a tool waits up to its `--ask-timeout`, as it does for the question of
+/// an MCP server. Answer with `teamster answer`, or at a terminal with `teamster attach`.
 #[derive(Debug, Args)]
 pub(crate) struct RequestsArgs {
-    /// Only those of these runs, each by its id or the beginning of it
+    /// Only requests of these runs, by their ids or unique prefixes of them
     #[arg(value_name = "RUN")]
     pub(crate) ids: Vec<String>,
     /// Print one JSON object per line, with the whole input of each tool
@@ -176,8 +175,8 @@ Examples:
 /// `allow` allows it this once, `always` for the rest of the session, `deny` denies it. The question of an MCP
 /// server takes the text of the answer, or a JSON object with all its fields. The first answer counts.
 ///
-/// A request is named by its id, which `teamster requests` prints: that of its run, `/` and a number. The run's
-/// id is enough while it waits for one answer only, and can be shortened.
+/// The request's id, as `teamster requests` prints it, is the run's id, `/` and a number. The run's id, or a
+/// unique prefix of it, is enough while the run has only one pending request.
 #[derive(Debug, Args)]
 #[command(
     after_help = ANSWER_EXAMPLES,
@@ -187,7 +186,7 @@ pub(crate) struct AnswerArgs {
     /// The request and its answer
     #[arg(value_name = "REQUEST> <ANSWER", num_args = 2..=3, required = true)]
     pub(crate) words: Vec<String>,
-    /// With deny: why, for the agent
+    /// With deny: the reason, which is sent to the agent
     #[arg(long, value_name = "TEXT")]
     pub(crate) reason: Option<String>,
     /// With allow: run the tool with this input instead, as JSON

@@ -119,15 +119,15 @@ pub(crate) struct McpCheckArgs {
 /// Any MCP client, such as another agent, can run an agent on a prompt, start several, wait for them, answer what they
 /// ask for and stop them. Each is a detached run with a log and a place in the history.
 ///
-/// Runs may only read unless --permission gives more. An agent that was started here cannot start others beyond
-/// --max-depth. When the client leaves, its runs are stopped.
+/// Runs are read-only unless --permission allows more. An agent that was started here cannot start others beyond
+/// --max-depth. When the client disconnects, its runs are stopped.
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_SHORT, after_long_help = SERVE_EXAMPLES)]
 pub(crate) struct McpServeArgs {
-    /// Only this agent (repeatable) [default: all but those named by a command]
+    /// Offer only this agent (repeatable) [default: all but those named by a command]
     #[arg(long = "agent", value_name = "AGENT", value_parser = ProviderParser)]
     pub(crate) agents: Vec<String>,
-    /// The most that a run may do without being asked
+    /// Limit what a run may do without approval
     #[arg(
         long,
         value_name = "MODE",
@@ -135,22 +135,22 @@ pub(crate) struct McpServeArgs {
         value_parser = named_values(PERMISSIONS)
     )]
     pub(crate) permission: PermissionMode,
-    /// How deep agents may call agents: 1 lets the client start runs, and those no others
+    /// Limit the depth of runs that start runs: at 1, only the client starts runs
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(crate) max_depth: u32,
-    /// Start no run once all runs together have cost this much, and stop the one that goes over
+    /// Start no run once all runs together have cost this much, and stop the one that exceeds it
     #[arg(long, value_name = "USD", value_parser = value::usd)]
     pub(crate) max_budget_usd: Option<f64>,
-    /// The same for tokens
+    /// Start no run once all runs together have used this many tokens, and stop the one that exceeds it
     #[arg(long, value_name = "N")]
     pub(crate) max_tokens: Option<u64>,
-    /// The longest time of a run
+    /// Stop a run after this time
     #[arg(long, value_name = "TIME", default_value = "1h", value_parser = value::limit, hide_short_help = true)]
     pub(crate) max_time: Duration,
-    /// How many runs may go on at the same time
+    /// Limit the number of concurrent runs
     #[arg(long, value_name = "N", default_value_t = 8, hide_short_help = true)]
     pub(crate) max_runs: usize,
-    /// Let runs continue when the client leaves
+    /// Let runs continue when the client disconnects
     #[arg(long, hide_short_help = true)]
     pub(crate) keep_runs: bool,
 }
@@ -208,7 +208,7 @@ impl fmt::Debug for ServerArgs {
 pub(crate) struct McpArgs {
     #[command(flatten)]
     pub(crate) servers: ServerArgs,
-    /// How the servers reach the agent's CLI
+    /// Pass the servers to the agent's CLI in this way
     #[arg(
         long,
         value_name = "WAY",

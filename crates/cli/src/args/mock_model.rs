@@ -20,7 +20,7 @@ Examples:
   teamster mock-model hello.toml -- teamster run claude \"Hi\" --permission accept-edits
   teamster mock-model hello.toml -- codex exec --skip-git-repo-check -s workspace-write \"Hi\"
   teamster mock-model hello.toml --log requests.ndjson -- ./my-wrapper --once
-  teamster mock-model hello.toml -- sh           a shell in which every agent CLI asks the script
+  teamster mock-model hello.toml -- sh           a shell in which every agent CLI uses the script
   eval \"$(teamster mock-model hello.toml --export &)\"   the same in this shell";
 
 const EXIT_CODES: &str = "\
@@ -58,7 +58,7 @@ pub(crate) struct MockModelArgs {
     /// request does not name the client.
     #[arg(long, value_name = "NAME", value_parser = ProviderParser)]
     pub(crate) cli: Vec<String>,
-    /// Where the agent works, for tools that take absolute paths only
+    /// The agent's working directory, for tools that take only absolute paths
     ///
     /// The current directory by default. COMMAND is run there.
     #[arg(long, short = 'C', value_name = "DIR")]
@@ -71,7 +71,7 @@ pub(crate) struct MockModelArgs {
     pub(crate) pace: u64,
     /// With COMMAND: leave HOME as it is
     ///
-    /// For a COMMAND that needs it, such as a tool chain. The CLIs are sent elsewhere by their own
+    /// For a COMMAND that needs it, such as a tool chain. The CLIs get a temporary home by their own
     /// variables, such as `CODEX_HOME` and `XDG_CONFIG_HOME`.
     #[arg(long, requires = "command", hide_short_help = true)]
     pub(crate) keep_home: bool,

@@ -14,9 +14,9 @@ pub(crate) struct RemoteArgs {
     /// Use the runs, sessions and agents of a server of `teamster serve`: `https://HOST`,
     /// `http://127.0.0.1:7420` or `unix:/path`
     ///
-    /// Its token is in the variable `TEAMSTER_REMOTE_TOKEN` or in a file (--remote-token-file). Paths, agents and
-    /// the working directory are those of the server's machine. A connection that breaks off is made again, and
-    /// nothing is lost.
+    /// The token is read from the variable `TEAMSTER_REMOTE_TOKEN` or from a file (--remote-token-file). Paths,
+    /// agents and the working directory are those of the server's machine. A lost connection is restored, without
+    /// loss of output.
     #[arg(
         long,
         value_name = "URL",
@@ -25,7 +25,7 @@ pub(crate) struct RemoteArgs {
         hide_short_help = true
     )]
     pub(crate) remote: Option<String>,
-    /// With --remote: the file with the token, which only you may read
+    /// With --remote: read the token from this file, which only you may read
     #[arg(long, value_name = "FILE", global = true, hide_short_help = true)]
     pub(crate) remote_token_file: Option<PathBuf>,
 }

@@ -37,8 +37,8 @@ Everything else goes to stderr. Ctrl-C stops the agent cleanly, a second one at 
 /// Run an agent on a prompt.
 ///
 /// The agent's CLI runs with the login, settings and tools that it has on this machine. It never waits
-/// for a person: what needs approval is denied, unless --permission or --allow-tool allows it. With --detach
-/// it waits for an answer instead (--ask-timeout).
+/// for a person: a tool that needs approval is denied, unless --permission or --allow-tool allows it. With
+/// --detach, it waits for an answer instead (--ask-timeout).
 #[derive(Debug, Args)]
 #[command(
     after_help = SHORT,
@@ -50,7 +50,7 @@ pub(crate) struct RunArgs {
     /// Any agent that speaks the Agent Client Protocol can be named by its command: 'acp:my-agent --acp'
     /// (`teamster doctor --try` checks it). Any program that prints text can be one too, as in
     /// 'cmd:my-agent {prompt}': `{prompt}` is the prompt as an argument, `{prompt_file}` a file with it,
-    /// `{model}` that of --model. Without the first two, the prompt is written to its stdin.
+    /// `{model}` the value of --model. Without the first two, the prompt is written to its stdin.
     #[arg(value_name = "AGENT", value_parser = ProviderParser)]
     pub(crate) provider: String,
     /// The prompt; `-` reads it from stdin
@@ -138,7 +138,7 @@ pub(crate) struct ModelArgs {
     /// The model, by the CLI's own name
     #[arg(long, short, help_heading = COMMON, add = ArgValueCandidates::new(completion::models))]
     pub(crate) model: Option<String>,
-    /// Reasoning effort, in the CLI's own words, such as low or high
+    /// Reasoning effort, as the CLI names it, such as low or high
     #[arg(long, value_name = "LEVEL", hide_short_help = true)]
     pub(crate) effort: Option<String>,
 }
@@ -146,7 +146,7 @@ pub(crate) struct ModelArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Model, permissions and session")]
 pub(crate) struct PermissionArgs {
-    /// What the agent may do without approval
+    /// Set what the agent may do without approval
     #[arg(
         long,
         value_name = "MODE",
@@ -202,7 +202,7 @@ pub(crate) struct AgentSessionArgs {
     /// With --resume: continue in a new session and leave the old one unchanged
     #[arg(long, requires = "resume", hide_short_help = true)]
     pub(crate) fork: bool,
-    /// The id of the new session
+    /// Use this id for the new session
     #[arg(long, value_name = "UUID", hide_short_help = true)]
     pub(crate) session_id: Option<String>,
 }
@@ -219,7 +219,7 @@ pub(crate) struct SystemArgs {
         hide_short_help = true
     )]
     pub(crate) system_prompt: Option<String>,
-    /// The same, from a file
+    /// Replace the CLI's system prompt with the text of a file
     #[arg(long, value_name = "FILE", group = "system", hide_short_help = true)]
     pub(crate) system_prompt_file: Option<PathBuf>,
     /// Append to the CLI's system prompt
@@ -231,7 +231,7 @@ pub(crate) struct SystemArgs {
         hide_short_help = true
     )]
     pub(crate) append_system_prompt: Option<String>,
-    /// The same, from a file
+    /// Append the text of a file to the CLI's system prompt
     #[arg(long, value_name = "FILE", group = "system", hide_short_help = true)]
     pub(crate) append_system_prompt_file: Option<PathBuf>,
 }
@@ -247,7 +247,7 @@ pub(crate) struct InputArgs {
     /// Attach an image: png, jpg, gif or webp (repeatable)
     #[arg(long, value_name = "FILE", hide_short_help = true)]
     pub(crate) image: Vec<PathBuf>,
-    /// How the prompt reaches the CLI
+    /// Pass the prompt to the CLI in this way
     ///
     /// An argument is visible to other users of this machine in the process list.
     #[arg(
@@ -258,7 +258,7 @@ pub(crate) struct InputArgs {
         hide_short_help = true
     )]
     pub(crate) prompt_via: PromptDelivery,
-    /// Whether text on stdin goes with the prompt
+    /// Add text on stdin to the prompt
     ///
     /// Piped text follows the prompt in a block `<stdin>`, as in
     /// `git diff | teamster run claude "Review this"`. A terminal or /dev/null is never read.
@@ -275,15 +275,15 @@ pub(crate) struct InputArgs {
 }
 
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Place and environment")]
+#[command(next_help_heading = "Directories and environment")]
 pub(crate) struct ProcessArgs {
     /// The agent's working directory
     #[arg(long, short = 'C', value_name = "DIR", help_heading = COMMON, value_hint = ValueHint::DirPath)]
     pub(crate) cwd: Option<PathBuf>,
     /// Work in a new git worktree, on a new branch [default: `teamster/` and the run's id]
     ///
-    /// It begins at the last commit and is made in `teamster/worktrees` of `$XDG_STATE_HOME`, else of
-    /// `~/.local/state`. At the end it is removed if nothing was changed in it, else kept; stderr reports which.
+    /// It begins at the last commit and is created in `teamster/worktrees` of `$XDG_STATE_HOME`, else of
+    /// `~/.local/state`. At the end it is removed if it has no changes, else kept; stderr reports which.
     #[arg(
         long,
         value_name = "BRANCH",
@@ -345,7 +345,7 @@ pub(crate) struct LimitArgs {
     /// The cost of all attempts counts.
     #[arg(long, value_name = "USD", value_parser = value::usd, help_heading = COMMON)]
     pub(crate) max_budget_usd: Option<f64>,
-    /// How often the CLI itself retries a failed request
+    /// Limit the CLI's own retries of a failed request
     #[arg(long, value_name = "N", hide_short_help = true)]
     pub(crate) cli_retries: Option<u32>,
     #[command(flatten)]
@@ -386,18 +386,18 @@ pub(crate) struct TimeoutArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Limits, retry and fallback")]
 pub(crate) struct RetryArgs {
-    /// Retry transient failures this often
+    /// Retry transient failures up to N times
     ///
-    /// With exponential backoff, or when the service allows it. Once a tool that can change things has run,
+    /// With exponential backoff, or at the time that the service names. Once a tool that can change things has run,
     /// the prompt is not sent again: the session is resumed.
     #[arg(long, value_name = "N", default_value_t = 0, help_heading = COMMON)]
     pub(crate) retries: u32,
     /// Use this agent when the previous ones fail (repeatable)
     ///
     /// Such as `codex` or, with a model, `codex:gpt-5.1`.
-    /// It gets the same prompt, its own default model and as many retries. Options in the words of the first
+    /// It gets the same prompt, its own default model and as many retries. Options that depend on the first
     /// agent's CLI (--model, --effort, --allow-tool, --bin, CLI ARGS) are not passed on; --deny-tool and
-    /// --resume cannot be dropped, so they are refused. Set its program by `TEAMSTER_<AGENT>_BIN`.
+    /// --resume cannot be dropped, so they are refused. Set its program with `TEAMSTER_<AGENT>_BIN`.
     /// With --session-key, an agent that does not know the conversation is skipped if the first agent
     /// does. Once a tool that can change things has run, no other agent starts.
     #[arg(
@@ -408,10 +408,10 @@ pub(crate) struct RetryArgs {
         add = ArgValueCandidates::new(completion::fallbacks)
     )]
     pub(crate) fallback: Vec<Fallback>,
-    /// The longest wait for a limit to reset, such as 90s or 1h; beyond it the run falls back or fails
+    /// Wait at most this long for a limit to reset, such as 90s or 1h; else fall back or fail
     /// [default: 5m with --retries, else no waiting]
     ///
-    /// Without --retries, only a limit that resets within this time is waited for; nothing else is retried.
+    /// Without --retries, only failures by a limit that resets within this time are retried.
     #[arg(
         long,
         value_name = "TIME",
@@ -434,8 +434,8 @@ pub(crate) struct RetryArgs {
     ///
     /// They are `run:start`, `run:attempt`, `run:hold`, `assistant:chunk`, `assistant:message`, `tool:start`,
     /// `tool:end`, `run:retry`, `run:fallback`, `run:error` and `run:end`. `seq` counts the entries of the
-    /// run's log, the agents' own events included; an `assistant:` or `tool:` event has that of the entry
-    /// before it.
+    /// run's log, the agents' own events included; an `assistant:` or `tool:` event has the `seq` of the
+    /// entry before it.
     #[arg(
         long,
         requires = "json",
@@ -443,7 +443,7 @@ pub(crate) struct RetryArgs {
         hide_short_help = true
     )]
     pub(crate) lifecycle: bool,
-    /// The run's id in its events and in the history [default: a new UUID]
+    /// Use this id for the run [default: a new UUID]
     #[arg(long, value_name = "ID", hide_short_help = true)]
     pub(crate) run_id: Option<String>,
 }
@@ -457,7 +457,7 @@ impl RetryArgs {
 
 /// Values of `--permission` with their help texts.
 pub(super) const PERMISSIONS: &[(PermissionMode, &str)] = &[
-    (PermissionMode::Default, "What the CLI's settings allow"),
+    (PermissionMode::Default, "As the CLI's settings allow"),
     (
         PermissionMode::ReadOnly,
         "No built-in tool that changes anything (MCP tools stay allowed)",

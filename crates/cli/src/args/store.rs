@@ -18,9 +18,9 @@ pub(crate) struct StoreArgs {
     /// The store of sessions and run history: a file, `postgres://...`, or `off`
     /// [default: `teamster/store.db` in `$XDG_STATE_HOME`, else in `~/.local/state`]
     ///
-    /// The history has one row a run: a hash of the prompt and never the prompt, the agent, times,
-    /// tokens, cost, and how it ended. A URL with a password belongs into the variable: arguments can be
-    /// read by every user of the machine.
+    /// The history has one row per run: a hash of the prompt and never the prompt, the agent, times,
+    /// tokens, cost, and how it ended. Put a URL with a password into the variable: arguments are visible
+    /// to every user of the machine.
     #[arg(
         long = "store",
         value_name = "FILE|URL|off",
@@ -77,7 +77,7 @@ pub(crate) struct RunsListArgs {
     /// Only runs in this directory, such as the ticks of the agent there
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) cwd: Option<PathBuf>,
-    /// Only detached runs that are running, and what they wait for
+    /// Only running detached runs, with their pending requests
     #[arg(long, conflicts_with_all = ["status", "since"])]
     pub(crate) live: bool,
     /// Print one JSON object per line
@@ -132,7 +132,7 @@ pub(crate) enum Status {
     /// The agent finished
     #[value(alias = "success")]
     Completed,
-    /// It did not
+    /// The agent failed
     #[value(alias = "error")]
     Failed,
     /// Stopped

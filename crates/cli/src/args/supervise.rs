@@ -49,7 +49,7 @@ pub(crate) struct SuperviseArgs {
     /// The configuration
     #[arg(value_name = "FILE", env = FILE_VARIABLE, default_value = FILE_NAME, value_parser = config_path())]
     pub(crate) config: PathBuf,
-    /// How long a stopped loop may take to exit before it is killed, such as 5s or 1m; `0` kills at once,
+    /// Kill a stopped loop that has not exited after this time, such as 5s or 1m; `0` kills at once,
     /// `off` waits without limit
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = grace)]
     pub(crate) grace: Duration,
@@ -74,8 +74,8 @@ Examples:
 
 Exit codes:
     0  done; for status: all enabled agents run
-    1  an agent did not obey, no supervisor is running, or an internal failure; for status: an
-       enabled agent fails or does not run
+    1  the command had no effect on an agent, no supervisor is running, or an internal failure;
+       for status: an enabled agent fails or does not run
     2  unknown agent, or the configuration cannot be used
     4  for status: nothing is wrong except that an agent waits for a service limit
   130  the reader of the output is gone";

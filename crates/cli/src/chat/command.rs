@@ -15,7 +15,7 @@ pub(crate) const COMMANDS: [(&str, &str, &str); 7] = [
     (
         "/clear",
         "",
-        "begin a new session, which knows nothing of this one",
+        "start a new session without this conversation",
     ),
     (
         "/model",
@@ -27,7 +27,7 @@ pub(crate) const COMMANDS: [(&str, &str, &str); 7] = [
         "MODE",
         "default, read-only, accept-edits or bypass, from the next message on",
     ),
-    ("/cost", "", "show what this chat has used"),
+    ("/cost", "", "show the tokens and cost of this chat"),
     ("/session", "", "show the session's id and how to resume it"),
     ("/quit", "", "end the chat"),
 ];
@@ -78,7 +78,7 @@ fn command(name: &str, argument: &str) -> Result<Command, String> {
         if argument.is_empty() {
             Ok(command)
         } else {
-            Err(format!("{name} stands alone"))
+            Err(format!("{name} takes no argument"))
         }
     };
     match name {
@@ -97,8 +97,8 @@ fn command(name: &str, argument: &str) -> Result<Command, String> {
             Err(_) => Err(format!("/permission needs a mode: {}", modes().join(", "))),
         },
         _ => Err(format!(
-            "there is no command `{}`: /help lists them, and a message that begins with a slash is \
-             written with two",
+            "unknown command `{}`: /help lists the commands; write `//` to send a message that begins \
+             with a slash",
             words::one_line(&teamster_core::text::excerpt(name, 60))
         )),
     }
@@ -152,8 +152,8 @@ pub(crate) fn attached_help() -> String {
 pub(crate) fn help() -> String {
     let commands = COMMANDS.map(help_line);
     format!(
-        "{}\n\nA line that ends with `\\` continues in the next one. A message that begins with a slash is\n\
-         written with two. Ctrl-C interrupts the agent; at the prompt Ctrl-D ends the chat.",
+        "{}\n\nA line that ends with `\\` continues in the next one. Write `//` to send a message that begins\n\
+         with a slash. Ctrl-C interrupts the agent; at the prompt Ctrl-D ends the chat.",
         commands.join("\n")
     )
 }
@@ -199,10 +199,10 @@ mod tests {
     fn an_unknown_command_points_to_help() {
         let why = error_of("/etc/hosts\u{1b}[2J is odd");
         assert!(
-            why.starts_with("there is no command `/etc/hosts [2J`: /help"),
+            why.starts_with("unknown command `/etc/hosts [2J`: /help"),
             "{why}"
         );
-        assert_eq!(error_of("/clear all"), "/clear stands alone");
+        assert_eq!(error_of("/clear all"), "/clear takes no argument");
         assert!(error_of("/model").contains("`/model NAME`"));
         assert!(error_of("/model a b").contains("`/model NAME`"));
         assert_eq!(

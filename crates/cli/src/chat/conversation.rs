@@ -274,7 +274,7 @@ impl Chat {
             Command::Clear if !can.clear => {
                 let (id, _) = self.agent();
                 let chat = format!("teamster chat {}", shell_words::quote(&id));
-                self.refuse("forget the conversation", &chat);
+                self.refuse("clear the conversation", &chat);
             }
             Command::Clear => {
                 if run_command(&mut self.signals, &mut self.display, session.clear()).await {
@@ -300,7 +300,10 @@ impl Chat {
                 }
             }
             Command::Permission(mode) if !can.set_permission => {
-                self.refuse_while_running("change what it may do", &format!("--permission {mode}"));
+                self.refuse_while_running(
+                    "change its permissions",
+                    &format!("--permission {mode}"),
+                );
             }
             Command::Permission(mode) => {
                 if run_command(
@@ -322,7 +325,7 @@ impl Chat {
     fn show_session(&mut self) {
         let Some(id) = self.session().id() else {
             self.display
-                .print("there is no session yet: the first message begins it");
+                .print("there is no session yet: the first message starts one");
             return;
         };
         let id = words::one_line(&id);
@@ -352,7 +355,7 @@ impl Chat {
     fn refuse(&mut self, change: &str, command: &str) {
         let (_, name) = self.agent();
         self.display.report(&format!(
-            "{name} cannot {change} while it runs: end with /quit, and begin again with `{command}`"
+            "{name} cannot {change} while it runs: end with /quit, then start again with `{command}`"
         ));
     }
 }
@@ -368,7 +371,7 @@ async fn run_command(
         biased;
         result = command => result,
         () = signals.interrupted() => {
-            display.report("interrupted: whether it was done is not known");
+            display.report("interrupted: the command may have been carried out");
             return false;
         }
         () = ended.ended() => return false,

@@ -94,7 +94,7 @@ impl LineEditor {
         });
         if let Err(error) = loaded {
             self.history_error = Some(format!(
-                "there is no history of messages: {}: {error:#}",
+                "cannot read the message history {}: {error:#}",
                 file.display()
             ));
             self.history = None;
@@ -111,7 +111,7 @@ impl LineEditor {
             (self.editor.add_history_entry(text)).and_then(|_| self.editor.append_history(file));
         if let Err(error) = saved {
             self.history_error = Some(format!(
-                "the history of messages cannot be written: {}: {error}",
+                "cannot write the message history {}: {error}",
                 file.display()
             ));
             self.history = None;
@@ -126,11 +126,11 @@ fn prepare_history_file(file: &Path) -> anyhow::Result<bool> {
             .recursive(true)
             .mode(0o700)
             .create(folder)
-            .context("its folder cannot be made")?;
+            .context("cannot create its folder")?;
     }
     match fs::metadata(file) {
         // Opening a FIFO would block forever.
-        Ok(meta) if !meta.is_file() => bail!("this is not a file"),
+        Ok(meta) if !meta.is_file() => bail!("not a regular file"),
         Ok(_) => Ok(true),
         Err(_) => Ok(false),
     }
@@ -156,7 +156,7 @@ impl Source for LineEditor {
             }
             Err(ReadlineError::Interrupted) => Entry::Cleared,
             Err(ReadlineError::Eof) => Entry::End,
-            Err(error) => Entry::Failed(format!("the terminal cannot be read: {error}")),
+            Err(error) => Entry::Failed(format!("cannot read the terminal: {error}")),
         }
     }
 }
@@ -166,7 +166,7 @@ impl<E: std::fmt::Display> Source for Result<LineEditor, E> {
     fn read(&mut self) -> Entry {
         match self {
             Ok(editor) => editor.read(),
-            Err(error) => Entry::Failed(format!("the terminal cannot be used: {error}")),
+            Err(error) => Entry::Failed(format!("cannot use the terminal: {error}")),
         }
     }
 }

@@ -109,10 +109,10 @@ impl<R: BufRead> Lines<R> {
             self.reader.skip_until(b'\n')?;
             let mib = MAX_LENGTH >> 20;
             return Ok(Some(Err(format!(
-                "a line on stdin is longer than {mib} MiB and was left out"
+                "a line on stdin is longer than {mib} MiB and was skipped"
             ))));
         }
-        let not_utf8 = "a line on stdin is not UTF-8 text and was left out";
+        let not_utf8 = "a line on stdin is not UTF-8 text and was skipped";
         let mut line = String::from_utf8(line).map_err(|_| not_utf8.to_owned());
         if !self.past_first_line
             && let Ok(line) = &mut line
@@ -166,7 +166,7 @@ impl<R: BufRead> Source for Lines<R> {
             let _ = write!(io::stderr(), "{prompt}");
         }
         self.message()
-            .unwrap_or_else(|error| Entry::Failed(format!("stdin cannot be read: {error}")))
+            .unwrap_or_else(|error| Entry::Failed(format!("cannot read stdin: {error}")))
     }
 }
 
@@ -202,10 +202,7 @@ mod tests {
         let shown = entries(b"a\xffb\ntwo\n");
         assert_eq!(
             shown,
-            [
-                "! a line on stdin is not UTF-8 text and was left out",
-                "two"
-            ]
+            ["! a line on stdin is not UTF-8 text and was skipped", "two"]
         );
         let mut long = vec![b'x'; usize::try_from(MAX_LENGTH).unwrap() + 5];
         long.extend(b"\ntwo\n");
@@ -213,7 +210,7 @@ mod tests {
         assert_eq!(
             shown,
             [
-                "! a line on stdin is longer than 16 MiB and was left out",
+                "! a line on stdin is longer than 16 MiB and was skipped",
                 "two"
             ]
         );

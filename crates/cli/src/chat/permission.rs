@@ -118,8 +118,8 @@ fn request_text(request: &PermissionRequest, directory: Option<&Path>) -> String
     let name = words::one_line(&request.tool_name);
     let summary = words::tool_input(&request.input, directory);
     let mut text = match &request.schema {
-        Some(_) => "\nInput is wanted\n".to_owned(),
-        None => format!("\nMay {name} be used?\n"),
+        Some(_) => "\nInput needed\n".to_owned(),
+        None => format!("\nAllow {name}?\n"),
     };
     if let Some(message) = &request.message {
         let _ = writeln!(
@@ -299,12 +299,9 @@ mod tests {
     fn arguments_are_shown_without_control_characters() {
         assert_eq!(
             text_of(json!({"command": "echo \u{1b}]52;c;x\u{7}one\nrm -rf x", "timeout": 5})),
-            "\nMay Ba [2Jsh be used?\n  because of it\n  command: echo ]52;c;xone\n    rm -rf x\n  timeout: 5\n"
+            "\nAllow Ba [2Jsh?\n  because of it\n  command: echo ]52;c;xone\n    rm -rf x\n  timeout: 5\n"
         );
-        assert_eq!(
-            text_of(Value::Null),
-            "\nMay Ba [2Jsh be used?\n  because of it\n"
-        );
+        assert_eq!(text_of(Value::Null), "\nAllow Ba [2Jsh?\n  because of it\n");
         assert!(text_of(json!(["x"])).ends_with("  [\"x\"]\n"));
     }
 

@@ -239,8 +239,8 @@ async fn invalid_input_does_not_end_the_chat() {
     assert_eq!(session.calls(), ["[model bad]", "a", "[close]"]);
     for expected in [
         "error: --model: there is no such model\n",
-        "error: there is no command `/nope`: /help",
-        "error: /cost stands alone\n",
+        "error: unknown command `/nope`: /help",
+        "error: /cost takes no argument\n",
     ] {
         assert!(shown.contains(expected), "{expected}: {shown}");
     }
@@ -253,11 +253,11 @@ async fn unsupported_commands_are_reported_with_an_alternative() {
     let (shown, code) = chat(&session, "/clear\n/model a'b\n/permission bypass\n").await;
     assert_eq!(code, 0);
     assert_eq!(session.calls(), ["[close]"]);
-    let advice = "while it runs: end with /quit, and begin again with `teamster chat claude";
+    let advice = "while it runs: end with /quit, then start again with `teamster chat claude";
     for expected in [
-        format!("error: Claude Code cannot forget the conversation {advice}`\n"),
+        format!("error: Claude Code cannot clear the conversation {advice}`\n"),
         format!("cannot change its model {advice} --resume s-1 --model 'a'\\''b'`\n"),
-        format!("cannot change what it may do {advice} --resume s-1 --permission bypass`\n"),
+        format!("cannot change its permissions {advice} --resume s-1 --permission bypass`\n"),
     ] {
         assert!(shown.contains(&expected), "{expected}: {shown}");
     }

@@ -76,7 +76,7 @@ impl Totals {
     /// Returns the text of `/cost`.
     pub(super) fn show(&self) -> String {
         if self.turns == 0 {
-            return "nothing was sent yet".to_owned();
+            return "nothing sent yet".to_owned();
         }
         let about = if self.estimated { "~" } else { "" };
         let cost = format!("{about}{}", words::usd(self.usd));
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn what_was_not_reported_is_not_zero() {
         let mut totals = Totals::default();
-        assert_eq!(totals.show(), "nothing was sent yet");
+        assert_eq!(totals.show(), "nothing sent yet");
         let mut result = RunResult::default().duration_ms(1_500);
         totals.add(&result);
         assert_eq!(

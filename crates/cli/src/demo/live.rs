@@ -92,7 +92,7 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Outcome> {
     super::remark(
         args,
         &format!(
-            "{} {version}, really run, with a scripted model on this machine. No key is needed; its home and folder are temporary.\n",
+            "Running {} {version} with a scripted model on this machine. No key is needed; its home and folder are temporary.\n",
             info.name
         ),
     );
@@ -132,10 +132,7 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Outcome> {
     })?;
     let why = lock(&why).take();
     Ok(match why {
-        Some(why) => Outcome::NotShown(format!(
-            "{} {version} does not play along: {why}.",
-            info.name
-        )),
+        Some(why) => Outcome::NotShown(format!("{} {version} failed: {why}.", info.name)),
         None => Outcome::Finished(code),
     })
 }
@@ -198,9 +195,9 @@ fn examine(event: &AgentEvent) -> Evidence {
         AgentEvent::Error(error) if error.error.kind != ErrorKind::Aborted => {
             Evidence::Fails(words::one_line(&hints::message(&error.error)))
         }
-        AgentEvent::Retry(_) => Evidence::Fails("it tries its first request again".to_owned()),
+        AgentEvent::Retry(_) => Evidence::Fails("it retried its first request".to_owned()),
         AgentEvent::Done(done) if done.result.status == RunStatus::Aborted => Evidence::Works,
-        AgentEvent::Done(_) => Evidence::Fails("it came to its end without a word".to_owned()),
+        AgentEvent::Done(_) => Evidence::Fails("it ended without output".to_owned()),
         _ => Evidence::None,
     }
 }

@@ -38,7 +38,7 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         // Printed on stderr; without it the message cannot be shown.
         let _ = writeln!(
             anstream::stderr(),
-            "{dim}A recorded run of {} {}. A stand-in plays it: no CLI, no key and no network is used.{dim:#}\n",
+            "{dim}A recorded run of {} {}, played without CLI, key and network.{dim:#}\n",
             info.name,
             info.tested_versions.first().unwrap_or(&"")
         );

@@ -71,11 +71,11 @@ fn print(probed: &AcpProbed, out: &mut impl Write) -> io::Result<()> {
     let (mark, style, state) = match probed.verdict {
         Verdict::Ready => ("✓", good, "works"),
         Verdict::LoginNeeded => ("!", warn, "needs a login"),
-        Verdict::NoSession => ("✗", bad, "opened no session"),
-        Verdict::OtherVersion => ("✗", bad, "speaks another version of the protocol"),
+        Verdict::NoSession => ("✗", bad, "did not open a session"),
+        Verdict::OtherVersion => ("✗", bad, "speaks an unsupported version of the protocol"),
         Verdict::TimedOut => ("✗", bad, "did not answer in time"),
         Verdict::NotStarted => ("✗", bad, "cannot be started"),
-        _ => ("✗", bad, "is no ACP agent"),
+        _ => ("✗", bad, "is not an ACP agent"),
     };
     writeln!(
         out,

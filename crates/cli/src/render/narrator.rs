@@ -196,7 +196,7 @@ impl Narrator {
                     Activity::Thinking => "thinking".to_owned(),
                     Activity::Starting => format!("starting {}", info.name),
                     Activity::Ending => format!("waiting for {} to end", info.name),
-                    Activity::Retrying => "waiting to try again".to_owned(),
+                    Activity::Retrying => "waiting to retry".to_owned(),
                     _ => "waiting for the model".to_owned(),
                 };
                 format!("{what}{}", elapsed(self.since))

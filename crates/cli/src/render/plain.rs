@@ -238,7 +238,7 @@ impl<O: Write, E: Write> Sink<AgentEvent> for Plain<O, E> {
                     && self.narrator.view().current.previous_text().is_none() =>
             {
                 self.lines(&[Line::aside(
-                    "(that message was withdrawn, the agent asks again)",
+                    "(that message was retracted; the agent retries)",
                 )]);
             }
             // After a resumed session no later attempt starts over, so the text so far is final.

@@ -10,7 +10,7 @@ use crate::words;
 
 /// Returns the line of a retry. `discarded` marks the text so far as discarded.
 pub(super) fn retry_line(retry: &Retry, discarded: bool) -> Line {
-    let mut body = format!("trying again ({}", retry.attempt);
+    let mut body = format!("retrying ({}", retry.attempt);
     if let Some(max) = retry.max_attempts {
         let _ = write!(body, " of {max}");
     }

@@ -158,7 +158,7 @@ impl<O: Write, E: Write, S: Spinner> Sink<AgentEvent> for Terminal<O, E, S> {
                     && self.narrator.view().current.previous_text().is_none() =>
             {
                 self.line(&Line::aside(
-                    "(that message was withdrawn, the agent asks again)",
+                    "(that message was retracted; the agent retries)",
                 ))?;
             }
             // The text before a tool has ended; the spinner needs its own line.

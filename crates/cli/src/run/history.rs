@@ -48,14 +48,13 @@ impl History {
         let conversation = key.map(str::parse).transpose()?;
         if conversation.is_some() && location.is_none() {
             bail!(
-                "--session-key needs a place to keep sessions: name one with --store or \
-                 TEAMSTER_STORE"
+                "--session-key needs a store of sessions: set one with --store or TEAMSTER_STORE"
             );
         }
         if location.is_none() && store.url.is_none() && !quiet {
             crate::warn(&[
-                "this run has no place in the history: neither XDG_STATE_HOME nor HOME is set; name a place \
-                 with --store or TEAMSTER_STORE (`off` keeps none)"
+                "this run is not in the history: neither XDG_STATE_HOME nor HOME is set; set a store with \
+                 --store or TEAMSTER_STORE (`off` disables the history)"
                     .to_owned(),
             ]);
         }
@@ -107,8 +106,7 @@ impl History {
         };
         if let Some(id) = request.run_id.as_ref().filter(|_| taken) {
             bail!(
-                "--run-id: there is a run `{id}` in {} already: give every run an id of its own, \
-                 or leave it out",
+                "--run-id: a run `{id}` already exists in {}: use another id, or leave it out",
                 store.place()
             );
         }
@@ -178,7 +176,7 @@ impl History {
         written
             .unwrap_or_else(|_| slow())
             .map(drop)
-            .context("--session-key: the conversation could not be kept, so nothing was started")
+            .context("--session-key: the conversation could not be stored, so nothing was started")
     }
 
     /// Sets each candidate's session of the conversation.
@@ -217,7 +215,7 @@ impl History {
     pub(crate) fn warn(&self, errors: &[StoreError]) {
         if let Some(error) = errors.first().filter(|_| self.named || !self.quiet) {
             crate::warn(&[format!(
-                "the history of this run is not complete: {error} (TEAMSTER_STORE=off keeps none)"
+                "the history of this run is incomplete: {error} (TEAMSTER_STORE=off disables the history)"
             )]);
         }
     }

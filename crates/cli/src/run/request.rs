@@ -85,7 +85,7 @@ fn fallback_warning(candidate: &Candidate, params: &ExecuteParams) -> Option<Str
     let names = names.filter(|name| *name != "model");
     let flags: Vec<_> = names.filter_map(hints::flag).collect();
     let provider = candidate.provider();
-    (!flags.is_empty()).then(|| format!("--fallback {provider} goes without {}", flags.join(", ")))
+    (!flags.is_empty()).then(|| format!("--fallback {provider} ignores {}", flags.join(", ")))
 }
 
 /// Checks that the session began in the candidate's working directory.

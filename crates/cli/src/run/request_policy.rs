@@ -60,7 +60,7 @@ impl RequestPolicy {
         let sessions = crate::providers().session_runtime(&config.agent, config.cli.clone());
         let sessions = match sessions {
             Ok(sessions) if sessions.session_capabilities().permissions => sessions,
-            Ok(_) => return cannot("its CLI has no way to".to_owned()),
+            Ok(_) => return cannot("its CLI does not support it".to_owned()),
             Err(error) => return cannot(hints::message(&error).into_owned()),
         };
         let policy = self.policy(sessions.session_capabilities());

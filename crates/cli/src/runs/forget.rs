@@ -105,7 +105,7 @@ async fn delete_runs(
                 let row = store.run(id).await?;
                 if row.is_none() && log.is_none() {
                     bail!(
-                        "there is no run `{}` in {}: `teamster runs list` shows those that are there",
+                        "there is no run `{}` in {}: `teamster runs list` shows the runs",
                         words::one_line(id),
                         store.place()
                     );

@@ -99,7 +99,7 @@ impl History {
         };
         found.with_context(|| {
             format!(
-                "there is no run `{}` in {}: `teamster runs list` shows those that are there",
+                "there is no run `{}` in {}: `teamster runs list` shows the runs",
                 words::one_line(id),
                 self.location()
             )

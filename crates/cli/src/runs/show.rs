@@ -72,11 +72,11 @@ fn print(run: &RunRecord, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
         }
         text = format!("{text}, {}", words::duration_ms(attempt.duration_ms));
         if attempt.resumed {
-            text.push_str(", went on with the session");
+            text.push_str(", resumed the session");
         }
         text = match &attempt.error {
             Some(failure) => format!("{text}, failed: {}", error(failure)),
-            None => format!("{text}, went well"),
+            None => format!("{text}, completed"),
         };
         if run.attempt_log.len() > 1 {
             line(&format!("attempt {number}"), Some(text))?;

@@ -233,7 +233,7 @@ fn without_a_message_nothing_is_started() {
     assert_eq!((ended.code, &*ended.stdout), (Some(0), ""));
     assert_eq!(
         ended.stderr,
-        "nothing was sent yet\nthere is no session yet: the first message begins it\n"
+        "nothing sent yet\nthere is no session yet: the first message starts one\n"
     );
     assert_eq!(agent.starts(), [""; 0]);
 }
@@ -279,7 +279,7 @@ fn a_message_may_have_several_lines_and_begin_with_a_slash() {
         agent.received()
     );
     assert!(agent.received().contains("/x\""), "{}", agent.received());
-    let error = "error: there is no command `/x`: /help lists them";
+    let error = "error: unknown command `/x`: /help lists the commands";
     assert!(ended.stderr.contains(error), "{}", ended.stderr);
 }
 

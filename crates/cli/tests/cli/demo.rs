@@ -44,7 +44,7 @@ The poem is in `poem.txt`: three lines, seventeen words.
     assert_data_eq!(
         ended.stderr,
         str![[r#"
-A recorded run of Claude Code 2.1.197. A stand-in plays it: no CLI, no key and no network is used.
+A recorded run of Claude Code 2.1.197, played without CLI, key and network.
 
 Claude Code · claude-opus-4-8[1m] · session 11e7e644-689e-4f62-94a7-c0f31fc5f1bc
   ✓ Write  poem.txt  [..]s
@@ -84,7 +84,9 @@ fn an_installed_cli_runs_with_a_temporary_home() {
         .env("ANTHROPIC_API_KEY", "mine"));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(
-        ended.stderr.starts_with("Claude Code 2.1.197, really run,"),
+        ended
+            .stderr
+            .starts_with("Running Claude Code 2.1.197 with a scripted model"),
         "{}",
         ended.stderr
     );
@@ -114,7 +116,7 @@ fn the_recording_replaces_a_cli_that_fails() {
         let empty = tempfile::tempdir().unwrap();
         let ended = run(demo(["--json"], &empty).env("TEAMSTER_CLAUDE_BIN", claude.path("claude")));
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-        let prefix = "Claude Code 0.1.2 does not play along: ";
+        let prefix = "Claude Code 0.1.2 failed: ";
         let (_, reason) = ended.stderr.split_once(prefix).unwrap();
         assert!(reason.contains(why), "{}", ended.stderr);
         assert!(ended.stderr.contains("A recorded run"), "{}", ended.stderr);

@@ -50,7 +50,7 @@ fn a_link_and_an_unknown_version() {
         str![[r#"
 ✓ Claude Code  9.0.0
     program  DIR/link
-    that is  DIR/claude
+    target   DIR/claude
     login    no: [..]
     tested   with [..]
     oldest   2.1.197
@@ -317,7 +317,7 @@ fn an_acp_agent_is_tried() {
 fn a_command_that_is_no_acp_agent_is_distinguished_from_one_that_hangs_or_is_missing() {
     let (code, output) = probe("acp:echo Welcome!", "30s");
     assert_eq!(code, Some(1), "{output}");
-    assert!(output.contains("is no ACP agent"), "{output}");
+    assert!(output.contains("is not an ACP agent"), "{output}");
     assert!(output.contains("it printed \"Welcome!\""), "{output}");
     assert!(
         output.contains("exit code 0 before it answered `initialize`"),

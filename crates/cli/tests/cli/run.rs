@@ -64,7 +64,7 @@ fn a_run_without_an_answer_leaves_the_file_of_the_last_message_alone() {
     for file in [&old, &new] {
         let ended = run(&mut claude.run(["hello", "-q", "-o", file.to_str().unwrap()]));
         assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-        let warning = "warning: --output: nothing was written, for there is no answer\n";
+        let warning = "warning: --output: nothing was written: the run has no answer\n";
         assert!(ended.stderr.ends_with(warning), "{}", ended.stderr);
     }
     assert_eq!(fs::read_to_string(&old).unwrap(), "of an earlier run\n");
@@ -268,8 +268,8 @@ fn an_error_of_the_agent_is_1() {
         ended.stderr,
         str![[r#"
 Claude Code · claude-opus-4-8[1m] · session 1adb7e0d-5ce2-40d6-b326-30f64c949f6b
-  trying again (1 of 2) in 0.6s: authentication_failed (HTTP 401)
-  trying again (2 of 2) in 1.2s: authentication_failed (HTTP 401)
+  retrying (1 of 2) in 0.6s: authentication_failed (HTTP 401)
+  retrying (2 of 2) in 1.2s: authentication_failed (HTTP 401)
 error: Invalid API key · Fix external API key
   next: log in with `claude` and then /login, or set ANTHROPIC_API_KEY in the environment
 ✗ failed · 1 turn · tokens 0 in, 0 out · $0.00 · [..]s

@@ -183,7 +183,7 @@ fn a_session_that_is_gone_is_forgotten() {
     let ended = run(with_store(&claude, &mut gone.run(["x", "--session-key=k"])));
     assert_eq!(ended.code, Some(1));
     assert!(
-        ended.stderr.contains("begins a new one"),
+        ended.stderr.contains("to start a new one"),
         "{}",
         ended.stderr
     );
@@ -302,7 +302,7 @@ fn a_conversation_that_cannot_be_stored_is_not_started() {
         "{}",
         ended.stderr
     );
-    let expected = "error: --session-key: the conversation could not be kept";
+    let expected = "error: --session-key: the conversation could not be stored";
     assert!(ended.stderr.contains(expected), "{}", ended.stderr);
     assert!(!claude.path("report.json").exists());
     drop(lock);
@@ -320,7 +320,7 @@ fn a_run_without_a_store_warns() {
         assert_eq!(ended.code, Some(0), "{}", ended.stderr);
         ended
             .stderr
-            .contains("warning: this run has no place in the history")
+            .contains("warning: this run is not in the history")
     };
     assert!(lost(claude.run(["x"]).env_remove("TEAMSTER_STORE")));
     assert!(!lost(

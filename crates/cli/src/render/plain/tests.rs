@@ -80,7 +80,7 @@ fn withdrawn_text_is_not_written() {
         ],
     );
     assert_eq!(out, "Whole.\n");
-    assert!(!err.contains("withdrawn"), "{err}");
+    assert!(!err.contains("retracted"), "{err}");
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn text_that_was_written_before_it_was_withdrawn_is_explained() {
         ],
     );
     assert_eq!(out, "I run it.\n");
-    assert!(err.contains("withdrawn"), "{err}");
+    assert!(err.contains("retracted"), "{err}");
 }
 
 #[test]
@@ -248,12 +248,12 @@ fn text_of_an_attempt_is_not_written_if_the_next_one_withdraws_it() {
         err.contains("overloaded (the text so far is discarded)"),
         "{err}"
     );
-    assert!(!err.contains("withdrawn"), "{err}");
+    assert!(!err.contains("retracted"), "{err}");
     // A terminal shows text as it comes.
     let shown = held_back(true, &steps);
     assert_eq!(shown[1].0, "Void, whole.\n");
     assert!(shown[8].1.contains("is discarded"), "{}", shown[8].1);
-    assert!(!shown[8].1.contains("withdrawn"), "{}", shown[8].1);
+    assert!(!shown[8].1.contains("retracted"), "{}", shown[8].1);
 }
 
 #[test]

@@ -94,7 +94,7 @@ Two calls.
   ✓ Bash  echo one  0.6s
   ✗ Read  src/a.rs  0.6s
     File does not exist.
-  trying again (1 of 10) in 0.6s: overloaded
+  retrying (1 of 10) in 0.6s: overloaded
 
 Both ran.
 
@@ -149,7 +149,7 @@ fn text_that_the_next_attempt_withdraws_is_reported() {
         shown.event(&retry(), 600);
         let text = shown.screen.text();
         assert!(text.contains(reported), "{text}");
-        assert!(!text.contains("withdrawn"), "{text}");
+        assert!(!text.contains("retracted"), "{text}");
         assert_eq!(
             text.matches("discarded").count(),
             usize::from(resumes.is_none()),
@@ -168,7 +168,7 @@ fn withdrawn_text_is_marked() {
     ]);
     assert_eq!(
         text,
-        "This will be cut\n\n(that message was withdrawn, the agent asks again)\n\nAgain."
+        "This will be cut\n\n(that message was retracted; the agent retries)\n\nAgain."
     );
 }
 

@@ -179,7 +179,7 @@ fn permission_requests_at_a_terminal() {
     ] {
         terminal.see(PROMPT);
         terminal.press("write\r");
-        terminal.see("May Write be used?");
+        terminal.see("Allow Write?");
         terminal.see("file_path: /x/a.txt");
         terminal.see("content: one");
         terminal.see("and why > ");

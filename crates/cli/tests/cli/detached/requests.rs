@@ -225,7 +225,7 @@ fn at_terminals_one_answers_and_the_other_sees_it() {
     request(&agent, &id);
     let [mut one, mut other] = [(); 2].map(|()| Terminal::of(&agent, &["attach", &id, "-v"]));
     for terminal in [&mut one, &mut other] {
-        terminal.see("May Write be used?");
+        terminal.see("Allow Write?");
         terminal.see("n REASON");
     }
     one.press("yes please\r");
@@ -244,7 +244,7 @@ fn at_terminals_one_answers_and_the_other_sees_it() {
     // Ctrl-C ends the view, and not the wait.
     let id = detach(&agent, &["write"]);
     let mut view = Terminal::of(&agent, &["attach", &id]);
-    view.see("May Write be used?");
+    view.see("Allow Write?");
     view.press("\u{3}");
     view.see("the run continues");
     assert_eq!(view.end(), Some(130));
