@@ -81,7 +81,7 @@ impl Servers {
                 continue;
             }
             let spec = ToolSpec {
-                name: whole_name(&server.name, &tool.name),
+                name: self.free_name(whole_name(&server.name, &tool.name)),
                 description: tool.description.clone().unwrap_or_default(),
                 schema: tool.input_schema.clone(),
             };
@@ -132,6 +132,20 @@ impl Servers {
 }
 
 /// Returns the name of a server's tool for the model.
+impl Servers {
+    /// Returns the name, or one with a number if another tool has it: long names are cut.
+    fn free_name(&self, name: String) -> String {
+        let numbered = (2..).map(|n| {
+            let end = format!("_{n}");
+            let kept = name.len().min(LONGEST_NAME - end.len());
+            format!("{}{end}", &name[..kept])
+        });
+        let mut names = std::iter::once(name.clone()).chain(numbered);
+        let free = names.find(|name| self.tool(name).is_none());
+        free.unwrap_or(name)
+    }
+}
+
 fn whole_name(server: &str, tool: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() || "_-".contains(c) {
@@ -222,6 +236,22 @@ mod tests {
     fn names_are_such_that_every_service_takes_them() {
         assert_eq!(whole_name("tiny", "echo"), "mcp__tiny__echo");
         assert_eq!(whole_name("a", "x.y/z é"), "mcp__a__x_y_z__");
-        assert_eq!(whole_name("a", &"t".repeat(99)).len(), LONGEST_NAME);
+        let long = whole_name("a", &"t".repeat(99));
+        assert_eq!(long.len(), LONGEST_NAME);
+        let mut servers = Servers::default();
+        for expected in [long.clone(), format!("{}_2", &long[..LONGEST_NAME - 2])] {
+            let name = servers.free_name(long.clone());
+            assert_eq!(name, expected);
+            servers.tools.push(ServerTool {
+                spec: ToolSpec {
+                    name,
+                    description: String::new(),
+                    schema: Value::Null,
+                },
+                mcp: McpTool::new("a", "t"),
+                server: 0,
+                timeout: None,
+            });
+        }
     }
 }

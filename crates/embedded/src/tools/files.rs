@@ -49,14 +49,12 @@ pub(super) fn read(roots: &Roots, input: &Value) -> Result<Output, String> {
         return Err(format!("{path} has {} lines only", lines.len()));
     }
     let piece: String = lines.iter().skip(first - 1).take(most).copied().collect();
-    let left = lines.len().saturating_sub(first - 1 + most);
+    let next = first.saturating_add(most);
+    let left = (lines.len() + 1).saturating_sub(next);
     if left == 0 {
         return Ok(Output::text(piece));
     }
-    let note = format!(
-        "[… {left} more lines; read on with offset {}]",
-        first + most
-    );
+    let note = format!("[… {left} more lines; read on with offset {next}]");
     Ok(Output::text(format!("{piece}{note}")))
 }
 
