@@ -92,7 +92,7 @@ pub(crate) struct RunArgs {
         hide_short_help = true
     )]
     pub(crate) output_file: Option<PathBuf>,
-    /// Run in the background: print the run's id and return
+    /// Run in the background and print the run's id
     ///
     /// The id is the only line on stdout. It is printed when the run is accepted; from then on the run outlives
     /// this terminal. `teamster attach ID` shows it from its beginning, `teamster wait ID` waits for its end and

@@ -290,8 +290,16 @@ impl Decoder for Shared {
         self.lock().line(line, out);
     }
 
+    fn takes_text(&self) -> bool {
+        self.lock().takes_text()
+    }
+
     fn plain_line(&mut self, line: &[u8]) {
         self.lock().plain_line(line);
+    }
+
+    fn stop_requested(&mut self) {
+        self.lock().stop_requested();
     }
 
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
