@@ -68,7 +68,7 @@ enum Outcome {
     Problems,
     /// Something could not be checked. The reason was reported.
     Failed,
-    /// Nothing was checked, because a requirement is missing on this machine.
+    /// A requirement is missing on this machine, so there were no checks.
     NotRun,
 }
 

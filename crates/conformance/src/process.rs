@@ -3,9 +3,9 @@
 /// The change of the process during a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Process {
-    /// The process was started for the turn and lives on.
+    /// The process was started for the turn and keeps running.
     New,
-    /// The process existed before and lives on.
+    /// The process existed before and keeps running.
     Same,
     /// The process ended with the turn.
     Ended,

@@ -17,7 +17,7 @@
 //! let pointing = Cli::Claude.point_at(&model.url());
 //! assert!(pointing.env.contains(&("ANTHROPIC_BASE_URL".to_owned(), model.url())));
 //!
-//! // … run the CLI; then see what it asked.
+//! // … run the CLI, then check its requests.
 //! assert!(model.requests().is_empty());
 //! # Ok(())
 //! # }

@@ -15,7 +15,7 @@ use super::argv::ArgvModel;
 pub struct Sent<'a> {
     /// Its command line.
     pub args: Parsed,
-    /// How it is started.
+    /// Its launch.
     pub launch: &'a Launch,
     params: &'a ExecuteParams,
 }

@@ -128,7 +128,7 @@ pub(crate) fn be_host(place: &Path, die_with_parent: bool) {
 
 #[tokio::test]
 async fn dying_with_the_parent_is_not_dying_with_a_thread() {
-    // It was started from a thread that ends immediately, and lives on.
+    // It was started from a thread that ends immediately, and keeps running.
     let place = Place::new();
     let go = place.path("go");
     let script = Script::new()
