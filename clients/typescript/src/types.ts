@@ -4,15 +4,15 @@
 export interface AgentError {
   /** Description for a person, with the next step where there is one. */
   message: string;
-  /** Where the error was found. */
+  /** Origin of the error. */
   code?: ErrorCode;
   /** Classification: the basis for retry, fallback or giving up. */
   kind: ErrorKind;
-  /** Whether the same request may succeed when repeated. */
+  /** True if the same request may succeed when repeated. */
   retryable: boolean;
   /** Backoff before a retry in milliseconds, if the service gave one. */
   retryAfterMs?: number | null;
-  /** When a limit resets, in milliseconds since the Unix epoch. */
+  /** Time at which a limit resets, in milliseconds since the Unix epoch. */
   resetsAt?: number | null;
   /** Details as data. */
   detail?: ErrorDetail | null;
@@ -42,48 +42,48 @@ export interface AgentSelection {
   all?: boolean;
 }
 
-/** What the loop of an agent is in the eyes of the supervisor. */
+/** State of an agent's loop. */
 export type AgentState = "running" | "failing" | "limited" | "starting" | "stopping" | "backing_off" | "stopped" | "ended" | "failed" | "other";
 
-/** One agent. */
+/** Status of an agent. */
 export interface AgentStatus {
-  /** Its id. */
+  /** Id of the agent. */
   id: string;
-  /** By what its colleagues call it. */
+  /** Name that other agents use for it. */
   alias?: string | null;
-  /** What it is there for. */
+  /** Role of the agent, for people. */
   role?: string | null;
-  /** The adapter of its loop, if the configuration names one. */
+  /** Runtime of its loop, if the configuration names one. */
   runtime?: string | null;
-  /** Where it works. */
+  /** Working directory. */
   workingDir: string;
-  /** Its own switch. */
+  /** The agent's own switch. */
   enabled: boolean;
-  /** What its loop does. */
+  /** State of its loop. */
   state: AgentState;
-  /** The process id of its loop. */
+  /** Process id of its loop. */
   pid?: number | null;
-  /** When its loop was started, in milliseconds since the Unix epoch. */
+  /** Start time of its loop, in milliseconds since the Unix epoch. */
   startedAtMs?: number | null;
-  /** It is no longer in the configuration, and goes when its loop has ended. */
+  /** The agent is no longer in the configuration and disappears when its loop has ended. */
   removed?: boolean;
-  /** The loop was started by an earlier supervisor. */
+  /** The loop was started by an earlier supervisor or another program. */
   adopted?: boolean;
-  /** How often it was restarted automatically since the last requested start. */
+  /** Automatic restarts since the last requested start. */
   restarts: number;
-  /** When it is started again, in milliseconds since the Unix epoch; of one that crashed. */
+  /** Time of the next automatic start, in milliseconds since the Unix epoch. */
   retryAtMs?: number | null;
-  /** The last reason of a change, such as how its loop ended. */
+  /** Reason of the last change, such as the exit of its loop. */
   reason?: string | null;
-  /** Its loop ended because it was asked to, and in order: `reason` adds nothing to `state`. */
+  /** The loop ended cleanly after a request: `reason` adds nothing to `state`. */
   stoppedInOrder?: boolean;
-  /** What failed last: its tick, or its loop. */
+  /** Last error, of its tick or its loop. */
   lastError?: LastError | null;
-  /** The last sign of life of its loop, in milliseconds since the Unix epoch. */
+  /** Last heartbeat of its loop, in milliseconds since the Unix epoch. */
   heartbeatMs?: number | null;
-  /** Its last tick. */
+  /** Last tick. */
   lastTick?: TickRecord | null;
-  /** The agent's own status: its `status.json`, if that is JSON of at most 64 KiB. */
+  /** The agent's own status: its `status.json`, if that is valid JSON of at most 64 KiB. */
   status?: unknown;
   /** The loop's own status, while it runs. */
   activity?: SleepFile | null;
@@ -105,11 +105,11 @@ export interface AllowWithAnswer {
 
 export interface DenyAnswer {
   decision: "deny";
-  /** Why, for the model. */
+  /** Reason, for the model. */
   reason?: string | null;
 }
 
-/** An answer to a request. */
+/** Answer to a request. */
 export type Answer = AllowAnswer | AllowAlwaysAnswer | AllowWithAnswer | DenyAnswer;
 
 /** One attempt of a run. */
@@ -118,17 +118,17 @@ export interface Attempt {
   provider: string;
   /** The model as reported by the agent, else as requested. */
   model?: string | null;
-  /** Its session. */
+  /** Session of the attempt. */
   sessionId?: string | null;
-  /** It went on with the session of the attempt before, because of what that had done. */
+  /** True if the attempt resumed the session of the previous one, because that had side effects. */
   resumed: boolean;
-  /** How long it took, in milliseconds. */
+  /** Duration of the attempt, in milliseconds. */
   durationMs: number;
-  /** Its usage. */
+  /** Usage of the attempt. */
   usage?: Usage | null;
-  /** Its cost in USD. */
+  /** Cost in USD. */
   costUsd?: number | null;
-  /** Why it failed, if it did. */
+  /** The error of a failed attempt. */
   error?: AgentError | null;
 }
 
@@ -141,7 +141,7 @@ export interface Cancel {
   kill?: boolean;
 }
 
-/** Which `ExecuteParams`(crate::ExecuteParams) a provider supports, and what its stream contains.  A value of `false` means that requesting it is an `InvalidParams`(crate::ErrorCode::InvalidParams) error. */
+/** The `ExecuteParams`(crate::ExecuteParams) that a provider supports, and the contents of its stream.  A value of `false` means that requesting it is an `InvalidParams`(crate::ErrorCode::InvalidParams) error. */
 export interface Capabilities {
   /** `session_id`. */
   resume: boolean;
@@ -157,7 +157,7 @@ export interface Capabilities {
   model: boolean;
   /** `effort`. */
   effort: boolean;
-  /** `permission`: the modes that it knows. */
+  /** `permission`: the supported modes. */
   permissionModes: string[];
   /** `allowed_tools`. */
   allowedTools: boolean;
@@ -175,11 +175,11 @@ export interface Capabilities {
   mcp: McpSupport;
   /** `cli_retries`. */
   cliRetries: boolean;
-  /** A prompt can go to stdin, so its size is not limited by argv. */
+  /** The CLI reads prompts from stdin, so their size is not limited by argv. */
   promptOnStdin: boolean;
-  /** The stream has text as it is written, not only whole messages. */
+  /** The stream has text deltas, not only whole messages. */
   textDeltas: boolean;
-  /** A run's text is final as soon as it is in the stream: the CLI's own retries never [retract](crate::AgentEvent::Retract) it. */
+  /** Text in the stream is final: the CLI's own retries never [retract](crate::AgentEvent::Retract) it. */
   finalText: boolean;
   /** The stream has the model's reasoning. */
   thinking: boolean;
@@ -189,17 +189,17 @@ export interface Capabilities {
   cost: boolean;
   /** `usage_updates`: the stream has token figures during the run, so that a token limit can be enforced. */
   liveUsage: boolean;
-  /** The same for costs. */
+  /** The stream has the cost during the run, so that a cost limit can be enforced. */
   liveCost: boolean;
-  /** Tools whose use of tokens is in no figure, by the CLI's own names. The orchestrator denies them to a run with a limit of tokens or cost, which could not hold with them, unless `allowed_tools` names them. */
+  /** Tools whose tokens are not counted, by the CLI's own names. In a run with a limit of tokens or cost the orchestrator denies them, unless `allowed_tools` names them: the limit could not be enforced. */
   uncountedTools: string[];
-  /** The stream emits a `tool_use` before every mutating tool runs.  If so, a run that broke off (a crash, the watchdog, a kill) without a `tool_use` whose [kind has side effects](crate::ToolKind::has_side_effects) has changed nothing and may be started over, as long as all that it printed was understood: in a line that was lost (`Diagnostics`(crate::Diagnostics), the last line of a killed process among them) there may have been one. It does not hold with `slash_commands`: their text may contain commands that are not tools.  If not, that is unknown. It is `false` as soon as one mutating tool is announced late or never. Which that is, is in `docs/providers/`. */
+  /** The stream emits a `tool_use` before every mutating tool runs.  If true, a run that was cut short (a crash, the watchdog, a kill) without a `tool_use` whose [kind has side effects](crate::ToolKind::has_side_effects) has changed nothing and may be started over. This holds only if all of its output was understood: a lost line (`Diagnostics`(crate::Diagnostics)), such as the last line of a killed process, may have been a `tool_use`. It does not hold with `slash_commands`: their text may contain commands that are not tools.  If false, it is unknown. One mutating tool that is announced late or never makes it `false`; `docs/providers/` names these tools. */
   announcesTools: boolean;
-  /** The CLI runs the calls of an answer only after the whole answer has arrived.  If so, a run that the CLI itself ends because a request failed has not run the calls since the last `tool_result`: they were in the answer that broke off. */
+  /** The CLI runs the calls of an answer only after the whole answer has arrived.  If true, a run that the CLI itself ends because a request failed has not run the calls since the last `tool_result`: they were in the incomplete answer. */
   runsCallsAfterAnswer: boolean;
   /** `slash_commands`. Unless requested, a prompt is never interpreted as a command. */
   slashCommands: boolean;
-  /** The CLI adds the files that a prompt names with `@` to the request, also those outside the working directory, and it cannot be switched off: mind this with prompts of strangers. */
+  /** The CLI adds files that a prompt names with `@` to the request, even outside the working directory, and this cannot be disabled. Do not pass it untrusted prompts. */
   fileMentions: boolean;
 }
 
@@ -271,15 +271,15 @@ export interface Diagnostics2 {
   bytes?: number;
   /** Lines that were read. */
   lines?: number;
-  /** Lines that should have held figures and could not be understood. */
+  /** Lines with figures that could not be parsed. */
   malformedLines?: number;
-  /** Lines that were too long to be read. */
+  /** Lines that were too long, and were skipped. */
   oversizeLines?: number;
-  /** Sessions whose figures the CLI has not written, because it was killed before it did. */
+  /** Sessions without figures, because the CLI was killed before it wrote them. */
   sessionsWithoutFigures?: number;
   /** Files, folders and databases that could not be read. */
   unreadable?: number;
-  /** Some of those. */
+  /** Examples of unreadable paths, at most 8. */
   unreadableExamples?: string[];
 }
 
@@ -287,13 +287,13 @@ export interface Diagnostics2 {
 export type Dimension = "day" | "week" | "month" | "project" | "model" | "agent" | "session" | "provider" | "key";
 
 export interface SessionLogEntry {
-  /** The entry's number in its log: from 1, without gaps. 0 until the log has numbered it. */
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
-  /** When it happened, in milliseconds since the Unix epoch. 0 until that is known. */
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
   atMs: number;
-  /** The run, where it has an id. */
+  /** Id of the run, if it has one. */
   runId?: string | null;
-  /** The attempt of the run that it belongs to, from 1. */
+  /** Attempt of the run, from 1. */
   attempt: number;
   /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
@@ -309,13 +309,13 @@ export interface SessionLogEntry {
 }
 
 export interface TextLogEntry {
-  /** The entry's number in its log: from 1, without gaps. 0 until the log has numbered it. */
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
-  /** When it happened, in milliseconds since the Unix epoch. 0 until that is known. */
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
   atMs: number;
-  /** The run, where it has an id. */
+  /** Id of the run, if it has one. */
   runId?: string | null;
-  /** The attempt of the run that it belongs to, from 1. */
+  /** Attempt of the run, from 1. */
   attempt: number;
   /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
@@ -329,13 +329,13 @@ export interface TextLogEntry {
 }
 
 export interface RetractLogEntry {
-  /** The entry's number in its log: from 1, without gaps. 0 until the log has numbered it. */
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
-  /** When it happened, in milliseconds since the Unix epoch. 0 until that is known. */
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
   atMs: number;
-  /** The run, where it has an id. */
+  /** Id of the run, if it has one. */
   runId?: string | null;
-  /** The attempt of the run that it belongs to, from 1. */
+  /** Attempt of the run, from 1. */
   attempt: number;
   /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
@@ -345,13 +345,13 @@ export interface RetractLogEntry {
 }
 
 export interface ThinkingLogEntry {
-  /** The entry's number in its log: from 1, without gaps. 0 until the log has numbered it. */
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
-  /** When it happened, in milliseconds since the Unix epoch. 0 until that is known. */
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
   atMs: number;
-  /** The run, where it has an id. */
+  /** Id of the run, if it has one. */
   runId?: string | null;
-  /** The attempt of the run that it belongs to, from 1. */
+  /** Attempt of the run, from 1. */
   attempt: number;
   /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
@@ -365,13 +365,13 @@ export interface ThinkingLogEntry {
 }
 
 export interface ToolUseLogEntry {
-  /** The entry's number in its log: from 1, without gaps. 0 until the log has numbered it. */
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
-  /** When it happened, in milliseconds since the Unix epoch. 0 until that is known. */
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
   atMs: number;
-  /** The run, where it has an id. */
+  /** Id of the run, if it has one. */
   runId?: string | null;
-  /** The attempt of the run that it belongs to, from 1. */
+  /** Attempt of the run, from 1. */
   attempt: number;
   /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
@@ -391,13 +391,13 @@ export interface ToolUseLogEntry {
 }
 
 export interface ToolResultLogEntry {
-  /** The entry's number in its log: from 1, without gaps. 0 until the log has numbered it. */
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
-  /** When it happened, in milliseconds since the Unix epoch. 0 until that is known. */
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
   atMs: number;
-  /** The run, where it has an id. */
+  /** Id of the run, if it has one. */
   runId?: string | null;
-  /** The attempt of the run that it belongs to, from 1. */
+  /** Attempt of the run, from 1. */
   attempt: number;
   /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
@@ -405,7 +405,7 @@ export interface ToolResultLogEntry {
   toolId: string;
   /** The result as text, complete. Images become a placeholder with their type and size. */
   output: string;
-  /** Whether the tool failed, if the CLI reports it. */
+  /** True if the tool failed. Absent if the CLI does not report it. */
   isError?: boolean | null;
   /** As in the `tool_use`. */
   parentToolId?: string | null;
@@ -413,13 +413,13 @@ export interface ToolResultLogEntry {
 }
 
 export interface FileChangeLogEntry {
-  /** The entry's number in its log: from 1, without gaps. 0 until the log has numbered it. */
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
-  /** When it happened, in milliseconds since the Unix epoch. 0 until that is known. */
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
   atMs: number;
-  /** The run, where it has an id. */
+  /** Id of the run, if it has one. */
   runId?: string | null;
-  /** The attempt of the run that it belongs to, from 1. */
+  /** Attempt of the run, from 1. */
   attempt: number;
   /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
@@ -433,13 +433,13 @@ export interface FileChangeLogEntry {
 }
 
 export interface PlanLogEntry {
-  /** The entry's number in its log: from 1, without gaps. 0 until the log has numbered it. */
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
-  /** When it happened, in milliseconds since the Unix epoch. 0 until that is known. */
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
   atMs: number;
-  /** The run, where it has an id. */
+  /** Id of the run, if it has one. */
   runId?: string | null;
-  /** The attempt of the run that it belongs to, from 1. */
+  /** Attempt of the run, from 1. */
   attempt: number;
   /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
@@ -449,13 +449,13 @@ export interface PlanLogEntry {
 }
 
 export interface PermissionLogEntry {
-  /** The entry's number in its log: from 1, without gaps. 0 until the log has numbered it. */
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
-  /** When it happened, in milliseconds since the Unix epoch. 0 until that is known. */
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
   atMs: number;
-  /** The run, where it has an id. */
+  /** Id of the run, if it has one. */
   runId?: string | null;
-  /** The attempt of the run that it belongs to, from 1. */
+  /** Attempt of the run, from 1. */
   attempt: number;
   /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
@@ -473,13 +473,13 @@ export interface PermissionLogEntry {
 }
 
 export interface UsageLogEntry {
-  /** The entry's number in its log: from 1, without gaps. 0 until the log has numbered it. */
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
-  /** When it happened, in milliseconds since the Unix epoch. 0 until that is known. */
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
   atMs: number;
-  /** The run, where it has an id. */
+  /** Id of the run, if it has one. */
   runId?: string | null;
-  /** The attempt of the run that it belongs to, from 1. */
+  /** Attempt of the run, from 1. */
   attempt: number;
   /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
@@ -491,13 +491,13 @@ export interface UsageLogEntry {
 }
 
 export interface RetryLogEntry {
-  /** The entry's number in its log: from 1, without gaps. 0 until the log has numbered it. */
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
-  /** When it happened, in milliseconds since the Unix epoch. 0 until that is known. */
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
   atMs: number;
-  /** The run, where it has an id. */
+  /** Id of the run, if it has one. */
   runId?: string | null;
-  /** The attempt of the run that it belongs to, from 1. */
+  /** Attempt of the run, from 1. */
   attempt: number;
   /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
@@ -513,19 +513,19 @@ export interface RetryLogEntry {
 }
 
 export interface RateLimitLogEntry {
-  /** The entry's number in its log: from 1, without gaps. 0 until the log has numbered it. */
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
-  /** When it happened, in milliseconds since the Unix epoch. 0 until that is known. */
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
   atMs: number;
-  /** The run, where it has an id. */
+  /** Id of the run, if it has one. */
   runId?: string | null;
-  /** The attempt of the run that it belongs to, from 1. */
+  /** Attempt of the run, from 1. */
   attempt: number;
   /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
   /** The CLI's word, such as `allowed`, `allowed_warning` or `rejected`. */
   status: string;
-  /** When the limit resets, in milliseconds since the Unix epoch. */
+  /** Time at which the limit resets, in milliseconds since the Unix epoch. */
   resetsAt?: number | null;
   /** Name of the limit, such as `five_hour`. */
   kind?: string | null;
@@ -535,13 +535,13 @@ export interface RateLimitLogEntry {
 }
 
 export interface NoticeLogEntry {
-  /** The entry's number in its log: from 1, without gaps. 0 until the log has numbered it. */
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
-  /** When it happened, in milliseconds since the Unix epoch. 0 until that is known. */
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
   atMs: number;
-  /** The run, where it has an id. */
+  /** Id of the run, if it has one. */
   runId?: string | null;
-  /** The attempt of the run that it belongs to, from 1. */
+  /** Attempt of the run, from 1. */
   attempt: number;
   /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
@@ -555,13 +555,13 @@ export interface NoticeLogEntry {
 }
 
 export interface UnknownLogEntry {
-  /** The entry's number in its log: from 1, without gaps. 0 until the log has numbered it. */
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
-  /** When it happened, in milliseconds since the Unix epoch. 0 until that is known. */
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
   atMs: number;
-  /** The run, where it has an id. */
+  /** Id of the run, if it has one. */
   runId?: string | null;
-  /** The attempt of the run that it belongs to, from 1. */
+  /** Attempt of the run, from 1. */
   attempt: number;
   /** The line. */
   native?: Native;
@@ -569,19 +569,19 @@ export interface UnknownLogEntry {
 }
 
 export interface TurnEndLogEntry {
-  /** The entry's number in its log: from 1, without gaps. 0 until the log has numbered it. */
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
-  /** When it happened, in milliseconds since the Unix epoch. 0 until that is known. */
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
   atMs: number;
-  /** The run, where it has an id. */
+  /** Id of the run, if it has one. */
   runId?: string | null;
-  /** The attempt of the run that it belongs to, from 1. */
+  /** Attempt of the run, from 1. */
   attempt: number;
   /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
-  /** Why the model stopped, in the CLI's word. */
+  /** Reason why the model stopped, in the CLI's word. */
   stopReason?: string | null;
-  /** Whether the turn failed. */
+  /** True if the turn failed. */
   isError: boolean;
   /** Usage of the turn. */
   usage?: Usage | null;
@@ -591,27 +591,27 @@ export interface TurnEndLogEntry {
 }
 
 export interface ErrorLogEntry {
-  /** The entry's number in its log: from 1, without gaps. 0 until the log has numbered it. */
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
-  /** When it happened, in milliseconds since the Unix epoch. 0 until that is known. */
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
   atMs: number;
-  /** The run, where it has an id. */
+  /** Id of the run, if it has one. */
   runId?: string | null;
-  /** The attempt of the run that it belongs to, from 1. */
+  /** Attempt of the run, from 1. */
   attempt: number;
   /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
   /** Description for a person, with the next step where there is one. */
   message: string;
-  /** Where the error was found. */
+  /** Origin of the error. */
   code?: ErrorCode;
   /** Classification: the basis for retry, fallback or giving up. */
   kind: ErrorKind;
-  /** Whether the same request may succeed when repeated. */
+  /** True if the same request may succeed when repeated. */
   retryable: boolean;
   /** Backoff before a retry in milliseconds, if the service gave one. */
   retryAfterMs?: number | null;
-  /** When a limit resets, in milliseconds since the Unix epoch. */
+  /** Time at which a limit resets, in milliseconds since the Unix epoch. */
   resetsAt?: number | null;
   /** Details as data. */
   detail?: ErrorDetail | null;
@@ -621,13 +621,13 @@ export interface ErrorLogEntry {
 }
 
 export interface DoneLogEntry {
-  /** The entry's number in its log: from 1, without gaps. 0 until the log has numbered it. */
+  /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
   seq: number;
-  /** When it happened, in milliseconds since the Unix epoch. 0 until that is known. */
+  /** Time of the event, in milliseconds since the Unix epoch. 0 until it is known. */
   atMs: number;
-  /** The run, where it has an id. */
+  /** Id of the run, if it has one. */
   runId?: string | null;
-  /** The attempt of the run that it belongs to, from 1. */
+  /** Attempt of the run, from 1. */
   attempt: number;
   /** The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself. */
   native?: Native | null;
@@ -641,7 +641,7 @@ export interface RunStartLogEntry {
   atMs: number;
   attempt: number;
   type: "run:start";
-  /** The run. */
+  /** Id of the run. */
   runId: string;
   /** The agent's session. */
   sessionId?: string | null;
@@ -655,13 +655,13 @@ export interface RunEndLogEntry {
   seq: number;
   atMs: number;
   attempt: number;
-  /** The run. */
+  /** Id of the run. */
   runId: string;
-  /** How it ended, in three words. */
+  /** Final status: one of three values. */
   status: OutcomeStatus;
-  /** The same in the words of a result. Absent in a line of an older version. */
+  /** Detailed status, as in a result. Absent in a line of an older version. */
   runStatus?: RunStatus | null;
-  /** From its acceptance to its end, in milliseconds: waiting included. */
+  /** Time from the run's acceptance to its end, in milliseconds, waiting included. */
   durationMs: number;
   /** The outcome. */
   result: Outcome;
@@ -673,19 +673,19 @@ export interface RunErrorLogEntry {
   atMs: number;
   attempt: number;
   type: "run:error";
-  /** The run. */
+  /** Id of the run. */
   runId: string;
-  /** Why. */
+  /** The error. */
   error: AgentError;
 }
 
 export interface RunAttemptLogEntry {
   seq: number;
   atMs: number;
-  /** The number of the attempt; the first of a run is 1. */
+  /** Number of the attempt, from 1. */
   attempt: number;
   type: "run:attempt";
-  /** The run. */
+  /** Id of the run. */
   runId: string;
   /** The provider. */
   provider: string;
@@ -700,15 +700,15 @@ export interface RunHoldLogEntry {
   atMs: number;
   attempt: number;
   type: "run:hold";
-  /** The run. */
+  /** Id of the run. */
   runId: string;
   /** The group that shares limits and holds: the provider, unless the candidate names another. */
   group: string;
   /** The requested model, if any. */
   model?: string | null;
-  /** When the hold is over, in milliseconds since the Unix epoch; absent where it waits for room. */
+  /** End of the hold, in milliseconds since the Unix epoch. Absent if the attempt waits for a slot. */
   untilMs?: number | null;
-  /** The error that has put it on hold. */
+  /** The error that caused the hold. */
   reason?: AgentError | null;
 }
 
@@ -717,11 +717,11 @@ export interface RunRetryLogEntry {
   atMs: number;
   attempt: number;
   type: "run:retry";
-  /** The run. */
+  /** Id of the run. */
   runId: string;
-  /** Why the last one failed. */
+  /** The error of the failed attempt. */
   reason: AgentError;
-  /** How long the run waits before it, in milliseconds. */
+  /** Delay before the next attempt, in milliseconds. */
   delayMs: number;
   /** The next attempt. */
   next: Next;
@@ -732,11 +732,11 @@ export interface RunFallbackLogEntry {
   atMs: number;
   attempt: number;
   type: "run:fallback";
-  /** The run. */
+  /** Id of the run. */
   runId: string;
-  /** Why the last candidate was given up. */
+  /** The error for which the last candidate was given up. */
   reason: AgentError;
-  /** How long the run waits before it, in milliseconds. */
+  /** Delay before the next attempt, in milliseconds. */
   delayMs: number;
   /** The next attempt. */
   next: Next;
@@ -747,11 +747,11 @@ export interface ToolStartLogEntry {
   atMs: number;
   attempt: number;
   type: "tool:start";
-  /** The run. */
+  /** Id of the run. */
   runId: string;
-  /** The tool, by the CLI's own name. */
+  /** Name of the tool in the CLI. */
   toolName: string;
-  /** The call. */
+  /** Id of the call. */
   toolId: string;
 }
 
@@ -760,15 +760,15 @@ export interface ToolEndLogEntry {
   atMs: number;
   attempt: number;
   type: "tool:end";
-  /** The run. */
+  /** Id of the run. */
   runId: string;
-  /** The tool, by the CLI's own name. */
+  /** Name of the tool in the CLI. */
   toolName: string;
-  /** The call. */
+  /** Id of the call. */
   toolId: string;
-  /** From its start, in milliseconds. */
+  /** Duration of the call, in milliseconds. */
   durationMs: number;
-  /** It failed, or its attempt ended before it did. */
+  /** True if the call failed, or if its attempt ended before it. */
   isError: boolean;
 }
 
@@ -777,7 +777,7 @@ export interface AssistantChunkLogEntry {
   atMs: number;
   attempt: number;
   type: "assistant:chunk";
-  /** The run. */
+  /** Id of the run. */
   runId: string;
   /** The text. */
   content: string;
@@ -788,7 +788,7 @@ export interface AssistantMessageLogEntry {
   atMs: number;
   attempt: number;
   type: "assistant:message";
-  /** The run. */
+  /** Id of the run. */
   runId: string;
   /** The text. */
   content: string;
@@ -799,15 +799,15 @@ export interface UserMessageLogEntry {
   atMs: number;
   attempt: number;
   type: "user:message";
-  /** The turn. */
+  /** Id of the turn. */
   runId: string;
   /** Text of the message. */
   text: string;
   /** The sender, such as `terminal pts/3`. */
   from?: string | null;
-  /** The turn is in progress already. */
+  /** True if the message goes to the turn in progress. */
   steer?: boolean;
-  /** The key of the request that began the turn: a second one with the same key begins none. */
+  /** Idempotency key of the request: a second request with the same key begins no turn. */
   key?: string | null;
 }
 
@@ -816,7 +816,7 @@ export interface ResetLogEntry {
   atMs: number;
   attempt: number;
   type: "reset";
-  /** The run. */
+  /** Id of the run. */
   runId: string;
 }
 
@@ -838,7 +838,7 @@ export interface ParameterErrorDetail {
 
 export interface BudgetErrorDetail {
   type: "budget";
-  /** Which budget. */
+  /** The budget. */
   budget: BudgetKind;
   /** Its limit: tokens, USD, seconds or turns. */
   limit?: number | null;
@@ -846,21 +846,21 @@ export interface BudgetErrorDetail {
 
 export interface NotRetriedErrorDetail {
   type: "not_retried";
-  /** Why there was none. */
+  /** The reason. */
   reason: NotRetried;
-  /** The same for a person, with the next step. */
+  /** The reason for a person, with the next step. */
   explanation: string;
 }
 
 export interface MissingProgramErrorDetail {
   type: "missing_program";
-  /** The name that was looked for. */
+  /** Name of the program. */
   program: string;
   /** The command that installs it, also part of the message. Empty if unknown. */
   install: string;
 }
 
-/** The subject of an error, as data. A type that only a newer version knows is read as `Other`(Self::Other). */
+/** The subject of an error, as data. A type that only a newer version knows is deserialized as `Other`(Self::Other). */
 export type ErrorDetail = ParameterErrorDetail | BudgetErrorDetail | NotRetriedErrorDetail | MissingProgramErrorDetail;
 
 /** The recommended reaction to an error. */
@@ -870,23 +870,23 @@ export type ErrorKind = "auth" | "rate_limit" | "quota" | "overloaded" | "networ
 export interface Figures {
   /** Requests to models. */
   requests: number;
-  /** Those of them that sub-agents made. */
+  /** Requests that sub-agents made, included in `requests`. */
   subagentRequests: number;
   /** Tokens. */
   usage: Usage;
-  /** Of the tokens that were written to a cache, those that it keeps for an hour. */
+  /** Tokens that are cached for an hour, among those that were written to a cache. */
   cacheWrite1hTokens?: number | null;
   /** Cost reported by the CLIs in USD, for those requests that have one. */
   reportedCostUsd?: number | null;
   /** Cost by the price table in USD, for those requests whose model it has. */
   estimatedCostUsd?: number | null;
-  /** Cost in USD: of each request the reported one, or else the estimate. */
+  /** Cost in USD: for each request the reported cost, or else the estimate. */
   spentUsd?: number | null;
-  /** Searches in the web that the services made. */
+  /** Web searches that the services made. */
   webSearches?: number | null;
-  /** Requests that are not in the estimate, since the table does not know their model or no one does. Of a run of the history that does not say how many it made, one. */
+  /** Requests that are not in the estimate, because their model is unknown or has no price. A run in the history without a number of requests counts as one. */
   unpricedRequests: number;
-  /** Premium requests that Copilot counts. */
+  /** Premium requests as counted by Copilot. */
   premiumRequests?: number | null;
 }
 
@@ -920,7 +920,7 @@ export interface HistoryList {
 
 /** The share of the history of runs. */
 export interface HistoryShare {
-  /** Runs that the CLIs' files do not know. */
+  /** Runs that are not in the CLIs' files. */
   onlyThere: number;
   /** Runs whose cost is added to the tokens of the CLIs' files. */
   withCost: number;
@@ -928,7 +928,7 @@ export interface HistoryShare {
   ofOtherAgents: number;
 }
 
-/** State of a run.  The words of a run that is over are those of `status` in `run:end`, which the database and `teamster runs --json` have had from the beginning: `success` for `Completed`(teamster_core::RunStatus::Completed), `aborted`, and `error` for every other `RunStatus`(teamster_core::RunStatus), whose cause is in `RunRecord::error`. */
+/** State of a run.  The names of final states are those of `status` in `run:end`, also in the database and in `teamster runs --json`: `success` for `Completed`(teamster_core::RunStatus::Completed), `aborted`, and `error` for every other `RunStatus`(teamster_core::RunStatus), whose cause is in `RunRecord::error`. */
 export type HistoryStatus = "running" | "success" | "error" | "aborted" | "interrupted" | string;
 
 /** Options for interrupting a turn. */
@@ -937,44 +937,44 @@ export interface Interrupt {
   kill?: boolean;
 }
 
-/** Something that failed. */
+/** Last error of an agent. */
 export interface LastError {
-  /** The class of the error, if it is one of a tick. */
+  /** Class of the error, if it is one of a tick. */
   kind?: ErrorKind | null;
   /** The error, for people. */
   message: string;
-  /** When it happened, in milliseconds since the Unix epoch. */
+  /** Time of the error, in milliseconds since the Unix epoch. */
   atMs: number;
 }
 
 /** The limits of subscriptions: the JSON of `teamster usage --limits --json` and of `GET /v1/limits`. */
 export interface LimitList {
-  /** The limits that the CLIs left on the disk. */
+  /** The limits in the files that the CLIs left on disk. */
   limits: UsageLimit[];
 }
 
-/** What a live run or session is doing. */
+/** Status of a live run or session. */
 export type LiveState = "idle" | "running" | "waiting" | "ending" | "other";
 
-/** What a live run or session is doing. */
+/** Status of a live run or session. */
 export interface LiveStatus {
-  /** What it is doing. */
+  /** State of the run or session. */
   state: LiveState;
-  /** Since when, in milliseconds since the Unix epoch. */
+  /** Start of the state, in milliseconds since the Unix epoch. */
   since: number;
-  /** The turns of a session that have ended. 0 for a run. */
+  /** Number of ended turns of a session. 0 for a run. */
   turns: number;
   /** The turn in progress. */
   turn?: TurnStatus | null;
-  /** The provider that works, which may be a fallback. */
+  /** Provider in use, which may be a fallback. */
   provider?: string | null;
-  /** The model that answers. */
+  /** Model in use. */
   model?: string | null;
-  /** The provider's session, to resume it. */
+  /** Id of the provider's session, to resume it. */
   sessionId?: string | null;
-  /** What was used so far, as far as it was reported. */
+  /** Usage so far, as reported. */
   usage?: Usage | null;
-  /** What it cost so far in USD, as far as that was reported. */
+  /** Cost so far in USD, as reported. */
   costUsd?: number | null;
 }
 
@@ -988,7 +988,7 @@ export interface LogPage {
   ended: boolean;
 }
 
-/** What a loop is doing. */
+/** State of a loop. */
 export type LoopState = "sleeping" | "tick" | "other";
 
 /** State of an MCP server as the CLI reports it. */
@@ -999,15 +999,15 @@ export interface McpServerStatus {
   status: string;
 }
 
-/** Which properties of an `McpServer` a provider supports. */
+/** The properties of an `McpServer` that a provider supports. */
 export interface McpSupport {
-  /** The transports, by their names. */
+  /** Names of the supported transports. */
   transports: string[];
-  /** The characters that a server's name may have beside ASCII letters and digits. */
+  /** The characters that a server's name may have in addition to ASCII letters and digits. */
   nameMarks: string;
-  /** How long a server's name may be, in characters. */
+  /** Limit of the length of a server's name, in characters. */
   longestName: number;
-  /** `mcp_delivery`: the ways that there are. */
+  /** `mcp_delivery`: the supported values. */
   deliveries: string[];
   /** `mcp_strict`. */
   strict: boolean;
@@ -1033,29 +1033,29 @@ export interface McpTool {
 
 /** The figures of a model within a group. */
 export interface ModelFigures {
-  /** The model; absent where the files do not have it. */
+  /** The model. Absent if the files do not have it. */
   model?: string | null;
-  /** The CLIs that used it. */
+  /** The CLIs that used the model. */
   providers?: string[];
   /** Requests to models. */
   requests: number;
-  /** Those of them that sub-agents made. */
+  /** Requests that sub-agents made, included in `requests`. */
   subagentRequests: number;
   /** Tokens. */
   usage: Usage;
-  /** Of the tokens that were written to a cache, those that it keeps for an hour. */
+  /** Tokens that are cached for an hour, among those that were written to a cache. */
   cacheWrite1hTokens?: number | null;
   /** Cost reported by the CLIs in USD, for those requests that have one. */
   reportedCostUsd?: number | null;
   /** Cost by the price table in USD, for those requests whose model it has. */
   estimatedCostUsd?: number | null;
-  /** Cost in USD: of each request the reported one, or else the estimate. */
+  /** Cost in USD: for each request the reported cost, or else the estimate. */
   spentUsd?: number | null;
-  /** Searches in the web that the services made. */
+  /** Web searches that the services made. */
   webSearches?: number | null;
-  /** Requests that are not in the estimate, since the table does not know their model or no one does. Of a run of the history that does not say how many it made, one. */
+  /** Requests that are not in the estimate, because their model is unknown or has no price. A run in the history without a number of requests counts as one. */
   unpricedRequests: number;
-  /** Premium requests that Copilot counts. */
+  /** Premium requests as counted by Copilot. */
   premiumRequests?: number | null;
 }
 
@@ -1067,22 +1067,22 @@ export interface ModelUsage {
   costUsd?: number | null;
   /** Size of the model's context window in tokens. */
   contextWindow?: number | null;
-  /** Most output tokens of one answer. */
+  /** Limit of output tokens in one answer. */
   maxOutputTokens?: number | null;
 }
 
 /** The JSON value that the CLI printed, as it came. */
 export type Native = unknown;
 
-/** The attempt that comes. */
+/** The next attempt. */
 export interface Next {
-  /** Its number; the first attempt of a run is 1. */
+  /** Number of the attempt, from 1. */
   attempt: number;
   /** The provider. */
   provider: string;
   /** The model, if one was requested. */
   model?: string | null;
-  /** The session that it resumes, because changes were made already. Without it the prompt is sent again, and the text of the failed attempt is withdrawn. */
+  /** The session that the attempt resumes, because the run has made changes. If absent, the prompt is sent again, and the text of the failed attempt is retracted. */
   resumes?: string | null;
 }
 
@@ -1097,35 +1097,35 @@ export type NoticeSource = "stdout" | "stderr" | "runtime";
 
 /** The outcome of a run, over all its attempts. A figure that no CLI reported is absent, never 0. */
 export interface Outcome {
-  /** The agent's messages, in order: text of one message id, up to a tool call, its end, or the end of a turn. Those of an attempt after which the prompt was sent again are not among them. */
+  /** The agent's messages, in order. A message is the text of one message id, up to a tool call, its end, or the end of a turn. Messages of an attempt after which the prompt was sent again are excluded. */
   payloads: Payload[];
   /** Usage of all attempts together. */
   usage?: Usage | null;
   /** The answer in the shape of `output_schema`. */
   structuredOutput?: unknown;
-  /** How it went. */
+  /** Metadata of the run. */
   meta: OutcomeMeta;
 }
 
 /** Metadata of an outcome. */
 export interface OutcomeMeta {
-  /** The run. */
+  /** Id of the run. */
   runId: string;
-  /** How it ended. */
+  /** Final status of the run. */
   status: OutcomeStatus;
-  /** The session in which the last attempt worked, to go on with it. */
+  /** The session of the last attempt, which can be resumed. */
   sessionId?: string | null;
   /** The provider of the last attempt. */
   provider: string;
   /** The model of the last attempt as reported by the agent, else as requested. */
   model?: string | null;
-  /** From the run's acceptance to its end, in milliseconds: waiting included. */
+  /** Time from the run's acceptance to its end, in milliseconds, waiting included. */
   durationMs: number;
-  /** Why it did not succeed. */
+  /** The error of a run that failed. */
   error?: AgentError | null;
-  /** How many attempts there were; 0 if none could begin. */
+  /** Number of attempts; 0 if none could begin. */
   attempts: number;
-  /** Each of them, in order. */
+  /** The attempts, in order. */
   attemptLog?: Attempt[];
   /** Reported cost of all attempts together, in USD. */
   costUsd?: number | null;
@@ -1138,35 +1138,35 @@ export type OutcomeStatus = "success" | "aborted" | "error";
 
 /** One message of the agent. */
 export interface Payload {
-  /** Its text. */
+  /** Text of the message. */
   text: string;
 }
 
-/** A request that waits for an answer: a tool that wants permission, or the question of an MCP server. */
+/** Request that waits for an answer: permission for a tool, or the question of an MCP server. */
 export interface PendingRequest {
-  /** Its id: that of the run, `/`, and a number. */
+  /** Id of the request: `RUN_ID/NUMBER`. */
   requestId: string;
-  /** The run. */
+  /** Id of the run. */
   runId: string;
-  /** The tool, in the CLI's own name. */
+  /** The tool, as the CLI names it. */
   toolName: string;
-  /** The call of the tool. */
+  /** Id of the tool call. */
   toolId?: string | null;
-  /** What kind of tool it is. */
+  /** Kind of the tool. */
   kind: ToolKind;
-  /** What the tool is to do. */
+  /** Input of the tool. */
   input: unknown;
-  /** The CLI's own text about it. */
+  /** The CLI's own text about the request. */
   message?: string | null;
   /** The JSON Schema of the answer that an MCP server asks for. */
   schema?: unknown;
-  /** Whether an input can be given with the answer. */
+  /** An answer can have an input. */
   takesInput: boolean;
-  /** Whether the reason of a denial reaches the model. */
+  /** The reason of a denial reaches the model. */
   takesReason?: boolean;
-  /** When it came, in milliseconds since the Unix epoch. */
+  /** Time of the request, in milliseconds since the Unix epoch. */
   askedAt: number;
-  /** When it is denied without an answer. */
+  /** Time at which the request is denied without an answer, in milliseconds since the Unix epoch. */
   expiresAt?: number | null;
 }
 
@@ -1176,7 +1176,7 @@ export interface PermissionDenial {
   toolName: string;
   /** The call. */
   toolId?: string | null;
-  /** Why, in the CLI's words. */
+  /** The reason, in the CLI's words. */
   reason?: string | null;
 }
 
@@ -1200,7 +1200,7 @@ export interface PriceSource {
   source: string;
   /** The date of the built-in table. */
   date: string;
-  /** The user's file whose prices go before it. */
+  /** The user's price file, which takes precedence. */
   file?: string | null;
 }
 
@@ -1275,7 +1275,7 @@ export interface RequestList {
   requests: PendingRequest[];
 }
 
-/** One prompt, or a conversation. */
+/** Kind of a run. */
 export type RunKind = "run" | "session" | "tick" | "other";
 
 /** A page of runs, newest first. */
@@ -1288,27 +1288,27 @@ export interface RunList {
 
 /** A run in the history. A figure that no CLI reported is absent, never 0. */
 export interface RunRecord {
-  /** Its id. */
+  /** Id of the run. */
   runId: string;
-  /** Where it stands. */
+  /** State of the run. */
   status: HistoryStatus;
-  /** The provider that works on it, or worked on it last. */
+  /** The current or last provider of the run. */
   provider: string;
   /** The model as reported by the agent, else as requested. */
   model?: string | null;
-  /** The session in which it works, or which it shall resume. */
+  /** The session of the run, or the one to resume. */
   sessionId?: string | null;
   /** The conversation that it belongs to, as text. */
   conversation?: string | null;
-  /** Where the agent works. */
+  /** Working directory of the agent. */
   workingDirectory?: string | null;
   /** SHA-256 of the prompt, in hexadecimal. */
   promptHash: string;
-  /** When it began, in milliseconds since the Unix epoch. */
+  /** Start time, in milliseconds since the Unix epoch. */
   startedAt: number;
-  /** When it ended. Of an interrupted run, when it was last heard of, once that was written down. */
+  /** End time, in milliseconds since the Unix epoch. For an interrupted run it is the last heartbeat, once that was recorded. */
   endedAt?: number | null;
-  /** How long it took, in milliseconds. */
+  /** Duration of the run, in milliseconds. */
   durationMs?: number | null;
   /** Usage of all attempts together. */
   usage?: Usage | null;
@@ -1316,27 +1316,27 @@ export interface RunRecord {
   costUsd?: number | null;
   /** Turns of all attempts, as the CLIs count them. */
   numTurns?: number | null;
-  /** Why it did not succeed. Its code and details are known where it is the error of the last attempt. */
+  /** The error of a run that failed. Its code and details are known if it is the error of the last attempt. */
   error?: AgentError | null;
-  /** How many attempts there were; 0 while it runs. */
+  /** Number of attempts; 0 while the run is running. */
   attempts: number;
-  /** Each of them, in order. */
+  /** The attempts, in order. */
   attemptLog?: Attempt[];
-  /** The machine that it runs on. */
+  /** Name of the machine that the run is on. */
   host: string;
-  /** The process there that has it in hand. */
+  /** Id of the process that owns the run. */
   pid: number;
-  /** When it was last heard of, in milliseconds since the Unix epoch. */
+  /** Time of the last heartbeat, in milliseconds since the Unix epoch. */
   heartbeatAt: number;
 }
 
-/** The outcome of a run. A figure that the CLI did not report is absent, never 0. */
+/** The outcome of a run. Figures that the CLI did not report are absent, never 0. */
 export interface RunResult {
-  /** How it ended. */
+  /** Final status. */
   status: RunStatus;
-  /** All text of the main agent that was not retracted, as it came: nothing stands between two messages. `messages`(Self::messages) parts them, and `answer`(Self::answer) is the last. */
+  /** All text of the main agent that was not retracted, concatenated without separators. `messages`(Self::messages) splits it, and `answer`(Self::answer) is the last message. */
   text: string;
-  /** How `text` is parted into messages: its pieces, in order. */
+  /** The pieces of `text` by message, in order. */
   pieces?: TextPiece[];
   /** The last message of the main agent: the answer, without intermediate messages. */
   finalMessage?: string | null;
@@ -1344,7 +1344,7 @@ export interface RunResult {
   sessionId?: string | null;
   /** The model that answered. */
   model?: string | null;
-  /** From the start of the process to its end, in milliseconds. */
+  /** Time from the start of the process to its end, in milliseconds. */
   durationMs: number;
   /** Time spent in requests to the model, in milliseconds. */
   apiDurationMs?: number | null;
@@ -1356,19 +1356,19 @@ export interface RunResult {
   usageByModel?: Record<string, ModelUsage>;
   /** Cost of this run in USD. */
   totalCostUsd?: number | null;
-  /** Where the cost comes from. */
+  /** Source of the cost. */
   costSource?: CostSource | null;
-  /** Turns, as the CLI counts them. */
+  /** Number of turns, as the CLI counts them. */
   numTurns?: number | null;
-  /** Why the model stopped, in the CLI's word. */
+  /** Reason why the model stopped, in the CLI's word. */
   stopReason?: string | null;
-  /** Whether the caller stopped the run. */
+  /** True if the caller stopped the run. */
   aborted: boolean;
-  /** Exit code of the process; absent when a signal ended it or it never started. */
+  /** Exit code of the process. Absent if a signal ended it or it never started. */
   exitCode?: number | null;
   /** Name of the signal that ended the process, such as `SIGKILL`. */
   exitSignal?: string | null;
-  /** The end of what the CLI wrote to its standard error. */
+  /** The end of the CLI's standard error. */
   stderr?: string | null;
   /** Every `error` event of the run. */
   errors?: AgentError[];
@@ -1387,21 +1387,21 @@ export type RunStatus = "completed" | "aborted" | "timed_out" | "incomplete" | "
 
 /** A run, without its events. */
 export interface RunSummary {
-  /** The run's id. */
+  /** Id of the run. */
   runId: string;
-  /** One prompt, or a conversation. */
+  /** Kind of the run. */
   kind: RunKind;
-  /** The provider that is tried first. */
+  /** First provider of the run. */
   provider: string;
   /** The requested model. */
   model?: string | null;
-  /** Where the agent works. */
+  /** Working directory of the agent. */
   directory?: string | null;
-  /** The branch of the git worktree that was made for it. */
+  /** Branch of the git worktree that was created for the run. */
   branch?: string | null;
-  /** The run in whose log this session's conversation begins. */
+  /** Id of the run whose log has the beginning of this session's conversation. */
   continues?: string | null;
-  /** When it was accepted, in milliseconds since the Unix epoch. */
+  /** Time of acceptance, in milliseconds since the Unix epoch. */
   acceptedAt: number;
   /** The run's state. */
   state: ViewState;
@@ -1429,21 +1429,21 @@ export interface RunSummary {
 
 /** A run and its result. */
 export interface RunView {
-  /** The run's id. */
+  /** Id of the run. */
   runId: string;
-  /** One prompt, or a conversation. */
+  /** Kind of the run. */
   kind: RunKind;
-  /** The provider that is tried first. */
+  /** First provider of the run. */
   provider: string;
   /** The requested model. */
   model?: string | null;
-  /** Where the agent works. */
+  /** Working directory of the agent. */
   directory?: string | null;
-  /** The branch of the git worktree that was made for it. */
+  /** Branch of the git worktree that was created for the run. */
   branch?: string | null;
-  /** The run in whose log this session's conversation begins. */
+  /** Id of the run whose log has the beginning of this session's conversation. */
   continues?: string | null;
-  /** When it was accepted, in milliseconds since the Unix epoch. */
+  /** Time of acceptance, in milliseconds since the Unix epoch. */
   acceptedAt: number;
   /** The run's state. */
   state: ViewState;
@@ -1477,23 +1477,23 @@ export interface SessionList {
   sessions: RunSummary[];
 }
 
-/** `sleep.json`: what the loop is doing. */
+/** `sleep.json`: current status of the loop. */
 export interface SleepFile {
-  /** Whether it sleeps. */
+  /** State of the loop. */
   state: LoopState;
-  /** The sleep that it has come to, in seconds. */
+  /** Current sleep between ticks, in seconds. */
   current_sleep_seconds: number;
-  /** Why, for a person, with the last error. */
+  /** Reason of the state, for people, with the last error. */
   reason: string;
-  /** The same without the last error, where `reason` has one. */
+  /** `reason` without the last error, if `reason` has one. */
   plain_reason?: string | null;
-  /** When this was written, in seconds since 1970. */
+  /** Time of writing, in seconds since the Unix epoch. */
   updated_at_epoch: number;
-  /** When the sleep is over, in seconds since 1970; only while it sleeps. */
+  /** End of the sleep, in seconds since the Unix epoch; only while the loop sleeps. */
   sleep_until_epoch?: number | null;
-  /** Ticks and starts in a row that failed; left out at 0. */
+  /** Failed ticks and starts in a row; left out at 0. */
   failed_ticks?: number;
-  /** Why the last of them failed. */
+  /** Error of the last of them. */
   last_error?: TickError | null;
 }
 
@@ -1611,17 +1611,17 @@ export interface Steer {
   from?: string | null;
 }
 
-/** The supervisor itself. */
+/** Status of the supervisor itself. */
 export interface SupervisorStatus {
-  /** Its process id. */
+  /** Process id of the supervisor. */
   pid: number;
-  /** When it was started, in milliseconds since the Unix epoch. */
+  /** Start time, in milliseconds since the Unix epoch. */
   startedAtMs: number;
-  /** How long a loop may take to end before it is killed, in milliseconds. */
+  /** Time that a loop may take to end before it is killed, in milliseconds. */
   graceMs: number;
 }
 
-/** Which kinds of system prompt a provider takes. */
+/** The kinds of system prompt that a provider supports. */
 export type SystemPromptSupport = "none" | "append" | "replace" | "append_and_replace";
 
 /** A piece of a result's `text`: consecutive text of one message. */
@@ -1632,44 +1632,44 @@ export interface TextPiece {
   bytes: number;
 }
 
-/** Why a tick failed. */
+/** Error of a tick. */
 export interface TickError {
-  /** The class of the error. */
+  /** Class of the error. */
   kind: ErrorKind;
-  /** The error, for a person, on one line of limited length. */
+  /** The error, for people, on one line of limited length. */
   message: string;
-  /** When it happened, in seconds since 1970. */
+  /** Time of the error, in seconds since the Unix epoch. */
   at_epoch: number;
 }
 
-/** Which prompt a tick has. */
+/** Prompt of a tick. */
 export type TickPrompt = "light" | "full";
 
 /** One line of `ticks.jsonl`. */
 export interface TickRecord {
-  /** Its number since the start of its loop, from 1. */
+  /** Number of the tick since the start of its loop, from 1. */
   tick: number;
-  /** The process id of its loop. */
+  /** Process id of its loop. */
   pid: number;
-  /** The tick as a run: the name of its log, and its row in the history. */
+  /** Id of the tick's run: the name of its log, and its row in the history. */
   run_id?: string | null;
-  /** Which prompt it had. */
+  /** Prompt of the tick. */
   prompt: TickPrompt;
-  /** When it began. */
+  /** Time of its start. */
   begin: string;
-  /** When it ended; of one whose loop was killed, when the next loop began. */
+  /** Time of its end. If its loop was killed: the start of the next loop. */
   end: string;
-  /** How it ended. */
+  /** Outcome of the tick. */
   result: TickResult;
-  /** The class of its error. */
+  /** Class of the error. */
   error_kind?: ErrorKind | null;
-  /** Its error, for people. */
+  /** Error of the tick, for people. */
   error?: string | null;
-  /** The flags that were set at its end, by the names of their files. */
+  /** Flags that were set at its end, by the names of their files. */
   flags: string[];
-  /** The session that it was in. */
+  /** Session of the tick. */
   session_id?: string | null;
-  /** Input tokens beside the cache, over all models. */
+  /** Input tokens outside the cache, over all models. */
   input_tokens: number;
   /** Output tokens, reasoning included. */
   output_tokens: number;
@@ -1677,25 +1677,25 @@ export interface TickRecord {
   cache_read_tokens: number;
   /** Tokens written to the cache. */
   cache_write_tokens: number;
-  /** What it cost in USD, if that is known of all its models. */
+  /** Cost in USD, if it is known for all models of the tick. */
   cost_usd?: number | null;
-  /** Where the cost is from; an estimate if that of any model is one. */
+  /** Source of the cost: an estimate if the cost of any model is one. */
   cost_source?: CostSource | null;
 }
 
-/** How a tick ended. */
+/** Outcome of a tick. */
 export type TickResult = "completed" | "failed" | "refused" | "timed_out" | "stuck" | "died" | "unusable" | "stopped" | "killed" | "other";
 
 /** Category of a tool, the same for every CLI. */
 export type ToolKind = "read" | "edit" | "delete" | "move" | "search" | "execute" | "think" | "fetch" | "task" | "mcp" | "other";
 
-/** A turn in progress. */
+/** Turn in progress. */
 export interface TurnStatus {
-  /** The turn's id in the log and in the history. */
+  /** Id of the turn in the log and in the history. */
   runId: string;
-  /** Who has begun it, such as `terminal pts/3`. Unset for a turn that the agent began by itself. */
+  /** Name of the sender, such as `terminal pts/3`. `None` for a turn that the agent began by itself. */
   from?: string | null;
-  /** When it began, in milliseconds since the Unix epoch. */
+  /** Start time, in milliseconds since the Unix epoch. */
   beganAt: number;
 }
 
@@ -1709,25 +1709,25 @@ export interface TurnView {
   result?: RunResult | null;
 }
 
-/** A model of which not every request has a price. */
+/** A model with requests that have no price. */
 export interface UnpricedModel {
-  /** The model; empty where the files do not have it. */
+  /** The model. Empty if the files do not have it. */
   model: string;
-  /** How many requests have no price. */
+  /** Number of requests without a price. */
   requests: number;
-  /** How many requests were made to it in all. */
+  /** Number of all requests to the model. */
   of: number;
 }
 
-/** Tokens used. A figure that the CLI did not report is absent, never 0.  Every provider converts its CLI's own convention (cached tokens inside or beside the input, deltas or running totals) to this one. */
+/** Tokens used. Figures that the CLI did not report are absent, never 0.  Every provider converts its CLI's own convention (input with or without cached tokens, deltas or running totals) to this one. */
 export interface Usage {
   /** Input tokens that were neither read from nor written to a cache. */
   inputTokens?: number | null;
   /** Output tokens, reasoning included. */
   outputTokens?: number | null;
-  /** Input tokens read from a prompt cache, beside `input_tokens`. */
+  /** Input tokens read from a prompt cache, not included in `input_tokens`. */
   cacheReadTokens?: number | null;
-  /** Input tokens written to a prompt cache, beside `input_tokens`. */
+  /** Input tokens written to a prompt cache, not included in `input_tokens`. */
   cacheWriteTokens?: number | null;
   /** Reasoning tokens, a part of `output_tokens`. */
   reasoningTokens?: number | null;
@@ -1735,31 +1735,31 @@ export interface Usage {
 
 /** The figures of one group. */
 export interface UsageGroup {
-  /** Its name; absent where the files do not have it. */
+  /** Name of the group. Absent if the files do not have it. */
   name?: string | null;
   /** Requests to models. */
   requests: number;
-  /** Those of them that sub-agents made. */
+  /** Requests that sub-agents made, included in `requests`. */
   subagentRequests: number;
   /** Tokens. */
   usage: Usage;
-  /** Of the tokens that were written to a cache, those that it keeps for an hour. */
+  /** Tokens that are cached for an hour, among those that were written to a cache. */
   cacheWrite1hTokens?: number | null;
   /** Cost reported by the CLIs in USD, for those requests that have one. */
   reportedCostUsd?: number | null;
   /** Cost by the price table in USD, for those requests whose model it has. */
   estimatedCostUsd?: number | null;
-  /** Cost in USD: of each request the reported one, or else the estimate. */
+  /** Cost in USD: for each request the reported cost, or else the estimate. */
   spentUsd?: number | null;
-  /** Searches in the web that the services made. */
+  /** Web searches that the services made. */
   webSearches?: number | null;
-  /** Requests that are not in the estimate, since the table does not know their model or no one does. Of a run of the history that does not say how many it made, one. */
+  /** Requests that are not in the estimate, because their model is unknown or has no price. A run in the history without a number of requests counts as one. */
   unpricedRequests: number;
-  /** Premium requests that Copilot counts. */
+  /** Premium requests as counted by Copilot. */
   premiumRequests?: number | null;
-  /** The CLIs that it has figures of. */
+  /** The CLIs with figures in the group. */
   providers: string[];
-  /** The models that it has figures of. */
+  /** The models with figures in the group. */
   models: string[];
   /** The directory in which a session began. */
   directory?: string | null;
@@ -1777,11 +1777,11 @@ export interface UsageLimit {
   provider: string;
   /** The length of the window in minutes: 300 for five hours, 10,080 for a week. */
   windowMinutes?: number | null;
-  /** The part of the limit that was used, in percent. */
+  /** The used part of the limit, in percent. */
   usedPercent: number;
-  /** When the window ends and the limit is whole again. */
+  /** Time at which the window ends and the limit resets. */
   resetsAt?: string | null;
-  /** When the service reported it. */
+  /** Time at which the service reported the limit. */
   at: string;
 }
 
@@ -1789,17 +1789,17 @@ export interface UsageLimit {
 export interface UsageSummary {
   /** Dimension of the groups. */
   by: Dimension;
-  /** From when on requests count. */
+  /** Start of the counted period. */
   since?: string | null;
-  /** Until when requests count. */
+  /** End of the counted period. */
   until?: string | null;
-  /** The zone of the days, by its IANA name where it has one. */
+  /** Time zone of the days, by its IANA name. Absent if it has none. */
   timeZone?: string | null;
-  /** The groups: days and sessions in the order of time, others by what was spent, the most first. */
+  /** The groups. Days and sessions are in chronological order, others by cost in descending order. */
   groups: UsageGroup[];
   /** All groups together. */
   total: Figures;
-  /** Models of which not every request has a price. */
+  /** Models with requests that have no price. */
   unpriced: UnpricedModel[];
   /** Source of the prices for estimates. */
   prices: PriceSource;

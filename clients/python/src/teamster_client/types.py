@@ -9,15 +9,15 @@ class AgentError(TypedDict):
 
     #: Description for a person, with the next step where there is one.
     message: str
-    #: Where the error was found.
+    #: Origin of the error.
     code: NotRequired["ErrorCode"]
     #: Classification: the basis for retry, fallback or giving up.
     kind: "ErrorKind"
-    #: Whether the same request may succeed when repeated.
+    #: True if the same request may succeed when repeated.
     retryable: bool
     #: Backoff before a retry in milliseconds, if the service gave one.
     retryAfterMs: NotRequired[Union[int, None]]
-    #: When a limit resets, in milliseconds since the Unix epoch.
+    #: Time at which a limit resets, in milliseconds since the Unix epoch.
     resetsAt: NotRequired[Union[int, None]]
     #: Details as data.
     detail: NotRequired[Union["ErrorDetail", None]]
@@ -46,49 +46,49 @@ class AgentSelection(TypedDict):
     #: Select all agents.
     all: NotRequired[bool]
 
-#: What the loop of an agent is in the eyes of the supervisor.
+#: State of an agent's loop.
 AgentState: TypeAlias = Literal["running", "failing", "limited", "starting", "stopping", "backing_off", "stopped", "ended", "failed", "other"]
 
 class AgentStatus(TypedDict):
-    """One agent."""
+    """Status of an agent."""
 
-    #: Its id.
+    #: Id of the agent.
     id: str
-    #: By what its colleagues call it.
+    #: Name that other agents use for it.
     alias: NotRequired[Union[str, None]]
-    #: What it is there for.
+    #: Role of the agent, for people.
     role: NotRequired[Union[str, None]]
-    #: The adapter of its loop, if the configuration names one.
+    #: Runtime of its loop, if the configuration names one.
     runtime: NotRequired[Union[str, None]]
-    #: Where it works.
+    #: Working directory.
     workingDir: str
-    #: Its own switch.
+    #: The agent's own switch.
     enabled: bool
-    #: What its loop does.
+    #: State of its loop.
     state: "AgentState"
-    #: The process id of its loop.
+    #: Process id of its loop.
     pid: NotRequired[Union[int, None]]
-    #: When its loop was started, in milliseconds since the Unix epoch.
+    #: Start time of its loop, in milliseconds since the Unix epoch.
     startedAtMs: NotRequired[Union[int, None]]
-    #: It is no longer in the configuration, and goes when its loop has ended.
+    #: The agent is no longer in the configuration and disappears when its loop has ended.
     removed: NotRequired[bool]
-    #: The loop was started by an earlier supervisor.
+    #: The loop was started by an earlier supervisor or another program.
     adopted: NotRequired[bool]
-    #: How often it was restarted automatically since the last requested start.
+    #: Automatic restarts since the last requested start.
     restarts: int
-    #: When it is started again, in milliseconds since the Unix epoch; of one that crashed.
+    #: Time of the next automatic start, in milliseconds since the Unix epoch.
     retryAtMs: NotRequired[Union[int, None]]
-    #: The last reason of a change, such as how its loop ended.
+    #: Reason of the last change, such as the exit of its loop.
     reason: NotRequired[Union[str, None]]
-    #: Its loop ended because it was asked to, and in order: `reason` adds nothing to `state`.
+    #: The loop ended cleanly after a request: `reason` adds nothing to `state`.
     stoppedInOrder: NotRequired[bool]
-    #: What failed last: its tick, or its loop.
+    #: Last error, of its tick or its loop.
     lastError: NotRequired[Union["LastError", None]]
-    #: The last sign of life of its loop, in milliseconds since the Unix epoch.
+    #: Last heartbeat of its loop, in milliseconds since the Unix epoch.
     heartbeatMs: NotRequired[Union[int, None]]
-    #: Its last tick.
+    #: Last tick.
     lastTick: NotRequired[Union["TickRecord", None]]
-    #: The agent's own status: its `status.json`, if that is JSON of at most 64 KiB.
+    #: The agent's own status: its `status.json`, if that is valid JSON of at most 64 KiB.
     status: NotRequired[Any]
     #: The loop's own status, while it runs.
     activity: NotRequired[Union["SleepFile", None]]
@@ -106,10 +106,10 @@ class AllowWithAnswer(TypedDict):
 
 class DenyAnswer(TypedDict):
     decision: Literal["deny"]
-    #: Why, for the model.
+    #: Reason, for the model.
     reason: NotRequired[Union[str, None]]
 
-#: An answer to a request.
+#: Answer to a request.
 Answer: TypeAlias = Union["AllowAnswer", "AllowAlwaysAnswer", "AllowWithAnswer", "DenyAnswer"]
 
 class Attempt(TypedDict):
@@ -119,17 +119,17 @@ class Attempt(TypedDict):
     provider: str
     #: The model as reported by the agent, else as requested.
     model: NotRequired[Union[str, None]]
-    #: Its session.
+    #: Session of the attempt.
     sessionId: NotRequired[Union[str, None]]
-    #: It went on with the session of the attempt before, because of what that had done.
+    #: True if the attempt resumed the session of the previous one, because that had side effects.
     resumed: bool
-    #: How long it took, in milliseconds.
+    #: Duration of the attempt, in milliseconds.
     durationMs: int
-    #: Its usage.
+    #: Usage of the attempt.
     usage: NotRequired[Union["Usage", None]]
-    #: Its cost in USD.
+    #: Cost in USD.
     costUsd: NotRequired[Union[float, None]]
-    #: Why it failed, if it did.
+    #: The error of a failed attempt.
     error: NotRequired[Union["AgentError", None]]
 
 #: A budget of a run.
@@ -142,7 +142,7 @@ class Cancel(TypedDict):
     kill: NotRequired[bool]
 
 class Capabilities(TypedDict):
-    """Which `ExecuteParams`(crate::ExecuteParams) a provider supports, and what its stream contains.  A value of `false` means that requesting it is an `InvalidParams`(crate::ErrorCode::InvalidParams) error."""
+    """The `ExecuteParams`(crate::ExecuteParams) that a provider supports, and the contents of its stream.  A value of `false` means that requesting it is an `InvalidParams`(crate::ErrorCode::InvalidParams) error."""
 
     #: `session_id`.
     resume: bool
@@ -158,7 +158,7 @@ class Capabilities(TypedDict):
     model: bool
     #: `effort`.
     effort: bool
-    #: `permission`: the modes that it knows.
+    #: `permission`: the supported modes.
     permissionModes: list[str]
     #: `allowed_tools`.
     allowedTools: bool
@@ -176,11 +176,11 @@ class Capabilities(TypedDict):
     mcp: "McpSupport"
     #: `cli_retries`.
     cliRetries: bool
-    #: A prompt can go to stdin, so its size is not limited by argv.
+    #: The CLI reads prompts from stdin, so their size is not limited by argv.
     promptOnStdin: bool
-    #: The stream has text as it is written, not only whole messages.
+    #: The stream has text deltas, not only whole messages.
     textDeltas: bool
-    #: A run's text is final as soon as it is in the stream: the CLI's own retries never [retract](crate::AgentEvent::Retract) it.
+    #: Text in the stream is final: the CLI's own retries never [retract](crate::AgentEvent::Retract) it.
     finalText: bool
     #: The stream has the model's reasoning.
     thinking: bool
@@ -190,20 +190,20 @@ class Capabilities(TypedDict):
     cost: bool
     #: `usage_updates`: the stream has token figures during the run, so that a token limit can be enforced.
     liveUsage: bool
-    #: The same for costs.
+    #: The stream has the cost during the run, so that a cost limit can be enforced.
     liveCost: bool
-    #: Tools whose use of tokens is in no figure, by the CLI's own names. The orchestrator denies them to a run with a limit of tokens or cost, which could not hold with them, unless `allowed_tools` names them.
+    #: Tools whose tokens are not counted, by the CLI's own names. In a run with a limit of tokens or cost the orchestrator denies them, unless `allowed_tools` names them: the limit could not be enforced.
     uncountedTools: list[str]
     #: The stream emits a `tool_use` before every mutating tool runs.
-    #: If so, a run that broke off (a crash, the watchdog, a kill) without a `tool_use` whose [kind has side effects](crate::ToolKind::has_side_effects) has changed nothing and may be started over, as long as all that it printed was understood: in a line that was lost (`Diagnostics`(crate::Diagnostics), the last line of a killed process among them) there may have been one. It does not hold with `slash_commands`: their text may contain commands that are not tools.
-    #: If not, that is unknown. It is `false` as soon as one mutating tool is announced late or never. Which that is, is in `docs/providers/`.
+    #: If true, a run that was cut short (a crash, the watchdog, a kill) without a `tool_use` whose [kind has side effects](crate::ToolKind::has_side_effects) has changed nothing and may be started over. This holds only if all of its output was understood: a lost line (`Diagnostics`(crate::Diagnostics)), such as the last line of a killed process, may have been a `tool_use`. It does not hold with `slash_commands`: their text may contain commands that are not tools.
+    #: If false, it is unknown. One mutating tool that is announced late or never makes it `false`; `docs/providers/` names these tools.
     announcesTools: bool
     #: The CLI runs the calls of an answer only after the whole answer has arrived.
-    #: If so, a run that the CLI itself ends because a request failed has not run the calls since the last `tool_result`: they were in the answer that broke off.
+    #: If true, a run that the CLI itself ends because a request failed has not run the calls since the last `tool_result`: they were in the incomplete answer.
     runsCallsAfterAnswer: bool
     #: `slash_commands`. Unless requested, a prompt is never interpreted as a command.
     slashCommands: bool
-    #: The CLI adds the files that a prompt names with `@` to the request, also those outside the working directory, and it cannot be switched off: mind this with prompts of strangers.
+    #: The CLI adds files that a prompt names with `@` to the request, even outside the working directory, and this cannot be disabled. Do not pass it untrusted prompts.
     fileMentions: bool
 
 class SnapshotChange(TypedDict):
@@ -271,28 +271,28 @@ class Diagnostics2(TypedDict):
     bytes: NotRequired[int]
     #: Lines that were read.
     lines: NotRequired[int]
-    #: Lines that should have held figures and could not be understood.
+    #: Lines with figures that could not be parsed.
     malformedLines: NotRequired[int]
-    #: Lines that were too long to be read.
+    #: Lines that were too long, and were skipped.
     oversizeLines: NotRequired[int]
-    #: Sessions whose figures the CLI has not written, because it was killed before it did.
+    #: Sessions without figures, because the CLI was killed before it wrote them.
     sessionsWithoutFigures: NotRequired[int]
     #: Files, folders and databases that could not be read.
     unreadable: NotRequired[int]
-    #: Some of those.
+    #: Examples of unreadable paths, at most 8.
     unreadableExamples: NotRequired[list[str]]
 
 #: Dimension by which figures are grouped.
 Dimension: TypeAlias = Literal["day", "week", "month", "project", "model", "agent", "session", "provider", "key"]
 
 class SessionLogEntry(TypedDict):
-    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
-    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
     atMs: int
-    #: The run, where it has an id.
+    #: Id of the run, if it has one.
     runId: NotRequired[Union[str, None]]
-    #: The attempt of the run that it belongs to, from 1.
+    #: Attempt of the run, from 1.
     attempt: int
     #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
@@ -307,13 +307,13 @@ class SessionLogEntry(TypedDict):
     type: Literal["session"]
 
 class TextLogEntry(TypedDict):
-    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
-    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
     atMs: int
-    #: The run, where it has an id.
+    #: Id of the run, if it has one.
     runId: NotRequired[Union[str, None]]
-    #: The attempt of the run that it belongs to, from 1.
+    #: Attempt of the run, from 1.
     attempt: int
     #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
@@ -326,13 +326,13 @@ class TextLogEntry(TypedDict):
     type: Literal["text"]
 
 class RetractLogEntry(TypedDict):
-    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
-    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
     atMs: int
-    #: The run, where it has an id.
+    #: Id of the run, if it has one.
     runId: NotRequired[Union[str, None]]
-    #: The attempt of the run that it belongs to, from 1.
+    #: Attempt of the run, from 1.
     attempt: int
     #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
@@ -341,13 +341,13 @@ class RetractLogEntry(TypedDict):
     type: Literal["retract"]
 
 class ThinkingLogEntry(TypedDict):
-    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
-    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
     atMs: int
-    #: The run, where it has an id.
+    #: Id of the run, if it has one.
     runId: NotRequired[Union[str, None]]
-    #: The attempt of the run that it belongs to, from 1.
+    #: Attempt of the run, from 1.
     attempt: int
     #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
@@ -360,13 +360,13 @@ class ThinkingLogEntry(TypedDict):
     type: Literal["thinking"]
 
 class ToolUseLogEntry(TypedDict):
-    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
-    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
     atMs: int
-    #: The run, where it has an id.
+    #: Id of the run, if it has one.
     runId: NotRequired[Union[str, None]]
-    #: The attempt of the run that it belongs to, from 1.
+    #: Attempt of the run, from 1.
     attempt: int
     #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
@@ -385,13 +385,13 @@ class ToolUseLogEntry(TypedDict):
     type: Literal["tool_use"]
 
 class ToolResultLogEntry(TypedDict):
-    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
-    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
     atMs: int
-    #: The run, where it has an id.
+    #: Id of the run, if it has one.
     runId: NotRequired[Union[str, None]]
-    #: The attempt of the run that it belongs to, from 1.
+    #: Attempt of the run, from 1.
     attempt: int
     #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
@@ -399,20 +399,20 @@ class ToolResultLogEntry(TypedDict):
     toolId: str
     #: The result as text, complete. Images become a placeholder with their type and size.
     output: str
-    #: Whether the tool failed, if the CLI reports it.
+    #: True if the tool failed. Absent if the CLI does not report it.
     isError: NotRequired[Union[bool, None]]
     #: As in the `tool_use`.
     parentToolId: NotRequired[Union[str, None]]
     type: Literal["tool_result"]
 
 class FileChangeLogEntry(TypedDict):
-    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
-    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
     atMs: int
-    #: The run, where it has an id.
+    #: Id of the run, if it has one.
     runId: NotRequired[Union[str, None]]
-    #: The attempt of the run that it belongs to, from 1.
+    #: Attempt of the run, from 1.
     attempt: int
     #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
@@ -425,13 +425,13 @@ class FileChangeLogEntry(TypedDict):
     type: Literal["file_change"]
 
 class PlanLogEntry(TypedDict):
-    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
-    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
     atMs: int
-    #: The run, where it has an id.
+    #: Id of the run, if it has one.
     runId: NotRequired[Union[str, None]]
-    #: The attempt of the run that it belongs to, from 1.
+    #: Attempt of the run, from 1.
     attempt: int
     #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
@@ -440,13 +440,13 @@ class PlanLogEntry(TypedDict):
     type: Literal["plan"]
 
 class PermissionLogEntry(TypedDict):
-    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
-    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
     atMs: int
-    #: The run, where it has an id.
+    #: Id of the run, if it has one.
     runId: NotRequired[Union[str, None]]
-    #: The attempt of the run that it belongs to, from 1.
+    #: Attempt of the run, from 1.
     attempt: int
     #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
@@ -463,13 +463,13 @@ class PermissionLogEntry(TypedDict):
     type: Literal["permission"]
 
 class UsageLogEntry(TypedDict):
-    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
-    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
     atMs: int
-    #: The run, where it has an id.
+    #: Id of the run, if it has one.
     runId: NotRequired[Union[str, None]]
-    #: The attempt of the run that it belongs to, from 1.
+    #: Attempt of the run, from 1.
     attempt: int
     #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
@@ -480,13 +480,13 @@ class UsageLogEntry(TypedDict):
     type: Literal["usage"]
 
 class RetryLogEntry(TypedDict):
-    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
-    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
     atMs: int
-    #: The run, where it has an id.
+    #: Id of the run, if it has one.
     runId: NotRequired[Union[str, None]]
-    #: The attempt of the run that it belongs to, from 1.
+    #: Attempt of the run, from 1.
     attempt: int
     #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
@@ -501,19 +501,19 @@ class RetryLogEntry(TypedDict):
     type: Literal["retry"]
 
 class RateLimitLogEntry(TypedDict):
-    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
-    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
     atMs: int
-    #: The run, where it has an id.
+    #: Id of the run, if it has one.
     runId: NotRequired[Union[str, None]]
-    #: The attempt of the run that it belongs to, from 1.
+    #: Attempt of the run, from 1.
     attempt: int
     #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
     #: The CLI's word, such as `allowed`, `allowed_warning` or `rejected`.
     status: str
-    #: When the limit resets, in milliseconds since the Unix epoch.
+    #: Time at which the limit resets, in milliseconds since the Unix epoch.
     resetsAt: NotRequired[Union[int, None]]
     #: Name of the limit, such as `five_hour`.
     kind: NotRequired[Union[str, None]]
@@ -522,13 +522,13 @@ class RateLimitLogEntry(TypedDict):
     type: Literal["rate_limit"]
 
 class NoticeLogEntry(TypedDict):
-    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
-    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
     atMs: int
-    #: The run, where it has an id.
+    #: Id of the run, if it has one.
     runId: NotRequired[Union[str, None]]
-    #: The attempt of the run that it belongs to, from 1.
+    #: Attempt of the run, from 1.
     attempt: int
     #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
@@ -541,32 +541,32 @@ class NoticeLogEntry(TypedDict):
     type: Literal["notice"]
 
 class UnknownLogEntry(TypedDict):
-    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
-    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
     atMs: int
-    #: The run, where it has an id.
+    #: Id of the run, if it has one.
     runId: NotRequired[Union[str, None]]
-    #: The attempt of the run that it belongs to, from 1.
+    #: Attempt of the run, from 1.
     attempt: int
     #: The line.
     native: NotRequired["Native"]
     type: Literal["unknown"]
 
 class TurnEndLogEntry(TypedDict):
-    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
-    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
     atMs: int
-    #: The run, where it has an id.
+    #: Id of the run, if it has one.
     runId: NotRequired[Union[str, None]]
-    #: The attempt of the run that it belongs to, from 1.
+    #: Attempt of the run, from 1.
     attempt: int
     #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
-    #: Why the model stopped, in the CLI's word.
+    #: Reason why the model stopped, in the CLI's word.
     stopReason: NotRequired[Union[str, None]]
-    #: Whether the turn failed.
+    #: True if the turn failed.
     isError: bool
     #: Usage of the turn.
     usage: NotRequired[Union["Usage", None]]
@@ -575,27 +575,27 @@ class TurnEndLogEntry(TypedDict):
     type: Literal["turn_end"]
 
 class ErrorLogEntry(TypedDict):
-    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
-    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
     atMs: int
-    #: The run, where it has an id.
+    #: Id of the run, if it has one.
     runId: NotRequired[Union[str, None]]
-    #: The attempt of the run that it belongs to, from 1.
+    #: Attempt of the run, from 1.
     attempt: int
     #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
     #: Description for a person, with the next step where there is one.
     message: str
-    #: Where the error was found.
+    #: Origin of the error.
     code: NotRequired["ErrorCode"]
     #: Classification: the basis for retry, fallback or giving up.
     kind: "ErrorKind"
-    #: Whether the same request may succeed when repeated.
+    #: True if the same request may succeed when repeated.
     retryable: bool
     #: Backoff before a retry in milliseconds, if the service gave one.
     retryAfterMs: NotRequired[Union[int, None]]
-    #: When a limit resets, in milliseconds since the Unix epoch.
+    #: Time at which a limit resets, in milliseconds since the Unix epoch.
     resetsAt: NotRequired[Union[int, None]]
     #: Details as data.
     detail: NotRequired[Union["ErrorDetail", None]]
@@ -604,13 +604,13 @@ class ErrorLogEntry(TypedDict):
     type: Literal["error"]
 
 class DoneLogEntry(TypedDict):
-    #: The entry's number in its log: from 1, without gaps. 0 until the log has numbered it.
+    #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
     seq: int
-    #: When it happened, in milliseconds since the Unix epoch. 0 until that is known.
+    #: Time of the event, in milliseconds since the Unix epoch. 0 until it is known.
     atMs: int
-    #: The run, where it has an id.
+    #: Id of the run, if it has one.
     runId: NotRequired[Union[str, None]]
-    #: The attempt of the run that it belongs to, from 1.
+    #: Attempt of the run, from 1.
     attempt: int
     #: The CLI's line that the event came from, if `ExecuteParams::include_native`(crate::ExecuteParams) requests it. Absent in `unknown`, which always carries its line itself.
     native: NotRequired[Union["Native", None]]
@@ -623,7 +623,7 @@ class RunStartLogEntry(TypedDict):
     atMs: int
     attempt: int
     type: Literal["run:start"]
-    #: The run.
+    #: Id of the run.
     runId: str
     #: The agent's session.
     sessionId: NotRequired[Union[str, None]]
@@ -636,13 +636,13 @@ class RunEndLogEntry(TypedDict):
     seq: int
     atMs: int
     attempt: int
-    #: The run.
+    #: Id of the run.
     runId: str
-    #: How it ended, in three words.
+    #: Final status: one of three values.
     status: "OutcomeStatus"
-    #: The same in the words of a result. Absent in a line of an older version.
+    #: Detailed status, as in a result. Absent in a line of an older version.
     runStatus: NotRequired[Union["RunStatus", None]]
-    #: From its acceptance to its end, in milliseconds: waiting included.
+    #: Time from the run's acceptance to its end, in milliseconds, waiting included.
     durationMs: int
     #: The outcome.
     result: "Outcome"
@@ -653,18 +653,18 @@ class RunErrorLogEntry(TypedDict):
     atMs: int
     attempt: int
     type: Literal["run:error"]
-    #: The run.
+    #: Id of the run.
     runId: str
-    #: Why.
+    #: The error.
     error: "AgentError"
 
 class RunAttemptLogEntry(TypedDict):
     seq: int
     atMs: int
-    #: The number of the attempt; the first of a run is 1.
+    #: Number of the attempt, from 1.
     attempt: int
     type: Literal["run:attempt"]
-    #: The run.
+    #: Id of the run.
     runId: str
     #: The provider.
     provider: str
@@ -678,15 +678,15 @@ class RunHoldLogEntry(TypedDict):
     atMs: int
     attempt: int
     type: Literal["run:hold"]
-    #: The run.
+    #: Id of the run.
     runId: str
     #: The group that shares limits and holds: the provider, unless the candidate names another.
     group: str
     #: The requested model, if any.
     model: NotRequired[Union[str, None]]
-    #: When the hold is over, in milliseconds since the Unix epoch; absent where it waits for room.
+    #: End of the hold, in milliseconds since the Unix epoch. Absent if the attempt waits for a slot.
     untilMs: NotRequired[Union[int, None]]
-    #: The error that has put it on hold.
+    #: The error that caused the hold.
     reason: NotRequired[Union["AgentError", None]]
 
 class RunRetryLogEntry(TypedDict):
@@ -694,11 +694,11 @@ class RunRetryLogEntry(TypedDict):
     atMs: int
     attempt: int
     type: Literal["run:retry"]
-    #: The run.
+    #: Id of the run.
     runId: str
-    #: Why the last one failed.
+    #: The error of the failed attempt.
     reason: "AgentError"
-    #: How long the run waits before it, in milliseconds.
+    #: Delay before the next attempt, in milliseconds.
     delayMs: int
     #: The next attempt.
     next: "Next"
@@ -708,11 +708,11 @@ class RunFallbackLogEntry(TypedDict):
     atMs: int
     attempt: int
     type: Literal["run:fallback"]
-    #: The run.
+    #: Id of the run.
     runId: str
-    #: Why the last candidate was given up.
+    #: The error for which the last candidate was given up.
     reason: "AgentError"
-    #: How long the run waits before it, in milliseconds.
+    #: Delay before the next attempt, in milliseconds.
     delayMs: int
     #: The next attempt.
     next: "Next"
@@ -722,11 +722,11 @@ class ToolStartLogEntry(TypedDict):
     atMs: int
     attempt: int
     type: Literal["tool:start"]
-    #: The run.
+    #: Id of the run.
     runId: str
-    #: The tool, by the CLI's own name.
+    #: Name of the tool in the CLI.
     toolName: str
-    #: The call.
+    #: Id of the call.
     toolId: str
 
 class ToolEndLogEntry(TypedDict):
@@ -734,15 +734,15 @@ class ToolEndLogEntry(TypedDict):
     atMs: int
     attempt: int
     type: Literal["tool:end"]
-    #: The run.
+    #: Id of the run.
     runId: str
-    #: The tool, by the CLI's own name.
+    #: Name of the tool in the CLI.
     toolName: str
-    #: The call.
+    #: Id of the call.
     toolId: str
-    #: From its start, in milliseconds.
+    #: Duration of the call, in milliseconds.
     durationMs: int
-    #: It failed, or its attempt ended before it did.
+    #: True if the call failed, or if its attempt ended before it.
     isError: bool
 
 class AssistantChunkLogEntry(TypedDict):
@@ -750,7 +750,7 @@ class AssistantChunkLogEntry(TypedDict):
     atMs: int
     attempt: int
     type: Literal["assistant:chunk"]
-    #: The run.
+    #: Id of the run.
     runId: str
     #: The text.
     content: str
@@ -760,7 +760,7 @@ class AssistantMessageLogEntry(TypedDict):
     atMs: int
     attempt: int
     type: Literal["assistant:message"]
-    #: The run.
+    #: Id of the run.
     runId: str
     #: The text.
     content: str
@@ -782,7 +782,7 @@ class ResetLogEntry(TypedDict):
     atMs: int
     attempt: int
     type: Literal["reset"]
-    #: The run.
+    #: Id of the run.
     runId: str
 
 #: An entry of a run's log: an event of the agent, or one of the run itself, whose `type` has a colon (or is `reset`).
@@ -802,26 +802,26 @@ class ParameterErrorDetail(TypedDict):
 
 class BudgetErrorDetail(TypedDict):
     type: Literal["budget"]
-    #: Which budget.
+    #: The budget.
     budget: "BudgetKind"
     #: Its limit: tokens, USD, seconds or turns.
     limit: NotRequired[Union[float, None]]
 
 class NotRetriedErrorDetail(TypedDict):
     type: Literal["not_retried"]
-    #: Why there was none.
+    #: The reason.
     reason: "NotRetried"
-    #: The same for a person, with the next step.
+    #: The reason for a person, with the next step.
     explanation: str
 
 class MissingProgramErrorDetail(TypedDict):
     type: Literal["missing_program"]
-    #: The name that was looked for.
+    #: Name of the program.
     program: str
     #: The command that installs it, also part of the message. Empty if unknown.
     install: str
 
-#: The subject of an error, as data. A type that only a newer version knows is read as `Other`(Self::Other).
+#: The subject of an error, as data. A type that only a newer version knows is deserialized as `Other`(Self::Other).
 ErrorDetail: TypeAlias = Union["ParameterErrorDetail", "BudgetErrorDetail", "NotRetriedErrorDetail", "MissingProgramErrorDetail"]
 
 #: The recommended reaction to an error.
@@ -832,23 +832,23 @@ class Figures(TypedDict):
 
     #: Requests to models.
     requests: int
-    #: Those of them that sub-agents made.
+    #: Requests that sub-agents made, included in `requests`.
     subagentRequests: int
     #: Tokens.
     usage: "Usage"
-    #: Of the tokens that were written to a cache, those that it keeps for an hour.
+    #: Tokens that are cached for an hour, among those that were written to a cache.
     cacheWrite1hTokens: NotRequired[Union[int, None]]
     #: Cost reported by the CLIs in USD, for those requests that have one.
     reportedCostUsd: NotRequired[Union[float, None]]
     #: Cost by the price table in USD, for those requests whose model it has.
     estimatedCostUsd: NotRequired[Union[float, None]]
-    #: Cost in USD: of each request the reported one, or else the estimate.
+    #: Cost in USD: for each request the reported cost, or else the estimate.
     spentUsd: NotRequired[Union[float, None]]
-    #: Searches in the web that the services made.
+    #: Web searches that the services made.
     webSearches: NotRequired[Union[int, None]]
-    #: Requests that are not in the estimate, since the table does not know their model or no one does. Of a run of the history that does not say how many it made, one.
+    #: Requests that are not in the estimate, because their model is unknown or has no price. A run in the history without a number of requests counts as one.
     unpricedRequests: int
-    #: Premium requests that Copilot counts.
+    #: Premium requests as counted by Copilot.
     premiumRequests: NotRequired[Union[float, None]]
 
 class ForgetRuns(TypedDict):
@@ -882,7 +882,7 @@ class HistoryList(TypedDict):
 class HistoryShare(TypedDict):
     """The share of the history of runs."""
 
-    #: Runs that the CLIs' files do not know.
+    #: Runs that are not in the CLIs' files.
     onlyThere: int
     #: Runs whose cost is added to the tokens of the CLIs' files.
     withCost: int
@@ -890,7 +890,7 @@ class HistoryShare(TypedDict):
     ofOtherAgents: int
 
 #: State of a run.
-#: The words of a run that is over are those of `status` in `run:end`, which the database and `teamster runs --json` have had from the beginning: `success` for `Completed`(teamster_core::RunStatus::Completed), `aborted`, and `error` for every other `RunStatus`(teamster_core::RunStatus), whose cause is in `RunRecord::error`.
+#: The names of final states are those of `status` in `run:end`, also in the database and in `teamster runs --json`: `success` for `Completed`(teamster_core::RunStatus::Completed), `aborted`, and `error` for every other `RunStatus`(teamster_core::RunStatus), whose cause is in `RunRecord::error`.
 HistoryStatus: TypeAlias = Union[Literal["running"], Literal["success"], Literal["error"], Literal["aborted"], Literal["interrupted"], str]
 
 class Interrupt(TypedDict):
@@ -900,44 +900,44 @@ class Interrupt(TypedDict):
     kill: NotRequired[bool]
 
 class LastError(TypedDict):
-    """Something that failed."""
+    """Last error of an agent."""
 
-    #: The class of the error, if it is one of a tick.
+    #: Class of the error, if it is one of a tick.
     kind: NotRequired[Union["ErrorKind", None]]
     #: The error, for people.
     message: str
-    #: When it happened, in milliseconds since the Unix epoch.
+    #: Time of the error, in milliseconds since the Unix epoch.
     atMs: int
 
 class LimitList(TypedDict):
     """The limits of subscriptions: the JSON of `teamster usage --limits --json` and of `GET /v1/limits`."""
 
-    #: The limits that the CLIs left on the disk.
+    #: The limits in the files that the CLIs left on disk.
     limits: list["UsageLimit"]
 
-#: What a live run or session is doing.
+#: Status of a live run or session.
 LiveState: TypeAlias = Literal["idle", "running", "waiting", "ending", "other"]
 
 class LiveStatus(TypedDict):
-    """What a live run or session is doing."""
+    """Status of a live run or session."""
 
-    #: What it is doing.
+    #: State of the run or session.
     state: "LiveState"
-    #: Since when, in milliseconds since the Unix epoch.
+    #: Start of the state, in milliseconds since the Unix epoch.
     since: int
-    #: The turns of a session that have ended. 0 for a run.
+    #: Number of ended turns of a session. 0 for a run.
     turns: int
     #: The turn in progress.
     turn: NotRequired[Union["TurnStatus", None]]
-    #: The provider that works, which may be a fallback.
+    #: Provider in use, which may be a fallback.
     provider: NotRequired[Union[str, None]]
-    #: The model that answers.
+    #: Model in use.
     model: NotRequired[Union[str, None]]
-    #: The provider's session, to resume it.
+    #: Id of the provider's session, to resume it.
     sessionId: NotRequired[Union[str, None]]
-    #: What was used so far, as far as it was reported.
+    #: Usage so far, as reported.
     usage: NotRequired[Union["Usage", None]]
-    #: What it cost so far in USD, as far as that was reported.
+    #: Cost so far in USD, as reported.
     costUsd: NotRequired[Union[float, None]]
 
 class LogPage(TypedDict):
@@ -950,7 +950,7 @@ class LogPage(TypedDict):
     #: True if the log ends with this page.
     ended: bool
 
-#: What a loop is doing.
+#: State of a loop.
 LoopState: TypeAlias = Literal["sleeping", "tick", "other"]
 
 class McpServerStatus(TypedDict):
@@ -962,15 +962,15 @@ class McpServerStatus(TypedDict):
     status: str
 
 class McpSupport(TypedDict):
-    """Which properties of an `McpServer` a provider supports."""
+    """The properties of an `McpServer` that a provider supports."""
 
-    #: The transports, by their names.
+    #: Names of the supported transports.
     transports: list[str]
-    #: The characters that a server's name may have beside ASCII letters and digits.
+    #: The characters that a server's name may have in addition to ASCII letters and digits.
     nameMarks: str
-    #: How long a server's name may be, in characters.
+    #: Limit of the length of a server's name, in characters.
     longestName: int
-    #: `mcp_delivery`: the ways that there are.
+    #: `mcp_delivery`: the supported values.
     deliveries: list[str]
     #: `mcp_strict`.
     strict: bool
@@ -996,29 +996,29 @@ class McpTool(TypedDict):
 class ModelFigures(TypedDict):
     """The figures of a model within a group."""
 
-    #: The model; absent where the files do not have it.
+    #: The model. Absent if the files do not have it.
     model: NotRequired[Union[str, None]]
-    #: The CLIs that used it.
+    #: The CLIs that used the model.
     providers: NotRequired[list[str]]
     #: Requests to models.
     requests: int
-    #: Those of them that sub-agents made.
+    #: Requests that sub-agents made, included in `requests`.
     subagentRequests: int
     #: Tokens.
     usage: "Usage"
-    #: Of the tokens that were written to a cache, those that it keeps for an hour.
+    #: Tokens that are cached for an hour, among those that were written to a cache.
     cacheWrite1hTokens: NotRequired[Union[int, None]]
     #: Cost reported by the CLIs in USD, for those requests that have one.
     reportedCostUsd: NotRequired[Union[float, None]]
     #: Cost by the price table in USD, for those requests whose model it has.
     estimatedCostUsd: NotRequired[Union[float, None]]
-    #: Cost in USD: of each request the reported one, or else the estimate.
+    #: Cost in USD: for each request the reported cost, or else the estimate.
     spentUsd: NotRequired[Union[float, None]]
-    #: Searches in the web that the services made.
+    #: Web searches that the services made.
     webSearches: NotRequired[Union[int, None]]
-    #: Requests that are not in the estimate, since the table does not know their model or no one does. Of a run of the history that does not say how many it made, one.
+    #: Requests that are not in the estimate, because their model is unknown or has no price. A run in the history without a number of requests counts as one.
     unpricedRequests: int
-    #: Premium requests that Copilot counts.
+    #: Premium requests as counted by Copilot.
     premiumRequests: NotRequired[Union[float, None]]
 
 class ModelUsage(TypedDict):
@@ -1030,22 +1030,22 @@ class ModelUsage(TypedDict):
     costUsd: NotRequired[Union[float, None]]
     #: Size of the model's context window in tokens.
     contextWindow: NotRequired[Union[int, None]]
-    #: Most output tokens of one answer.
+    #: Limit of output tokens in one answer.
     maxOutputTokens: NotRequired[Union[int, None]]
 
 #: The JSON value that the CLI printed, as it came.
 Native: TypeAlias = Any
 
 class Next(TypedDict):
-    """The attempt that comes."""
+    """The next attempt."""
 
-    #: Its number; the first attempt of a run is 1.
+    #: Number of the attempt, from 1.
     attempt: int
     #: The provider.
     provider: str
     #: The model, if one was requested.
     model: NotRequired[Union[str, None]]
-    #: The session that it resumes, because changes were made already. Without it the prompt is sent again, and the text of the failed attempt is withdrawn.
+    #: The session that the attempt resumes, because the run has made changes. If absent, the prompt is sent again, and the text of the failed attempt is retracted.
     resumes: NotRequired[Union[str, None]]
 
 #: Reason why a run was not retried although its policy allows it.
@@ -1060,35 +1060,35 @@ NoticeSource: TypeAlias = Literal["stdout", "stderr", "runtime"]
 class Outcome(TypedDict):
     """The outcome of a run, over all its attempts. A figure that no CLI reported is absent, never 0."""
 
-    #: The agent's messages, in order: text of one message id, up to a tool call, its end, or the end of a turn. Those of an attempt after which the prompt was sent again are not among them.
+    #: The agent's messages, in order. A message is the text of one message id, up to a tool call, its end, or the end of a turn. Messages of an attempt after which the prompt was sent again are excluded.
     payloads: list["Payload"]
     #: Usage of all attempts together.
     usage: NotRequired[Union["Usage", None]]
     #: The answer in the shape of `output_schema`.
     structuredOutput: NotRequired[Any]
-    #: How it went.
+    #: Metadata of the run.
     meta: "OutcomeMeta"
 
 class OutcomeMeta(TypedDict):
     """Metadata of an outcome."""
 
-    #: The run.
+    #: Id of the run.
     runId: str
-    #: How it ended.
+    #: Final status of the run.
     status: "OutcomeStatus"
-    #: The session in which the last attempt worked, to go on with it.
+    #: The session of the last attempt, which can be resumed.
     sessionId: NotRequired[Union[str, None]]
     #: The provider of the last attempt.
     provider: str
     #: The model of the last attempt as reported by the agent, else as requested.
     model: NotRequired[Union[str, None]]
-    #: From the run's acceptance to its end, in milliseconds: waiting included.
+    #: Time from the run's acceptance to its end, in milliseconds, waiting included.
     durationMs: int
-    #: Why it did not succeed.
+    #: The error of a run that failed.
     error: NotRequired[Union["AgentError", None]]
-    #: How many attempts there were; 0 if none could begin.
+    #: Number of attempts; 0 if none could begin.
     attempts: int
-    #: Each of them, in order.
+    #: The attempts, in order.
     attemptLog: NotRequired[list["Attempt"]]
     #: Reported cost of all attempts together, in USD.
     costUsd: NotRequired[Union[float, None]]
@@ -1101,35 +1101,35 @@ OutcomeStatus: TypeAlias = Literal["success", "aborted", "error"]
 class Payload(TypedDict):
     """One message of the agent."""
 
-    #: Its text.
+    #: Text of the message.
     text: str
 
 class PendingRequest(TypedDict):
-    """A request that waits for an answer: a tool that wants permission, or the question of an MCP server."""
+    """Request that waits for an answer: permission for a tool, or the question of an MCP server."""
 
-    #: Its id: that of the run, `/`, and a number.
+    #: Id of the request: `RUN_ID/NUMBER`.
     requestId: str
-    #: The run.
+    #: Id of the run.
     runId: str
-    #: The tool, in the CLI's own name.
+    #: The tool, as the CLI names it.
     toolName: str
-    #: The call of the tool.
+    #: Id of the tool call.
     toolId: NotRequired[Union[str, None]]
-    #: What kind of tool it is.
+    #: Kind of the tool.
     kind: "ToolKind"
-    #: What the tool is to do.
+    #: Input of the tool.
     input: Any
-    #: The CLI's own text about it.
+    #: The CLI's own text about the request.
     message: NotRequired[Union[str, None]]
     #: The JSON Schema of the answer that an MCP server asks for.
     schema: NotRequired[Any]
-    #: Whether an input can be given with the answer.
+    #: An answer can have an input.
     takesInput: bool
-    #: Whether the reason of a denial reaches the model.
+    #: The reason of a denial reaches the model.
     takesReason: NotRequired[bool]
-    #: When it came, in milliseconds since the Unix epoch.
+    #: Time of the request, in milliseconds since the Unix epoch.
     askedAt: int
-    #: When it is denied without an answer.
+    #: Time at which the request is denied without an answer, in milliseconds since the Unix epoch.
     expiresAt: NotRequired[Union[int, None]]
 
 class PermissionDenial(TypedDict):
@@ -1139,7 +1139,7 @@ class PermissionDenial(TypedDict):
     toolName: str
     #: The call.
     toolId: NotRequired[Union[str, None]]
-    #: Why, in the CLI's words.
+    #: The reason, in the CLI's words.
     reason: NotRequired[Union[str, None]]
 
 #: The permission mode of an agent: what it may do without approval.
@@ -1163,7 +1163,7 @@ class PriceSource(TypedDict):
     source: str
     #: The date of the built-in table.
     date: str
-    #: The user's file whose prices go before it.
+    #: The user's price file, which takes precedence.
     file: NotRequired[Union[str, None]]
 
 class Problem(TypedDict):
@@ -1235,7 +1235,7 @@ class RequestList(TypedDict):
     #: The requests, those of the newest run first.
     requests: list["PendingRequest"]
 
-#: One prompt, or a conversation.
+#: Kind of a run.
 RunKind: TypeAlias = Literal["run", "session", "tick", "other"]
 
 class RunList(TypedDict):
@@ -1249,27 +1249,27 @@ class RunList(TypedDict):
 class RunRecord(TypedDict):
     """A run in the history. A figure that no CLI reported is absent, never 0."""
 
-    #: Its id.
+    #: Id of the run.
     runId: str
-    #: Where it stands.
+    #: State of the run.
     status: "HistoryStatus"
-    #: The provider that works on it, or worked on it last.
+    #: The current or last provider of the run.
     provider: str
     #: The model as reported by the agent, else as requested.
     model: NotRequired[Union[str, None]]
-    #: The session in which it works, or which it shall resume.
+    #: The session of the run, or the one to resume.
     sessionId: NotRequired[Union[str, None]]
     #: The conversation that it belongs to, as text.
     conversation: NotRequired[Union[str, None]]
-    #: Where the agent works.
+    #: Working directory of the agent.
     workingDirectory: NotRequired[Union[str, None]]
     #: SHA-256 of the prompt, in hexadecimal.
     promptHash: str
-    #: When it began, in milliseconds since the Unix epoch.
+    #: Start time, in milliseconds since the Unix epoch.
     startedAt: int
-    #: When it ended. Of an interrupted run, when it was last heard of, once that was written down.
+    #: End time, in milliseconds since the Unix epoch. For an interrupted run it is the last heartbeat, once that was recorded.
     endedAt: NotRequired[Union[int, None]]
-    #: How long it took, in milliseconds.
+    #: Duration of the run, in milliseconds.
     durationMs: NotRequired[Union[int, None]]
     #: Usage of all attempts together.
     usage: NotRequired[Union["Usage", None]]
@@ -1277,27 +1277,27 @@ class RunRecord(TypedDict):
     costUsd: NotRequired[Union[float, None]]
     #: Turns of all attempts, as the CLIs count them.
     numTurns: NotRequired[Union[int, None]]
-    #: Why it did not succeed. Its code and details are known where it is the error of the last attempt.
+    #: The error of a run that failed. Its code and details are known if it is the error of the last attempt.
     error: NotRequired[Union["AgentError", None]]
-    #: How many attempts there were; 0 while it runs.
+    #: Number of attempts; 0 while the run is running.
     attempts: int
-    #: Each of them, in order.
+    #: The attempts, in order.
     attemptLog: NotRequired[list["Attempt"]]
-    #: The machine that it runs on.
+    #: Name of the machine that the run is on.
     host: str
-    #: The process there that has it in hand.
+    #: Id of the process that owns the run.
     pid: int
-    #: When it was last heard of, in milliseconds since the Unix epoch.
+    #: Time of the last heartbeat, in milliseconds since the Unix epoch.
     heartbeatAt: int
 
 class RunResult(TypedDict):
-    """The outcome of a run. A figure that the CLI did not report is absent, never 0."""
+    """The outcome of a run. Figures that the CLI did not report are absent, never 0."""
 
-    #: How it ended.
+    #: Final status.
     status: "RunStatus"
-    #: All text of the main agent that was not retracted, as it came: nothing stands between two messages. `messages`(Self::messages) parts them, and `answer`(Self::answer) is the last.
+    #: All text of the main agent that was not retracted, concatenated without separators. `messages`(Self::messages) splits it, and `answer`(Self::answer) is the last message.
     text: str
-    #: How `text` is parted into messages: its pieces, in order.
+    #: The pieces of `text` by message, in order.
     pieces: NotRequired[list["TextPiece"]]
     #: The last message of the main agent: the answer, without intermediate messages.
     finalMessage: NotRequired[Union[str, None]]
@@ -1305,7 +1305,7 @@ class RunResult(TypedDict):
     sessionId: NotRequired[Union[str, None]]
     #: The model that answered.
     model: NotRequired[Union[str, None]]
-    #: From the start of the process to its end, in milliseconds.
+    #: Time from the start of the process to its end, in milliseconds.
     durationMs: int
     #: Time spent in requests to the model, in milliseconds.
     apiDurationMs: NotRequired[Union[int, None]]
@@ -1317,19 +1317,19 @@ class RunResult(TypedDict):
     usageByModel: NotRequired[dict[str, "ModelUsage"]]
     #: Cost of this run in USD.
     totalCostUsd: NotRequired[Union[float, None]]
-    #: Where the cost comes from.
+    #: Source of the cost.
     costSource: NotRequired[Union["CostSource", None]]
-    #: Turns, as the CLI counts them.
+    #: Number of turns, as the CLI counts them.
     numTurns: NotRequired[Union[int, None]]
-    #: Why the model stopped, in the CLI's word.
+    #: Reason why the model stopped, in the CLI's word.
     stopReason: NotRequired[Union[str, None]]
-    #: Whether the caller stopped the run.
+    #: True if the caller stopped the run.
     aborted: bool
-    #: Exit code of the process; absent when a signal ended it or it never started.
+    #: Exit code of the process. Absent if a signal ended it or it never started.
     exitCode: NotRequired[Union[int, None]]
     #: Name of the signal that ended the process, such as `SIGKILL`.
     exitSignal: NotRequired[Union[str, None]]
-    #: The end of what the CLI wrote to its standard error.
+    #: The end of the CLI's standard error.
     stderr: NotRequired[Union[str, None]]
     #: Every `error` event of the run.
     errors: NotRequired[list["AgentError"]]
@@ -1348,21 +1348,21 @@ RunStatus: TypeAlias = Literal["completed", "aborted", "timed_out", "incomplete"
 class RunSummary(TypedDict):
     """A run, without its events."""
 
-    #: The run's id.
+    #: Id of the run.
     runId: str
-    #: One prompt, or a conversation.
+    #: Kind of the run.
     kind: "RunKind"
-    #: The provider that is tried first.
+    #: First provider of the run.
     provider: str
     #: The requested model.
     model: NotRequired[Union[str, None]]
-    #: Where the agent works.
+    #: Working directory of the agent.
     directory: NotRequired[Union[str, None]]
-    #: The branch of the git worktree that was made for it.
+    #: Branch of the git worktree that was created for the run.
     branch: NotRequired[Union[str, None]]
-    #: The run in whose log this session's conversation begins.
+    #: Id of the run whose log has the beginning of this session's conversation.
     continues: NotRequired[Union[str, None]]
-    #: When it was accepted, in milliseconds since the Unix epoch.
+    #: Time of acceptance, in milliseconds since the Unix epoch.
     acceptedAt: int
     #: The run's state.
     state: "ViewState"
@@ -1390,21 +1390,21 @@ class RunSummary(TypedDict):
 class RunView(TypedDict):
     """A run and its result."""
 
-    #: The run's id.
+    #: Id of the run.
     runId: str
-    #: One prompt, or a conversation.
+    #: Kind of the run.
     kind: "RunKind"
-    #: The provider that is tried first.
+    #: First provider of the run.
     provider: str
     #: The requested model.
     model: NotRequired[Union[str, None]]
-    #: Where the agent works.
+    #: Working directory of the agent.
     directory: NotRequired[Union[str, None]]
-    #: The branch of the git worktree that was made for it.
+    #: Branch of the git worktree that was created for the run.
     branch: NotRequired[Union[str, None]]
-    #: The run in whose log this session's conversation begins.
+    #: Id of the run whose log has the beginning of this session's conversation.
     continues: NotRequired[Union[str, None]]
-    #: When it was accepted, in milliseconds since the Unix epoch.
+    #: Time of acceptance, in milliseconds since the Unix epoch.
     acceptedAt: int
     #: The run's state.
     state: "ViewState"
@@ -1438,23 +1438,23 @@ class SessionList(TypedDict):
     sessions: list["RunSummary"]
 
 class SleepFile(TypedDict):
-    """`sleep.json`: what the loop is doing."""
+    """`sleep.json`: current status of the loop."""
 
-    #: Whether it sleeps.
+    #: State of the loop.
     state: "LoopState"
-    #: The sleep that it has come to, in seconds.
+    #: Current sleep between ticks, in seconds.
     current_sleep_seconds: int
-    #: Why, for a person, with the last error.
+    #: Reason of the state, for people, with the last error.
     reason: str
-    #: The same without the last error, where `reason` has one.
+    #: `reason` without the last error, if `reason` has one.
     plain_reason: NotRequired[Union[str, None]]
-    #: When this was written, in seconds since 1970.
+    #: Time of writing, in seconds since the Unix epoch.
     updated_at_epoch: int
-    #: When the sleep is over, in seconds since 1970; only while it sleeps.
+    #: End of the sleep, in seconds since the Unix epoch; only while the loop sleeps.
     sleep_until_epoch: NotRequired[Union[int, None]]
-    #: Ticks and starts in a row that failed; left out at 0.
+    #: Failed ticks and starts in a row; left out at 0.
     failed_ticks: NotRequired[int]
-    #: Why the last of them failed.
+    #: Error of the last of them.
     last_error: NotRequired[Union["TickError", None]]
 
 class StartRun(TypedDict):
@@ -1568,16 +1568,16 @@ Steer = TypedDict("Steer", {
 })
 
 class SupervisorStatus(TypedDict):
-    """The supervisor itself."""
+    """Status of the supervisor itself."""
 
-    #: Its process id.
+    #: Process id of the supervisor.
     pid: int
-    #: When it was started, in milliseconds since the Unix epoch.
+    #: Start time, in milliseconds since the Unix epoch.
     startedAtMs: int
-    #: How long a loop may take to end before it is killed, in milliseconds.
+    #: Time that a loop may take to end before it is killed, in milliseconds.
     graceMs: int
 
-#: Which kinds of system prompt a provider takes.
+#: The kinds of system prompt that a provider supports.
 SystemPromptSupport: TypeAlias = Literal["none", "append", "replace", "append_and_replace"]
 
 class TextPiece(TypedDict):
@@ -1589,44 +1589,44 @@ class TextPiece(TypedDict):
     bytes: int
 
 class TickError(TypedDict):
-    """Why a tick failed."""
+    """Error of a tick."""
 
-    #: The class of the error.
+    #: Class of the error.
     kind: "ErrorKind"
-    #: The error, for a person, on one line of limited length.
+    #: The error, for people, on one line of limited length.
     message: str
-    #: When it happened, in seconds since 1970.
+    #: Time of the error, in seconds since the Unix epoch.
     at_epoch: int
 
-#: Which prompt a tick has.
+#: Prompt of a tick.
 TickPrompt: TypeAlias = Literal["light", "full"]
 
 class TickRecord(TypedDict):
     """One line of `ticks.jsonl`."""
 
-    #: Its number since the start of its loop, from 1.
+    #: Number of the tick since the start of its loop, from 1.
     tick: int
-    #: The process id of its loop.
+    #: Process id of its loop.
     pid: int
-    #: The tick as a run: the name of its log, and its row in the history.
+    #: Id of the tick's run: the name of its log, and its row in the history.
     run_id: NotRequired[Union[str, None]]
-    #: Which prompt it had.
+    #: Prompt of the tick.
     prompt: "TickPrompt"
-    #: When it began.
+    #: Time of its start.
     begin: str
-    #: When it ended; of one whose loop was killed, when the next loop began.
+    #: Time of its end. If its loop was killed: the start of the next loop.
     end: str
-    #: How it ended.
+    #: Outcome of the tick.
     result: "TickResult"
-    #: The class of its error.
+    #: Class of the error.
     error_kind: NotRequired[Union["ErrorKind", None]]
-    #: Its error, for people.
+    #: Error of the tick, for people.
     error: NotRequired[Union[str, None]]
-    #: The flags that were set at its end, by the names of their files.
+    #: Flags that were set at its end, by the names of their files.
     flags: list[str]
-    #: The session that it was in.
+    #: Session of the tick.
     session_id: NotRequired[Union[str, None]]
-    #: Input tokens beside the cache, over all models.
+    #: Input tokens outside the cache, over all models.
     input_tokens: int
     #: Output tokens, reasoning included.
     output_tokens: int
@@ -1634,18 +1634,18 @@ class TickRecord(TypedDict):
     cache_read_tokens: int
     #: Tokens written to the cache.
     cache_write_tokens: int
-    #: What it cost in USD, if that is known of all its models.
+    #: Cost in USD, if it is known for all models of the tick.
     cost_usd: NotRequired[Union[float, None]]
-    #: Where the cost is from; an estimate if that of any model is one.
+    #: Source of the cost: an estimate if the cost of any model is one.
     cost_source: NotRequired[Union["CostSource", None]]
 
-#: How a tick ended.
+#: Outcome of a tick.
 TickResult: TypeAlias = Literal["completed", "failed", "refused", "timed_out", "stuck", "died", "unusable", "stopped", "killed", "other"]
 
 #: Category of a tool, the same for every CLI.
 ToolKind: TypeAlias = Literal["read", "edit", "delete", "move", "search", "execute", "think", "fetch", "task", "mcp", "other"]
 
-#: A turn in progress.
+#: Turn in progress.
 TurnStatus = TypedDict("TurnStatus", {
     "runId": str,
     "from": NotRequired[Union[str, None]],
@@ -1663,25 +1663,25 @@ class TurnView(TypedDict):
     result: NotRequired[Union["RunResult", None]]
 
 class UnpricedModel(TypedDict):
-    """A model of which not every request has a price."""
+    """A model with requests that have no price."""
 
-    #: The model; empty where the files do not have it.
+    #: The model. Empty if the files do not have it.
     model: str
-    #: How many requests have no price.
+    #: Number of requests without a price.
     requests: int
-    #: How many requests were made to it in all.
+    #: Number of all requests to the model.
     of: int
 
 class Usage(TypedDict):
-    """Tokens used. A figure that the CLI did not report is absent, never 0.  Every provider converts its CLI's own convention (cached tokens inside or beside the input, deltas or running totals) to this one."""
+    """Tokens used. Figures that the CLI did not report are absent, never 0.  Every provider converts its CLI's own convention (input with or without cached tokens, deltas or running totals) to this one."""
 
     #: Input tokens that were neither read from nor written to a cache.
     inputTokens: NotRequired[Union[int, None]]
     #: Output tokens, reasoning included.
     outputTokens: NotRequired[Union[int, None]]
-    #: Input tokens read from a prompt cache, beside `input_tokens`.
+    #: Input tokens read from a prompt cache, not included in `input_tokens`.
     cacheReadTokens: NotRequired[Union[int, None]]
-    #: Input tokens written to a prompt cache, beside `input_tokens`.
+    #: Input tokens written to a prompt cache, not included in `input_tokens`.
     cacheWriteTokens: NotRequired[Union[int, None]]
     #: Reasoning tokens, a part of `output_tokens`.
     reasoningTokens: NotRequired[Union[int, None]]
@@ -1689,31 +1689,31 @@ class Usage(TypedDict):
 class UsageGroup(TypedDict):
     """The figures of one group."""
 
-    #: Its name; absent where the files do not have it.
+    #: Name of the group. Absent if the files do not have it.
     name: NotRequired[Union[str, None]]
     #: Requests to models.
     requests: int
-    #: Those of them that sub-agents made.
+    #: Requests that sub-agents made, included in `requests`.
     subagentRequests: int
     #: Tokens.
     usage: "Usage"
-    #: Of the tokens that were written to a cache, those that it keeps for an hour.
+    #: Tokens that are cached for an hour, among those that were written to a cache.
     cacheWrite1hTokens: NotRequired[Union[int, None]]
     #: Cost reported by the CLIs in USD, for those requests that have one.
     reportedCostUsd: NotRequired[Union[float, None]]
     #: Cost by the price table in USD, for those requests whose model it has.
     estimatedCostUsd: NotRequired[Union[float, None]]
-    #: Cost in USD: of each request the reported one, or else the estimate.
+    #: Cost in USD: for each request the reported cost, or else the estimate.
     spentUsd: NotRequired[Union[float, None]]
-    #: Searches in the web that the services made.
+    #: Web searches that the services made.
     webSearches: NotRequired[Union[int, None]]
-    #: Requests that are not in the estimate, since the table does not know their model or no one does. Of a run of the history that does not say how many it made, one.
+    #: Requests that are not in the estimate, because their model is unknown or has no price. A run in the history without a number of requests counts as one.
     unpricedRequests: int
-    #: Premium requests that Copilot counts.
+    #: Premium requests as counted by Copilot.
     premiumRequests: NotRequired[Union[float, None]]
-    #: The CLIs that it has figures of.
+    #: The CLIs with figures in the group.
     providers: list[str]
-    #: The models that it has figures of.
+    #: The models with figures in the group.
     models: list[str]
     #: The directory in which a session began.
     directory: NotRequired[Union[str, None]]
@@ -1731,11 +1731,11 @@ class UsageLimit(TypedDict):
     provider: str
     #: The length of the window in minutes: 300 for five hours, 10,080 for a week.
     windowMinutes: NotRequired[Union[int, None]]
-    #: The part of the limit that was used, in percent.
+    #: The used part of the limit, in percent.
     usedPercent: float
-    #: When the window ends and the limit is whole again.
+    #: Time at which the window ends and the limit resets.
     resetsAt: NotRequired[Union[str, None]]
-    #: When the service reported it.
+    #: Time at which the service reported the limit.
     at: str
 
 class UsageSummary(TypedDict):
@@ -1743,17 +1743,17 @@ class UsageSummary(TypedDict):
 
     #: Dimension of the groups.
     by: "Dimension"
-    #: From when on requests count.
+    #: Start of the counted period.
     since: NotRequired[Union[str, None]]
-    #: Until when requests count.
+    #: End of the counted period.
     until: NotRequired[Union[str, None]]
-    #: The zone of the days, by its IANA name where it has one.
+    #: Time zone of the days, by its IANA name. Absent if it has none.
     timeZone: NotRequired[Union[str, None]]
-    #: The groups: days and sessions in the order of time, others by what was spent, the most first.
+    #: The groups. Days and sessions are in chronological order, others by cost in descending order.
     groups: list["UsageGroup"]
     #: All groups together.
     total: "Figures"
-    #: Models of which not every request has a price.
+    #: Models with requests that have no price.
     unpriced: list["UnpricedModel"]
     #: Source of the prices for estimates.
     prices: "PriceSource"
