@@ -9,7 +9,7 @@
 //! use teamster_core::{AgentRuntime, ExecuteParams, PermissionMode, RunStatus};
 //! use teamster_testkit::mock_runtime::{MockRuntime, Script};
 //!
-//! Code under test: it retries once if there was no answer, and only allows reads.
+//! // Code under test: it retries once if there was no answer, and only allows reads.
 //! async fn summary(runtime: &dyn AgentRuntime, of: &str) -> Option<String> {
 //!     for _ in 0..2 {
 //!         let mut params = ExecuteParams::new(format!("Summarise {of}."));
