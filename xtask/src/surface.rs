@@ -36,12 +36,12 @@ pub(crate) fn run(args: Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
         .args(["--no-deps", "--all-features", "--locked", "--target-dir"])
         .arg(&target)
         .env("RUSTDOC", rustdoc(&target)?)
-        .env("RUSTDOCFLAGS", "-Zunstable-options --output-format=json")
+        .env("RUSTDOCFLAGS", "-D warnings -Zunstable-options --output-format=json")
         .current_dir(root())
         .status()
         .context("cannot start cargo")?;
     if !status.success() {
-        bail!("cargo doc failed");
+        bail!("rustdoc failed or has warnings");
     }
     let mut problems = false;
     for library in libraries()? {
