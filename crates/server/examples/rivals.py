@@ -165,7 +165,11 @@ def reconnect(port, path, seen):
     """Connects again and again, and reads three pieces each time."""
     last = None
     for _ in range(RECONNECTS):
-        stream, rest, count = subscribe(port, path, last), b"", 0
+        try:
+            stream, rest, count = subscribe(port, path, last), b"", 0
+        except ConnectionRefusedError:
+            # The figures are there, and the server has been stopped.
+            return
         stream.settimeout(5)
         try:
             while count < 3 and (data := stream.recv(1 << 14)):
