@@ -36,7 +36,10 @@ pub(crate) fn run(args: Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
         .args(["--no-deps", "--all-features", "--locked", "--target-dir"])
         .arg(&target)
         .env("RUSTDOC", rustdoc(&target)?)
-        .env("RUSTDOCFLAGS", "-D warnings -Zunstable-options --output-format=json")
+        .env(
+            "RUSTDOCFLAGS",
+            "-D warnings -Zunstable-options --output-format=json",
+        )
         .current_dir(root())
         .status()
         .context("cannot start cargo")?;
