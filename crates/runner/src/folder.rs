@@ -13,14 +13,14 @@ use teamster_core::time::epoch_ms;
 use crate::log::FILE;
 use crate::server::Listener;
 use crate::step::{Step, before};
-use crate::{DraftRun, LogLimits, LogLine, RunLogReader, RunLogWriter, RunsError, recover};
+use crate::{LogLimits, LogLine, RunLogReader, RunLogWriter, RunsError, recover};
 
 /// File that a live runner locks.
 pub(crate) const LOCK: &str = "lock";
 /// File that a reader locks while it completes the log of a killed runner.
 const RECOVERY: &str = "recovery.lock";
 /// Name of the description in a run's folder.
-pub(crate) const INFO: &str = "run.json";
+const INFO: &str = "run.json";
 /// Prefix of the names of folders that are drafts or being removed.
 pub(crate) const HIDDEN: &str = ".";
 /// Time that a reader waits for another one that completes the log.
@@ -123,17 +123,68 @@ impl Runs {
     ///
     /// Fails if the id is invalid or in use, or if the folder cannot be written. Then no run exists.
     pub fn accept(&self, info: &RunInfo, limits: LogLimits) -> Result<NewRun, RunsError> {
-        self.draft(info, limits)?.accept()
-    }
-
-    /// Prepares a run: creates and syncs its folder under a name that readers ignore. The run exists once
-    /// [`DraftRun::accept`] has succeeded; a draft that is dropped before is removed.
-    ///
-    /// # Errors
-    ///
-    /// As for [`accept`](Self::accept).
-    pub fn draft(&self, info: &RunInfo, limits: LogLimits) -> Result<DraftRun, RunsError> {
-        DraftRun::new(&self.root, info, limits)
+        check_id(&info.run_id)?;
+        make_private(&self.root).map_err(RunsError::io("make", &self.root))?;
+        // Created under another name until it is complete, so readers never see a run without its lock.
+        let draft = self.root.join(format!("{HIDDEN}new-{}", info.run_id));
+        let path = self.root.join(&info.run_id);
+        if path.exists() {
+            return Err(RunsError::Exists {
+                id: info.run_id.clone(),
+            });
+        }
+        before(Step::MakeDraft);
+        DirBuilder::new()
+            .mode(0o700)
+            .create(&draft)
+            .map_err(|error| match error.kind() {
+                ErrorKind::AlreadyExists => RunsError::Exists {
+                    id: info.run_id.clone(),
+                },
+                _ => RunsError::io("make", &draft)(error),
+            })?;
+        let made = (|| {
+            before(Step::CreateLock);
+            let lock = lock_exclusively(&draft, LOCK)?.ok_or_else(|| RunsError::Locked {
+                id: info.run_id.clone(),
+            })?;
+            before(Step::CreateSocket);
+            let listener = Listener::bind(&draft)?;
+            before(Step::WriteInfo);
+            let file = draft.join(INFO);
+            write_synced(&file, &serde_json::to_vec(info).map_err(io::Error::from))
+                .map_err(RunsError::io("write", &file))?;
+            before(Step::CreateLog);
+            // It is empty, so it is its name in the folder that must outlive a crash of the machine.
+            let log = RunLogWriter::open(&draft, limits)
+                .map_err(RunsError::io("make", draft.join(FILE)))?;
+            before(Step::SyncDraft);
+            sync_folder(&draft)?;
+            before(Step::RenameDraft);
+            // Fails if another process created the run first: its folder is not empty.
+            fs::rename(&draft, &path).map_err(|error| match error.kind() {
+                ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => RunsError::Exists {
+                    id: info.run_id.clone(),
+                },
+                _ => RunsError::io("make", &path)(error),
+            })?;
+            before(Step::SyncRuns);
+            sync_folder(&self.root)?;
+            Ok(NewRun {
+                folder: RunFolder {
+                    path: path.clone(),
+                    info: info.clone(),
+                },
+                log: log.moved_to(&path),
+                listener,
+                lock,
+            })
+        })();
+        if made.is_err() {
+            // Without the draft the run never existed. A draft that cannot be removed does no harm.
+            let _ = fs::remove_dir_all(&draft);
+        }
+        made
     }
 
     /// Returns the run with this id, or the only one with this prefix.
@@ -262,10 +313,6 @@ pub struct RunFolder {
 }
 
 impl RunFolder {
-    pub(crate) fn new(path: PathBuf, info: RunInfo) -> Self {
-        Self { path, info }
-    }
-
     /// Returns the description of the run.
     pub fn info(&self) -> &RunInfo {
         &self.info
@@ -371,7 +418,7 @@ impl RunFolder {
 }
 
 /// Checks that the id can be the name of a folder.
-pub(crate) fn check_id(id: &str) -> Result<(), RunsError> {
+fn check_id(id: &str) -> Result<(), RunsError> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
     if id.is_empty() || id.len() > 100 || id.starts_with(HIDDEN) || !id.chars().all(fits) {
         return Err(RunsError::InvalidId { id: id.to_owned() });
@@ -414,7 +461,7 @@ pub fn make_private(path: &Path) -> io::Result<()> {
     }
 }
 
-pub(crate) fn write_synced(path: &Path, content: &io::Result<Vec<u8>>) -> io::Result<()> {
+fn write_synced(path: &Path, content: &io::Result<Vec<u8>>) -> io::Result<()> {
     let content = content
         .as_ref()
         .map_err(|error| io::Error::other(error.to_string()))?;
@@ -427,7 +474,7 @@ pub(crate) fn write_synced(path: &Path, content: &io::Result<Vec<u8>>) -> io::Re
     file.sync_data()
 }
 
-pub(crate) fn sync_folder(path: &Path) -> Result<(), RunsError> {
+fn sync_folder(path: &Path) -> Result<(), RunsError> {
     File::open(path)
         .and_then(|folder| folder.sync_all())
         .map_err(RunsError::io("sync", path))

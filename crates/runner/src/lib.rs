@@ -30,7 +30,6 @@
 pub mod client;
 mod detached_run;
 mod detached_session;
-mod draft;
 mod error;
 mod folder;
 pub mod launch;
@@ -54,7 +53,6 @@ mod step;
 
 pub use detached_run::{DetachedRun, Finished};
 pub use detached_session::{AtRest, DetachedSession, SessionPlan};
-pub use draft::DraftRun;
 pub use error::{RefusalCode, RunsError};
 pub use folder::{NewRun, RunFolder, RunInfo, RunKind, RunLock, RunState, Runs, make_private};
 pub use log::{LogLimits, LogLine, Position, RunLogReader, RunLogWriter};

@@ -6,10 +6,9 @@ use anyhow::{Context, anyhow};
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunRequest};
 use teamster::{AgentEvent, CliInfo, NoticeLevel, NoticeSource};
 use teamster_runner::{
-    BeforeDone, DetachedRun, DraftRun, Finished, LogLimits, NewRun, Requests, RunInfo, Runs,
+    BeforeDone, DetachedRun, Finished, LogLimits, NewRun, Requests, RunInfo, Runs,
 };
 use tokio::sync::mpsc::UnboundedReceiver;
-use tokio::task::spawn_blocking;
 
 use super::Prepared;
 use super::request_policy::RequestPolicy;
@@ -102,12 +101,6 @@ fn run(
     // The worker thread reads the agent's output; this thread writes the log.
     let runtime = tokio_runtime_of(1).context("cannot start the runtime")?;
     let ended = runtime.block_on(async {
-        request.run_id = Some(about.run_id.clone());
-        about.model.clone_from(&args.model.model);
-        about.directory.clone_from(&directory);
-        // Its syncs take as long as opening the store.
-        let runs = runs.clone();
-        let draft = spawn_blocking(move || runs.draft(&about, LogLimits::default()));
         let open_history = match history.prepare(&mut request).await {
             Ok(open_history) => open_history,
             Err(error) => {
@@ -125,7 +118,10 @@ fn run(
             crate::fail(&anyhow!("{}", hints::message(&error)));
             return Ok(Err(exit_code::USAGE));
         }
-        let run = match draft.await?.and_then(DraftRun::accept) {
+        request.run_id = Some(about.run_id.clone());
+        about.model.clone_from(&args.model.model);
+        about.directory.clone_from(&directory);
+        let run = match runs.accept(&about, LogLimits::default()) {
             Ok(run) => run,
             Err(error) => {
                 crate::fail(&error.into());
