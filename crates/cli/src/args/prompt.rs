@@ -35,6 +35,10 @@ pub(super) fn mark(mut args: Vec<OsString>, command: usize) -> Vec<OsString> {
 
 /// Returns the index of a prompt that needs the mark. The prompt is the positional argument after the provider.
 fn prompt_index(args: &[OsString], command: usize) -> Option<usize> {
+    // Almost always there is none, and the list of the flags takes longer than parsing the arguments.
+    if !args[command..].iter().any(has_dash_and_space) {
+        return None;
+    }
     let flags = Flags::new();
     let mut provider = false;
     let mut args = args.iter().enumerate().skip(command + 1);
@@ -55,6 +59,11 @@ fn prompt_index(args: &[OsString], command: usize) -> Option<usize> {
         }
     }
     None
+}
+
+fn has_dash_and_space(arg: &OsString) -> bool {
+    arg.to_str()
+        .is_some_and(|arg| arg.starts_with('-') && arg.contains(char::is_whitespace))
 }
 
 /// The flags of `teamster run`.
