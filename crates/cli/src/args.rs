@@ -107,13 +107,45 @@ impl Cli {
     /// Parses the arguments; the first one is the program's name.
     pub(crate) fn read(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
         let args: Vec<OsString> = args.into_iter().collect();
-        let command = command_index(&args);
-        if args.get(command).is_some_and(|command| command == "run") {
-            Self::try_parse_from(prompt::mark(args, command)).map_err(prompt::replace_tip)
-        } else {
-            Self::try_parse_from(args).map_err(suggest_nearest)
+        let index = command_index(&args);
+        match args.get(index).and_then(|command| command.to_str()) {
+            Some("run") => {
+                let args = prompt::mark(args, index);
+                Self::read_only(&args, index, Command::Run)
+                    .map_or_else(|| Self::try_parse_from(args), Ok)
+                    .map_err(prompt::replace_tip)
+            }
+            Some("chat") => Self::read_only(&args, index, Command::Chat)
+                .map_or_else(|| Self::try_parse_from(args), Ok),
+            _ => Self::try_parse_from(args).map_err(suggest_nearest),
         }
     }
+
+    /// Parses the arguments of one command, without building the options of all others: that takes most of the
+    /// time, and two processes of a detached run parse the same arguments. Returns `None` for an error and for
+    /// help, which need the whole command line.
+    fn read_only<T: Args>(
+        args: &[OsString],
+        index: usize,
+        command: fn(Box<T>) -> Command,
+    ) -> Option<Self> {
+        let without_name = args.iter().take(index).chain(args.iter().skip(index + 1));
+        let Only { remote, options } = Only::<T>::try_parse_from(without_name).ok()?;
+        Some(Self {
+            remote,
+            command: command(Box::new(options)),
+        })
+    }
+}
+
+/// The options of one command.
+#[derive(Debug, Parser)]
+#[command(disable_version_flag = true)]
+struct Only<T: Args> {
+    #[command(flatten)]
+    remote: RemoteArgs,
+    #[command(flatten)]
+    options: T,
 }
 
 /// Returns the index of the command, which follows the global options.
