@@ -17,12 +17,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 use std::thread::sleep;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 type Failure = Box<dyn Error>;
 
 /// Wait after a session's turn before the measurement, until the last timers of the turn have fired.
 const SETTLE: Duration = Duration::from_secs(8);
+
+/// Limit for the start of the agent of a detached run.
+const AGENT_LIMIT: Duration = Duration::from_secs(10);
 
 /// Script of the agent: records its start time and answers each prompt with a word.
 const AGENT: &str = r#"#!/bin/sh
@@ -99,6 +102,14 @@ impl Farm {
         let begun = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos();
         let printed = self.run(args)?;
         if args.contains(&"--detach") {
+            // Another process before the start of the agent would be part of the measurement.
+            let until = Instant::now() + AGENT_LIMIT;
+            while !started.exists() {
+                if Instant::now() > until {
+                    return Err(format!("the agent of run {printed} is not started").into());
+                }
+                sleep(Duration::from_millis(1));
+            }
             self.run(&["wait", &printed])?;
         }
         let started: u128 = fs::read_to_string(started)?.trim().parse()?;
