@@ -25,6 +25,12 @@ pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     // The loop changes its current directory.
     let directory = std::path::absolute(&args.directory).unwrap_or_default();
+    let mut config = params::base_config();
+    config.record_each = args.record.is_some();
+    config.record_to = match args.record.as_deref().map(std::path::absolute) {
+        Some(dir) => Some(dir.context("the folder of --record")?),
+        None => None,
+    };
     let code = runtime.block_on(async {
         // First: without a handler, the signal for a tick would end this process.
         let control = Control::new();
@@ -33,7 +39,7 @@ pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
         let options = history.options();
         let mut builder = LoopBuilder::new(&args.directory)
             .providers(crate::providers().clone())
-            .runtime_config(params::base_config())
+            .runtime_config(config)
             .control(control)
             .ticks_limit(args.ticks)
             .tick_options(options);

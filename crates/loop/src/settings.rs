@@ -289,8 +289,8 @@ impl Settings {
             ("budget.tokens", _) => format!("MAX_TOKENS: {problem}"),
             ("budget.usd", _) => format!("MAX_BUDGET_USD: {problem}"),
             ("budget.turns", _) => format!("MAX_TURNS: {problem}"),
-            // No setting sets the permission.
-            ("permission", _) => problem.clone(),
+            // No setting sets these.
+            ("permission" | "record_to", _) => problem.clone(),
             _ => error.message.clone(),
         }
     }

@@ -75,6 +75,9 @@ pub struct RuntimeConfig {
     /// that has a recording is refused, so a runtime with this setting is for one run. Default: no recording.
     #[setters(into)]
     pub record_to: Option<PathBuf>,
+    /// Records each process in its own folder below [`record_to`](Self::record_to), named by the next free number from
+    /// 1, so the runtime is for any number of runs. Default: off.
+    pub record_each: bool,
     /// The CLI's version, if known, for recordings. The engine does not query it.
     #[setters(into)]
     pub cli_version: Option<String>,
@@ -100,6 +103,7 @@ impl Default for RuntimeConfig {
             observer: None,
             on_start: None,
             record_to: None,
+            record_each: false,
             cli_version: None,
         }
     }

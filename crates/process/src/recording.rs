@@ -227,6 +227,23 @@ impl Drop for Recording {
     }
 }
 
+/// Creates the folder of the next process: its name is the first free number. Other processes may do the same at the
+/// same time, also those of another program.
+pub(crate) fn next_folder(dir: &Path) -> Result<PathBuf, AgentError> {
+    let mut private = DirBuilder::new();
+    private.mode(0o700);
+    (private.clone().recursive(true).create(dir)).map_err(|error| not_writable(dir, &error))?;
+    let mut number = 1_u64;
+    loop {
+        let next = dir.join(number.to_string());
+        match private.create(&next) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(not_writable(dir, &error)),
+            Ok(()) => return Ok(next),
+        }
+    }
+}
+
 fn not_writable(dir: &Path, error: &io::Error) -> AgentError {
     let kind = match error.kind() {
         io::ErrorKind::PermissionDenied => ErrorKind::Permission,

@@ -48,7 +48,8 @@ impl<P: SessionProvider> SessionRuntime for CliRuntime<P> {
         // A replay repeats denials, but cannot repeat other answers.
         let is_replayed = self.provider().only_sessions()
             && matches!(options.permissions, PermissionPolicy::Deny);
-        if self.config().record_to.is_some() && options.one_turn && !is_replayed {
+        let one_run = self.config().record_to.is_some() && !self.config().record_each;
+        if one_run && options.one_turn && !is_replayed {
             let problem = "a run in which permission requests are answered cannot be recorded";
             return Err(AgentError::refused("record_to", problem));
         }
@@ -176,7 +177,7 @@ impl<P: SessionProvider> Inner<P> {
     /// Returns the configuration of a process of the session, by its number from 1. Each is recorded in its own folder.
     fn config_of_process(&self, number: u32, is_only: bool) -> Arc<RuntimeConfig> {
         match &self.config.record_to {
-            Some(dir) if !is_only => {
+            Some(dir) if !is_only && !self.config.record_each => {
                 let dir = dir.join(number.to_string());
                 Arc::new((*self.config).clone().record_to(dir))
             }

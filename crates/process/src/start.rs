@@ -23,7 +23,7 @@ use crate::observe::Observed;
 use crate::observe::StartedProcess;
 use crate::on_disk::OnDisk;
 use crate::reading::Reader;
-use crate::recording::Recording;
+use crate::recording::{self, Recording};
 use crate::spawn::{Spawned, spawn};
 use crate::stderr_tail::Tail;
 use crate::stdin::StdinWriter;
@@ -103,13 +103,14 @@ async fn start_in_span<R: Reader + 'static>(
         AgentError::new(ErrorCode::Io, ErrorKind::Internal, message)
     })?;
     let mut recording = match &config.record_to {
-        Some(dir) => Some(Recording::begin(
-            dir,
-            &plan,
-            params,
-            config,
-            provider.info().id,
-        )?),
+        Some(dir) => {
+            let dir = match config.record_each {
+                true => recording::next_folder(dir)?,
+                false => dir.clone(),
+            };
+            let cli = provider.info().id;
+            Some(Recording::begin(&dir, &plan, params, config, cli)?)
+        }
         None => None,
     };
     let (mut plan, mut on_disk) = match on_disk(plan, &handle, abort).await {

@@ -47,6 +47,36 @@ async fn replayed(run: Run, place: &Place) -> Story {
 }
 
 #[tokio::test]
+async fn each_run_of_a_runtime_is_recorded_in_a_folder_of_its_own() {
+    let place = Place::new();
+    let dir = place.path(DIR);
+    let script = |text: &str| Script::new().line(text).line(END);
+    let recorded = |text: &str| {
+        agent(&script(text))
+            .record_to(&place)
+            .config(|config| config.record_each = true)
+            .finish()
+    };
+    let texts = [r#"{"t":"a"}"#, r#"{"t":"b"}"#, r#"{"t":"c"}"#];
+    // At the same time, as a loop and its fallback in one folder.
+    let (first, second) = tokio::join!(recorded(texts[0]), recorded(texts[1]));
+    let third = recorded(texts[2]).await;
+    for story in [first, second, third] {
+        assert_eq!(story.result.status, RunStatus::Completed);
+    }
+    let first_line = |number: u32| {
+        let file = dir.join(number.to_string()).join(STDOUT);
+        let lines = fs::read_to_string(file).unwrap();
+        lines.lines().next().unwrap().to_owned()
+    };
+    let mut begun = [first_line(1), first_line(2)];
+    begun.sort();
+    assert_eq!(begun, texts[..2]);
+    assert_eq!(first_line(3), texts[2]);
+    assert_eq!(fs::read_dir(&dir).unwrap().count(), 3);
+}
+
+#[tokio::test]
 async fn every_byte_is_recorded_as_it_came_for_this_user_only() {
     let place = Place::new();
     let script = Script::new()

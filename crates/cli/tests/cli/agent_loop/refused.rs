@@ -38,6 +38,17 @@ fn what_says_it_is_named_and_once() {
 }
 
 #[test]
+fn an_agent_without_a_cli_cannot_be_recorded() {
+    let agent = Agent::new(|plan| plan);
+    let mut command = agent.command();
+    command.env("RUNTIME", "embedded");
+    let ended = run(command.args(["--record", "recorded"]));
+    assert_eq!(ended.code, Some(2), "{}", ended.stdout);
+    let expected = "error: there is no CLI whose output could be recorded";
+    assert!(ended.stderr.starts_with(expected), "{}", ended.stderr);
+}
+
+#[test]
 fn claude_with_a_process_for_each_tick_is_not_started_as_root_either() {
     if !nix::unistd::geteuid().is_root() {
         return;

@@ -32,6 +32,42 @@ fn the_code_is_that_of_the_last_tick() {
 }
 
 #[test]
+fn each_process_of_the_agent_is_recorded() {
+    let agent = Agent::new(|plan| plan.turn([Act::Die]));
+    let dir = agent.root.path().join("recorded");
+    // Relative to the directory of the command, not to that of the agent.
+    let ticks = |adapter: &str, count: &str| {
+        let mut command = agent.command();
+        command
+            .current_dir(agent.root.path())
+            .env("ADAPTER", adapter)
+            .env("MIN_SLEEP", "0")
+            .args(["--ticks", count, "--record", "recorded"]);
+        let ended = run(&mut command);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    };
+    let results = |number: u32| {
+        let folder = dir.join(number.to_string());
+        let meta = std::fs::read(folder.join("meta.json")).unwrap();
+        let meta: Value = serde_json::from_slice(&meta).unwrap();
+        assert_eq!(meta["cli"], "claude");
+        let lines = std::fs::read_to_string(folder.join("stdout.ndjson")).unwrap();
+        let lines = lines
+            .lines()
+            .filter_map(|line| serde_json::from_str(line).ok());
+        lines
+            .filter(|line: &Value| line["type"] == "result")
+            .count()
+    };
+    // The first process dies in its first turn.
+    ticks("hot", "3");
+    // Another loop uses the next numbers. Each of its ticks has a process.
+    ticks("cold", "2");
+    assert_eq!([1, 2, 3, 4].map(results), [0, 2, 1, 1]);
+    assert!(!dir.join("5").exists());
+}
+
+#[test]
 fn the_program_of_the_agents_file() {
     let agent = Agent::new(|plan| plan);
     let (bin, mine) = (
