@@ -20,6 +20,8 @@ use teamster::process::{
     Descendants, InheritedMark, leftovers, sweep_leftovers, sweep_private_files,
 };
 
+use crate::memory;
+
 /// The first argument of a guard. The owner's process id and, if set, its inherited mark follow.
 pub(crate) const ARGUMENT: &str = "--teamster-guard";
 /// The interval at which the guard looks for new descendants of its owner, in milliseconds. Paused while the owner
@@ -120,8 +122,12 @@ pub(crate) fn main(args: &[OsString], restore: fn(&Path)) -> ExitCode {
     let pipe = std::io::stdin();
     let mut is_idle = false;
     while let Some(reported) = wait(&pipe, is_idle) {
+        let rest_begins = reported && !is_idle;
         is_idle = reported;
         descendants.look();
+        if rest_begins {
+            memory::release_code();
+        }
     }
     let runs = format!("{owner}-");
     let start = Instant::now();

@@ -17,6 +17,7 @@ mod guard;
 mod hints;
 mod loop_run;
 mod mcp;
+mod memory;
 mod mock_model;
 mod orphans;
 mod own_agents;

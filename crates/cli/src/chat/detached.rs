@@ -1,6 +1,8 @@
 //! The runner process of a detached session (`teamster chat --detach`).
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use teamster::PermissionPolicy;
@@ -16,8 +18,12 @@ use crate::run::detached::finish;
 use crate::run::history::History;
 use crate::run::request_policy::RequestPolicy;
 use crate::{
-    detached, exit_code, hints, orphans, params, runner, store, tokio_runtime_of, turns, worktree,
+    detached, exit_code, hints, memory, orphans, params, runner, store, tokio_runtime_of, turns,
+    worktree,
 };
+
+/// The time at rest after which a session releases memory. Work that follows a turn has ended by then.
+const RELEASE_DELAY: Duration = Duration::from_secs(2);
 
 /// Runs a detached session and returns the exit code. Without `id`, the session gets a new one.
 pub(crate) fn runner(args: &mut ChatArgs, id: Option<String>) -> anyhow::Result<u8> {
@@ -44,10 +50,7 @@ pub(crate) fn runner(args: &mut ChatArgs, id: Option<String>) -> anyhow::Result<
     about.directory = params::working_directory(&args.process);
     plan.before_done = worktree.map(finish);
     let guard = Guard::start(about.directory.as_deref()).map(Arc::new);
-    plan.at_rest = guard.clone().map(|guard| {
-        let at_rest: AtRest = Box::new(move |rests| guard.report_idle(rests));
-        at_rest
-    });
+    plan.at_rest = Some(at_rest(guard.clone()));
     let keep = args.process.keep_background;
     if !keep {
         orphans::adopt();
@@ -83,6 +86,27 @@ pub(crate) fn runner(args: &mut ChatArgs, id: Option<String>) -> anyhow::Result<
     }
     runner::prune(&runs, &retention);
     code
+}
+
+/// Returns the function that is called when the session begins and ends to wait for a prompt. It MUST be called in a
+/// Tokio runtime.
+fn at_rest(guard: Option<Arc<Guard>>) -> AtRest {
+    let rests = Arc::new(AtomicU64::new(0));
+    Box::new(move |is_at_rest| {
+        if let Some(guard) = &guard {
+            guard.report_idle(is_at_rest);
+        }
+        let this = rests.fetch_add(1, Ordering::Relaxed) + 1;
+        if is_at_rest {
+            let rests = Arc::clone(&rests);
+            tokio::spawn(async move {
+                tokio::time::sleep(RELEASE_DELAY).await;
+                if rests.load(Ordering::Relaxed) == this {
+                    memory::release_code();
+                }
+            });
+        }
+    })
 }
 
 /// Prepares the session. Every error is a usage error.

@@ -1,6 +1,7 @@
 //! Rendering of the log of a run or session.
 
 use std::io::{self, Write};
+use std::path::Path;
 use std::time::Duration;
 
 use anstyle::Style;
@@ -34,6 +35,8 @@ pub(super) struct Turns {
     questions: Option<Questions>,
     /// True for a session, which has several turns.
     is_session: bool,
+    /// True for a run of this machine.
+    is_local: bool,
     /// The turn in progress.
     turn: Option<Id>,
     /// The agent's session, as last reported.
@@ -62,13 +65,16 @@ impl Screen {
             .map(|provider| provider.info())
             .collect();
         let is_session = run.is_session();
+        let is_local = run.is_local();
         let directory = run.info().directory.clone();
         let view = View {
             current: Current::new(first, &others),
             verbose: output.verbose,
             quiet: output.quiet,
             // A session that continues needs no command to resume it.
-            resume: (!is_session).then(|| resume_arguments(run)).flatten(),
+            resume: (!is_session)
+                .then(|| resume_arguments(directory.as_deref(), is_local))
+                .flatten(),
             directory,
             mcp: None,
             clock: epoch_ms,
@@ -80,6 +86,7 @@ impl Screen {
             began: None,
             questions: Questions::can_ask().then(Questions::default),
             is_session,
+            is_local,
             turn: None,
             session: None,
             typed: None,
@@ -290,11 +297,13 @@ impl Turns {
             cost.unwrap_or_default(),
             error.unwrap_or_default()
         );
-        if let Some(session) = &result.session_id {
+        // A worktree may have been removed at the end.
+        let resume = resume_arguments(self.view.directory.as_deref(), self.is_local);
+        if let (Some(resume), Some(session)) = (resume, &result.session_id) {
             let agent = shell_words::quote(self.view.info().id);
             let _ = writeln!(
                 anstream::stderr(),
-                "resume with: teamster chat {agent} --resume {}",
+                "resume with: teamster chat {agent} {resume} {}",
                 words::one_line(session)
             );
         }
@@ -302,13 +311,13 @@ impl Turns {
     }
 }
 
-/// Returns the arguments that resume the session of a run, up to the session's id. `None` if the session's directory
+/// Returns the arguments that resume a session of this directory, up to the session's id. `None` if the directory
 /// no longer exists.
-fn resume_arguments(run: &RunHandle) -> Option<String> {
-    let Some(directory) = &run.info().directory else {
+fn resume_arguments(directory: Option<&Path>, is_local: bool) -> Option<String> {
+    let Some(directory) = directory else {
         return Some("--resume".to_owned());
     };
-    if run.is_local() && !directory.is_dir() {
+    if is_local && !directory.is_dir() {
         return None;
     }
     let is_here = std::env::current_dir().is_ok_and(|here| here == *directory);

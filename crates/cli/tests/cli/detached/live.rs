@@ -69,6 +69,27 @@ fn is_state(agent: &Agent, id: &str, state: &str) -> bool {
     live(agent, id).is_some_and(|run| run["status"]["state"] == state)
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_session_at_rest_releases_the_pages_of_its_program() {
+    let agent = Agent::new();
+    let id = detach(&agent, &[]);
+    assert_eq!(say(&agent, &id, "one", &[]).code, Some(0));
+    let status = format!("/proc/{}/status", agent.parent());
+    let kib = |name: &str| -> u64 {
+        let status = fs::read_to_string(&status).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let size = line.and_then(|line| line.split_whitespace().next());
+        size.unwrap().parse().unwrap()
+    };
+    let released = || kib("RssFile:") < kib("VmHWM:") / 2;
+    assert!(wait_until(LIMIT, released), "{} KiB", kib("RssFile:"));
+    // They are mapped again as they are needed.
+    let second = say(&agent, &id, "two", &[]);
+    assert_eq!((second.code, &*second.stdout), (Some(0), "two\n"));
+    assert_eq!(command(&agent, &["cancel", &id]).code, Some(0));
+}
+
 #[test]
 fn a_session_takes_turns_from_everybody_until_it_is_ended() {
     let agent = Agent::new();

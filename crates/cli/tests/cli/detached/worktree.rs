@@ -95,6 +95,30 @@ fn here(repository: &Repository) -> PathBuf {
 }
 
 #[test]
+fn the_end_of_an_attached_session_shows_how_to_resume_it_where_that_is_possible() {
+    let repository = Repository::new();
+    let ended = |args: &[&str]| {
+        let started = repository.command(&[&["chat", "--detach", "claude"], args].concat());
+        let id = started.stdout.trim_end();
+        assert_eq!(repository.command(&["say", id, "more"]).code, Some(0));
+        repository.command(&["cancel", id]);
+        repository.command(&["wait", id]);
+        repository.command(&["attach", id]).stderr
+    };
+    let stderr = ended(&["-C", "sub"]);
+    let sub = repository.path().join("sub");
+    let expected = format!(
+        "resume with: teamster chat claude --cwd {} --resume session-",
+        sub.display()
+    );
+    assert!(stderr.contains(&expected), "{stderr}");
+    // Nothing was changed, so the worktree is gone.
+    let stderr = ended(&["--worktree"]);
+    assert!(repository.left().is_empty());
+    assert!(!stderr.contains("resume with"), "{stderr}");
+}
+
+#[test]
 fn nothing_changed_nothing_left() {
     let repository = Repository::new();
     let ended = repository.chat("more", &["-C", "sub", "--worktree"]);
