@@ -46,33 +46,28 @@ fn unchanged_files(smaps: &str) -> Vec<(usize, usize)> {
                     found.extend(current.take());
                 }
             }
-            Some(range) => {
-                if let Some(mapping) = mapping(range, words) {
-                    current = mapping;
-                    unchanged = 0;
-                }
+            Some(range) if !range.ends_with(':') => {
+                current = read_only_file(range, words);
+                unchanged = 0;
             }
-            None => {}
+            _ => {}
         }
     }
     found
 }
 
-/// Parses the first line of a mapping. Returns `Some(None)` for another mapping than a read-only one of a file, and
-/// `None` for another line.
+/// Parses the first line of a mapping. Returns `None` for another one than a read-only one of a file.
 #[cfg(target_os = "linux")]
-fn mapping<'a>(
+fn read_only_file<'a>(
     range: &str,
     mut words: impl Iterator<Item = &'a str>,
-) -> Option<Option<(usize, usize)>> {
+) -> Option<(usize, usize)> {
     let (start, end) = range.split_once('-')?;
     let address = |text| usize::from_str_radix(text, 16).ok();
-    let range = (address(start)?, address(end)?);
-    let is_read_only = words
-        .next()
-        .is_some_and(|may| may.starts_with("r-") && may.ends_with('p'));
-    let is_file = words.nth(3).is_some_and(|path| path.starts_with('/'));
-    Some((is_read_only && is_file).then_some(range))
+    let permissions = words.next()?;
+    let is_read_only = permissions.starts_with("r-") && permissions.ends_with('p');
+    let is_file = words.nth(3)?.starts_with('/');
+    (is_read_only && is_file).then_some((address(start)?, address(end)?))
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -230,13 +230,15 @@ impl Drop for Recording {
 /// Creates the folder of the next process: its name is the first free number. Other processes may do the same at the
 /// same time, also those of another program.
 pub(crate) fn next_folder(dir: &Path) -> Result<PathBuf, AgentError> {
-    let mut private = DirBuilder::new();
-    private.mode(0o700);
-    (private.clone().recursive(true).create(dir)).map_err(|error| not_writable(dir, &error))?;
+    let create = |path: &Path, recursive: bool| {
+        let mut folder = DirBuilder::new();
+        folder.recursive(recursive).mode(0o700).create(path)
+    };
+    create(dir, true).map_err(|error| not_writable(dir, &error))?;
     let mut number = 1_u64;
     loop {
         let next = dir.join(number.to_string());
-        match private.create(&next) {
+        match create(&next, false) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
             Err(error) => return Err(not_writable(dir, &error)),
             Ok(()) => return Ok(next),

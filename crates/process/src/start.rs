@@ -104,12 +104,13 @@ async fn start_in_span<R: Reader + 'static>(
     })?;
     let mut recording = match &config.record_to {
         Some(dir) => {
-            let dir = match config.record_each {
-                true => recording::next_folder(dir)?,
-                false => dir.clone(),
+            let dir = if config.record_each {
+                &recording::next_folder(dir)?
+            } else {
+                dir
             };
             let cli = provider.info().id;
-            Some(Recording::begin(&dir, &plan, params, config, cli)?)
+            Some(Recording::begin(dir, &plan, params, config, cli)?)
         }
         None => None,
     };

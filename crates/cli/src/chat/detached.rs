@@ -147,8 +147,6 @@ fn prepare(
     })?;
     turns.writer = writer;
     let mut plan = SessionPlan::new(turns);
-    plan.idle = args
-        .end_idle
-        .filter(|time| *time != std::time::Duration::MAX);
+    plan.idle = args.end_idle.filter(|time| *time != Duration::MAX);
     Ok((runs, retention, plan, history))
 }
