@@ -33,37 +33,32 @@ fn the_code_is_that_of_the_last_tick() {
 
 #[test]
 fn each_process_of_the_agent_is_recorded() {
-    let agent = Agent::new(|plan| plan.turn([Act::DidWork]));
-    let dir = agent.root.path().join("recorded");
-    // Relative to the directory of the command, not to that of the agent.
-    let ticks = |adapter: &str, count: &str| {
-        let mut command = agent.command();
-        command
-            .current_dir(agent.root.path())
-            .env("ADAPTER", adapter)
-            .env("MIN_SLEEP", "0")
-            .args(["--ticks", count, "--record", "recorded"]);
-        let ended = run(&mut command);
-        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    };
-    let results = |number: u32| {
-        let folder = dir.join(number.to_string());
-        let meta = std::fs::read(folder.join("meta.json")).unwrap();
-        let meta: Value = serde_json::from_slice(&meta).unwrap();
-        assert_eq!(meta["cli"], "claude");
-        let lines = std::fs::read_to_string(folder.join("stdout.ndjson")).unwrap();
-        let lines = lines
-            .lines()
-            .filter_map(|line| serde_json::from_str(line).ok());
-        lines
-            .filter(|line: &Value| line["type"] == "result")
-            .count()
-    };
-    ticks("hot", "2");
-    // Another loop uses the next numbers. Each of its ticks has a process.
-    ticks("cold", "2");
-    assert_eq!([1, 2, 3].map(results), [2, 1, 1]);
-    assert!(!dir.join("4").exists());
+    // Two loops of two ticks each. Claude Code has a process for all ticks, GitHub Copilot CLI one for each.
+    for (cli, name, processes) in [
+        (StandIn::Claude, "claude", 2),
+        (StandIn::Copilot, "copilot", 4),
+    ] {
+        let agent = Agent::of(cli, |plan| plan.turn([Act::DidWork]));
+        for _ in 0..2 {
+            let mut command = agent.command();
+            // The folder is relative to that of the command, not to the agent's.
+            command
+                .current_dir(agent.root.path())
+                .envs([("RUNTIME", name), ("MIN_SLEEP", "0"), ("IDLE_STEP", "0")])
+                .args(["--ticks", "2", "--record", "recorded"]);
+            assert_eq!(run(&mut command).code, Some(0), "{}", agent.log());
+        }
+        let folder = |number: u32| agent.root.path().join(format!("recorded/{number}"));
+        for number in 1..=processes {
+            let meta = std::fs::read(folder(number).join("meta.json")).unwrap();
+            let meta: Value = serde_json::from_slice(&meta).unwrap();
+            assert_eq!(meta["cli"], name);
+            assert_eq!(meta["exit_code"], 0, "{meta}");
+            let output = std::fs::read(folder(number).join("stdout.ndjson")).unwrap();
+            assert_ne!(output, b"");
+        }
+        assert!(!folder(processes + 1).exists());
+    }
 }
 
 #[test]
