@@ -108,12 +108,16 @@ fn killed(plan: &[Victim], delay: Duration) {
         );
     }
     let code = command(&agent, &["wait", &id]).code;
-    let expected = match plan {
-        plan if plan.contains(&Runner) => 5,
-        plan if plan.contains(&Victim::Agent) => 1,
-        _ => 130,
+    let place = |victim| plan.iter().position(|it| *it == victim);
+    let expected: &[i32] = match (place(Victim::Agent), place(Runner)) {
+        // The runner may complete the log of the failed run before it is killed.
+        (Some(agent), Some(runner)) if agent < runner => &[1, 5],
+        (_, Some(_)) => &[5],
+        (Some(_), None) => &[1],
+        (None, None) => &[130],
     };
-    assert_eq!(code, Some(expected), "{when}: {}", log_of(&agent, &id));
+    let is_expected = code.is_some_and(|code| expected.contains(&code));
+    assert!(is_expected, "{when}: {code:?}: {}", log_of(&agent, &id));
 
     let log = log_of(&agent, &id);
     super::assert_no_gaps(&log);
@@ -124,11 +128,7 @@ fn killed(plan: &[Victim], delay: Duration) {
     let shown = reader.end();
     assert!(log.starts_with(&shown.stdout), "{when}: {}", shown.stdout);
     if !plan.contains(&Reader) {
-        assert_eq!(
-            (shown.code, &shown.stdout),
-            (Some(expected), &log),
-            "{when}"
-        );
+        assert_eq!((shown.code, &shown.stdout), (code, &log), "{when}");
     }
     // The prompt reached one agent, at most once.
     assert_eq!(agent.starts().len(), 1, "{when}");
