@@ -111,11 +111,11 @@ impl Cli {
         match args.get(index).and_then(|command| command.to_str()) {
             Some("run") => {
                 let args = prompt::mark(args, index);
-                Self::read_only(&args, index, Command::Run)
+                Self::read_command(&args, index, Command::Run)
                     .map_or_else(|| Self::try_parse_from(args), Ok)
                     .map_err(prompt::replace_tip)
             }
-            Some("chat") => Self::read_only(&args, index, Command::Chat)
+            Some("chat") => Self::read_command(&args, index, Command::Chat)
                 .map_or_else(|| Self::try_parse_from(args), Ok),
             _ => Self::try_parse_from(args).map_err(suggest_nearest),
         }
@@ -124,13 +124,13 @@ impl Cli {
     /// Parses the arguments of one command, without building the options of all others: that takes most of the
     /// time, and two processes of a detached run parse the same arguments. Returns `None` for an error and for
     /// help, which need the whole command line.
-    fn read_only<T: Args>(
+    fn read_command<T: Args>(
         args: &[OsString],
         index: usize,
         command: fn(Box<T>) -> Command,
     ) -> Option<Self> {
         let without_name = args.iter().take(index).chain(args.iter().skip(index + 1));
-        let Only { remote, options } = Only::<T>::try_parse_from(without_name).ok()?;
+        let OneCommand { remote, options } = OneCommand::<T>::try_parse_from(without_name).ok()?;
         Some(Self {
             remote,
             command: command(Box::new(options)),
@@ -141,7 +141,7 @@ impl Cli {
 /// The options of one command.
 #[derive(Debug, Parser)]
 #[command(disable_version_flag = true)]
-struct Only<T: Args> {
+struct OneCommand<T: Args> {
     #[command(flatten)]
     remote: RemoteArgs,
     #[command(flatten)]
