@@ -12,7 +12,7 @@ mod turn;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use teamster_core::{AgentError, Id};
+use teamster_core::{AgentError, Id, RunStatus};
 use teamster_orchestrator::Orchestrator;
 use teamster_runner::{SessionLocks, SessionWriter};
 use teamster_usage::TickMeter;
@@ -394,19 +394,21 @@ impl AgentLoop {
         let session = self.adapter.session();
         self.save_session(session.clone());
         let took = self.clock.elapsed().saturating_sub(now).as_secs_f64();
-        let end = match tick_end(&result, overran, self.adapter.is_alive()) {
+        // By `teamster cancel`: no failure of the agent, even if it had to be killed.
+        let cancelled = result.status == RunStatus::Aborted && !overran && !stopped;
+        let end = match tick_end(&result, overran || cancelled, self.adapter.is_alive()) {
             // The failure is that of the fallback's session.
             TickEnd::Unusable | TickEnd::Refused if fallback.is_some() => TickEnd::Failed,
             end => end,
         };
-        let failure = failure_of(&result, end).filter(|_| !stopped);
+        let failure = failure_of(&result, end).filter(|_| !stopped && !cancelled);
         self.failure = failure.map(|error| TickFailure::new(error, self.clock.now()));
         let why = match &self.failure {
             Some(failure) => format!(": {}", failure.error.message),
             None => String::new(),
         };
         self.log.line(match end {
-            _ if stopped => format!("tick {number} aborted after {took:.1} s"),
+            _ if stopped || cancelled => format!("tick {number} aborted after {took:.1} s"),
             TickEnd::Completed => format!("tick {number} ok in {took:.1} s"),
             TickEnd::Failed | TickEnd::Refused => {
                 format!("tick {number} failed after {took:.1} s{why}")
@@ -426,7 +428,7 @@ impl AgentLoop {
         let used = self
             .account(&result, session.as_ref(), fallback.as_deref())
             .await;
-        let ended = if stopped {
+        let ended = if stopped || cancelled {
             TickResult::Stopped
         } else {
             end.into()

@@ -287,6 +287,9 @@ impl Settings {
             ("mcp_servers", Some(server)) => format!(".mcp.json: {server}: {problem}"),
             ("mcp_servers", None) => format!(".mcp.json: {problem}"),
             ("budget.tokens", _) => format!("MAX_TOKENS: {problem}"),
+            ("budget.usd", _) if self.adapter_kind() == AdapterKind::Hot => {
+                format!("MAX_BUDGET_USD: {problem}, or try ADAPTER=cold")
+            }
             ("budget.usd", _) => format!("MAX_BUDGET_USD: {problem}"),
             ("budget.turns", _) => format!("MAX_TURNS: {problem}"),
             // No setting sets these.

@@ -38,7 +38,7 @@ pub enum TickResult {
     Died,
     /// The session cannot be resumed.
     Unusable,
-    /// The loop was stopped.
+    /// The loop was stopped, or the tick alone was cancelled.
     Stopped,
     /// The loop was killed. The next loop wrote the record.
     Killed,
