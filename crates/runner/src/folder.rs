@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use teamster_core::time::epoch_ms;
+use teamster_process::sweep_leftovers;
 
 use crate::log::FILE;
 use crate::server::Listener;
@@ -357,6 +358,10 @@ impl RunFolder {
             if let Some(_recovering) = lock_exclusively(&self.path, RECOVERY)? {
                 // Another reader may have completed the log.
                 if !self.has_end()? {
+                    // If the guard was killed with the runner, processes of the agent may be left.
+                    if let Some(directory) = &self.info.directory {
+                        sweep_leftovers(directory);
+                    }
                     recover::append_end(&self.path)?;
                 }
             } else if Instant::now() >= until {

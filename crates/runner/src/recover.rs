@@ -62,6 +62,8 @@ struct RecoveredRun {
     result: RunResult,
     /// Totals of the ended turns of a session.
     turns: Totals,
+    /// A turn has begun and not ended.
+    in_turn: bool,
 }
 
 impl RecoveredRun {
@@ -93,6 +95,7 @@ impl RecoveredRun {
                     session_id, model, ..
                 } = entry.event
                 {
+                    self.in_turn = true;
                     self.result.session_id = session_id.or(self.result.session_id.take());
                     self.result.model = model.or(self.result.model.take());
                 }
@@ -109,6 +112,8 @@ impl RecoveredRun {
                 self.result.session_id = Some(session.session_id);
             }
             AgentEvent::ToolUse(tool) => {
+                // The start of the turn may be pruned.
+                self.in_turn = true;
                 self.tools.start(&tool.tool_id, ());
             }
             AgentEvent::ToolResult(tool) => {
@@ -121,6 +126,7 @@ impl RecoveredRun {
             AgentEvent::Error(error) => self.result.errors.push(error.error),
             // This is the `done` of a turn: the log has none of its own.
             AgentEvent::Done(done) => {
+                self.in_turn = false;
                 self.turns.add(&done.result);
                 self.text = TextLedger::default();
                 self.tools = ToolLedger::default();
@@ -143,8 +149,10 @@ impl RecoveredRun {
         let mut result = self.result;
         if self.turns.turns > 0 {
             let mut turns = self.turns;
-            // The turn that was cut off counts as well.
-            turns.add(&result);
+            if self.in_turn {
+                // The turn that was cut off counts as well.
+                turns.add(&result);
+            }
             turns.write_to(&mut result);
         }
         result.status = RunStatus::Incomplete;

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use teamster_testkit::proc::{wait_gone, wait_until};
+use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
 
 use super::requests::{command, detach};
 use crate::cli::chat::Agent;
@@ -142,6 +142,30 @@ fn killed(plan: &[Victim], delay: Duration) {
     // Its session and its id are free, and the log can go.
     let forgotten = command(&agent, &["runs", "forget", &id]);
     assert_eq!(forgotten.code, Some(0), "{when}: {}", forgotten.stderr);
+}
+
+/// The guard would end it, but is killed as well.
+#[test]
+fn the_next_reader_ends_what_a_killed_agent_left() {
+    let agent = Agent::new();
+    let id = detach(&agent, &["child"]);
+    let child = || fs::read_to_string(agent.path("child")).unwrap_or_default();
+    assert!(wait_until(LIMIT, || child().ends_with('\n')));
+    let child = child().trim_end().parse().unwrap();
+    let runner = agent.parent();
+    let (guards, agents): (Vec<_>, Vec<_>) = children(runner)
+        .into_iter()
+        .partition(|(_, about)| about.contains("--teamster-guard"));
+    for (pid, _) in &guards {
+        kill_pid(*pid);
+    }
+    kill_pid(runner);
+    for (pid, _) in guards.iter().chain(&agents) {
+        assert!(wait_gone(*pid, LIMIT));
+    }
+    assert!(is_alive(child));
+    assert_eq!(command(&agent, &["wait", &id]).code, Some(5));
+    assert!(wait_gone(child, LIMIT), "{child} is left");
 }
 
 #[test]

@@ -271,6 +271,7 @@ fn a_killed_runner_leaves_no_agent_and_a_log_that_gets_its_end_once() {
         let result = ended(&log);
         assert_eq!(result.status, RunStatus::Incomplete);
         assert_eq!(result.failure().unwrap().kind, ErrorKind::Interrupted);
+        assert_eq!(result.num_turns, Some(2));
         // How to go on is known.
         assert_eq!(
             result.session_id.as_deref(),
