@@ -9,8 +9,8 @@ use std::path::PathBuf;
 pub enum RunsError {
     /// No run has this id or id prefix.
     #[error(
-        "no detached run `{id}`: a run has a log only if it was started with --detach; `teamster runs list` \
-         shows the ids of all runs"
+        "no run `{id}` has a log: runs with --detach, sessions and ticks of loops have one until it is removed; \
+         `teamster runs list` lists all runs"
     )]
     NotFound {
         /// The id or prefix.

@@ -52,13 +52,18 @@ impl SessionCandidate {
         self.session.provider()
     }
 
-    /// Checks that the agent supports this budget.
+    /// Checks that the agent supports this budget. A cost that it reports only after each answer is enough: no turn
+    /// begins once it is spent.
     ///
     /// # Errors
     ///
     /// Fails with the reason if it does not.
     pub fn check(&self, budget: &Budget) -> Result<(), AgentError> {
-        budget.check(&self.turn(ExecuteParams::new(""), None))
+        let mut capabilities = self.capabilities.clone();
+        // A CLI with a limit of its own reports what each answer has cost.
+        capabilities.live_cost |= capabilities.max_budget_usd;
+        let turns = SessionTurns::new(self.session.clone(), &capabilities);
+        budget.check(&Candidate::new(Arc::new(turns), ExecuteParams::new("")))
     }
 
     fn turn(&self, params: ExecuteParams, begun: Option<EventStream>) -> Candidate {
@@ -176,6 +181,10 @@ impl SessionRuns {
             request.retry.retries = 0;
         }
         request.budget = remaining(self.budget, &self.totals);
+        if !self.candidates.iter().all(|it| it.capabilities.live_cost) {
+            // Checked between two turns only.
+            request.budget.usd = None;
+        }
         request.observer.clone_from(&self.observer);
         request
     }

@@ -152,7 +152,8 @@ pub(crate) struct TurnArgs {
         hide_short_help = true
     )]
     pub(crate) max_wait: Option<Duration>,
-    /// Begin no turn once all turns together have cost this much, and stop the one that exceeds it
+    /// Begin no turn once all turns together have cost this much, and stop the one that exceeds it if the agent
+    /// reports costs meanwhile
     #[arg(long, value_name = "USD", value_parser = value::usd, hide_short_help = true)]
     pub(crate) max_budget_usd: Option<f64>,
     /// Begin no turn once all turns together have used this many tokens, and stop the one that exceeds it

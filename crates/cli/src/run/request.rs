@@ -37,7 +37,12 @@ pub(super) fn new(
     let runtime = |config: &AgentConfig, params: &ExecuteParams| -> anyhow::Result<SharedRuntime> {
         let plain = runtimes.get(config)?;
         let runtime = match policy {
-            Some(policy) => policy.runtime(plain, config, params)?,
+            Some(policy) => {
+                // The orchestrator passes it to each attempt.
+                let mut of_attempt = params.clone();
+                of_attempt.max_budget_usd = params.max_budget_usd.or(budget.usd);
+                policy.runtime(plain, config, &of_attempt)?
+            }
             None => plain,
         };
         Ok(match session_locks(detached) {

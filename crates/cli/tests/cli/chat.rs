@@ -23,6 +23,7 @@ use crate::cli::{Ended, LIMIT, Running, ended, events, program, teamster};
 ///
 /// - `pid`: its process id.
 /// - `wait`: one word, then silence until it is interrupted; `deaf` also ignores interrupts and SIGTERM.
+/// - `child`: as `wait`, with a child in a process session of its own.
 /// - `write`: the decision about a tool.
 /// - `touch`: the file `touched`; `touch-and-wait` also waits.
 /// - `silence`: an empty result.
@@ -65,6 +66,9 @@ while IFS= read -r line; do
       printf '{"type":"conversation_reset","trigger":"clear","session_id":"%s"}\n' "$old"
       begin /clear; turn=$((turn - 1)); result success false completed '' ;;
     *'"content":"wait"'*) begin wait; text waiting ;;
+    *'"content":"child"'*) begin child
+      setsid sleep 600 </dev/null >/dev/null 2>&1 &
+      printf '%s\n' "$!" > "$DIR/child"; text waiting ;;
     *'"content":"deaf"'*) begin deaf; text waiting; trap '' TERM
       while :; do if IFS= read -r line; then printf '%s\n' "$line" >> "$DIR/stdin"; else sleep 1; fi; done ;;
     *'"content":"write"'*)
@@ -467,6 +471,18 @@ fn a_fallback_takes_over_in_the_first_turn_and_stays() {
     chat.send("again");
     assert_eq!(chat.done().text, "again");
     assert_eq!(chat.end().code, Some(0));
+}
+
+/// Claude Code reports the cost of a turn at its end.
+#[test]
+fn no_turn_begins_once_the_budget_is_spent() {
+    let agent = Agent::new();
+    // The first turn costs $1.25, and is not cut off.
+    let ended = agent.run_chat("one\ntwo\n", &["--max-budget-usd", "1"]);
+    assert_eq!(ended.stdout, "one\n");
+    assert!(ended.stderr.contains("spent (USD)"), "{}", ended.stderr);
+    assert_ne!(ended.code, Some(0));
+    assert!(!agent.received().contains("two"), "{}", agent.received());
 }
 
 #[test]

@@ -266,7 +266,7 @@ fn runs_that_are_not_there_or_not_meant() {
     let none = about(&claude, ["attach", "nope"]);
     assert_eq!((none.code, &*none.stdout), (Some(1), ""));
     assert!(
-        none.stderr.contains("no detached run `nope`"),
+        none.stderr.contains("no run `nope` has a log"),
         "{}",
         none.stderr
     );

@@ -183,6 +183,16 @@ fn what_a_session_cannot_do_is_run_without_asking_unless_that_is_wanted() {
     let id = detach(&agent, &args);
     command(&agent, &["wait", &id]);
     assert_eq!(decisions(&log(&agent, &id)), []);
+    // With retries, the limit is passed on by the orchestrator.
+    for retries in [&[][..], &["--retries", "1"]] {
+        let budget = [&["write", "--max-budget-usd", "1"], retries].concat();
+        let id = detach(&agent, &budget);
+        command(&agent, &["wait", &id]);
+        let starts = agent.starts();
+        let last = starts.last().unwrap();
+        assert!(last.contains("--max-budget-usd=1"), "{last}");
+        assert!(!last.contains("--permission-prompt-tool"), "{last}");
+    }
     let attached = command(&agent, &["run", "claude", "write", "--ask-timeout", "1h"]);
     assert_eq!(attached.code, Some(2));
 }
