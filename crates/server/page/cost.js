@@ -129,7 +129,7 @@ export function cost(main) {
       ? (amount, short) => (short ? `$${Number(amount.toPrecision(2))}` : usd(amount))
       : (amount) => count(Math.round(amount));
     fill(picture, all.length === 0
-      ? h('p.empty', 'No usage in this time, by the CLIs' files on this machine.')
+      ? h('p.empty', 'No usage in this time, by the files of the CLIs on this machine.')
       : [unit === 'cost' && !hasCost && h('p.note', 'No known price for these models: tokens are shown.'), chart(all, isCost ? costOf : tokensOf, show, width)]);
   };
   const read = async () => {
