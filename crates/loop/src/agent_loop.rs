@@ -394,7 +394,7 @@ impl AgentLoop {
         let session = self.adapter.session();
         self.save_session(session.clone());
         let took = self.clock.elapsed().saturating_sub(now).as_secs_f64();
-        // By `teamster cancel`: no failure of the agent, even if it had to be killed.
+        // By `teamster cancel`. It is reported as stopped, also if the agent had to be killed.
         let cancelled = result.status == RunStatus::Aborted && !overran && !stopped;
         let end = match tick_end(&result, overran || cancelled, self.adapter.is_alive()) {
             // The failure is that of the fallback's session.

@@ -227,8 +227,8 @@ impl Drop for Recording {
     }
 }
 
-/// Creates the folder of the next process: its name is the first free number. Other processes may do the same at the
-/// same time, also those of another program.
+/// Creates the folder of the next process, named by the first free number. Creating it claims the number, so several
+/// programs can record into one folder.
 pub(crate) fn next_folder(dir: &Path) -> Result<PathBuf, AgentError> {
     let create = |path: &Path, recursive: bool| {
         let mut folder = DirBuilder::new();
