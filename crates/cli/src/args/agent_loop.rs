@@ -68,8 +68,8 @@ pub(crate) struct LoopArgs {
     /// Record the agent's CLI in a folder, for bug reports (may contain private text)
     ///
     /// Each of its processes gets a folder below it, with the next free number from 1: one process for each tick, or
-    /// one for many (ADAPTER). It has the CLI's output, byte for byte, and meta.json. The rules are those of `teamster
-    /// run --record`. What is sent to a kept process is not recorded.
+    /// one for many (ADAPTER). It has the CLI's output, byte for byte, and meta.json. Review it before you share it:
+    /// see `teamster run --help`. What is sent to a kept process is not recorded.
     #[arg(long, value_name = "DIR", hide_short_help = true)]
     pub(crate) record: Option<PathBuf>,
     #[command(flatten)]
