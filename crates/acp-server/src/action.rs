@@ -22,15 +22,13 @@ pub enum Action {
         /// The setup of the new session.
         setup: Setup,
     },
-    /// Look up a session. Answered by [`AcpServer::found`](crate::AcpServer::found).
+    /// Look up a session and the entries of its log. Answered by [`AcpServer::found`](crate::AcpServer::found).
     #[non_exhaustive]
     Find {
         /// The request.
         ticket: Ticket,
         /// The session.
         session_id: String,
-        /// Include the entries of the session's log.
-        replay: bool,
     },
     /// List sessions, most recently used first. Answered by [`AcpServer::listed`](crate::AcpServer::listed).
     #[non_exhaustive]

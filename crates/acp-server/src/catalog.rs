@@ -64,12 +64,19 @@ pub struct AgentEntry {
     pub modes: Vec<PermissionMode>,
     /// The initial settings of a session.
     pub settings: crate::Settings,
+    /// Names of the transports of MCP servers that the agent takes: `stdio`, `http`, `sse`.
+    pub transports: Vec<String>,
+    /// The agent takes images.
+    pub images: bool,
+    /// The agent takes folders in addition to its working directory.
+    pub add_dirs: bool,
     /// Login instructions in the imperative, such as "log in with `claude`". Empty if there are none.
     pub login: String,
 }
 
 impl AgentEntry {
-    /// Creates an agent without models and efforts that supports the default permission mode only.
+    /// Creates an agent without models and efforts that supports the default permission mode only. It takes images,
+    /// additional folders, and MCP servers of every transport.
     pub fn new(id: impl Into<String>, name: impl Into<String>) -> Self {
         Self {
             id: id.into(),
@@ -78,6 +85,9 @@ impl AgentEntry {
             efforts: Vec::new(),
             modes: vec![PermissionMode::Default],
             settings: crate::Settings::default(),
+            transports: ["stdio", "http", "sse"].map(str::to_owned).to_vec(),
+            images: true,
+            add_dirs: true,
             login: String::new(),
         }
     }

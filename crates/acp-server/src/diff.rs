@@ -37,8 +37,14 @@ pub(crate) fn from_input(input: &Value) -> Vec<Diff> {
     if let Some(changes) = input["changes"].as_array() {
         for change in changes {
             if let (Some(path), Some(diff)) = (path_of(change), change["diff"].as_str()) {
-                let is_new = change["kind"] == "add" || change["kind"]["type"] == "add";
-                found.extend(parse_unified(path, diff, is_new));
+                let kind = change["kind"]["type"].as_str().or(change["kind"].as_str());
+                found.extend(match kind {
+                    // Codex has the whole text of a deleted file.
+                    Some("delete") if !is_unified(diff) => {
+                        vec![Diff::new(path, "").old_text(diff.to_owned())]
+                    }
+                    kind => parse_unified(path, diff, kind == Some("add")),
+                });
             }
         }
     }
@@ -76,12 +82,8 @@ fn replaced(path: &str, edit: &Value) -> Option<Diff> {
 
 /// Parses a unified diff of one file into one diff per hunk. With `is_new`, a text without hunks is a new file.
 fn parse_unified(path: &str, diff: &str, is_new: bool) -> Vec<Diff> {
-    if !diff.contains("@@") {
-        return if is_new {
-            vec![Diff::new(path, diff)]
-        } else {
-            Vec::new()
-        };
+    if is_new && !is_unified(diff) {
+        return vec![Diff::new(path, diff)];
     }
     let mut hunks = Hunks::new(path, is_new);
     for line in diff.lines() {
@@ -93,6 +95,13 @@ fn parse_unified(path: &str, diff: &str, is_new: bool) -> Vec<Diff> {
         }
     }
     hunks.finish()
+}
+
+/// Returns whether a text begins as a unified diff does. The text of a file may contain the marks of one elsewhere.
+fn is_unified(diff: &str) -> bool {
+    ["@@ ", "--- ", "diff "]
+        .iter()
+        .any(|mark| diff.starts_with(mark))
 }
 
 /// Parses a patch in the format of `apply_patch`.
@@ -250,13 +259,18 @@ mod tests {
         assert_eq!(shown(json!({"patchText": patch})), expected);
         let changes = json!({"changes": [
             {"path": "/u", "kind": {"type": "update"}, "diff": "--- a\n+++ b\n@@ -1 +1 @@\n-a\n+b\n"},
-            {"path": "/n", "kind": {"type": "add"}, "diff": "whole\n"},
+            {"path": "/n", "kind": {"type": "add"}, "diff": "whole @@ text\n"},
             {"path": "/m", "kind": "update"},
+            {"path": "/d", "kind": {"type": "delete"}, "diff": "gone\n"},
         ]});
         assert_eq!(
             shown(changes.clone()),
-            [one("/u", Some("a\n"), "b\n"), one("/n", None, "whole\n")]
+            [
+                one("/u", Some("a\n"), "b\n"),
+                one("/n", None, "whole @@ text\n"),
+                one("/d", Some("gone\n"), ""),
+            ]
         );
-        assert_eq!(paths(&changes), ["/u", "/n", "/m"]);
+        assert_eq!(paths(&changes), ["/u", "/n", "/m", "/d"]);
     }
 }

@@ -20,7 +20,8 @@ use teamster_core::PermissionRequest;
 use crate::ask::{self, RequestKind};
 use crate::requests::{Message, failed, params};
 use crate::session::Session;
-use crate::{Action, Catalog, Output, Setup, Ticket, errors};
+use crate::updates::UpdateContext;
+use crate::{Action, AgentEntry, Catalog, Output, Setup, Ticket, errors};
 
 /// The agent's side of one connection.
 #[derive(Debug)]
@@ -158,16 +159,28 @@ impl AcpServer {
         if let Some(client) = request.client_info {
             self.source = teamster_core::text::excerpt(client.name.trim(), 40);
         }
-        let session = SessionCapabilities::new()
+        // Where an editor can choose the agent, what one of them takes is announced.
+        let takes = |it: fn(&AgentEntry) -> bool| self.catalog.agents.iter().any(it);
+        let has = |transport: &str| {
+            let mut agents = self.catalog.agents.iter();
+            agents.any(|agent| agent.transports.iter().any(|it| it == transport))
+        };
+        let mut session = SessionCapabilities::new()
             .list(SessionListCapabilities::new())
             .delete(SessionDeleteCapabilities::new())
             .resume(SessionResumeCapabilities::new())
-            .close(SessionCloseCapabilities::new())
-            .additional_directories(SessionAdditionalDirectoriesCapabilities::new());
+            .close(SessionCloseCapabilities::new());
+        if takes(|agent| agent.add_dirs) {
+            let folders = SessionAdditionalDirectoriesCapabilities::new();
+            session = session.additional_directories(folders);
+        }
+        let prompt = PromptCapabilities::new()
+            .image(takes(|agent| agent.images))
+            .embedded_context(true);
         let capabilities = AgentCapabilities::new()
             .load_session(true)
-            .prompt_capabilities(PromptCapabilities::new().image(true).embedded_context(true))
-            .mcp_capabilities(McpCapabilities::new().http(true).sse(true))
+            .prompt_capabilities(prompt)
+            .mcp_capabilities(McpCapabilities::new().http(has("http")).sse(has("sse")))
             .session_capabilities(session);
         let logins = self
             .catalog
@@ -202,13 +215,14 @@ impl AcpServer {
     ) {
         self.last_request += 1;
         let number = self.last_request;
-        let session = self.sessions.get(session_id);
-        let known = request
-            .tool_id
-            .as_ref()
-            .and_then(|id| session?.view.call(id));
         let elicitation = self.client.elicitation.as_ref();
-        let kind = session.and_then(|_| {
+        let kind = self.sessions.get_mut(session_id).and_then(|session| {
+            let id = request.tool_id.as_ref();
+            let known = id.and_then(|id| session.view.call(id));
+            let known = known.map(|call| {
+                call.requested(&request.input);
+                &*call
+            });
             ask::ask(
                 number,
                 session_id,
@@ -237,6 +251,27 @@ impl AcpServer {
                 answer: teamster_core::PermissionAnswer::Deny(None),
             }),
         }
+    }
+
+    /// Shows a notice of the host in a session: as a notice, or as a thought if the editor does not support notices.
+    pub fn notice(&mut self, session_id: &str, title: &str, text: &str, out: &mut Output) {
+        let notices = self.supports_notices();
+        let Some(session) = self.sessions.get_mut(session_id) else {
+            return;
+        };
+        let context = UpdateContext {
+            notices,
+            ..UpdateContext::default()
+        };
+        let mut updates = Vec::new();
+        session.view.notice(context, title, text, &mut updates);
+        for update in updates {
+            out.update(session_id, update);
+        }
+    }
+
+    pub(crate) fn supports_notices(&self) -> bool {
+        (self.client.session.as_ref()).is_some_and(|it| it.notices.is_some())
     }
 
     /// Withdraws a request from the editor, because another client answered it or the agent withdrew it.

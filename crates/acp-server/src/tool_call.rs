@@ -133,6 +133,25 @@ impl Call {
         ToolCallUpdate::new(self.id.clone(), fields)
     }
 
+    /// Takes the diffs and files that only the request for approval of this call has.
+    pub(crate) fn requested(&mut self, input: &Value) {
+        if self.diffs.is_empty() && self.is_edit() {
+            self.diffs = diff::from_input(input);
+        }
+        for path in diff::paths(input) {
+            if self.is_edit() && self.locations.iter().all(|it| it.path != Path::new(path)) {
+                self.locations.push(location(path));
+            }
+        }
+    }
+
+    fn is_edit(&self) -> bool {
+        matches!(
+            self.kind,
+            Some(ToolKind::Edit | ToolKind::Delete | ToolKind::Move)
+        )
+    }
+
     /// Appends text of a sub-agent to the call's content, which keeps only the end of a long text.
     pub(crate) fn sub_agent_text(&mut self, words: &str) -> ToolCallUpdate {
         self.sub_agent.push_str(words);

@@ -152,22 +152,13 @@ impl View {
                 self.record_usage(&report.usage);
                 out.extend(self.usage(report.cost_usd));
             }
-            AgentEvent::Retry(retry) => notice(
-                context,
-                NoticeSeverity::Warning,
-                "The agent retries a request",
-                &retry.error.message,
-                meta(json!({"event": event})),
-                out,
-            ),
-            AgentEvent::Notice(it) if it.level != NoticeLevel::Info => notice(
-                context,
-                NoticeSeverity::Warning,
-                &excerpt(&one_line(&it.message), TITLE),
-                &it.message,
-                meta(json!({"event": event})),
-                out,
-            ),
+            AgentEvent::Retry(retry) => {
+                let (title, about) = ("The agent retries a request", json!({"event": event}));
+                self.show(context, Some(title), &retry.error.message, about, out);
+            }
+            AgentEvent::Notice(it) if it.level != NoticeLevel::Info => {
+                self.show(context, None, &it.message, json!({"event": event}), out);
+            }
             AgentEvent::Done(done) => self.done(&done.result, out),
             _ => {}
         }
@@ -201,28 +192,19 @@ impl View {
                 reason,
                 ..
             } => {
-                self.message = None;
                 let why = reason.as_ref().map_or("no slot is free", |it| &*it.message);
                 let title = match until_ms {
                     Some(_) => format!("Waiting for {group} until its limit is reset"),
                     None => format!("Waiting for {group}"),
                 };
-                show_wait(context, &title, why, &mut self.messages, out);
+                self.notice(context, &title, why, out);
             }
             RunEvent::Retry { reason, .. } => {
-                self.message = None;
-                show_wait(
-                    context,
-                    "Retrying",
-                    &reason.message,
-                    &mut self.messages,
-                    out,
-                );
+                self.notice(context, "Retrying", &reason.message, out);
             }
             RunEvent::Fallback { reason, next, .. } => {
-                self.message = None;
                 let title = format!("Continuing with {}", next.provider);
-                show_wait(context, &title, &reason.message, &mut self.messages, out);
+                self.notice(context, &title, &reason.message, out);
             }
             _ => {}
         }
@@ -269,8 +251,49 @@ impl View {
     }
 
     /// Returns the call with this id.
-    pub(crate) fn call(&self, id: &Id) -> Option<&Call> {
-        self.calls.get(id)
+    pub(crate) fn call(&mut self, id: &Id) -> Option<&mut Call> {
+        self.calls.get_mut(id)
+    }
+
+    /// Shows what happens beside the agent's own words, such as a wait.
+    pub(crate) fn notice(
+        &mut self,
+        context: UpdateContext<'_>,
+        title: &str,
+        text: &str,
+        out: &mut Vec<SessionUpdate>,
+    ) {
+        self.show(context, Some(title), text, json!({}), out);
+    }
+
+    /// Shows a notice: as such, or as a thought if the editor does not support notices. Without a title, it is the
+    /// beginning of the text.
+    fn show(
+        &mut self,
+        context: UpdateContext<'_>,
+        title: Option<&str>,
+        text: &str,
+        about: Value,
+        out: &mut Vec<SessionUpdate>,
+    ) {
+        self.message = None;
+        if context.notices {
+            let short = excerpt(&one_line(text), TITLE);
+            let title = title.unwrap_or(&short);
+            let text = Some(text.to_owned()).filter(|text| text != title);
+            let notice = Notice::new(NoticeSeverity::Warning, title.to_owned())
+                .description(text)
+                .meta(meta(about));
+            out.push(SessionUpdate::Notice(notice));
+            return;
+        }
+        self.messages += 1;
+        let id = MessageId::new(format!("n{}", self.messages));
+        let shown = match title {
+            Some(title) => format!("{title}: {text}\n"),
+            None => format!("{text}\n"),
+        };
+        out.push(SessionUpdate::AgentThoughtChunk(chunk(&shown, id)));
     }
 
     fn is_hidden(&self, id: Option<&Id>) -> bool {
@@ -346,45 +369,6 @@ fn plan_of(plan: &teamster_core::Plan) -> Plan {
         PlanEntry::new(entry.content.clone(), PlanEntryPriority::Medium, status)
     });
     Plan::new(entries.collect())
-}
-
-/// Sends a notice, if the editor supports notices.
-fn notice(
-    context: UpdateContext<'_>,
-    severity: NoticeSeverity,
-    title: &str,
-    text: &str,
-    meta: Meta,
-    out: &mut Vec<SessionUpdate>,
-) {
-    if context.notices && !title.is_empty() {
-        let text = Some(text.to_owned()).filter(|text| text != title);
-        let notice = Notice::new(severity, title.to_owned())
-            .description(text)
-            .meta(meta);
-        out.push(SessionUpdate::Notice(notice));
-    }
-}
-
-/// Shows a wait, retry or fallback: as a notice, or as a thought if the editor does not support notices.
-fn show_wait(
-    context: UpdateContext<'_>,
-    title: &str,
-    why: &str,
-    messages: &mut u64,
-    out: &mut Vec<SessionUpdate>,
-) {
-    if context.notices {
-        let about = meta(json!({}));
-        notice(context, NoticeSeverity::Warning, title, why, about, out);
-        return;
-    }
-    *messages += 1;
-    let id = MessageId::new(format!("n{messages}"));
-    out.push(SessionUpdate::AgentThoughtChunk(chunk(
-        &format!("{title}: {why}\n"),
-        id,
-    )));
 }
 
 #[cfg(test)]

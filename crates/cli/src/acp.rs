@@ -5,6 +5,7 @@
 
 mod catalog;
 mod connection;
+mod editor_input;
 mod open;
 mod past;
 mod thread;

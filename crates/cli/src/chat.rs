@@ -127,14 +127,21 @@ fn chat(args: &ChatArgs, id: &str) -> anyhow::Result<u8> {
     }
     let (ask, questions) = mpsc::unbounded_channel();
     let can_ask = Cell::new(false);
-    let planned = turns::plan(id, args, info, &params, |can| {
-        Ok(if at_terminal && can.permissions {
-            can_ask.set(true);
-            permission::policy(can.denial_reason, ask.clone())
-        } else {
-            PermissionPolicy::Deny
-        })
-    });
+    let planned = turns::plan(
+        id,
+        args,
+        info,
+        &params,
+        |can| {
+            Ok(if at_terminal && can.permissions {
+                can_ask.set(true);
+                permission::policy(can.denial_reason, ask.clone())
+            } else {
+                PermissionPolicy::Deny
+            })
+        },
+        turns::as_set,
+    );
     let mut runs = match planned {
         Ok(runs) => runs,
         Err(PlanError::Agent(error)) => return Ok(print_refusal(&display, error)),

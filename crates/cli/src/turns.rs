@@ -5,13 +5,18 @@ use std::time::Duration;
 use anyhow::{Context, anyhow};
 use teamster::orchestrator::{Action, Budget, Candidate, RetryPolicy};
 use teamster::{
-    AgentError, CliInfo, ErrorKind, ExecuteParams, PermissionPolicy, SessionCapabilities,
-    SessionOptions, SharedRuntime,
+    AgentError, Capabilities, CliInfo, ErrorKind, ExecuteParams, PermissionPolicy,
+    SessionCapabilities, SessionOptions, SessionRuntime, SharedRuntime,
 };
 use teamster_runner::{SessionCandidate, SessionRuns};
 
 use crate::args::{ChatArgs, TurnArgs};
 use crate::{hints, params};
+
+/// The `fit` of [`plan`] where every parameter is one that the user has set: nothing is removed.
+pub(crate) fn as_set(_: &CliInfo, _: &Capabilities, _: &mut ExecuteParams) -> bool {
+    true
+}
 
 /// An error of [`plan`].
 pub(crate) enum PlanError {
@@ -43,7 +48,8 @@ impl From<PlanError> for anyhow::Error {
 }
 
 /// Prepares the turns of a session with this id. `policy` creates the policy for permission requests from the
-/// session's capabilities.
+/// session's capabilities. `fit` removes from an agent's parameters what it does not take and need not; it returns
+/// `false` if such an agent must not be a fallback.
 ///
 /// Every error is a usage error.
 pub(crate) fn plan(
@@ -52,11 +58,12 @@ pub(crate) fn plan(
     info: &CliInfo,
     params: &ExecuteParams,
     policy: impl Fn(&SessionCapabilities) -> anyhow::Result<PermissionPolicy>,
+    fit: impl Fn(&CliInfo, &Capabilities, &mut ExecuteParams) -> bool,
 ) -> Result<SessionRuns, PlanError> {
     let turns = &args.turns;
     let budget = budget(turns);
-    let open = |info: &CliInfo, config, mut params: ExecuteParams| -> Result<_, PlanError> {
-        let runtime = crate::providers().session_runtime(info.id, config)?;
+    let runtime = |info: &CliInfo, config| crate::providers().session_runtime(info.id, config);
+    let open = |runtime: &dyn SessionRuntime, mut params: ExecuteParams| -> Result<_, PlanError> {
         let capabilities = runtime.capabilities();
         if budget.tokens.is_some() || budget.usd.is_some() {
             params.usage_updates |= budget.tokens.is_some();
@@ -69,32 +76,39 @@ pub(crate) fn plan(
         let mut options = SessionOptions::new(params);
         options.idle = args.limits.idle_exit.filter(|time| *time != Duration::MAX);
         options.permissions = policy(runtime.session_capabilities())?;
-        let candidate = SessionCandidate::open(&*runtime, options)?;
+        let candidate = SessionCandidate::open(runtime, options)?;
         candidate.check(&budget)?;
         Ok(candidate)
     };
-    let config = params::chat_config(args, info);
-    let mut runs = SessionRuns::new(id, open(info, config, params.clone())?);
+    let first = runtime(info, params::chat_config(args, info))?;
+    let mut own = params.clone();
+    // What the agent must have, it refuses.
+    fit(info, first.capabilities(), &mut own);
+    let mut runs = SessionRuns::new(id, open(&*first, own)?);
     for other in &turns.fallback {
         let info = (crate::providers().get(&other.provider))
             .context("this provider is not built in")?
             .info();
-        let config = params::agent_config(&args.process, info);
-        let fallback = || -> Result<SessionCandidate, PlanError> {
-            let mut other_params = if other.provider == args.provider {
+        let fallback = || -> Result<Option<SessionCandidate>, PlanError> {
+            let second = runtime(info, params::agent_config(&args.process, info))?;
+            let mut own = if other.provider == args.provider {
                 params.clone()
             } else {
-                let runtime = crate::providers().session_runtime(info.id, config.clone())?;
-                let runtime: SharedRuntime = runtime;
+                let runtime: SharedRuntime = second.clone();
                 Candidate::for_other_provider(runtime, params)?.params
             };
-            other_params.model.clone_from(&other.model);
-            open(info, config.clone(), other_params)
+            own.model.clone_from(&other.model);
+            if !fit(info, second.capabilities(), &mut own) {
+                return Ok(None);
+            }
+            open(&*second, own).map(Some)
         };
         let fallback = fallback().map_err(|error| {
             anyhow::Error::from(error).context(format!("--fallback {}", info.id))
         })?;
-        runs.add_fallback(fallback);
+        if let Some(fallback) = fallback {
+            runs.add_fallback(fallback);
+        }
     }
     runs.retry = retry(turns);
     runs.budget = budget;

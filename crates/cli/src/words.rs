@@ -211,6 +211,11 @@ pub(crate) fn tool_input(input: &Value, directory: Option<&Path>) -> String {
             other => one_line(&other.to_string()),
         };
     };
+    let changed = changed_files(input).into_iter();
+    let changed: Vec<_> = changed.map(|file| relative(file.path, directory)).collect();
+    if !changed.is_empty() {
+        return one_line(&changed.join(", "));
+    }
     let text = DESCRIPTIVE
         .iter()
         .find_map(|key| fields.get(*key).and_then(Value::as_str))
@@ -222,8 +227,31 @@ pub(crate) fn tool_input(input: &Value, directory: Option<&Path>) -> String {
     }
 }
 
+/// A file in the input of a tool that changes several.
+pub(crate) struct ChangedFile<'a> {
+    pub(crate) path: &'a str,
+    /// The tool's word for the change, such as `add`.
+    pub(crate) kind: &'a str,
+    /// The change as a diff, or the whole text of an added or deleted file.
+    pub(crate) diff: Option<&'a str>,
+}
+
+/// Returns the files in the input of a tool that changes several (`changes`).
+pub(crate) fn changed_files(input: &Value) -> Vec<ChangedFile<'_>> {
+    let changes = input["changes"].as_array().into_iter().flatten();
+    let changes = changes.filter_map(|change| {
+        let kind = change["kind"]["type"].as_str().or(change["kind"].as_str());
+        Some(ChangedFile {
+            path: change["path"].as_str()?,
+            kind: kind.unwrap_or("update"),
+            diff: change["diff"].as_str(),
+        })
+    });
+    changes.collect()
+}
+
 /// Makes a path below the directory relative to it. Returns other text unchanged.
-fn relative<'a>(text: &'a str, directory: Option<&Path>) -> &'a str {
+pub(crate) fn relative<'a>(text: &'a str, directory: Option<&Path>) -> &'a str {
     directory
         .and_then(Path::to_str)
         .filter(|directory| *directory != "/")
@@ -352,6 +380,8 @@ mod tests {
         );
         assert_eq!(input(json!({"path": "/tmp/wsx/a"})), "/tmp/wsx/a");
         assert_eq!(input(json!({"n": 1})), "{\"n\":1}");
+        let changes = json!([{"path": "/tmp/ws/a", "kind": "add"}, {"path": "/b", "diff": "x"}]);
+        assert_eq!(input(json!({"changes": changes, "root": "/"})), "a, /b");
         assert_eq!(input(json!({"odd": "value"})), "value");
         assert_eq!(input(json!(["\u{9b}2J"])), "[\" 2J\"]");
         assert_eq!(input(json!({})), "");

@@ -50,7 +50,7 @@ impl AcpServer {
             session_id: session_id.clone(),
             setup,
         };
-        self.find(id, session_id, operation, true, out)
+        self.find(id, session_id, operation, out)
     }
 
     pub(super) fn resume(
@@ -66,7 +66,7 @@ impl AcpServer {
             session_id: session_id.clone(),
             setup,
         };
-        self.find(id, session_id, operation, false, out)
+        self.find(id, session_id, operation, out)
     }
 
     fn find(
@@ -74,7 +74,6 @@ impl AcpServer {
         id: &RequestId,
         session_id: String,
         operation: Operation,
-        replay: bool,
         out: &mut Output,
     ) -> Result<(), Error> {
         let busy = self
@@ -87,11 +86,7 @@ impl AcpServer {
             ));
         }
         let ticket = self.ticket(id, operation);
-        out.actions.push(Action::Find {
-            ticket,
-            session_id,
-            replay,
-        });
+        out.actions.push(Action::Find { ticket, session_id });
         Ok(())
     }
 
@@ -175,7 +170,11 @@ impl AcpServer {
         setup.settings.model = found.model.or(setup.settings.model);
         let mut session = Session::new(setup);
         session.view.hide_retracted(&found.entries);
-        let context = UpdateContext::default();
+        let context = UpdateContext {
+            notices: self.supports_notices(),
+            ..UpdateContext::default()
+        };
+        // A session that is resumed without its log has the usage and the title of it too.
         let mut updates = Vec::new();
         for entry in &found.entries {
             session.view.apply(entry, context, &mut updates);

@@ -96,11 +96,7 @@ impl AcpServer {
         out: &mut Output,
     ) {
         let source = self.source.clone();
-        let notices = self
-            .client
-            .session
-            .as_ref()
-            .is_some_and(|it| it.notices.is_some());
+        let notices = self.supports_notices();
         let Some(session) = self.sessions.get_mut(session_id) else {
             return;
         };

@@ -147,6 +147,34 @@ fn waiting_is_a_notice_or_a_thought() {
 }
 
 #[test]
+fn a_warning_is_a_notice_or_a_thought() {
+    let long = format!("the MCP server files failed to start: {}", "x".repeat(80));
+    let notice = |level: &str, message: &str| json!({"type": "notice", "level": level, "source": "stdout", "message": message});
+    let entries = [
+        notice("warning", "no login"),
+        notice("warning", &long),
+        notice("info", "compacting"),
+    ];
+    let texts: Vec<_> = shown(&entries)
+        .iter()
+        .map(|it| (it["sessionUpdate"].clone(), it["content"]["text"].clone()))
+        .collect();
+    let thought = |text: &str| (json!("agent_thought_chunk"), json!(format!("{text}\n")));
+    assert_eq!(texts, [thought("no login"), thought(&long)]);
+    let context = UpdateContext {
+        notices: true,
+        ..UpdateContext::default()
+    };
+    let notices = shown_in(context, &entries);
+    assert_eq!(notices.len(), 2);
+    assert_eq!(
+        (&notices[0]["title"], &notices[0]["description"]),
+        (&json!("no login"), &Value::Null)
+    );
+    assert_eq!(notices[1]["description"], json!(long));
+}
+
+#[test]
 fn the_context_is_shown_once_its_size_is_known() {
     let usage = |n: u64| json!({"type": "usage", "usage": {"inputTokens": n, "outputTokens": 10}});
     let done = json!({"type": "done", "result": {"status": "completed", "text": "", "durationMs": 1, "aborted": false,

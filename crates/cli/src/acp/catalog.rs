@@ -1,14 +1,17 @@
 //! The agents that an editor can choose, with their models, modes and effort levels.
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use teamster::doctor::{self, LoginState};
 use teamster::store::RunFilter;
-use teamster::{AgentError, CliInfo, ErrorCode, ErrorDetail, ErrorKind, PermissionMode};
+use teamster::{
+    AgentError, CliInfo, ErrorCode, ErrorDetail, ErrorKind, PermissionMode, PermissionPolicy,
+    SessionCapabilities,
+};
 use teamster_acp_server::{AgentEntry, Catalog, Choice, Setup};
 
 use crate::args::AcpArgs;
 use crate::run::history::OpenHistory;
-use crate::{hints, params};
+use crate::{params, turns};
 
 /// Effort levels that all agents with such a setting support.
 const EFFORTS: [&str; 3] = ["low", "medium", "high"];
@@ -24,10 +27,11 @@ pub(super) fn check(args: &AcpArgs) -> anyhow::Result<()> {
         .context("this provider is not built in")?
         .info();
     let chat = args.session_args(agent);
-    let config = params::process_config(&chat.process, info);
-    (crate::providers().session_runtime(agent, config))
-        .map_err(|error| anyhow!("{}", hints::message(&error)))?;
-    params::chat_params(&chat).map(drop)
+    let (params, _) = params::chat_params(&chat)?;
+    // Opens the sessions of the agent and its fallbacks, which starts no process.
+    let deny = |_: &SessionCapabilities| Ok(PermissionPolicy::Deny);
+    turns::plan("check", &chat, info, &params, deny, turns::as_set)?;
+    Ok(())
 }
 
 /// Returns pairs of agent and model from the history, the last used first.
@@ -105,6 +109,10 @@ fn entry(args: &AcpArgs, agent: &str, models: &[(String, String)]) -> AgentEntry
     if entry.modes.contains(&mode) {
         entry.settings.mode = mode;
     }
+    let transports = can.mcp.transports.iter();
+    entry.transports = transports.map(|it| (*it).to_owned()).collect();
+    entry.images = can.images;
+    entry.add_dirs = can.add_dirs;
     info.login.clone_into(&mut entry.login);
     entry
 }

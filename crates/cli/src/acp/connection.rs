@@ -43,6 +43,8 @@ pub(super) enum ActionResult {
 pub(super) enum Update {
     Entry(String, Box<RunLogEntry>, Option<String>),
     Request(String, String, Box<PermissionRequest>),
+    /// Session, title and text.
+    Notice(String, &'static str, String),
 }
 
 /// Channels for the reports of a thread.
@@ -186,6 +188,9 @@ impl Connection {
             Update::Request(session_id, request_id, request) => {
                 self.server.ask(&session_id, &request_id, &request, out);
             }
+            Update::Notice(session_id, title, text) => {
+                self.server.notice(&session_id, title, &text, out);
+            }
         }
     }
 
@@ -197,19 +202,9 @@ impl Connection {
                 move |result| ActionResult::Prepared(ticket, result),
             ),
             Action::Find {
-                ticket,
-                session_id,
-                replay,
-                ..
+                ticket, session_id, ..
             } => self.lookup(
-                move || {
-                    past::find(
-                        &shared.runs,
-                        shared.args.agent.as_deref(),
-                        &session_id,
-                        replay,
-                    )
-                },
+                move || past::find(&shared.runs, shared.args.agent.as_deref(), &session_id),
                 move |result| ActionResult::Found(ticket, result),
             ),
             Action::List {

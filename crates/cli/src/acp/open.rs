@@ -4,23 +4,26 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunObserver};
-use teamster::{AgentError, ErrorCode, ErrorKind, PermissionPolicy};
+use teamster::{AgentError, ErrorCode, ErrorKind, PermissionPolicy, SessionCapabilities};
 use teamster_acp_server::Setup;
 use teamster_runner::{DetachedSession, LogLimits, Requests, RunInfo, RunKind, SessionPlan};
 use uuid::Uuid;
 
+use super::editor_input::EditorInput;
 use super::thread::Live;
 use super::{Shared, catalog, past};
 use crate::run::request_policy::RequestPolicy;
 use crate::turns::{self, PlanError};
 use crate::{detached, params, runner};
 
-/// Opens the session of a thread. With `resumed`, the thread's previous agent session is resumed.
+/// Opens the session of a thread. With `resumed`, the thread's previous agent session is resumed. What an agent does
+/// not take of what the editor sent is left out, and `notices` gets a line for it.
 pub(super) async fn open(
     shared: &Arc<Shared>,
     session_id: &str,
     setup: &Setup,
     resumed: bool,
+    notices: &mut Vec<String>,
 ) -> Result<Live, AgentError> {
     let earlier = past::thread(&shared.runs, session_id)?;
     // A fallback may have taken over.
@@ -29,15 +32,22 @@ pub(super) async fn open(
         .and_then(past::Thread::last_session)
         .filter(|_| resumed);
     let mut setup = setup.clone();
-    if let Some((provider, _)) = &last {
+    if let Some((provider, _)) = &last
+        && setup.agent.as_ref() != Some(provider)
+    {
         setup.agent = Some(provider.clone());
+        // Models and efforts are those of another agent.
+        let mut fallbacks = shared.args.turns.fallback.iter();
+        let fallback = fallbacks.find(|it| it.provider == *provider);
+        setup.settings.model = fallback.and_then(|it| it.model.clone());
+        setup.settings.effort = None;
     }
     catalog::ready(&shared.args, &setup)?;
     let agent = setup.agent.as_deref().unwrap_or_default();
     let invalid = |error: anyhow::Error| AgentError::invalid_params(format!("{error:#}"));
-    let provider = crate::providers().get(agent);
-    let info = (provider.as_ref().map(|provider| provider.info()))
+    let provider = (crate::providers().get(agent))
         .ok_or_else(|| AgentError::invalid_params(format!("there is no agent `{agent}`")))?;
+    let info = provider.info();
 
     let mut args = shared.args.session_args(agent);
     args.model.model.clone_from(&setup.settings.model);
@@ -51,10 +61,8 @@ pub(super) async fn open(
         params.mcp_servers.retain(|known| known.name != server.name);
         params.mcp_servers.push(server.clone());
     }
-    // A prompt that begins with `/` is a command of the agent, as in its own terminal.
-    params.slash_commands = provider
-        .as_ref()
-        .is_some_and(|it| it.capabilities().slash_commands);
+    // A prompt that begins with `/` is a command of the agent, as in its own terminal, where it has such commands.
+    params.slash_commands = true;
     if resumed {
         params.session_id = last.map(|(_, session)| session);
         // Another agent does not know the conversation.
@@ -85,10 +93,15 @@ pub(super) async fn open(
         writer.begin(&params)?;
     }
     let policy = RequestPolicy::new(args.ask.ask_timeout, requests.clone());
-    let planned = turns::plan(&id, &args, info, &params, |can| match &policy {
+    let taken = EditorInput::new(&setup);
+    let answers = |can: &SessionCapabilities| match &policy {
         Some(policy) if can.permissions => Ok(policy.policy(can)),
         _ => Ok(PermissionPolicy::Deny),
+    };
+    let planned = turns::plan(&id, &args, info, &params, answers, |info, can, params| {
+        taken.fit(info, can, params)
     });
+    notices.extend(taken.left_out());
     let mut runs = planned.map_err(|error| match error {
         PlanError::Agent(error) => error,
         PlanError::Usage(error) => invalid(error),

@@ -59,12 +59,11 @@ impl Thread {
     }
 }
 
-/// Returns a session, and its log entries if `replay` is set.
+/// Returns a session and the entries of its turns.
 pub(super) fn find(
     runs: &Runs,
     agent: Option<&str>,
     session_id: &str,
-    replay: bool,
 ) -> Result<Found, AgentError> {
     let unknown =
         |problem: String| AgentError::new(ErrorCode::CliError, ErrorKind::SessionNotFound, problem);
@@ -86,13 +85,11 @@ pub(super) fn find(
     let last = thread.last_session();
     let provider = last.map_or(first, |(provider, _)| provider);
     let mut entries = Vec::new();
-    if replay {
-        for log in &thread.logs {
-            each_entry(log, |entry| {
-                entries.push(entry);
-                true
-            });
-        }
+    for log in &thread.logs {
+        each_entry(log, |entry| {
+            entries.push(entry);
+            true
+        });
     }
     Ok(Found::new(
         provider,
@@ -198,13 +195,15 @@ fn first_prompt(log: &RunFolder) -> Option<String> {
     found
 }
 
-/// Calls `see` with each readable entry of a log until it returns `false`.
+/// Calls `see` with each readable entry of a log until it returns `false`. The end of the log is left out: it has the
+/// sums of the turns, which the turns have too.
 fn each_entry(log: &RunFolder, mut see: impl FnMut(RunLogEntry) -> bool) {
     let Ok(mut reader) = log.log(0) else {
         return;
     };
     while let Ok(Some(line)) = reader.next_line() {
-        if let Ok(entry) = line.entry()
+        if !line.is_end()
+            && let Ok(entry) = line.entry()
             && !see(entry)
         {
             return;

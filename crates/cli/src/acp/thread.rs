@@ -24,6 +24,9 @@ const ANNOUNCEMENT_DELAY: Duration = Duration::from_millis(300);
 /// Maximum size of an added file whose content is shown, in bytes.
 const MAX_FILE: u64 = 256 << 10;
 
+/// Title of a notice about input of the editor that the agent does not take.
+const NOT_TAKEN: &str = "Not taken by the agent";
+
 /// A command to a thread.
 pub(super) enum Command {
     Prompt(Box<Setup>, Prompt),
@@ -67,6 +70,7 @@ pub(super) fn start(
         reports,
         live: None,
         prompt: None,
+        noticed: HashSet::new(),
     };
     Handle {
         commands,
@@ -83,6 +87,8 @@ struct Thread {
     live: Option<Live>,
     /// A prompt that waits for the end of a turn that the agent began by itself.
     prompt: Option<Prompt>,
+    /// The notices that the editor has got.
+    noticed: HashSet<String>,
 }
 
 /// A running session.
@@ -189,7 +195,16 @@ impl Thread {
         if let Some(live) = self.live.take() {
             live.end().await;
         }
-        let mut live = open::open(&self.shared, &self.session_id, setup, resumed).await?;
+        let mut notices = Vec::new();
+        let opened = open::open(&self.shared, &self.session_id, setup, resumed, &mut notices).await;
+        for notice in notices {
+            // Each process of the thread leaves the same out.
+            if self.noticed.insert(notice.clone()) {
+                let update = Update::Notice(self.session_id.clone(), NOT_TAKEN, notice);
+                let _ = self.reports.updates.send(update).await;
+            }
+        }
+        let mut live = opened?;
         live.follower = Some(tokio::spawn(follow(
             self.session_id.clone(),
             live.folder.clone(),

@@ -137,14 +137,21 @@ fn prepare(
             .map_err(|error| anyhow!("{}", hints::message(&error)))?;
     }
     let policy = RequestPolicy::new(args.ask.ask_timeout, requests.clone());
-    let mut turns = turns::plan(id, args, info, &params, |can| match &policy {
-        Some(policy) if can.permissions => Ok(policy.policy(can)),
-        Some(policy) if policy.required => bail!(
-            "--ask-timeout: {} cannot ask for permission in a session",
-            info.id
-        ),
-        _ => Ok(PermissionPolicy::Deny),
-    })?;
+    let mut turns = turns::plan(
+        id,
+        args,
+        info,
+        &params,
+        |can| match &policy {
+            Some(policy) if can.permissions => Ok(policy.policy(can)),
+            Some(policy) if policy.required => bail!(
+                "--ask-timeout: {} cannot ask for permission in a session",
+                info.id
+            ),
+            _ => Ok(PermissionPolicy::Deny),
+        },
+        turns::as_set,
+    )?;
     turns.writer = writer;
     let mut plan = SessionPlan::new(turns);
     plan.idle = args.end_idle.filter(|time| *time != Duration::MAX);

@@ -18,7 +18,7 @@ use teamster_core::text::excerpt;
 use tokio::sync::{mpsc, oneshot};
 
 use super::terminal::write_to_terminal;
-use crate::words;
+use crate::words::{self, ChangedFile};
 
 /// Maximum length of the summarized argument of a tool, in characters.
 const MAX_SUMMARIZED_ARGUMENT: usize = 2000;
@@ -132,9 +132,21 @@ fn request_text(request: &PermissionRequest, directory: Option<&Path>) -> String
         Some(schema) => &schema["properties"],
         None => &request.input,
     };
+    let changed = match &request.schema {
+        Some(_) => Vec::new(),
+        None => words::changed_files(&request.input),
+    };
+    for change in changed.iter().take(MAX_ARGUMENTS) {
+        text.push_str(&change_text(change, directory));
+    }
+    let more = changed.len().saturating_sub(MAX_ARGUMENTS) as u64;
+    if more > 0 {
+        let _ = writeln!(text, "  and {} more", words::plural(more, "file"));
+    }
     match shown {
         Value::Object(fields) => {
-            for (name, value) in fields.iter().take(MAX_ARGUMENTS) {
+            let is_shown = |(name, _): &(&String, &Value)| *name != "changes" || changed.is_empty();
+            for (name, value) in fields.iter().filter(is_shown).take(MAX_ARGUMENTS) {
                 let value = match value {
                     Value::String(text) => words::printable(text),
                     value => words::printable(&value.to_string()),
@@ -159,6 +171,24 @@ fn request_text(request: &PermissionRequest, directory: Option<&Path>) -> String
             let value = words::printable(&other.to_string());
             let _ = writeln!(text, "  {}", shortened(&value, MAX_SUMMARIZED_ARGUMENT));
         }
+    }
+    text
+}
+
+/// Returns a changed file and its diff.
+fn change_text(change: &ChangedFile<'_>, directory: Option<&Path>) -> String {
+    let path = words::one_line(words::relative(change.path, directory));
+    let diff = words::printable(change.diff.unwrap_or_default());
+    // The texts of added and deleted files are not diffs.
+    let mark = match change.kind {
+        "add" => "+",
+        "delete" => "-",
+        _ => "",
+    };
+    let diff = shortened(diff.trim_end(), MAX_SUMMARIZED_ARGUMENT);
+    let mut text = format!("  {} {path}\n", words::one_line(change.kind));
+    for line in diff.lines() {
+        let _ = writeln!(text, "    {mark}{line}");
     }
     text
 }
@@ -303,6 +333,34 @@ mod tests {
         );
         assert_eq!(text_of(Value::Null), "\nAllow Ba [2Jsh?\n  because of it\n");
         assert!(text_of(json!(["x"])).ends_with("  [\"x\"]\n"));
+    }
+
+    #[test]
+    fn changes_of_files_are_shown_as_diffs() {
+        let changes = json!([
+            {"path": "/w/gone.txt", "kind": {"type": "delete"}, "diff": "x\n"},
+            {"path": "/w/new.txt", "kind": {"type": "add"}, "diff": "hello\n\u{1b}[2Jworld\n"},
+            {"path": "/o/old.txt", "kind": {"type": "update"}, "diff": "@@ -1 +1 @@\n-before\n+after\n"},
+        ]);
+        let shown = text_of(json!({"changes": changes, "grant_root": null}));
+        let expected = "\
+\nAllow Ba [2Jsh?
+  because of it
+  delete gone.txt
+    -x
+  add new.txt
+    +hello
+    +[2Jworld
+  update /o/old.txt
+    @@ -1 +1 @@
+    -before
+    +after
+  grant_root: null
+";
+        assert_eq!(shown, expected);
+        // A shape that is not known is shown as it is.
+        let other = text_of(json!({"changes": {"a": 1}}));
+        assert!(other.contains("changes: {\"a\":1}"), "{other}");
     }
 
     #[test]

@@ -6,8 +6,10 @@
 mod budget;
 mod depth;
 mod handler;
+mod progress;
 mod report;
 mod runs;
+mod schema;
 mod tools;
 
 use std::sync::Arc;

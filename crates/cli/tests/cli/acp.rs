@@ -1,5 +1,7 @@
 //! `teamster acp` with an editor's requests and a shell script as Claude Code.
 
+mod taken;
+
 use std::fs;
 use std::ops::{Deref, DerefMut};
 use std::path::Path;

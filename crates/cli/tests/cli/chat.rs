@@ -28,6 +28,7 @@ use crate::cli::{Ended, LIMIT, Running, ended, events, program, teamster};
 /// - `write`: the decision about a tool.
 /// - `touch`: the file `touched`; `touch-and-wait` also waits.
 /// - `silence`: an empty result.
+/// - `window`: the prompt, with a result that has the size of the context; only as the first prompt of a process.
 /// - `die`: exit code 3.
 /// - Anything else: the prompt.
 const AGENT: &str = r#"
@@ -81,6 +82,8 @@ while IFS= read -r line; do
       esac ;;
     *'"content":"silence"'*) begin silence
       printf '{"type":"result","subtype":"success","is_error":false,"session_id":"%s","num_turns":0,"result":"","usage":{"input_tokens":0,"output_tokens":0}}\n' "$id" ;;
+    *'"content":"window"'*) begin window; text window
+      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"%s","num_turns":1,"result":"window","total_cost_usd":0.25,"usage":{"input_tokens":10,"output_tokens":5},"modelUsage":{"opus":{"inputTokens":10,"outputTokens":5,"costUSD":0.25,"contextWindow":200000}},"terminal_reason":"completed"}\n' "$id" ;;
     *'"content":"touch"'*) begin touch; : > touched; say touched ;;
     *'"content":"touch-and-wait"'*) begin touch-and-wait; : > touched; text waiting ;;
     *'"content":"pid"'*) begin pid; say $$ ;;

@@ -334,6 +334,48 @@ fn a_stateless_client_gets_a_task_for_a_run() {
 }
 
 #[test]
+fn a_client_that_began_with_initialize_gets_no_task() {
+    let claude = Claude::plays("text", 0);
+    let mut peer = Peer::start(&mut command(&claude, []));
+    let extensions = json!({"io.modelcontextprotocol/tasks": {}});
+    let about = peer.call(
+        "initialize",
+        &json!({
+            "protocolVersion": "2025-11-25",
+            "capabilities": {"extensions": extensions},
+            "clientInfo": {"name": "test", "version": "1"},
+        }),
+    );
+    let capabilities = &about["result"]["capabilities"];
+    assert!(capabilities["extensions"].is_null(), "{about}");
+    assert!(capabilities["tools"].is_object(), "{about}");
+    peer.notify("notifications/initialized", &json!({}));
+    let report = tool(&mut peer, "run", &json!({"agent": "claude", "prompt": "x"}));
+    assert_eq!(report["status"], "completed", "{report}");
+    let task = peer.call("tasks/get", &json!({"taskId": report["runId"]}));
+    assert_eq!(task["error"]["code"], -32601, "{task}");
+}
+
+#[test]
+fn a_run_that_is_silent_sends_progress() {
+    let claude = Claude::new(&Script::new().play(recording("text").last(6)).forever());
+    let mut peer = client(&claude, []);
+    let id = peer.send(
+        "tools/call",
+        &json!({"name": "run", "arguments": {"agent": "claude", "prompt": "x"}, "_meta": {"progressToken": "p"}}),
+    );
+    // The CLI prints nothing more.
+    let silent = peer.wait("progress of a silent run", |it| {
+        let words = it["params"]["message"].as_str().unwrap_or_default();
+        it["method"] == "notifications/progress" && words.ends_with(" s)")
+    });
+    let words = silent["params"]["message"].as_str().unwrap();
+    assert!(words.starts_with("claude"), "{words}");
+    peer.notify("notifications/cancelled", &json!({"requestId": id}));
+    assert_eq!(peer.end(), Some(0));
+}
+
+#[test]
 fn mcp_check_speaks_the_newest_version_and_the_older_ones() {
     let claude = Claude::plays("text", 0);
     let program = command(&claude, []);

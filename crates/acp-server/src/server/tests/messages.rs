@@ -21,6 +21,35 @@ fn initialize_always_answers_with_version_1() {
 }
 
 #[test]
+fn initialize_announces_what_the_agent_takes() {
+    let capabilities = |catalog: Catalog| {
+        let mut editor = Editor::with(catalog);
+        editor.call(0, "initialize", json!({"protocolVersion": 1}));
+        let can = editor.answer(0)["result"]["agentCapabilities"].clone();
+        let folders = can["sessionCapabilities"]["additionalDirectories"].is_object();
+        let (mcp, image) = (&can["mcpCapabilities"], &can["promptCapabilities"]["image"]);
+        json!([image, mcp["http"], mcp["sse"], folders])
+    };
+    let mut small = AgentEntry::new("small", "Small");
+    small.transports = vec!["stdio".to_owned(), "http".to_owned()];
+    small.images = false;
+    small.add_dirs = false;
+    assert_eq!(
+        capabilities(Catalog::one(small.clone())),
+        json!([false, true, false, false])
+    );
+    assert_eq!(
+        capabilities(Catalog::one(claude())),
+        json!([true, true, true, true])
+    );
+    // One of them takes it.
+    assert_eq!(
+        capabilities(Catalog::choice(vec![small, claude()])),
+        json!([true, true, true, true])
+    );
+}
+
+#[test]
 fn malformed_messages_get_errors_and_keep_the_connection() {
     let mut editor = Editor::new();
     for (line, code) in [

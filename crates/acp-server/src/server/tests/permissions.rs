@@ -70,6 +70,37 @@ fn a_permission_request_is_forwarded_and_answered() {
 }
 
 #[test]
+fn a_request_shows_the_diff_that_its_call_has_not() {
+    let mut editor = Editor::with_session();
+    editor.prompt(2, "hi");
+    editor.turn("s1.1");
+    let change = json!({"path": "/w/a", "kind": "update"});
+    editor.log(
+        json!({"type": "tool_use", "toolName": "file_change", "toolId": "t1", "kind": "edit",
+        "input": {"changes": [change]}}),
+    );
+    let change =
+        json!({"path": "/w/a", "kind": {"type": "update"}, "diff": "@@ -1 +1 @@\n-a\n+b\n"});
+    let mut request = PermissionRequest::new(
+        1,
+        "file_change",
+        ToolKind::Edit,
+        json!({"changes": [change]}),
+    );
+    request.tool_id = Some("t1".into());
+    editor.host(|server, out| server.ask("s1", "s1/1", &request, out));
+    let shown = editor.messages.pop().unwrap();
+    let diff = json!([{"type": "diff", "path": "/w/a", "oldText": "a\n", "newText": "b\n"}]);
+    let call = &shown["params"]["toolCall"];
+    assert_eq!(call["content"], diff, "{shown}");
+    assert_eq!(call["locations"], json!([{"path": "/w/a"}]));
+    // The call keeps it.
+    editor.messages.clear();
+    editor.log(json!({"type": "tool_result", "toolId": "t1", "output": ""}));
+    assert_eq!(editor.updates()[0]["params"]["update"]["content"], diff);
+}
+
+#[test]
 fn a_request_that_was_answered_elsewhere_is_withdrawn_from_the_editor() {
     let mut editor = Editor::with_session();
     editor.prompt(2, "hi");

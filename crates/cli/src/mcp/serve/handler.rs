@@ -1,13 +1,13 @@
 //! The MCP request handler.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock,
-    CreateTaskResult, DetailedTask, ErrorData, GetTaskParams, GetTaskResult, Implementation,
-    JsonObject, ListToolsResult, PaginatedRequestParams, ProgressNotificationParam,
-    ServerCapabilities, ServerConfig, Task, TaskPayload, TaskStatus, Tool,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskMethod, CancelTaskParams,
+    ContentBlock, CreateTaskResult, DetailedTask, ErrorData, GetTaskMethod, GetTaskParams,
+    GetTaskResult, Implementation, InitializeRequestParams, InitializeResult, JsonObject,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Task, TaskPayload,
+    TaskStatus, Tool,
 };
 use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use teamster_server::{Backend, UsageQuery};
 
+use super::progress::Progress;
 use super::report;
 use super::runs::AgentRuns;
 use super::tools::{
@@ -23,8 +24,6 @@ use super::tools::{
 };
 use crate::serve::backend::Program;
 
-/// The minimum interval of progress notifications.
-const PROGRESS: Duration = Duration::from_millis(500);
 /// The poll interval suggested to clients for tasks, in milliseconds.
 const POLL_MS: u64 = 1000;
 
@@ -46,53 +45,32 @@ impl Handler {
         Self { runs, tools }
     }
 
-    /// Runs an agent to its end, with progress notifications if the client requested them. Cancelling the call
-    /// stops the run.
+    /// Runs an agent to its end. Cancelling the call stops the run.
     async fn run(
         &self,
         input: RunInput,
         context: &RequestContext<RoleServer>,
+        progress: &Progress,
     ) -> Result<Value, String> {
         let run_id = self.runs.start(input).await?;
         tokio::select! {
-            followed = self.follow(&run_id, context) => followed?,
+            followed = self.follow(&run_id, progress) => followed?,
             () = context.ct.cancelled() => return self.runs.cancel(&run_id, false).await,
         }
         self.runs.report(&run_id).await
     }
 
-    /// Follows a run to its end and sends progress notifications.
-    async fn follow(
-        &self,
-        run_id: &str,
-        context: &RequestContext<RoleServer>,
-    ) -> Result<(), String> {
-        let token = context.meta.get_progress_token();
+    /// Follows a run to its end and reports what it does.
+    async fn follow(&self, run_id: &str, progress: &Progress) -> Result<(), String> {
         let agent = self.runs.agent(run_id);
         let mut log = self.runs.log(run_id)?;
-        let mut reported: Option<Instant> = None;
-        let mut count = 0.0;
         while let Some(line) = log.next().await.map_err(|error| error.to_string())? {
             if line.is_end() {
                 return Ok(());
             }
-            let Some(token) = &token else {
-                continue;
-            };
-            if reported.is_some_and(|at| at.elapsed() < PROGRESS) {
-                continue;
-            }
-            let words = line
-                .entry()
-                .ok()
-                .and_then(|entry| report::progress(&agent, &entry));
+            let words = (line.entry().ok()).and_then(|entry| report::progress(&agent, &entry));
             if let Some(words) = words {
-                reported = Some(Instant::now());
-                count += 1.0;
-                let progress =
-                    ProgressNotificationParam::new(token.clone(), count).with_message(words);
-                // The client may have disconnected.
-                let _ = context.peer.notify_progress(progress).await;
+                progress.report(words).await;
             }
         }
         Ok(())
@@ -144,10 +122,11 @@ impl Handler {
         name: &str,
         arguments: JsonObject,
         context: &RequestContext<RoleServer>,
+        progress: &Progress,
     ) -> Result<Value, String> {
         let arguments = Value::Object(arguments);
         match name {
-            RUN => self.run(input(arguments)?, context).await,
+            RUN => self.run(input(arguments)?, context, progress).await,
             START => {
                 let run_id = self.runs.start(input(arguments)?).await?;
                 self.runs.report(&run_id).await
@@ -203,6 +182,13 @@ impl Handler {
     }
 }
 
+/// Returns whether `run` may answer with a task. Tasks are an extension of the stateless protocol: a client that began
+/// with `initialize` reads every answer to a call as the tool's result.
+fn takes_tasks(context: &RequestContext<RoleServer>) -> bool {
+    let is_stateless = context.peer.peer_info().is_none();
+    is_stateless && (context.client_capabilities()).is_some_and(|can| can.supports_tasks())
+}
+
 fn object(value: Value) -> JsonObject {
     match value {
         Value::Object(object) => object,
@@ -253,6 +239,17 @@ impl ServerHandler for Handler {
         about
     }
 
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        context.peer.set_peer_info(request.clone());
+        let mut about = self.negotiate_initialize(&request)?;
+        about.capabilities.extensions = None;
+        Ok(about)
+    }
+
     async fn list_tools(
         &self,
         _: Option<PaginatedRequestParams>,
@@ -271,8 +268,7 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
-        let takes_tasks = (context.client_capabilities()).is_some_and(|can| can.supports_tasks());
-        if request.name == RUN && takes_tasks {
+        if request.name == RUN && takes_tasks(&context) {
             let started = match input(Value::Object(arguments)) {
                 Ok(input) => self.runs.start(input).await,
                 Err(problem) => Err(problem),
@@ -282,23 +278,34 @@ impl ServerHandler for Handler {
                 Err(problem) => answer(&Err(problem)).into(),
             });
         }
-        let result = self.call(&request.name, arguments, &context).await;
+        let agent = arguments.get("agent").and_then(Value::as_str);
+        let progress = Progress::new(agent.unwrap_or(&request.name), &context);
+        let result = tokio::select! {
+            result = self.call(&request.name, arguments, &context, &progress) => result,
+            never = progress.repeat() => match never {},
+        };
         Ok(answer(&result).into())
     }
 
     async fn get_task(
         &self,
         request: GetTaskParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
+        if !takes_tasks(&context) {
+            return Err(ErrorData::method_not_found::<GetTaskMethod>());
+        }
         Ok(GetTaskResult::new(self.task(&request.task_id).await?))
     }
 
     async fn cancel_task(
         &self,
         request: CancelTaskParams,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
+        if !takes_tasks(&context) {
+            return Err(ErrorData::method_not_found::<CancelTaskMethod>());
+        }
         let cancelled = self.runs.cancel(&request.task_id, false).await;
         cancelled
             .map(drop)

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use rmcp::model::{JsonObject, Tool, ToolAnnotations};
-use schemars::{JsonSchema, Schema, schema_for};
+use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
+
+use super::schema::arguments;
 
 /// The names of the tools.
 pub(super) const RUN: &str = "run";
@@ -87,7 +89,7 @@ pub(super) struct WaitInput {
 pub(super) struct EventsInput {
     /// The run.
     pub(super) run_id: String,
-    /// Only events after the one with this number.
+    /// Only events after the one with this number. Default: 0.
     #[serde(default)]
     pub(super) after: u64,
     /// The maximum number of events, up to 1000. Default: 100.
@@ -122,7 +124,7 @@ pub(super) enum Decision {
 pub(super) struct CancelInput {
     /// The run.
     pub(super) run_id: String,
-    /// Kill the run at once, without a cleanup by its CLI.
+    /// Kill the run at once, without a cleanup by its CLI. Default: false.
     #[serde(default)]
     pub(super) kill: bool,
 }
@@ -152,8 +154,8 @@ pub(super) fn all(is_read_only: bool) -> Vec<Tool> {
             .open_world(true)
     };
     let changes = || ToolAnnotations::new().read_only(false).destructive(false);
-    let tool = |name: &'static str, about: &'static str, schema: Schema, annotations| {
-        Tool::new(name, about, object(schema))
+    let tool = |name: &'static str, about: &'static str, schema: Arc<JsonObject>, annotations| {
+        Tool::new(name, about, schema)
             .with_raw_output_schema(output_schema(name))
             .with_annotations(annotations)
     };
@@ -162,58 +164,53 @@ pub(super) fn all(is_read_only: bool) -> Vec<Tool> {
             RUN,
             "Runs another coding agent on a prompt, waits for its end and returns its answer. For work of more than \
             a minute, use start and wait, to which time limits of tool calls do not apply.",
-            schema_for!(RunInput),
+            arguments::<RunInput>(),
             runs(),
         ),
         tool(
             START,
             "Starts another coding agent on a prompt and returns the id of the run at once. Several agents can work \
             at the same time. wait returns their answers.",
-            schema_for!(RunInput),
+            arguments::<RunInput>(),
             runs(),
         ),
         tool(
             WAIT,
             "Waits until one of these runs has ended or needs an answer, and reports all of them.",
-            schema_for!(WaitInput),
+            arguments::<WaitInput>(),
             reads(),
         ),
         tool(
             EVENTS,
             "Returns a page of a run's events so far: text, tools, changed files.",
-            schema_for!(EventsInput),
+            arguments::<EventsInput>(),
             reads(),
         ),
         tool(
             ANSWER,
             "Answers a request of a run: a permission or a question, as reported by wait.",
-            schema_for!(AnswerInput),
+            arguments::<AnswerInput>(),
             changes(),
         ),
-        tool(CANCEL, "Stops a run.", schema_for!(CancelInput), changes()),
+        tool(
+            CANCEL,
+            "Stops a run.",
+            arguments::<CancelInput>(),
+            changes(),
+        ),
         tool(
             LIST_AGENTS,
             "Lists the available agents: whether they are installed and logged in, and what they support.",
-            schema_for!(NoInput),
+            arguments::<NoInput>(),
             reads(),
         ),
         tool(
             USAGE,
             "Returns tokens and cost of the runs of this server, and of all agents on this machine.",
-            schema_for!(UsageInput),
+            arguments::<UsageInput>(),
             reads(),
         ),
     ]
-}
-
-fn object(schema: Schema) -> Arc<JsonObject> {
-    let mut object = match schema.to_value() {
-        Value::Object(object) => object,
-        _ => JsonObject::new(),
-    };
-    object.remove("$schema");
-    object.remove("title");
-    Arc::new(object)
 }
 
 /// The schema of an answer. Some clients show their model only answers that have one.
@@ -221,17 +218,18 @@ fn output_schema(tool: &str) -> Arc<JsonObject> {
     let run = json!({
         "runId": {"type": "string"},
         "agent": {"type": "string"},
-        "state": {"enum": ["running", "waiting", "ended"]},
+        "state": {"type": "string", "enum": ["running", "waiting", "ended"]},
         "status": {"type": "string", "description": "the outcome: completed, failed, aborted, timed_out, incomplete"},
         "text": {"type": "string", "description": "the answer"},
     });
+    let any = json!({"type": "object"});
     let properties = match tool {
         RUN | START => run,
         WAIT => json!({"runs": {"type": "array", "items": {"type": "object", "properties": run}}}),
         EVENTS => {
-            json!({"events": {"type": "array"}, "next": {"type": "integer"}, "ended": {"type": "boolean"}})
+            json!({"events": {"type": "array", "items": any}, "next": {"type": "integer"}, "ended": {"type": "boolean"}})
         }
-        LIST_AGENTS => json!({"agents": {"type": "array"}}),
+        LIST_AGENTS => json!({"agents": {"type": "array", "items": any}}),
         _ => json!({}),
     };
     let schema = json!({"type": "object", "properties": properties});
@@ -245,19 +243,64 @@ fn output_schema(tool: &str) -> Arc<JsonObject> {
 mod tests {
     use super::*;
 
+    /// Asserts that a schema and all schemas in it have one type, and no keyword that a service refuses.
+    fn is_plain(at: &str, schema: &Value) {
+        const TAKEN: [&str; 6] = [
+            "type",
+            "description",
+            "properties",
+            "required",
+            "items",
+            "enum",
+        ];
+        let words = schema.as_object().unwrap();
+        let refused = words.keys().find(|it| !TAKEN.contains(&it.as_str()));
+        assert_eq!(refused, None, "{at}: {schema}");
+        assert!(schema["type"].is_string(), "{at}: {schema}");
+        assert!(
+            schema["enum"].is_null() || schema["type"] == "string",
+            "{at}"
+        );
+        for (name, schema) in schema["properties"].as_object().into_iter().flatten() {
+            is_plain(&format!("{at}/{name}"), schema);
+        }
+        assert_eq!(
+            schema["type"] == "array",
+            schema["items"].is_object(),
+            "{at}"
+        );
+        if let Some(items) = schema.get("items") {
+            is_plain(&format!("{at}/items"), items);
+        }
+    }
+
     #[test]
-    fn every_tool_has_an_object_schema_with_described_arguments() {
+    fn every_model_service_takes_the_schemas_of_all_tools() {
         for tool in all(true) {
             let schema = Value::Object((*tool.input_schema).clone());
             assert_eq!(schema["type"], "object", "{}", tool.name);
-            let arguments = schema["properties"].as_object().into_iter().flatten();
-            for (name, argument) in arguments {
-                let is_described =
-                    argument["description"].is_string() || argument["$ref"].is_string();
-                let of_any = argument["anyOf"].is_array();
-                assert!(is_described || of_any, "{}: {name} {argument}", tool.name);
+            assert!(schema["properties"].is_object(), "{}", tool.name);
+            is_plain(&tool.name, &schema);
+            for (name, argument) in schema["properties"].as_object().into_iter().flatten() {
+                let is_described = argument["description"].is_string();
+                assert!(is_described, "{}: {name} {argument}", tool.name);
             }
+            let output = tool.output_schema.as_deref().cloned().unwrap();
+            is_plain(&format!("{} output", tool.name), &Value::Object(output));
         }
+    }
+
+    #[test]
+    fn an_optional_argument_is_one_that_is_not_required() {
+        let tools = all(true);
+        let run = tools.iter().find(|tool| tool.name == RUN).unwrap();
+        let schema = &run.input_schema;
+        assert_eq!(schema["required"], json!(["agent", "prompt"]));
+        let permission = &schema["properties"]["permission"];
+        let modes = json!(["read-only", "default", "accept-edits", "bypass"]);
+        assert_eq!(permission["enum"], modes);
+        assert_eq!(schema["properties"]["outputSchema"]["type"], "object");
+        assert_eq!(schema["properties"]["maxTokens"]["type"], "integer");
     }
 
     #[test]
