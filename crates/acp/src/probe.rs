@@ -175,6 +175,7 @@ impl Decoder for Asking {
     fn line(&mut self, line: &[u8], out: &mut Events) {
         if json_line::read(line, |text| self.message(text)).is_none() {
             self.keep(line);
+            out.unknown(line);
         }
         self.end(out);
     }

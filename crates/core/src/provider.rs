@@ -5,7 +5,8 @@
 //! applications can register providers.
 //!
 //! - [`Launch`]: the launch of a CLI, with [`Args`] for its arguments;
-//! - [`Decoder`] and [`Events`]: lines to events, with [`json_line`] and [`surrogates`] for CLIs that print JSON;
+//! - [`Decoder`] and [`Events`]: lines to events, with [`json_line`], [`mixed_line`] and [`surrogates`] for CLIs that
+//!   print JSON;
 //! - [`SessionProtocol`] and [`Exchange`]: communication with a live session;
 //! - [`RunAssembler`] and [`SessionAssembler`]: the pure code between a decoder and the stream, which every live
 //!   run, replay, test and benchmark uses;
@@ -20,6 +21,7 @@ mod decoder;
 pub mod grammar;
 pub mod json_line;
 mod launch;
+pub mod mixed_line;
 mod secrets;
 mod session;
 pub mod surrogates;

@@ -36,23 +36,83 @@ pub fn one_line(text: &str) -> String {
         .join(" ")
 }
 
-/// Returns the text without the escape sequences of colors.
+/// Returns the text without the escape sequences of terminals, such as colors.
 ///
 /// ```
 /// assert_eq!(teamster_core::text::without_colors("\u{1b}[1;31mError\u{1b}[0m: x"), "Error: x");
 /// ```
 pub fn without_colors(text: &str) -> Cow<'_, str> {
-    let mut parts = text.split("\u{1b}[");
-    let first = parts.next().unwrap_or_default();
-    if first.len() == text.len() {
+    let Some(mut at) = text.find('\u{1b}') else {
         return Cow::Borrowed(text);
+    };
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    loop {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at + escape_sequence_bytes(&rest[at..])..];
+        match rest.find('\u{1b}') {
+            Some(next) => at = next,
+            None => break,
+        }
     }
-    let mut plain = first.to_owned();
-    for part in parts {
-        let rest = part.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
-        plain.push_str(rest.strip_prefix('m').unwrap_or(rest));
-    }
+    plain.push_str(rest);
     Cow::Owned(plain)
+}
+
+/// Returns the text as a person sees it: without escape sequences, and with a space for each run of other control
+/// characters. Tabs stay.
+///
+/// ```
+/// assert_eq!(teamster_core::text::visible("\u{feff}10%\r\u{1b}[2K100%\0"), "10% 100%");
+/// ```
+pub fn visible(text: &str) -> String {
+    let mut seen = String::new();
+    let mut gap = false;
+    for c in without_colors(text).chars() {
+        if c == '\u{feff}' || (c.is_control() && c != '\t') {
+            gap = true;
+        } else {
+            if std::mem::take(&mut gap) && !seen.ends_with(' ') && c != ' ' {
+                seen.push(' ');
+            }
+            seen.push(c);
+        }
+    }
+    let end = seen.trim_end().len();
+    seen.truncate(end);
+    seen.trim_start().to_owned()
+}
+
+/// Returns the length of the escape sequence at the start of `text`, which begins with ESC, in bytes. One that is not
+/// complete reaches to the end.
+pub(crate) fn escape_sequence_bytes(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let run = |from: usize, part: fn(&u8) -> bool| {
+        let rest = bytes.get(from..).unwrap_or_default();
+        from + rest.iter().take_while(|byte| part(byte)).count()
+    };
+    match bytes.get(1) {
+        // Parameters, then a letter.
+        Some(b'[') => {
+            let end = run(2, |byte| matches!(byte, 0x20..=0x3f));
+            end + usize::from(matches!(bytes.get(end), Some(0x40..=0x7e)))
+        }
+        // A title or a link, up to BEL or ESC \.
+        Some(b']' | b'P' | b'X' | b'^' | b'_') => {
+            let end = run(2, |byte| !matches!(byte, 0x07 | 0x1b));
+            match &bytes[end..] {
+                [0x07, ..] => end + 1,
+                [0x1b, b'\\', ..] => end + 2,
+                _ => end,
+            }
+        }
+        Some(0x20..=0x2f) => {
+            let end = run(1, |byte| matches!(byte, 0x20..=0x2f));
+            end + usize::from(matches!(bytes.get(end), Some(0x30..=0x7e)))
+        }
+        Some(0x30..=0x7e) => 2,
+        _ => 1,
+    }
 }
 
 /// Returns whether the character has the Unicode property `Bidi_Control`. Such characters can make `gnp.exe`
@@ -71,6 +131,23 @@ mod tests {
         assert_eq!(tail("hellö", 1), "…");
         assert_eq!(tail("hellö", 2), "…ö");
         assert_eq!(excerpt("abc", 3), "abc");
+    }
+
+    #[test]
+    fn what_moves_the_cursor_is_not_seen() {
+        for (text, seen) in [
+            ("\u{1b}[?25l\u{1b}[2Kready\u{1b}[0m", "ready"),
+            ("\u{1b}]0;a title\u{7}ready", "ready"),
+            ("\u{1b}]8;;http://x\u{1b}\\link\u{1b}]8;;\u{1b}\\", "link"),
+            ("\u{1b}]0;no end", ""),
+            ("\u{1b}(Ba\u{1b}7b\u{1b}", "ab"),
+            ("\u{1b}[12", ""),
+            ("\u{1b}[1é", "é"),
+            ("a \u{8}\u{9b}\0 b\tc", "a  b\tc"),
+            ("  two  words \r\n", "two  words"),
+        ] {
+            assert_eq!(visible(text), seen, "{text:?}");
+        }
     }
 
     #[test]

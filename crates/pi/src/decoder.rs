@@ -93,7 +93,10 @@ impl PiDecoder {
                 let line: Header<'_> = parse(text)?;
                 self.session_is(&line.id, out);
             }
-            "agent_start" => self.begins(out),
+            "agent_start" => {
+                whole(text)?;
+                self.begins(out);
+            }
             "message_start" => {
                 let line: MessageLine = parse(text)?;
                 if line.message.role == "assistant" {
@@ -114,9 +117,12 @@ impl PiDecoder {
                 self.retry(&parse(text)?, &kind, out);
             }
             "compaction_end" => self.compacted(&parse(text)?, out),
-            "agent_settled" => self.settled(out),
+            "agent_settled" => {
+                whole(text)?;
+                self.settled(out);
+            }
             "extension_error" | "extension_ui_request" => extension(&parse(text)?, out),
-            _ if is_noise(&kind) => {}
+            _ if is_noise(&kind) => whole(text)?,
             _ => return None,
         }
         Some(())
@@ -215,6 +221,11 @@ impl PiDecoder {
         };
         out.notice(level, NoticeSource::Stdout, message);
     }
+}
+
+/// Returns `None` for a line that is more than one value, or less.
+fn whole(text: &str) -> Option<()> {
+    parse::<serde::de::IgnoredAny>(text).map(drop)
 }
 
 /// Reports the message or the failure of an extension.

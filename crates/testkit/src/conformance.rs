@@ -30,6 +30,7 @@
 //! | [`Suite::grammar`] | every fixture decodes to a valid stream with one `done` |
 //! | [`Suite::chunks`] | the chunk boundaries of the output do not change the events |
 //! | [`Suite::cut_short`] | truncated output decodes to a valid stream and is never `completed` |
+//! | [`Suite::mixed`] | text of another program in a line loses no event of it |
 //! | [`Suite::text_once`] | no text is emitted twice; the answer is part of the text |
 //! | [`Suite::texts`] | the text of a run is that of the model |
 //! | [`Suite::tools`] | calls and results have the known command and outcome |
@@ -54,6 +55,7 @@ mod calls;
 mod garbled;
 mod launch;
 mod mcp;
+mod mixed;
 mod output;
 mod parameters;
 mod sent;
@@ -338,7 +340,7 @@ impl Suite {
 macro_rules! conformance_tests {
     ($suite:expr) => {
         $crate::conformance_tests!(@ $suite;
-            grammar chunks cut_short text_once texts tools calls statuses truths reports garbled
+            grammar chunks cut_short mixed text_once texts tools calls statuses truths reports garbled
             recorded parameters delivery prompts arguments mcp);
     };
     (@ $suite:expr; $($check:ident)*) => {

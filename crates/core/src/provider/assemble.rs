@@ -1,5 +1,7 @@
 //! Shared logic of all providers between a decoder and the stream.
 
+mod mixed;
+
 use crate::provider::{Activity, Decoder, Events, Exit, RecordFiles, RunSummary, Secrets, Stop};
 use crate::text::{excerpt, tail};
 use crate::{
@@ -8,8 +10,6 @@ use crate::{
     ToolLedger, UsageReport,
 };
 
-/// Limit of the excerpt of a line without JSON in a notice, in bytes.
-const NOTICE_BYTES: usize = 4096;
 /// Limit of stderr in an error message, in bytes.
 const EVIDENCE_BYTES: usize = 2048;
 
@@ -124,16 +124,13 @@ impl RunAssembler {
         };
         self.diagnostics.lines += 1;
         let from = out.items.len();
-        if *first == b'{' {
-            self.decoder.line(line, out);
-        } else {
-            self.decoder.plain_line(line);
-            out.malformed += 1;
-            out.notice(
-                NoticeLevel::Info,
-                NoticeSource::Stdout,
-                excerpt(&String::from_utf8_lossy(line), NOTICE_BYTES),
-            );
+        if *first != b'{' {
+            return self.mixed_line(line, out);
+        }
+        let malformed = out.malformed;
+        self.decoder.line(line, out);
+        if out.malformed > malformed && out.items.len() == from + 1 {
+            return self.malformed_line(line, out);
         }
         self.check(from, Some(line), out);
     }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-use crate::text::{excerpt, without_colors};
+use crate::text::{excerpt, visible, without_colors};
 use crate::{
     AgentError, AgentEvent, CostSource, ErrorKind, Id, LogEntry, ModelUsage, NoticeLevel,
     NoticeSource, RawJson, Usage,
@@ -21,6 +21,9 @@ pub trait Decoder: Send {
     ///
     /// Blank lines and lines that do not begin with `{` are not passed to this method, unless the decoder
     /// [takes text](Self::takes_text). [`RunAssembler`](crate::provider::RunAssembler) emits a notice for the latter.
+    ///
+    /// If such a line contains JSON objects ([`mixed_line`](crate::provider::mixed_line)), each of them is passed; so
+    /// are those of a line that was [malformed](Events::malformed). A malformed line MUST leave the state as it was.
     fn line(&mut self, line: &[u8], out: &mut Events);
 
     /// Returns whether the CLI prints text. Then all lines except blank ones are passed to [`line`](Self::line).
@@ -28,7 +31,7 @@ pub trait Decoder: Send {
         false
     }
 
-    /// Takes a line that does not begin with `{`, for which a notice was emitted.
+    /// Takes a line that does not begin with `{`, or text beside the JSON of a line. A notice was emitted for it.
     fn plain_line(&mut self, line: &[u8]) {
         let _ = line;
     }
@@ -179,7 +182,7 @@ impl Events {
             NoticeSource::Stdout,
             format!(
                 "not a JSON event: {}",
-                excerpt(&String::from_utf8_lossy(line), 4096)
+                excerpt(&visible(&String::from_utf8_lossy(line)), 4096)
             ),
         );
     }
@@ -225,6 +228,13 @@ impl Events {
             + events
                 .map(|event| event.approximate_bytes() + entry)
                 .sum::<usize>()
+    }
+
+    /// Adds the events of `more`, which have no native lines yet, and its counts.
+    pub(crate) fn append(&mut self, more: Self) {
+        self.items.extend(more.items);
+        self.malformed += more.malformed;
+        self.unknown += more.unknown;
     }
 
     /// Adds an event with its native line.

@@ -37,6 +37,41 @@ fn a_turn_waits_until_the_session_is_ready() {
 }
 
 #[test]
+fn text_of_another_program_in_its_lines_is_a_notice() {
+    // Made by hand: a banner, terminal codes and two messages in a line.
+    let mut talk = Talk::new(settings());
+    talk.begin("hi");
+    let id = talk.request("initialize");
+    let hello = format!(
+        "\u{1b}[2K(node) warning {{x}} {{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"protocolVersion\":1}}}}"
+    );
+    talk.assembler.line(hello.as_bytes());
+    let id = talk.request("session/new");
+    let session = json!({"jsonrpc": "2.0", "id": id, "result": {"sessionId": SESSION}});
+    talk.assembler
+        .line(format!("{session}\u{1b}[0m ready").as_bytes());
+    let id = talk.request("session/prompt");
+    let text = json!({"jsonrpc": "2.0", "method": "session/update", "params": {
+        "sessionId": SESSION, "update": {"sessionUpdate": "agent_message_chunk",
+            "content": {"type": "text", "text": "Hello"}}}});
+    let end = json!({"jsonrpc": "2.0", "id": id, "result": {"stopReason": "end_turn"}});
+    talk.assembler.line(format!("{text}{end}").as_bytes());
+    let events = talk.ended();
+    assert_eq!(
+        names(&events),
+        ["notice", "session", "notice", "text", "turn_end", "done"]
+    );
+    let notices = events.iter().filter_map(|event| match event {
+        AgentEvent::Notice(e) => Some(e.message.as_str()),
+        _ => None,
+    });
+    assert!(notices.eq(["(node) warning {x}", "ready"]));
+    assert_eq!(result(&events).status, RunStatus::Completed);
+    assert_eq!(result(&events).text, "Hello");
+    assert_eq!(result(&events).diagnostics.malformed, 2);
+}
+
+#[test]
 fn a_failed_start_ends_the_turn_and_the_next_turn_retries() {
     let mut talk = Talk::new(settings());
     talk.begin("one");
