@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Map, Value};
+use teamster_core::provider::mixed_line;
 use teamster_core::sync::lock;
 use teamster_core::text::{excerpt, one_line};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWriteExt, BufReader, DuplexStream};
@@ -96,7 +97,15 @@ async fn sort_out(
                 return;
             }
         } else if !line.trim_ascii().is_empty() {
-            lock(&garbage).get_or_insert_with(|| text(&String::from_utf8_lossy(&line)));
+            let line = String::from_utf8_lossy(&line);
+            lock(&garbage).get_or_insert_with(|| text(&line));
+            // A banner without a line end, or two messages in a line.
+            for found in mixed_line::objects(&line).filter(|found| found.is_message) {
+                let message = [found.json.as_bytes(), b"\n"].concat();
+                if to_client.write_all(&message).await.is_err() {
+                    return;
+                }
+            }
         }
     }
 }
@@ -114,4 +123,30 @@ async fn keep_end(mut stderr: impl AsyncRead + Unpin, end: Arc<Mutex<Vec<u8>>>) 
 /// Returns a text of the server in one line, shortened.
 pub(crate) fn text(text: &str) -> String {
     excerpt(&one_line(text), LONGEST_TEXT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn messages_are_found_beside_other_text() {
+        // Made by hand: a banner, terminal codes, two messages in a line and a broken one.
+        let stdout: &[u8] = b"npm warn {x} {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\
+            \x1b[2K{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}{\"jsonrpc\":\"2.0\",\"method\":\"a\"}\n\
+            {\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{\"text\":\"a\x1b[2Kb\"}}\n{\"level\":1} done\n";
+        let (output, mut messages) = Output::new(stdout, tokio::io::empty());
+        let mut read = String::new();
+        messages.read_to_string(&mut read).await.unwrap();
+        assert_eq!(
+            read.lines().collect::<Vec<_>>(),
+            [
+                r#"{"jsonrpc":"2.0","id":1,"result":{}}"#,
+                r#"{"jsonrpc":"2.0","id":2,"result":{}}"#,
+                r#"{"jsonrpc":"2.0","method":"a"}"#,
+            ]
+        );
+        let garbage = output.garbage().unwrap();
+        assert!(garbage.starts_with("npm warn {x} "), "{garbage}");
+    }
 }

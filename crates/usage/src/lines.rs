@@ -5,6 +5,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use ruzstd::decoding::StreamingDecoder;
+use teamster_core::provider::mixed_line;
 
 use crate::source::Sink;
 
@@ -137,13 +138,7 @@ fn read_limited(
                 sink.diagnostics.oversize_lines += 1;
             } else {
                 let bytes = &buffer[from..end];
-                each(
-                    Line {
-                        bytes,
-                        complete: true,
-                    },
-                    sink,
-                );
+                pass(bytes, each, sink);
             }
             if sink.done {
                 return Ok(());
@@ -180,6 +175,22 @@ fn read_limited(
         );
     }
     Ok(())
+}
+
+/// Passes a complete line to a reader. If it is malformed, the objects in it follow: a process that was killed has left
+/// half a line, and the next one went on behind it.
+fn pass(bytes: &[u8], each: &mut dyn FnMut(Line<'_>, &mut Sink<'_>), sink: &mut Sink<'_>) {
+    let complete = true;
+    let malformed = sink.diagnostics.malformed_lines;
+    each(Line { bytes, complete }, sink);
+    if sink.diagnostics.malformed_lines == malformed {
+        return;
+    }
+    let text = String::from_utf8_lossy(bytes);
+    for found in mixed_line::objects(&text).filter(|found| found.json.len() < bytes.len()) {
+        let bytes = found.json.as_bytes();
+        each(Line { bytes, complete }, sink);
+    }
 }
 
 #[cfg(test)]

@@ -269,6 +269,19 @@ fn more_tokens_than_a_request_can_have_are_reported_and_not_cut() {
 }
 
 #[test]
+fn a_line_behind_half_a_line_counts() {
+    let home = tempfile::tempdir().unwrap();
+    let project = home.path().join(".claude/projects/-w");
+    fs::create_dir_all(&project).unwrap();
+    let line = ANSWER.line();
+    let half = &line[..line.len() / 2];
+    fs::write(project.join("s.jsonl"), format!("{half}{line}\n")).unwrap();
+    let accounts = Scan::new(Places::of_home(home.path())).run();
+    assert_eq!(accounts.total().requests, 1);
+    assert_eq!(accounts.diagnostics().malformed_lines, 1);
+}
+
+#[test]
 fn spaces_after_colons_hide_nothing() {
     let spaced = ANSWER.line().replace("\":", "\" : ");
     let home = tempfile::tempdir().unwrap();
