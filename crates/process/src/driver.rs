@@ -18,6 +18,7 @@ use tokio::time::Instant;
 
 use crate::follow::Follower;
 use crate::framing::LineBuf;
+use crate::last_output::LastOutput;
 use crate::notice::Notice;
 use crate::observe::Observed;
 use crate::on_disk::OnDisk;
@@ -49,6 +50,7 @@ pub(crate) struct Driver<R: Reader> {
     pub(crate) tree: Tree,
     pub(crate) events: Option<Output>,
     pub(crate) lines: LineBuf,
+    pub(crate) last_output: LastOutput,
     pub(crate) other: Option<Output>,
     pub(crate) tail: Tail,
     pub(crate) observed: Option<Observed>,
@@ -163,6 +165,7 @@ impl<R: Reader> Driver<R> {
     fn stop_wanted(&self) -> Option<Stop> {
         match self.reader.failed() {
             Some(error) => Some(Stop::Failed(error.clone())),
+            None if self.last_output.is_flood() => Some(Stop::Aborted),
             None => self.reader.stop_wanted(),
         }
     }
@@ -216,6 +219,7 @@ impl<R: Reader> Driver<R> {
     /// Stops the process step by step and keeps reading, because its last output may be the most useful.
     async fn stop(&mut self, leader_only: bool) {
         self.reader.stop_requested();
+        self.last_output.stop();
         if let Some(recording) = &mut self.recording {
             recording.stop_requested();
         }
@@ -268,8 +272,9 @@ impl<R: Reader> Driver<R> {
         while let Some(frame) = self.lines.next() {
             self.reader.frame(frame);
         }
-        if let Some(frame) = self.lines.finish() {
-            self.reader.frame(frame);
+        self.finish_lines();
+        if let Some(bytes) = self.last_output.lost() {
+            self.reader.lost_output(bytes);
         }
         for notice in notices {
             self.reader.notice(notice);
@@ -363,6 +368,10 @@ impl<R: Reader> Driver<R> {
         let Poll::Ready(read) = pin!(pipe.read_buf(&mut *buf)).poll(cx) else {
             return false;
         };
+        let kept = self
+            .last_output
+            .read(buf.len() - before, self.reader.is_interrupting());
+        buf.truncate(before + kept);
         if let Some(recording) = &mut self.recording
             && let Some(notice) = recording.events(&buf[before..])
         {
@@ -381,12 +390,18 @@ impl<R: Reader> Driver<R> {
         }
         if !matches!(read, Ok(1..)) {
             self.events = None;
-            if let Some(frame) = self.lines.finish() {
-                self.reader.frame(frame);
-            }
+            self.finish_lines();
         }
         self.reader.flush();
         true
+    }
+
+    /// Processes the last line, which has no end. It is left out if only its beginning was kept.
+    fn finish_lines(&mut self) {
+        let frame = self.lines.finish();
+        if let Some(frame) = frame.filter(|_| self.last_output.lost().is_none()) {
+            self.reader.frame(frame);
+        }
     }
 
     /// Reads new lines of record files. They do not reset the watchdog, whose limits apply to output.

@@ -146,6 +146,7 @@ mod group;
 mod guard;
 mod identity;
 mod inherited;
+mod last_output;
 mod launch;
 mod leftovers;
 mod live;

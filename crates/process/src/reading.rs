@@ -28,11 +28,19 @@ pub(crate) trait Reader: Send {
     /// Processes a line, or the beginning of one that was too long.
     fn frame(&mut self, frame: Frame<'_>);
 
-    /// Returns the files in which the CLI records data that it does not print.
-    fn record_files(&self) -> Option<RecordFiles>;
+    /// Reports that the output after the decision to stop, of this size in bytes, was not decoded to its end.
+    fn lost_output(&mut self, bytes: u64);
+
+    /// Returns the files in which the CLI records data that it does not print. A session has none: its protocol
+    /// reports usage.
+    fn record_files(&self) -> Option<RecordFiles> {
+        None
+    }
 
     /// Processes lines of these files.
-    fn record_lines(&mut self, lines: &[String]);
+    fn record_lines(&mut self, lines: &[String]) {
+        let _ = lines;
+    }
 
     /// Adds a notice of the engine.
     fn notice(&mut self, notice: Notice);
@@ -149,6 +157,12 @@ impl Reader for Reading {
         match frame {
             Frame::Line(line) => assembler.line(line, &mut self.out),
             Frame::Oversize { bytes, head } => assembler.oversize_line(bytes, head, &mut self.out),
+        }
+    }
+
+    fn lost_output(&mut self, bytes: u64) {
+        if let Some(assembler) = &mut self.assembler {
+            assembler.lost_output(bytes, &mut self.out);
         }
     }
 

@@ -16,6 +16,7 @@ use crate::driver::{Clock, Driver};
 use crate::engine::engine;
 use crate::follow::Follower;
 use crate::framing::LineBuf;
+use crate::last_output::LastOutput;
 use crate::launch::Plan;
 use crate::live::Live;
 use crate::notice::Notice;
@@ -177,6 +178,7 @@ async fn start_in_span<R: Reader + 'static>(
         tree: Tree::new(child, &plan.run_id),
         events,
         lines: LineBuf::new(config.max_line_bytes),
+        last_output: LastOutput::default(),
         other,
         tail: Tail::new(config.stderr_tail_bytes),
         observed: config.observer.clone().map(Observed::new),

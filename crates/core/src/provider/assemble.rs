@@ -149,6 +149,16 @@ impl RunAssembler {
         );
     }
 
+    /// Reports output of this size, in bytes, that was left out: the CLI was stopped and printed ever more.
+    pub fn lost_output(&mut self, bytes: u64, out: &mut Events) {
+        out.malformed += 1;
+        out.notice(
+            NoticeLevel::Warning,
+            NoticeSource::Runtime,
+            format!("the CLI printed {bytes} bytes after it was stopped, and the last of them are left out"),
+        );
+    }
+
     /// Returns the files in which the CLI records data that it does not print, as soon as they are known.
     pub fn record_files(&self) -> Option<RecordFiles> {
         self.decoder.record_files()

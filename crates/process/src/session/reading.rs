@@ -6,9 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use teamster_core::provider::{
-    Events, Exchange, Exit, Order, Phase, RecordFiles, SessionAssembler, Stop,
-};
+use teamster_core::provider::{Events, Exchange, Exit, Order, Phase, SessionAssembler, Stop};
 use teamster_core::time::millis;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, CancellationToken, ErrorKind, PermissionAnswer,
@@ -364,12 +362,9 @@ impl Reader for SessionReading {
         self.follow();
     }
 
-    /// Returns `None`: the protocol itself reports usage.
-    fn record_files(&self) -> Option<RecordFiles> {
-        None
+    fn lost_output(&mut self, bytes: u64) {
+        self.setting.assembler.lost_output(bytes);
     }
-
-    fn record_lines(&mut self, _: &[String]) {}
 
     fn notice(&mut self, notice: Notice) {
         self.setting.assembler.runtime_event(notice.event());

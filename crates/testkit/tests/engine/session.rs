@@ -11,7 +11,7 @@ use teamster_core::{ErrorCode, ErrorKind, RunStatus, SessionCapabilities, Sessio
 use teamster_process::{CliRuntime, LineObserver, PoolConfig, SessionPool};
 use teamster_testkit::proc::{is_alive, wait_gone};
 
-use crate::engine::{LIMIT, Story, finish, let_pass, wait_until};
+use crate::engine::{LIMIT, LONG, Story, finish, let_pass, wait_until};
 use talker::{block_on, drain, pid, prepared, say, waiting};
 
 #[tokio::test]
@@ -108,6 +108,20 @@ async fn who_does_not_obey_an_interrupt_is_ended() {
     assert_eq!(story.result.exit_signal.as_deref(), Some("SIGKILL"));
     assert!(!is_alive(process));
     assert_ne!(pid(&*session).await, process);
+}
+
+#[tokio::test]
+async fn who_floods_after_an_interrupt_is_ended_before_its_time_is_over() {
+    let mut prepared = prepared();
+    prepared.config.interrupt_grace = LONG;
+    let session = prepared.open();
+    let (events, process) = waiting(&*session, "flood").await;
+    events.rest.abort();
+    let story = events.finish().await;
+    assert_eq!(story.result.status, RunStatus::Aborted);
+    let text = story.result.text.len();
+    assert!(text < 20 << 20, "{text} bytes of text");
+    assert!(!is_alive(process));
 }
 
 #[tokio::test]

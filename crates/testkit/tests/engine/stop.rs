@@ -60,6 +60,50 @@ async fn abort_ends_the_agent_with_sigterm() {
 }
 
 #[tokio::test]
+async fn an_agent_that_floods_after_the_stop_fills_no_memory() {
+    let place = Place::new();
+    let flooded = place.path("flooded");
+    let line = format!(r#"{{"t":"{}"}}"#, "x".repeat(1000));
+    let flood = Script::new()
+        .line(Text::from(line).repeat(40_000))
+        .touch(&flooded)
+        .forever();
+    let script = with_pid(&place)
+        .on_signal(Signal::Term, flood)
+        .line(r#"{"t":"working"}"#)
+        .forever();
+    let mut stream = agent(&script)
+        .config(|config| config.term_grace = LONG)
+        .start();
+    let mut events = vec![next(&mut stream).await];
+    let handle = stream.abort_handle();
+    handle.abort();
+    let story = tokio::spawn(async move {
+        while let Some(event) = stream.next().await {
+            events.push(event);
+        }
+        Story::of(events)
+    });
+    wait_for(&flooded).await;
+    handle.kill();
+    let story = tokio::time::timeout(LIMIT, story).await.unwrap().unwrap();
+    assert_aborted(&story);
+    let text = story.result.text.len();
+    assert!((1000..9 << 20).contains(&text), "{text} bytes of 40 MB");
+    assert_eq!(story.result.diagnostics.malformed, 1, "a part is left out");
+    let notices = story.notices();
+    let [notice] = notices.as_slice() else {
+        panic!("{notices:?}");
+    };
+    assert!(
+        notice.starts_with("the CLI printed 4")
+            && notice.ends_with(" the last of them are left out"),
+        "{notice}"
+    );
+    assert!(!proc::is_alive(pid(&place)));
+}
+
+#[tokio::test]
 async fn cancelling_the_callers_token_aborts() {
     let place = Place::new();
     let run = agent(&endless(&place));

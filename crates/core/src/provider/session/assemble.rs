@@ -136,6 +136,13 @@ impl SessionAssembler {
         }
     }
 
+    /// Reports output of the turn of this size, in bytes, that was left out ([`RunAssembler::lost_output`]).
+    pub fn lost_output(&mut self, bytes: u64) {
+        if let Some(turn) = &mut self.turn {
+            turn.assembler.lost_output(bytes, &mut self.out);
+        }
+    }
+
     /// Passes an order to the protocol.
     pub fn order(&mut self, order: Order) {
         if let Some(turn) = &mut self.turn {

@@ -31,6 +31,9 @@ while IFS= read -r line; do
     *'"prompt":"id"'*) say "$id"; end ;;
     *'"prompt":"wait"'*) say "waiting $$" ;;
     *'"prompt":"deaf"'*) say "waiting $$"; trap '' TERM; while :; do sleep 1; done ;;
+    *'"prompt":"flood"'*)
+      say "waiting $$"; IFS= read -r line
+      while :; do printf '{"t":"%04096d"}\n' 0; done ;;
     *'"prompt":"polite"'*)
       say "waiting $$"; trap 'printf "{\"end\":true}\n"; exit' TERM; while :; do sleep 0.02; done ;;
     *'"prompt":"stay"'*) say $$; end; while :; do sleep 0.05; done ;;
