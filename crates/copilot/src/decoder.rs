@@ -243,6 +243,17 @@ impl CopilotDecoder {
             "subagent.started" | "subagent.completed" | "subagent.failed" => {
                 self.sub_agent(kind, &parse(text)?, out);
             }
+            "session.start" => self.session.starts(parse(text)?, &mut self.ending, out),
+            "session.shutdown" => {
+                parse::<Line<'_, wire::Shutdown<'_>>>(text)?;
+                self.ending.shut_down(Totals::of_line(text));
+            }
+            "message" => {
+                let line = wire::plain_message(text)?;
+                if wire::is_of_assistant(text) && !self.message(&line, out) {
+                    out.unknown(text.as_bytes());
+                }
+            }
             "result" => {
                 let line: wire::ResultLine<'_> = parse(text)?;
                 self.background.wakes();

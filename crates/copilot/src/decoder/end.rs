@@ -71,6 +71,18 @@ impl Ending {
         }
     }
 
+    /// Records that the totals of the session begin with this run.
+    pub(super) fn begins_at_zero(&mut self) {
+        self.printed.begins_at_zero();
+    }
+
+    /// Handles the end of the session with its totals, in versions that print it. Without a last line after it, the
+    /// exit of the process decides.
+    pub(super) fn shut_down(&mut self, totals: Option<Totals>) {
+        self.printed.totals_are(totals);
+        self.undecided |= !self.over;
+    }
+
     /// Ends the main agent's turn while the run waits for background work.
     pub(super) fn turn_ends(&self, out: &mut Events) {
         turn_end(!self.errors.is_empty(), out);
@@ -149,6 +161,7 @@ impl Ending {
             self.ended_with_error = self.ended_with_error.map(|_| true);
         }
         self.recorded.settle(self.before.as_ref());
+        self.printed.settle(self.before.as_ref());
         let spent = if self.recorded.usage.is_some() {
             std::mem::take(&mut self.recorded)
         } else {

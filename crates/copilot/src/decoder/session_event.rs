@@ -3,7 +3,8 @@
 use teamster_core::provider::Events;
 use teamster_core::{AgentEvent, Id, McpServerStatus, NoticeLevel, NoticeSource, Session};
 
-use super::wire::McpServer;
+use super::end::Ending;
+use super::wire::{Line, McpServer, Start};
 
 /// State of the session. The CLI reports the id only in its last line; before, it is known if it was chosen.
 #[derive(Debug, Default)]
@@ -50,6 +51,24 @@ impl SessionState {
             && let Some(id) = self.chosen.clone()
         {
             self.report(id, out);
+        }
+    }
+
+    /// Handles the start of the session, in versions that print it.
+    pub(super) fn starts(
+        &mut self,
+        line: Line<'_, Start<'_>>,
+        ending: &mut Ending,
+        out: &mut Events,
+    ) {
+        if let Some(id) = line.data.session_id.get() {
+            self.is_really(id, out);
+        }
+        if let Some(model) = line.data.selected_model.get() {
+            self.model_is(model, out);
+        }
+        if self.chosen.is_none() || self.is_new {
+            ending.begins_at_zero();
         }
     }
 

@@ -15,6 +15,7 @@ mod errors;
 mod last_lines;
 mod mcp_names;
 mod mcp_results;
+mod older;
 mod repeats;
 mod servers;
 mod shapes;

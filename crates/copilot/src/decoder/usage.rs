@@ -73,13 +73,21 @@ impl Spent {
                 self.add(main, &line.data.usage);
                 return self.usage;
             }
-            Some("session.start") => self.begun = Some(Totals::default()),
-            Some("session.shutdown") => {
-                self.totals = Totals::of_line(line).or(self.totals.take());
-            }
+            Some("session.start") => self.begins_at_zero(),
+            Some("session.shutdown") => self.totals_are(Totals::of_line(line)),
             _ => {}
         }
         None
+    }
+
+    /// Records that the session's totals begin with this run.
+    pub(super) fn begins_at_zero(&mut self) {
+        self.begun = Some(Totals::default());
+    }
+
+    /// Sets the totals of the session, if they are known.
+    pub(super) fn totals_are(&mut self, totals: Option<Totals>) {
+        self.totals = totals.or(self.totals.take());
     }
 
     /// Settles the usage after the last line of the record. Versions that do not record single requests have the

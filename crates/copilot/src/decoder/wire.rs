@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use teamster_core::provider::json_line::or_default;
+use teamster_core::provider::json_line::{or_default, parse};
 use teamster_core::provider::surrogates::Chars;
 
 pub(crate) use super::shapes::Str;
@@ -384,6 +384,40 @@ pub(crate) struct ResultUsage {
 pub(crate) struct UsageRecord<'a> {
     #[serde(borrow, deserialize_with = "or_default")]
     pub(crate) usage: CallUsage<'a>,
+}
+
+/// `session.start`.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Start<'a> {
+    #[serde(borrow)]
+    pub(crate) session_id: Str<'a>,
+    #[serde(borrow)]
+    pub(crate) selected_model: Str<'a>,
+}
+
+/// Returns the message in a line `message`, whose fields are in `data` or in the line itself.
+pub(crate) fn plain_message(text: &str) -> Option<Line<'_, Message<'_>>> {
+    let mut line: Line<'_, Message<'_>> = parse(text)?;
+    if line.data.content.text().is_empty() {
+        line.data = parse(text)?;
+    }
+    Some(line)
+}
+
+/// Returns whether a line `message` is of the assistant: its role says so, or it has none.
+pub(crate) fn is_of_assistant(text: &str) -> bool {
+    #[derive(Default, Deserialize)]
+    #[serde(default)]
+    struct Role<'a> {
+        #[serde(borrow)]
+        role: Str<'a>,
+    }
+
+    let inner = parse::<Line<'_, Role<'_>>>(text).map(|line| line.data);
+    let roles = [inner, parse(text)].into_iter().flatten();
+    let mut known = roles.filter_map(|it| it.role.get().map(str::to_owned));
+    known.next().is_none_or(|role| role == "assistant")
 }
 
 /// `session.shutdown` of the session's record: totals so far.
