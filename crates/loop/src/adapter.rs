@@ -89,35 +89,33 @@ pub(crate) fn tick_end(result: &RunResult, overran: bool, alive: bool) -> TickEn
         _ if result.status == RunStatus::Completed => TickEnd::Completed,
         _ if has(ErrorKind::SessionNotFound) || has(ErrorKind::ContextWindow) => TickEnd::Unusable,
         // Unknown errors count as well: a session that fails each time must be given up.
-        (false, true) if has(ErrorKind::Invalid) || has(ErrorKind::Internal) => TickEnd::Refused,
+        (false, true) if result.errors.iter().any(is_refusal) => TickEnd::Refused,
         (false, true) => TickEnd::Failed,
         (false, false) => TickEnd::Died,
     }
 }
 
-/// Returns whether a run ended because the CLI died or could not be started.
-fn died(result: &RunResult) -> bool {
-    let of_the_process = |code: &ErrorCode| {
+/// Returns whether the agent reported that a request was refused, for a reason that waiting does not change. The exit
+/// of a process that played one tick does not count: its next process may do better.
+fn is_refusal(error: &AgentError) -> bool {
+    matches!(error.kind, ErrorKind::Invalid | ErrorKind::Internal)
+        && !matches!(
+            error.code,
+            ErrorCode::CliStderr | ErrorCode::CliExitError | ErrorCode::OutputLimit
+        )
+}
+
+/// Returns whether the CLI of a run could not be started.
+fn not_started(result: &RunResult) -> bool {
+    result.errors.iter().any(|error| {
         matches!(
-            code,
+            error.code,
             ErrorCode::CliNotFound
-                | ErrorCode::CliStderr
-                | ErrorCode::CliExitError
-                | ErrorCode::StartupTimeout
-                | ErrorCode::WatchdogTimeout
-                | ErrorCode::StreamEndedEarly
-                | ErrorCode::OutputLimit
                 | ErrorCode::InvalidParams
                 | ErrorCode::ConfigLease
                 | ErrorCode::Io
         )
-    };
-    result.status != RunStatus::Completed
-        && (result.errors.is_empty()
-            || result
-                .errors
-                .iter()
-                .any(|error| of_the_process(&error.code)))
+    })
 }
 
 #[cfg(test)]
@@ -142,6 +140,7 @@ mod tests {
         let invalid = Some((ErrorCode::CliError, ErrorKind::Invalid));
         let unknown = Some((ErrorCode::CliError, ErrorKind::Internal));
         let limit = Some((ErrorCode::CliError, ErrorKind::RateLimit));
+        let exit = Some((ErrorCode::CliExitError, ErrorKind::Internal));
         for (status, error, overran, alive, expected) in [
             (Completed, None, false, true, TickEnd::Completed),
             // A process that ends after its turn is noticed at the next tick.
@@ -159,6 +158,8 @@ mod tests {
             (Failed, invalid, false, false, TickEnd::Died),
             (Failed, unknown, false, true, TickEnd::Refused),
             (Failed, limit, false, true, TickEnd::Failed),
+            (Failed, exit, false, true, TickEnd::Failed),
+            (Failed, exit, false, false, TickEnd::Died),
         ] {
             let end = tick_end(&result(status, error), overran, alive);
             assert_eq!(end, expected, "{status:?} {error:?} {overran} {alive}");
@@ -166,37 +167,36 @@ mod tests {
     }
 
     #[test]
-    fn a_run_died_if_its_cli_ended_early() {
+    fn a_cli_that_ended_early_was_started() {
         use RunStatus::{Completed, Failed, Incomplete, TimedOut};
+        let of = |code, kind| Some((code, kind));
         for (status, error, expected) in [
             (Completed, None, false),
+            (Failed, of(ErrorCode::CliError, ErrorKind::RateLimit), false),
             (
                 Failed,
-                Some((ErrorCode::CliError, ErrorKind::RateLimit)),
+                of(ErrorCode::CliNotFound, ErrorKind::NotFound),
+                true,
+            ),
+            (
+                Failed,
+                of(ErrorCode::ConfigLease, ErrorKind::Internal),
+                true,
+            ),
+            (
+                Failed,
+                of(ErrorCode::CliExitError, ErrorKind::Internal),
                 false,
             ),
             (
-                Failed,
-                Some((ErrorCode::CliNotFound, ErrorKind::NotFound)),
-                true,
-            ),
-            (
-                Failed,
-                Some((ErrorCode::CliExitError, ErrorKind::Internal)),
-                true,
-            ),
-            (
                 TimedOut,
-                Some((ErrorCode::WatchdogTimeout, ErrorKind::Timeout)),
-                true,
+                of(ErrorCode::WatchdogTimeout, ErrorKind::Timeout),
+                false,
             ),
-            (Incomplete, None, true),
+            (Incomplete, None, false),
         ] {
-            assert_eq!(
-                died(&result(status, error)),
-                expected,
-                "{status:?} {error:?}"
-            );
+            let result = result(status, error);
+            assert_eq!(not_started(&result), expected, "{status:?} {error:?}");
         }
     }
 }

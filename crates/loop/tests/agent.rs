@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+mod cold;
 mod cut_off;
 mod limits;
 mod obstacles;
@@ -150,7 +151,7 @@ fn agent_loop(directory: &Path, agent: Agent, control: Control) -> AgentLoop {
 fn agent_loop_with(
     settings: Settings,
     directory: &Path,
-    agent: Agent,
+    agent: impl Adapter + 'static,
     control: Control,
 ) -> AgentLoop {
     let folder = AgentFolder::open(directory).unwrap();

@@ -5,7 +5,7 @@ use teamster_core::{
     SharedRuntime,
 };
 
-use super::{Adapter, AdapterFuture, died};
+use super::{Adapter, AdapterFuture, not_started};
 
 /// Adapter of an agent whose session is resumed by each tick's process.
 pub struct ColdAdapter {
@@ -94,7 +94,8 @@ impl Adapter for ColdAdapter {
         if result.session_id.is_some() {
             self.session.clone_from(&result.session_id);
         }
-        self.alive = !died(result);
+        // Any other process ends with its tick, and the next one goes on with the session.
+        self.alive = !not_started(result);
     }
 
     fn unasked(&mut self) -> Option<EventStream> {

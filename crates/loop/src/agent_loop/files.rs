@@ -1,5 +1,6 @@
 //! Files that the loop writes for others, and flags that it takes.
 
+use serde::Serialize;
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Id};
 
 use super::AgentLoop;
@@ -8,6 +9,14 @@ use crate::agent::{self, SESSION_SETTINGS};
 use crate::folder::{Flag, FolderError, append_json_lines_within};
 use crate::status::{SessionFile, SleepFile};
 use crate::tick_record::{TickBegin, TickRecord};
+
+/// `sleep.json`, with the name that some dashboards have for its figure.
+#[derive(Serialize)]
+struct Written<'a> {
+    #[serde(flatten)]
+    file: &'a SleepFile,
+    seconds: u64,
+}
 
 impl AgentLoop {
     /// Restores `.orchestrator` if the agent removed it: without it flags and files are lost, and another loop
@@ -147,7 +156,11 @@ impl AgentLoop {
     pub(super) fn write_sleep(&self, mut file: SleepFile) {
         file.failed_ticks = self.machine.failed_ticks();
         file.last_error = self.failure.as_ref().map(TickFailure::to_tick_error);
-        if let Err(error) = self.folder.write_json(SleepFile::NAME, &file) {
+        let written = Written {
+            seconds: file.current_sleep_seconds,
+            file: &file,
+        };
+        if let Err(error) = self.folder.write_json(SleepFile::NAME, &written) {
             self.log_file_error(SleepFile::NAME, &error);
         }
     }
