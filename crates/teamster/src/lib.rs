@@ -54,6 +54,8 @@
 
 #[cfg(feature = "acp-probe")]
 pub mod acp_probe;
+#[cfg(feature = "orchestrator")]
+mod agent_run;
 pub mod concepts;
 #[cfg(feature = "doctor")]
 pub mod doctor;
@@ -80,6 +82,8 @@ pub use teamster_core::{
 };
 pub use teamster_process::{EnvPolicy, RuntimeConfig};
 
+#[cfg(feature = "orchestrator")]
+pub use agent_run::execute_agent_run;
 pub use in_process::InProcess;
 #[cfg(feature = "loop")]
 pub use loops::{LoopBuilder, LoopError, PreparedLoop, create_loop_adapter};

@@ -12,12 +12,11 @@ use teamster_process::RuntimeConfig;
 use crate::Providers;
 
 /// Owner of an agent's loop: the program that calls the model, runs the tools and decides when the run ends.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum LoopOwner {
     /// A coding-agent CLI, which runs as a subprocess.
-    #[default]
     Cli,
     /// This process.
     Embedded,
@@ -52,25 +51,26 @@ impl std::str::FromStr for LoopOwner {
 /// Configuration of an agent and its runtime.
 ///
 /// ```
-/// # use teamster::{AgentConfig, LoopOwner};
+/// # use teamster::{AgentConfig, AgentRuntime};
 /// let json = r#"{"agent": "codex", "cli": {"dieWithParent": true}}"#;
 /// let config: AgentConfig = serde_json::from_str(json)?;
-/// assert_eq!((config.owner, &*config.agent), (LoopOwner::Cli, "codex"));
-/// # Ok::<(), serde_json::Error>(())
+/// assert_eq!(teamster::get_runtime(&config)?.id(), "codex");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Default, Deserialize, Setters)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[setters(strip_option)]
 #[non_exhaustive]
 pub struct AgentConfig {
-    /// Owner of the loop. Only this selects the runtime.
-    pub owner: LoopOwner,
+    /// Owner of the loop. Default: a CLI if `agent` is the name of one, in this build or another, else this
+    /// process.
+    pub owner: Option<LoopOwner>,
     /// Name of the agent. With [`LoopOwner::Cli`] it is that of a CLI ([`provider`](crate::provider) lists the
     /// names), otherwise one that the runtime defines.
     #[setters(into)]
     pub agent: String,
-    /// Service of the models, such as `anthropic`. It never selects the runtime. With [`LoopOwner::Cli`] it
-    /// MUST be unset: a CLI has its own settings and variables for the service.
+    /// Service of the models, such as `anthropic`. It never selects the runtime. For a CLI it MUST be unset: a CLI
+    /// has its own settings and variables for the service.
     #[setters(into)]
     pub model_provider: Option<String>,
     /// Settings of a CLI's runtime.
@@ -82,6 +82,7 @@ impl AgentConfig {
     /// Creates the configuration of a CLI with default settings.
     pub fn cli(agent: impl Into<String>) -> Self {
         Self {
+            owner: Some(LoopOwner::Cli),
             agent: agent.into(),
             ..Self::default()
         }
@@ -90,14 +91,15 @@ impl AgentConfig {
     /// Creates the configuration of an agent whose loop runs in this process.
     pub fn embedded(agent: impl Into<String>) -> Self {
         Self {
-            owner: LoopOwner::Embedded,
+            owner: Some(LoopOwner::Embedded),
             agent: agent.into(),
             ..Self::default()
         }
     }
 }
 
-/// Creates the runtime for an agent, with the runtimes of this build ([`Runtimes::default`]).
+/// Creates the runtime for an agent, with the runtimes of this build ([`Runtimes::default`]): the embedded one,
+/// unless the configuration asks for a CLI.
 ///
 /// # Errors
 ///
@@ -133,6 +135,8 @@ type Factory = Arc<dyn Fn(&AgentConfig) -> Result<SharedRuntime, AgentError> + S
 #[derive(Clone)]
 pub struct Runtimes {
     factories: HashMap<LoopOwner, Factory>,
+    /// The CLIs, by whose names a configuration without an owner asks for one.
+    providers: Providers,
 }
 
 impl Runtimes {
@@ -154,13 +158,20 @@ impl Runtimes {
     /// Fails with [`InvalidParams`](crate::ErrorCode::InvalidParams) if the owner has no runtime, or if the
     /// runtime does not know the agent.
     pub fn get(&self, config: &AgentConfig) -> Result<SharedRuntime, AgentError> {
-        match self.factories.get(&config.owner) {
+        let owner = config.owner.unwrap_or_else(|| {
+            if self.providers.names_other_than_embedded(&config.agent) {
+                LoopOwner::Cli
+            } else {
+                LoopOwner::Embedded
+            }
+        });
+        match self.factories.get(&owner) {
             Some(factory) => factory(config),
             None => {
                 let problem = format!(
-                    "there is no runtime for the loop owner `{}`: add one with `Runtimes::with`, or use \
-                     `cli`",
-                    config.owner.as_str()
+                    "there is no runtime for the loop owner `{}`: turn on the feature `embedded` of the crate \
+                     `teamster`, add a runtime with `Runtimes::with`, or name a CLI with `AgentConfig::cli`",
+                    owner.as_str()
                 );
                 Err(AgentError::invalid_params(problem).about("owner"))
             }
@@ -173,6 +184,7 @@ impl Runtimes {
     pub fn of(providers: Providers) -> Self {
         let runtimes = Self {
             factories: HashMap::new(),
+            providers: providers.clone(),
         };
         #[cfg(feature = "embedded")]
         let runtimes = runtimes.with(LoopOwner::Embedded, |config| Ok(embedded(config)));
@@ -280,6 +292,31 @@ mod tests {
         let error = get_runtime(&AgentConfig::embedded("x")).err().unwrap();
         assert_eq!(error.code, ErrorCode::InvalidParams);
         assert!(error.message.contains("`embedded`"), "{error}");
+    }
+
+    #[test]
+    fn without_an_owner_the_loop_is_in_this_process_unless_a_cli_is_named() {
+        let (_, runtimes) = with_mock();
+        let chosen = |agent: &str| {
+            let config = AgentConfig::default().agent(agent);
+            let chosen = runtimes.get(&config);
+            chosen.map(|runtime| runtime.id().to_owned())
+        };
+        for agent in ["", "reviewer", "embedded"] {
+            assert_eq!(chosen(agent).unwrap(), "mine", "{agent:?}");
+        }
+        for (agent, id, in_build) in [
+            ("claude", "claude", cfg!(feature = "claude")),
+            ("Gemini-CLI", "gemini", cfg!(feature = "gemini")),
+        ] {
+            match chosen(agent) {
+                Ok(chosen) => assert!(in_build && chosen == id, "{chosen}"),
+                Err(error) => {
+                    let feature = format!("turn on the feature `{id}`");
+                    assert!(!in_build && error.message.contains(&feature), "{error}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -183,3 +183,34 @@ fn a_provider_of_ones_own_has_a_name() -> Result<(), AgentError> {
     assert!(error.message.ends_with(", my-agent"), "{error}");
     Ok(())
 }
+
+#[tokio::test]
+async fn one_call_runs_an_agent_with_fallbacks() {
+    let first = mock("claude", Script::new().failed(no_login()));
+    let second = mock("codex", Script::new().text("Done.").completed());
+    let params = ExecuteParams::new("hi");
+    let fallback = Candidate::for_other_provider(second, &params).unwrap();
+    let mut run = teamster::execute_agent_run(first, params, [fallback]).unwrap();
+    let mut names = Vec::new();
+    let mut last = None;
+    while let Some(event) = run.next().await {
+        names.push(serde_json::to_value(&event).unwrap()["type"].clone());
+        last = Some(event);
+    }
+    assert_eq!(
+        names,
+        [
+            "run:start",
+            "run:attempt",
+            "run:fallback",
+            "run:attempt",
+            "assistant:chunk",
+            "assistant:message",
+            "run:end"
+        ]
+    );
+    let Some(RunEvent::End(outcome)) = last else {
+        panic!("{last:?}");
+    };
+    assert_eq!(outcome.answer(), Some("Done."));
+}
