@@ -1,6 +1,6 @@
 //! Atomic creation and replacement of files.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -56,21 +56,46 @@ fn draft(path: &Path, content: &[u8], mode: FileMode) -> io::Result<NamedTempFil
         draft.as_file().set_permissions(there.permissions())?;
     }
     draft.write_all(content)?;
-    // Without this it may be empty after a power failure.
-    draft.as_file().sync_data()?;
+    sync(draft.as_file())?;
     Ok(draft)
+}
+
+/// Syncs a new file before it replaces another. Without this it may be empty after a power failure.
+fn sync(file: &File) -> io::Result<()> {
+    #[cfg(test)]
+    tests::SYNCED.with(|synced| synced.set(synced.get() + 1));
+    file.sync_data()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::cell::Cell;
+    use std::os::fd::OwnedFd;
+
+    thread_local! {
+        pub(super) static SYNCED: Cell<u32> = const { Cell::new(0) };
+    }
+
+    #[test]
+    fn a_file_is_synced_before_it_is_in_its_place() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("a.json");
+        replace_file(&path, b"x", FileMode::New).unwrap();
+        assert_eq!(SYNCED.get(), 1);
+        create_file(&temp.path().join("b"), b"x", FileMode::New).unwrap();
+        assert_eq!(SYNCED.get(), 2);
+        // A pipe cannot be synced.
+        let (_reader, writer) = io::pipe().unwrap();
+        assert!(sync(&File::from(OwnedFd::from(writer))).is_err());
+    }
 
     #[test]
     fn a_file_is_replaced_with_the_mode_that_is_wanted() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("a.json");
         let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
-        fs::File::create(&path).unwrap();
+        File::create(&path).unwrap();
         let new = mode();
         for (wanted, expected) in [
             (FileMode::Private, 0o600),

@@ -13,7 +13,7 @@ use teamster_process::sweep_leftovers;
 
 use crate::log::FILE;
 use crate::server::Listener;
-use crate::step::{Step, before};
+use crate::step::{Step, before, sync};
 use crate::{LogLimits, LogLine, RunLogReader, RunLogWriter, RunsError, recover};
 
 /// File that a live runner locks.
@@ -151,7 +151,6 @@ impl Runs {
             })?;
             before(Step::CreateSocket);
             let listener = Listener::bind(&draft)?;
-            before(Step::WriteInfo);
             let file = draft.join(INFO);
             write_synced(&file, &serde_json::to_vec(info).map_err(io::Error::from))
                 .map_err(RunsError::io("write", &file))?;
@@ -159,8 +158,7 @@ impl Runs {
             // It is empty, so it is its name in the folder that must outlive a crash of the machine.
             let log = RunLogWriter::open(&draft, limits)
                 .map_err(RunsError::io("make", draft.join(FILE)))?;
-            before(Step::SyncDraft);
-            sync_folder(&draft)?;
+            sync_folder(Step::SyncDraft, &draft)?;
             before(Step::RenameDraft);
             // Fails if another process created the run first: its folder is not empty.
             fs::rename(&draft, &path).map_err(|error| match error.kind() {
@@ -169,8 +167,7 @@ impl Runs {
                 },
                 _ => RunsError::io("make", &path)(error),
             })?;
-            before(Step::SyncRuns);
-            sync_folder(&self.root)?;
+            sync_folder(Step::SyncRuns, &self.root)?;
             Ok(NewRun {
                 folder: RunFolder {
                     path: path.clone(),
@@ -467,6 +464,7 @@ pub fn make_private(path: &Path) -> io::Result<()> {
 }
 
 fn write_synced(path: &Path, content: &io::Result<Vec<u8>>) -> io::Result<()> {
+    before(Step::WriteInfo);
     let content = content
         .as_ref()
         .map_err(|error| io::Error::other(error.to_string()))?;
@@ -476,11 +474,11 @@ fn write_synced(path: &Path, content: &io::Result<Vec<u8>>) -> io::Result<()> {
         .mode(0o600)
         .open(path)?;
     io::Write::write_all(&mut file, content)?;
-    file.sync_data()
+    sync(Step::SyncInfo, &file)
 }
 
-fn sync_folder(path: &Path) -> Result<(), RunsError> {
+fn sync_folder(step: Step, path: &Path) -> Result<(), RunsError> {
     File::open(path)
-        .and_then(|folder| folder.sync_all())
+        .and_then(|folder| sync(step, &folder))
         .map_err(RunsError::io("sync", path))
 }

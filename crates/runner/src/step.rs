@@ -1,5 +1,8 @@
 //! Changes that this crate makes on disk. A test can end the process before each of them.
 
+use std::fs::File;
+use std::io;
+
 macro_rules! steps {
     ($($name:ident,)*) => {
         /// Change on disk.
@@ -20,6 +23,7 @@ steps! {
     CreateLock,
     CreateSocket,
     WriteInfo,
+    SyncInfo,
     CreateLog,
     SyncDraft,
     RenameDraft,
@@ -47,6 +51,12 @@ pub(crate) fn before(_: Step) {}
 #[cfg(feature = "test-hooks")]
 pub(crate) use hooks::before;
 
+/// Syncs a file or a folder, so that it survives a power failure.
+pub(crate) fn sync(step: Step, file: &File) -> io::Result<()> {
+    before(step);
+    file.sync_data()
+}
+
 #[cfg(feature = "test-hooks")]
 mod hooks {
     use std::env;
@@ -71,5 +81,22 @@ mod hooks {
             let _ = writeln!(io::stdout(), "killed at {step:?}");
             std::process::abort();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::OwnedFd;
+
+    // That every step is reached is asserted by the tests that kill a process before each.
+    #[test]
+    fn a_synced_file_was_synced() {
+        let folder = tempfile::tempdir().unwrap();
+        sync(Step::SyncRuns, &File::open(folder.path()).unwrap()).unwrap();
+        // A pipe cannot be synced.
+        let (_reader, writer) = io::pipe().unwrap();
+        let pipe = File::from(OwnedFd::from(writer));
+        assert!(sync(Step::SyncLog, &pipe).is_err());
     }
 }

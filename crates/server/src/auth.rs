@@ -222,3 +222,31 @@ fn login<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
         .filter_map(|pair| pair.trim().split_once('='));
     pairs.find(|(key, _)| *key == name).map(|(_, value)| value)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write as _;
+
+    #[test]
+    fn a_login_is_valid_until_its_time_is_over() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut file = tempfile::NamedTempFile::new_in(folder.path()).unwrap();
+        writeln!(file, "a-secret-of-the-owner").unwrap();
+        let owner = OwnerToken::read(file.path()).unwrap();
+        let keys = Keys::new(Some(&owner), Tokens::at(folder.path().join("tokens")));
+        let (login, lifetime) = keys.login("a-secret-of-the-owner").unwrap().unwrap();
+        assert_eq!(lifetime, Duration::from_hours(30 * 24));
+        assert!(keys.by_login(&login).unwrap().is_some());
+
+        let key = keys.owner.clone().unwrap();
+        let signed_for = |at: u64| format!("{at}.{}.{}", key.sign(&at.to_string()), key.name);
+        let now = epoch_ms();
+        let valid = |login: &str| keys.by_login(login).unwrap().is_some();
+        assert!(valid(&signed_for(now + 60_000)));
+        assert!(!valid(&signed_for(now)), "its time is over");
+        // Another time is not what was signed.
+        let (_, rest) = login.split_once('.').unwrap();
+        assert!(!valid(&format!("{}.{rest}", now + 60_000)));
+    }
+}

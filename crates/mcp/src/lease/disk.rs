@@ -311,3 +311,24 @@ pub(super) fn same_mode(a: &fs::Metadata, b: &fs::Metadata) -> bool {
         a.permissions() == b.permissions()
     }
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+    use std::os::fd::OwnedFd;
+
+    // That every step is reached is asserted by the tests that kill a process before each.
+    #[test]
+    fn a_synced_file_was_synced() {
+        let folder = tempfile::tempdir().unwrap();
+        let disk = Disk::default();
+        let file = disk
+            .create(Step::CreateNew, &folder.path().join("a"))
+            .unwrap();
+        disk.sync(Step::SyncNew, &file).unwrap();
+        // A pipe cannot be synced.
+        let (_reader, writer) = io::pipe().unwrap();
+        let pipe = File::from(OwnedFd::from(writer));
+        assert!(disk.sync(Step::SyncNew, &pipe).is_err());
+    }
+}

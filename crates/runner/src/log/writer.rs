@@ -15,7 +15,7 @@ use super::frames::Frames;
 use super::line::{is_end, seq_of};
 use super::tail::last_entry;
 use super::{FILE, run_id_of};
-use crate::step::{Step, before};
+use crate::step::{Step, before, sync};
 
 /// Limits of a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -185,8 +185,7 @@ impl RunLogWriter {
 
     /// Syncs written entries to disk, so that they survive a power failure.
     pub fn sync(&self) -> io::Result<()> {
-        before(Step::SyncLog);
-        self.file.sync_data()
+        sync(Step::SyncLog, &self.file)
     }
 
     /// Numbers entries and serializes them to lines.
@@ -237,8 +236,7 @@ impl RunLogWriter {
             let mut old = &self.file;
             old.seek(SeekFrom::Start(start))?;
             io::copy(&mut old.take(self.len - start), &mut file)?;
-            before(Step::SyncCopy);
-            file.sync_data()?;
+            sync(Step::SyncCopy, &file)?;
             before(Step::ReplaceLog);
             std::fs::rename(&draft, &self.path)
         })();
