@@ -100,7 +100,11 @@ async fn sort_out(
             let line = String::from_utf8_lossy(&line);
             lock(&garbage).get_or_insert_with(|| text(&line));
             // A banner without a line end, or two messages in a line.
-            for found in mixed_line::objects(&line).filter(|found| found.is_message) {
+            for found in mixed_line::objects(&line) {
+                let object = serde_json::from_str::<Map<String, Value>>(&found.json);
+                if !object.is_ok_and(|object| object.contains_key("jsonrpc")) {
+                    continue;
+                }
                 let message = [found.json.as_bytes(), b"\n"].concat();
                 if to_client.write_all(&message).await.is_err() {
                     return;

@@ -17,7 +17,7 @@ const WORK: usize = 8;
 const LEAST_WORK: usize = 64 << 10;
 
 /// Names of the first field of an event or a message of JSON-RPC.
-const FIRST_FIELDS: [&str; 4] = ["type", "jsonrpc", "method", "id"];
+const FIRST_FIELDS: [&str; 2] = ["type", "jsonrpc"];
 
 /// A JSON object in a line.
 #[derive(Debug, Clone, PartialEq)]
