@@ -123,6 +123,14 @@ def play_ask(_):
     say("allowed" if allowed else f"denied: {why}")
 
 
+def play_disguise(_):
+    """A command that is shown as another one: by the order of its letters, by nothing between them, by no space."""
+    command = {"command": "cat \u202etxt.ssap\u202c \u2066# \u2069\u200bnotes\xa0x\x1b[8m\r; rm -r \U000e0041",
+               "description": "می\u200cخواهم \u2764\ufe0f re\u200dad\u202e it"}
+    allowed, _why = ask("Ba\u200dsh", command, tool("Ba\u200dsh", command))
+    say("allowed" if allowed else "denied")
+
+
 def play_question(_):
     """A question of an MCP server, with a form."""
     schema = {"type": "object", "required": ["name", "count"], "properties": {

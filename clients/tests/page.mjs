@@ -274,6 +274,28 @@ await check('text of an agent is inert, wherever it is shown', async () => {
   await page.context().close();
 });
 
+await check('what cannot be seen in a command is marked on the card that asks for it, in prose only what disguises', async () => {
+  const page = await open(chromium, server, {width: 390, height: 844});
+  const id = await server.run('disguise');
+  await page.waitForSelector('.request .warning');
+  assert.equal(
+    await text(page, '.request .subject'),
+    'cat U+202Etxt.ssapU+202C U+2066# U+2069U+200BnotesU+00A0xU+001B[8mU+000D; rm -r U+E0041',
+  );
+  await page.evaluate(() => document.querySelectorAll('details').forEach((one) => { one.open = true; }));
+  assert.match(await text(page, '.request details'), /reU\+200DadU\+202E it/);
+  await page.click('.request .deny');
+  await server.reaches(id, 'ended');
+  const shown = await page.evaluate(async () => {
+    const {h, marked} = await import('/page/dom.js');
+    const prose = 'می\u200cخواهم \u2764\ufe0f 1\u2009km re\u200dad\u202e it\r\n';
+    return [h('p', prose).textContent, marked('a\u202eb')];
+  });
+  assert.deepEqual(shown, ['می\u200cخواهم \u2764\ufe0f 1\u2009km reU+200DadU+202E it\r\n', 'a[U+202E]b']);
+  isClean(page);
+  await page.context().close();
+});
+
 await check('a page of another origin can read nothing and change nothing', async () => {
   const id = await server.run('wait');
   const run = `${server.url}/v1/runs/${id}`;

@@ -1509,7 +1509,7 @@ export interface StartRun {
   effort?: string | null;
   /** The permission mode. */
   permission?: PermissionMode;
-  /** Tools that are allowed, in the CLI's own syntax. */
+  /** Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and `answer`, or `admin`. */
   allowedTools?: string[];
   /** Tools that are forbidden, in the CLI's own syntax. */
   deniedTools?: string[];
@@ -1559,7 +1559,7 @@ export interface StartSession {
   effort?: string | null;
   /** The permission mode. */
   permission?: PermissionMode;
-  /** Tools that are allowed, in the CLI's own syntax. */
+  /** Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and `answer`, or `admin`. */
   allowedTools?: string[];
   /** Tools that are forbidden, in the CLI's own syntax. */
   deniedTools?: string[];

@@ -49,7 +49,7 @@ function card(first) {
   const read = async () => {
     try {
       const text = await get(`/v1/agents/${encodeURIComponent(id)}/log?lines=200`, {text: true});
-      log.textContent = text || 'Its loop has written nothing yet.';
+      fill(log, text || 'Its loop has written nothing yet.');
       log.scrollTop = log.scrollHeight;
     } catch (error) {
       log.textContent = error.message;

@@ -1,5 +1,6 @@
 // Draws attention to requests: the title, the favicon, the count beside Now, and notifications.
 
+import {marked} from './dom.js';
 import {requests, state, watch} from './state.js';
 import {subject} from './request.js';
 
@@ -38,7 +39,7 @@ function notify(request, run) {
   if (!state.leads || document.hasFocus() || !('Notification' in window) || Notification.permission !== 'granted') return;
   try {
     const notification = new Notification(`${run.provider} needs an answer`, {
-      body: request.message ?? [request.toolName, subject(request.input)].filter(Boolean).join(': ').slice(0, 200),
+      body: marked(request.message ?? [request.toolName, subject(request.input)].filter(Boolean).join(': ').slice(0, 200)),
       tag: request.requestId,
       icon: '/page/icon-waiting.svg',
     });

@@ -17,18 +17,65 @@ function set(element, properties) {
   for (const [key, value] of Object.entries(properties)) {
     if (value === undefined || value === null || value === false) continue;
     if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
+    // An attribute holds text only.
+    else if (['title', 'aria-label', 'placeholder'].includes(key)) element.setAttribute(key, marked(String(value)));
     else if (key in element && !key.startsWith('aria')) element[key] = value;
     else element.setAttribute(key, value === true ? '' : value);
   }
 }
 
-/// Appends children; a text becomes a text node.
+/// Appends children; a text becomes a text node, and what cannot be seen in it a mark.
 export function put(element, ...children) {
   for (const child of children.flat(3)) {
     if (child === undefined || child === null || child === false || child === '') continue;
-    element.append(child);
+    if (child instanceof Node) element.append(child);
+    else element.append(...visible(String(child), CODE.has(element.localName) || element.classList.contains('path')));
   }
   return element;
+}
+
+/// Elements whose text is code: a command, a file.
+const CODE = new Set(['pre', 'code', 'del', 'ins', 'bdi']);
+
+/// Characters that show nothing, look like a space, or change the order in which others are shown: with one of them a
+/// command looks like another.
+const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Zs}\p{Default_Ignorable_Code_Point}\u2800]/gu;
+
+/// Whether a character that matches belongs to the text: a space, a line break or a tab, and in prose also spaces of
+/// other widths and what joins letters and emoji.
+function belongs(character, index, text, isCode) {
+  if (' \n\t'.includes(character) || (character === '\r' && text[index + 1] === '\n')) return true;
+  if (isCode) return false;
+  return /\p{Zs}/u.test(character) || ('\u200c\u200d\ufe0e\ufe0f'.includes(character) && text.charCodeAt(index - 1) > 0x7f);
+}
+
+/// The name of a character.
+const nameOf = (character) => `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}`;
+
+/// The nodes of a text.
+function visible(text, isCode) {
+  const nodes = [];
+  let rest = 0;
+  for (const {0: character, index} of text.matchAll(HIDDEN)) {
+    if (belongs(character, index, text, isCode)) continue;
+    const mark = document.createElement('span');
+    mark.className = 'hidden-character';
+    mark.textContent = nameOf(character);
+    nodes.push(text.slice(rest, index), mark);
+    rest = index + character.length;
+  }
+  nodes.push(text.slice(rest));
+  return nodes;
+}
+
+/// The same as text.
+export function marked(text) {
+  return text.replace(HIDDEN, (character, index) => (belongs(character, index, text, false) ? character : `[${nameOf(character)}]`));
+}
+
+/// Whether a code has such characters.
+export function hasHidden(text) {
+  return [...text.matchAll(HIDDEN)].some(({0: character, index}) => !belongs(character, index, text, true));
 }
 
 /// Replaces all children.
@@ -90,7 +137,9 @@ export function live(text, name = 'span') {
   const element = h(name, {'data-live': ''});
   element.refresh = () => {
     const now = text();
-    if (element.textContent !== now) element.textContent = now;
+    if (element.shown === now) return;
+    element.shown = now;
+    fill(element, now);
   };
   element.refresh();
   return element;

@@ -89,7 +89,7 @@ export class Entries {
     this.piece(entry, 'thinking', () => {
       const body = h('div.body');
       const card = h('details.card.thinking', h('summary', 'Thinking'), body);
-      card.show = () => { body.textContent = card.text; };
+      card.show = () => fill(body, card.text);
       return card;
     });
   }

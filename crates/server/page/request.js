@@ -1,7 +1,7 @@
 // A request of an agent as a card with its answer: a permission for a tool, or a question of an MCP server.
 
 import {post} from './api.js';
-import {ago, fill, h, icon, live, path, put, rough, time} from './dom.js';
+import {ago, fill, h, hasHidden, icon, live, path, put, rough, time} from './dom.js';
 import {block} from './text.js';
 
 const WANTS = {
@@ -122,6 +122,7 @@ export function requestCard(request, run, {short = false} = {}) {
     !short && run.directory && h('p.where', icon('folder'), path(run.directory), run.branch && [icon('branch'), h('span', run.branch)]),
     request.message && h('p.message', request.message),
     !isQuestion && line !== '' && h('pre.subject', line),
+    [request.toolName, line, JSON.stringify(request.input ?? '')].some(hasHidden) && h('p.warning', 'This has characters that cannot be seen. They are marked.'),
     !isQuestion && inputs.length > 0 && !isWhole && h('details', h('summary', 'Everything it would do'), details(request.input)),
     form ?? actions,
     note,

@@ -1,7 +1,7 @@
 // A subset of Markdown as elements: code, bold, headings, lists. Everything else is
 // shown as it is. Nothing is ever parsed as HTML, and links stay text.
 
-import {h} from './dom.js';
+import {fill, h} from './dom.js';
 
 /// The elements of a text.
 export function formatted(text) {
@@ -71,7 +71,7 @@ export function block(text, name = 'pre') {
   const more = h('button', {
     type: 'button',
     onclick: () => {
-      element.textContent = text;
+      fill(element, text);
       more.remove();
     },
   }, `Show all ${Math.ceil(text.length / 1000)} kB`);

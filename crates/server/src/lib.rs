@@ -23,6 +23,7 @@ mod openapi;
 mod operation;
 mod page;
 mod problem;
+mod rights;
 mod routes;
 mod server;
 mod start;

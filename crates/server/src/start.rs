@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teamster_core::PermissionMode;
 
-use crate::auth::Caller;
 use crate::callbacks::check_url;
-use crate::{Problem, ProblemCode, Scope, ServerConfig};
+use crate::rights::{self, Body, Right};
+use crate::{Problem, ProblemCode};
 
 /// A run to start. Defaults are those of `teamster run --detach`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -29,7 +29,8 @@ pub struct StartRun {
     /// The permission mode.
     #[serde(default)]
     pub permission: Permission,
-    /// Tools that are allowed, in the CLI's own syntax.
+    /// Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and
+    /// `answer`, or `admin`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_tools: Vec<String>,
     /// Tools that are forbidden, in the CLI's own syntax.
@@ -123,9 +124,6 @@ impl StartRun {
 
     pub(crate) fn common(&self) -> Common<'_> {
         Common {
-            provider: &self.provider,
-            fallback: &self.fallback,
-            permission: self.permission,
             working_directory: self.working_directory.as_deref(),
             callback: self.callback.as_deref(),
             fork_without_session: self.fork && self.session_id.is_none(),
@@ -149,7 +147,8 @@ pub struct StartSession {
     /// The permission mode.
     #[serde(default)]
     pub permission: Permission,
-    /// Tools that are allowed, in the CLI's own syntax.
+    /// Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and
+    /// `answer`, or `admin`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub allowed_tools: Vec<String>,
     /// Tools that are forbidden, in the CLI's own syntax.
@@ -234,9 +233,6 @@ impl StartSession {
 
     pub(crate) fn common(&self) -> Common<'_> {
         Common {
-            provider: &self.provider,
-            fallback: &self.fallback,
-            permission: self.permission,
             working_directory: self.working_directory.as_deref(),
             callback: self.callback.as_deref(),
             fork_without_session: self.fork && self.session_id.is_none(),
@@ -244,11 +240,22 @@ impl StartSession {
     }
 }
 
+impl Body for StartRun {
+    fn rights(&self) -> Vec<Right> {
+        let agents = self.fallback.iter().chain([&self.provider]);
+        rights::of_agent(Some(self.permission), agents, &self.allowed_tools)
+    }
+}
+
+impl Body for StartSession {
+    fn rights(&self) -> Vec<Right> {
+        let agents = self.fallback.iter().chain([&self.provider]);
+        rights::of_agent(Some(self.permission), agents, &self.allowed_tools)
+    }
+}
+
 /// The parameters of runs and sessions that are checked before the start.
 pub(crate) struct Common<'a> {
-    provider: &'a str,
-    fallback: &'a [String],
-    permission: Permission,
     working_directory: Option<&'a Path>,
     callback: Option<&'a str>,
     /// A fork was requested without a session to fork.
@@ -256,25 +263,9 @@ pub(crate) struct Common<'a> {
 }
 
 impl Common<'_> {
-    /// Rejects invalid parameters, and those that the server or the caller's token does not allow.
-    pub(crate) fn check(&self, config: &ServerConfig, caller: &Caller) -> Result<(), Problem> {
+    /// Rejects invalid parameters.
+    pub(crate) fn check(&self) -> Result<(), Problem> {
         let invalid = |detail: String| Err(Problem::new(ProblemCode::InvalidParams, detail));
-        if self.permission == Permission::Bypass {
-            check_bypass(config, caller)?;
-        }
-        let is_command = |name: &str| {
-            let name = name.trim_start().to_ascii_lowercase();
-            name.starts_with("cmd:") || name.starts_with("acp:")
-        };
-        let mut others = self.fallback.iter();
-        if !config.allow_commands
-            && (is_command(self.provider) || others.any(|name| is_command(name)))
-        {
-            return Err(Problem::new(
-                ProblemCode::CommandNotAllowed,
-                "an agent that is named by a command needs a server with --allow-commands",
-            ));
-        }
         if let Some(path) = self.working_directory {
             if !path.is_absolute() {
                 return invalid("workingDirectory: expected an absolute path".to_owned());
@@ -292,17 +283,6 @@ impl Common<'_> {
         }
         Ok(())
     }
-}
-
-/// Rejects the permission `bypass` unless both the server and the caller's token allow it.
-pub(crate) fn check_bypass(config: &ServerConfig, caller: &Caller) -> Result<(), Problem> {
-    if config.allow_bypass && caller.may(Scope::Admin) {
-        return Ok(());
-    }
-    Err(Problem::new(
-        ProblemCode::BypassNotAllowed,
-        "`bypass` needs a server with --allow-bypass and a token with the scope `admin`",
-    ))
 }
 
 /// The permission mode of an agent: what it may do without approval.

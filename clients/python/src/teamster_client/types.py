@@ -1470,7 +1470,7 @@ class StartRun(TypedDict):
     effort: NotRequired[Union[str, None]]
     #: The permission mode.
     permission: NotRequired["PermissionMode"]
-    #: Tools that are allowed, in the CLI's own syntax.
+    #: Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and `answer`, or `admin`.
     allowedTools: NotRequired[list[str]]
     #: Tools that are forbidden, in the CLI's own syntax.
     deniedTools: NotRequired[list[str]]
@@ -1520,7 +1520,7 @@ class StartSession(TypedDict):
     effort: NotRequired[Union[str, None]]
     #: The permission mode.
     permission: NotRequired["PermissionMode"]
-    #: Tools that are allowed, in the CLI's own syntax.
+    #: Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and `answer`, or `admin`.
     allowedTools: NotRequired[list[str]]
     #: Tools that are forbidden, in the CLI's own syntax.
     deniedTools: NotRequired[list[str]]

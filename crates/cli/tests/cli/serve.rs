@@ -8,6 +8,7 @@ mod feed;
 mod history;
 mod page;
 mod refusals;
+mod rights;
 mod scopes;
 mod sessions;
 mod streams;

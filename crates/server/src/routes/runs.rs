@@ -28,7 +28,7 @@ use crate::openapi::Entry;
 use crate::operation::Operation;
 use crate::server::Shared;
 use crate::view::{RunList, RunView, ViewState};
-use crate::{Problem, ProblemCode, Scope, ServerConfig, StartRun};
+use crate::{Problem, ProblemCode, Scope, StartRun, rights};
 
 /// The default number of runs in a page.
 const PAGE: usize = 50;
@@ -272,7 +272,8 @@ async fn start(
     body: Json<StartRun>,
 ) -> Answer {
     let request = body.value;
-    check(&request, &shared.config, &caller)?;
+    rights::check(&request, &shared.config, &caller)?;
+    check(&request)?;
     let wait = headers.get("prefer").and_then(wait);
     let mut status = StatusCode::CREATED;
     let run = match key(&headers)? {
@@ -345,8 +346,8 @@ async fn begin(shared: &Shared, id: &str, request: StartRun) -> Result<(), Probl
     Ok(shared.backend.start(id.to_owned(), request).await?)
 }
 
-fn check(request: &StartRun, config: &ServerConfig, caller: &Caller) -> Result<(), Problem> {
-    request.common().check(config, caller)?;
+fn check(request: &StartRun) -> Result<(), Problem> {
+    request.common().check()?;
     let invalid = |detail: &str| Err(Problem::new(ProblemCode::InvalidParams, detail));
     if request.prompt.trim().is_empty() {
         return invalid("prompt: expected a text");

@@ -20,6 +20,7 @@ use crate::extract::{Json, Path, Query};
 use crate::index::runner_reply;
 use crate::openapi::Entry;
 use crate::operation::Operation;
+use crate::rights::{self, Body, Right};
 use crate::server::Shared;
 use crate::view::{RunSummary, RunView, ViewState};
 use crate::{Permission, Problem, ProblemCode, Scope, StartSession};
@@ -150,6 +151,12 @@ struct ChangeSession {
     permission: Option<Permission>,
 }
 
+impl Body for ChangeSession {
+    fn rights(&self) -> Vec<Right> {
+        rights::of_agent(self.permission, [], &[])
+    }
+}
+
 /// Returns the session with this id or unique id prefix.
 async fn find(shared: &Shared, id: &str) -> Result<RunFolder, Problem> {
     let missing = || Problem::new(ProblemCode::SessionNotFound, format!("no session `{id}`"));
@@ -172,7 +179,8 @@ async fn start(
     body: Json<StartSession>,
 ) -> Answer {
     let request = body.value;
-    request.common().check(&shared.config, &caller)?;
+    rights::check(&request, &shared.config, &caller)?;
+    request.common().check()?;
     let (run, status) = match key(&headers)? {
         None => {
             let id = Uuid::now_v7().to_string();
@@ -271,6 +279,7 @@ async fn change(
     Path(id): Path<String>,
     body: Json<ChangeSession>,
 ) -> Answer {
+    rights::check(&body.value, &shared.config, &caller)?;
     let ChangeSession { model, permission } = body.value;
     if model.is_none() && permission.is_none() {
         let detail = "expected `model` or `permission`";
@@ -282,9 +291,6 @@ async fn change(
     {
         let detail = "model: expected a name";
         return Err(Problem::new(ProblemCode::InvalidParams, detail));
-    }
-    if permission == Some(Permission::Bypass) {
-        crate::start::check_bypass(&shared.config, &caller)?;
     }
     let session = find(&shared, &id).await?;
     if let Some(permission) = permission {
