@@ -5,7 +5,7 @@ mod confine;
 mod files;
 mod search;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -15,9 +15,12 @@ use teamster_core::{
 
 use crate::config::EmbeddedConfig;
 use crate::conversation::Input;
+use crate::permission::Rules;
 use crate::wire::ToolSpec;
 
-pub(crate) use confine::Roots;
+use search::Search;
+
+pub(crate) use confine::{Place, Roots, plain};
 
 /// Tool by which the model gives an answer that follows the output schema.
 pub(crate) const STRUCTURED_OUTPUT: &str = "StructuredOutput";
@@ -137,16 +140,16 @@ pub(crate) fn specs() -> Vec<ToolSpec> {
         ),
         spec(
             "edit",
-            "Replaces a piece of a file by another. `old` must be there exactly once, with its indentation, \
-             unless `all` is set.",
+            "Replaces a piece of a file by another. `old_string` must be there exactly once, with its \
+             indentation, unless `all` is set.",
             object(
                 json!({
                     "path": path(),
-                    "old": text("The piece to replace."),
-                    "new": text("What takes its place."),
+                    "old_string": text("The piece to replace."),
+                    "new_string": text("What takes its place."),
                     "all": {"type": "boolean", "description": "Replace every place that is like it."},
                 }),
-                &["path", "old", "new"],
+                &["path", "old_string", "new_string"],
             ),
         ),
         spec(
@@ -182,7 +185,7 @@ pub(crate) fn specs() -> Vec<ToolSpec> {
         spec(
             "glob",
             "Finds files by a pattern such as `**/*.rs`, less those that `.gitignore` leaves out. Gives \
-             their paths, those that were changed last first.",
+             their paths, in order.",
             object(
                 json!({
                     "pattern": text("The pattern."),
@@ -231,27 +234,38 @@ pub(crate) fn kind(name: &str) -> ToolKind {
     }
 }
 
-/// Calls a built-in tool with a valid input. `cancel` stops it.
+/// Calls a built-in tool with a valid input. `real` is what its path leads to; `cancel` stops it.
 pub(crate) async fn call(
     context: &ToolContext,
+    rules: &Rules,
     name: &str,
     input: &Value,
+    real: Option<&Path>,
     cancel: &CancellationToken,
 ) -> Output {
     match name {
         "bash" => bash::call(context, input, cancel).await,
         "update_plan" => plan(input),
         _ => {
+            let Some(real) = real.map(Path::to_owned) else {
+                return Output::error(format!("there is no tool {name}"));
+            };
             let (roots, input, name) = (context.roots.clone(), input.clone(), name.to_owned());
-            let stop = cancel.clone();
+            let (rules, stop) = (rules.clone(), cancel.clone());
             // File access may block, so use a blocking thread.
             let done = tokio::task::spawn_blocking(move || {
+                let search = Search {
+                    roots: &roots,
+                    start: &real,
+                    leaves_out: &|file| rules.hides_file(&roots, &name, file),
+                    stop: &stop,
+                };
                 let result = match name.as_str() {
-                    "read" => files::read(&roots, &input),
-                    "write" => files::write(&roots, &input),
-                    "edit" => files::edit(&roots, &input),
-                    "grep" => search::grep(&roots, &input, &stop),
-                    "glob" => search::glob(&roots, &input, &stop),
+                    "read" => files::read(&real, &input),
+                    "write" => files::write(&real, &input),
+                    "edit" => files::edit(&real, &input),
+                    "grep" => search::grep(&search, &input),
+                    "glob" => search::glob(&search, &input),
                     _ => Err(format!("there is no tool {name}")),
                 };
                 result.unwrap_or_else(Output::error)

@@ -15,7 +15,7 @@ use crate::context::Context;
 use crate::conversation::{Call, CallResult, Input};
 use crate::emit::Emitter;
 use crate::mcp::ServerTool;
-use crate::permission::Verdict;
+use crate::permission::{Subject, Verdict};
 use crate::request::sleep;
 use crate::schema;
 use crate::tools::{self, Output, STRUCTURED_OUTPUT};
@@ -135,27 +135,43 @@ impl Turn<'_> {
             end.structured = Some(input);
             return Ok(Output::text("The answer is taken."));
         }
-        match context
-            .settings
-            .rules
-            .verdict(context.mode, &call.name, kind, &input)
-        {
-            Verdict::Allow => {}
+        let roots = context.tools.roots.clone();
+        let mut subject = Subject::new(&roots, &call.name, kind, &input);
+        let verdict = |context: &Context, subject: &Subject| {
+            let rules = &context.settings.rules;
+            rules.verdict(context.mode, &call.name, kind, &roots, subject)
+        };
+        let asks_why = match verdict(context, &subject) {
+            Verdict::Allow => None,
             Verdict::Deny(why) => return Ok(deny(emit, call, id, why).await),
-            Verdict::Ask => match self.permitted(context, emit, call, id, kind).await? {
-                Ok(changed) => {
-                    if let Some(changed) = changed {
-                        if let Some(misfit) = schema::misfit(&spec.schema, &changed) {
-                            let why = format!("the input that was given does not fit: {misfit}");
-                            return Ok(deny(emit, call, id, why).await);
-                        }
-                        input = changed;
+            Verdict::Ask(why) => Some(why),
+        };
+        // There is nothing to ask about if the tool cannot use the path.
+        if let Some(problem) = subject.problem() {
+            return Ok(Output::error(problem));
+        }
+        if let Some(why) = asks_why {
+            let answer = self.permitted(context, emit, call, id, kind, &subject, why);
+            match answer.await? {
+                Ok(None) => {}
+                Ok(Some(changed)) => {
+                    if let Some(misfit) = schema::misfit(&spec.schema, &changed) {
+                        let why = format!("the input that was given does not fit: {misfit}");
+                        return Ok(deny(emit, call, id, why).await);
+                    }
+                    input = changed;
+                    subject = Subject::new(&roots, &call.name, kind, &input);
+                    if let Verdict::Deny(why) = verdict(context, &subject) {
+                        return Ok(deny(emit, call, id, why).await);
+                    }
+                    if let Some(problem) = subject.problem() {
+                        return Ok(Output::error(problem));
                     }
                 }
                 Err(why) => return Ok(deny(emit, call, id, why).await),
-            },
+            }
         }
-        self.carried_out(context, &call.name, server_tool, &input)
+        self.carried_out(context, &call.name, server_tool, &input, &subject)
             .await
     }
 
@@ -180,6 +196,7 @@ impl Turn<'_> {
     }
 
     /// Requests permission for a call. Returns a changed input if the answer has one, or the reason for the denial.
+    #[expect(clippy::too_many_arguments, reason = "all of them are one call")]
     async fn permitted(
         &self,
         context: &mut Context,
@@ -187,15 +204,16 @@ impl Turn<'_> {
         call: &Call,
         id: &Id,
         kind: ToolKind,
+        subject: &Subject,
+        why: Option<String>,
     ) -> Result<Result<Option<Value>, String>, Halt> {
         let ask = match self.policy {
             PermissionPolicy::Allow => return Ok(Ok(None)),
             PermissionPolicy::Ask(ask) => ask.clone(),
             _ => {
-                return Ok(Err(format!(
-                    "there is no permission handler for {}",
-                    call.name
-                )));
+                let why = why
+                    .unwrap_or_else(|| format!("there is no permission handler for {}", call.name));
+                return Ok(Err(why));
             }
         };
         let number = emit.next_request();
@@ -218,7 +236,7 @@ impl Turn<'_> {
             Some(PermissionAnswer::AllowWith(input)) => Some(input),
             Some(PermissionAnswer::AllowAlways) => {
                 let rules = &mut context.settings.rules;
-                rules.allow_always(&call.name, kind, &call.input);
+                rules.allow_always(&call.name, &context.tools.roots, subject);
                 None
             }
             Some(_) => None,
@@ -234,6 +252,7 @@ impl Turn<'_> {
         name: &str,
         server_tool: Option<&ServerTool>,
         input: &Value,
+        subject: &Subject,
     ) -> Result<Output, Halt> {
         let cancel = self.abort.token();
         let call = async {
@@ -242,7 +261,10 @@ impl Turn<'_> {
                     output = context.servers.call(tool, input) => output,
                     () = cancel.cancelled() => Output::default(),
                 },
-                None => tools::call(&context.tools, name, input, &cancel).await,
+                None => {
+                    let rules = &context.settings.rules;
+                    tools::call(&context.tools, rules, name, input, subject.real(), &cancel).await
+                }
             }
         };
         tokio::pin!(call);

@@ -2,6 +2,30 @@
 
 use std::path::{Component, Path, PathBuf};
 
+/// A path of a call.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// The path as it was asked for: absolute and without `.` and `..`, symbolic links not followed.
+    pub(crate) asked: PathBuf,
+    /// What it leads to, or the reason why the call cannot use it.
+    pub(crate) real: Result<PathBuf, String>,
+}
+
+/// Returns a path without `.` and `..`. Symbolic links are not followed.
+pub(crate) fn plain(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
 /// Directories that tools may use, with symbolic links resolved.
 #[derive(Debug)]
 pub(crate) struct Roots(Vec<PathBuf>);
@@ -17,8 +41,37 @@ impl Roots {
         self.0.first().map_or(Path::new("."), PathBuf::as_path)
     }
 
+    /// Returns the directories.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Path> {
+        self.0.iter().map(PathBuf::as_path)
+    }
+
     /// Resolves an existing path and checks that it is inside one of the directories.
-    pub(crate) fn existing(&self, path: &str) -> Result<PathBuf, String> {
+    pub(crate) fn existing(&self, path: &str) -> Place {
+        self.place(path, self.find(path))
+    }
+
+    /// Resolves a path that may not exist yet and checks that it is inside one of the directories.
+    pub(crate) fn new_or_existing(&self, path: &str) -> Place {
+        self.place(path, self.find_or_new(path))
+    }
+
+    /// Resolves a path that another program uses, wherever it is.
+    pub(crate) fn anywhere(&self, path: &str) -> Place {
+        let asked = plain(&self.working().join(path));
+        let known = asked.ancestors().find_map(|known| {
+            let rest = asked.strip_prefix(known).ok()?;
+            Some(known.canonicalize().ok()?.join(rest))
+        });
+        self.place(path, Ok(known.unwrap_or(asked)))
+    }
+
+    fn place(&self, path: &str, real: Result<PathBuf, String>) -> Place {
+        let asked = plain(&self.working().join(path));
+        Place { asked, real }
+    }
+
+    fn find(&self, path: &str) -> Result<PathBuf, String> {
         let real = self.absolute(path)?;
         let real = real
             .canonicalize()
@@ -26,8 +79,7 @@ impl Roots {
         self.inside(path, real)
     }
 
-    /// Resolves a path that may not exist yet and checks that it is inside one of the directories.
-    pub(crate) fn new_or_existing(&self, path: &str) -> Result<PathBuf, String> {
+    fn find_or_new(&self, path: &str) -> Result<PathBuf, String> {
         let absolute = self.absolute(path)?;
         let mut missing = Vec::new();
         let mut place = absolute.as_path();
@@ -115,7 +167,7 @@ mod tests {
         symlink(work.join("a.txt"), work.join("inner")).unwrap();
         let roots = Roots::new(vec![work.clone(), other.clone()]);
 
-        let existing = |path: &str| roots.existing(path);
+        let existing = |path: &str| roots.existing(path).real;
         assert_eq!(existing("a.txt"), Ok(work.join("a.txt")));
         assert!(existing("./x/../a.txt").is_err(), "x is not there");
         assert_eq!(existing("inner"), Ok(work.join("a.txt")));
@@ -140,7 +192,7 @@ mod tests {
             "{error}"
         );
 
-        let new = |path: &str| roots.new_or_existing(path);
+        let new = |path: &str| roots.new_or_existing(path).real;
         assert_eq!(new("b/c/d.txt"), Ok(work.join("b/c/d.txt")));
         assert_eq!(new("a.txt"), Ok(work.join("a.txt")));
         assert_eq!(new("../other/new"), Ok(other.join("new")));

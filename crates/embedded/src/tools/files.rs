@@ -11,7 +11,7 @@ use teamster_core::ChangeKind;
 use teamster_core::provider::media_placeholder;
 use teamster_process::{FileMode, replace_file};
 
-use super::{Output, Roots, count, text};
+use super::{Output, count, text};
 use crate::conversation::Input;
 
 /// Maximum size of a file to read, in bytes.
@@ -33,11 +33,10 @@ pub(crate) fn image_type(path: &Path) -> Option<&'static str> {
     })
 }
 
-pub(super) fn read(roots: &Roots, input: &Value) -> Result<Output, String> {
+pub(super) fn read(real: &Path, input: &Value) -> Result<Output, String> {
     let path = text(input, "path").unwrap_or_default();
-    let real = roots.existing(path)?;
-    let bytes = bytes(path, &real)?;
-    if let Some(media_type) = image_type(&real) {
+    let bytes = bytes(path, real)?;
+    if let Some(media_type) = image_type(real) {
         return image(path, media_type, &bytes);
     }
     let text = String::from_utf8(bytes)
@@ -95,10 +94,9 @@ fn bytes(path: &str, real: &Path) -> Result<Vec<u8>, String> {
     Ok(bytes)
 }
 
-pub(super) fn write(roots: &Roots, input: &Value) -> Result<Output, String> {
+pub(super) fn write(real: &Path, input: &Value) -> Result<Output, String> {
     let path = text(input, "path").unwrap_or_default();
     let content = text(input, "content").unwrap_or_default();
-    let real = roots.new_or_existing(path)?;
     let is_new = !real.exists();
     if real.is_dir() {
         return Err(format!("{path} is a folder"));
@@ -106,56 +104,55 @@ pub(super) fn write(roots: &Roots, input: &Value) -> Result<Output, String> {
     if let Some(folder) = real.parent() {
         fs::create_dir_all(folder).map_err(|error| format!("{path}: {error}"))?;
     }
-    replace(path, &real, content)?;
+    replace(path, real, content)?;
     let (change, verb) = if is_new {
         (ChangeKind::Add, "made")
     } else {
         (ChangeKind::Update, "overwritten")
     };
     Ok(Output {
-        change: Some((roots.shown(&real), change)),
+        change: Some((real.display().to_string(), change)),
         ..Output::text(format!("{path} was {verb} ({} bytes).", content.len()))
     })
 }
 
-pub(super) fn edit(roots: &Roots, input: &Value) -> Result<Output, String> {
+pub(super) fn edit(real: &Path, input: &Value) -> Result<Output, String> {
     let path = text(input, "path").unwrap_or_default();
     let (old, new) = (
-        text(input, "old").unwrap_or_default(),
-        text(input, "new").unwrap_or_default(),
+        text(input, "old_string").unwrap_or_default(),
+        text(input, "new_string").unwrap_or_default(),
     );
     let all = input["all"].as_bool().unwrap_or_default();
     if old.is_empty() {
-        return Err("`old` is empty; a whole file is written with write".to_owned());
+        return Err("`old_string` is empty; a whole file is written with write".to_owned());
     }
     if old == new {
-        return Err("`old` and `new` are the same".to_owned());
+        return Err("`old_string` and `new_string` are the same".to_owned());
     }
-    let real = roots.existing(path)?;
-    let content = String::from_utf8(bytes(path, &real)?)
+    let content = String::from_utf8(bytes(path, real)?)
         .map_err(|_| format!("{path} is no text (it is not UTF-8)"))?;
     let found = content.matches(old).count();
     match (found, all) {
         (0, _) => {
             return Err(format!(
-                "`old` is not in {path}; read the file and copy the piece exactly"
+                "`old_string` is not in {path}; read the file and copy the piece exactly"
             ));
         }
         (2.., false) => {
             return Err(format!(
-                "`old` is in {path} {found} times; make it longer until it is there once, or set `all`"
+                "`old_string` is in {path} {found} times; make it longer until it is there once, or set `all`"
             ));
         }
         _ => {}
     }
-    replace(path, &real, &content.replace(old, new))?;
+    replace(path, real, &content.replace(old, new))?;
     let places = if found == 1 {
         "1 place".to_owned()
     } else {
         format!("{found} places")
     };
     Ok(Output {
-        change: Some((roots.shown(&real), ChangeKind::Update)),
+        change: Some((real.display().to_string(), ChangeKind::Update)),
         ..Output::text(format!("{path} was changed in {places}."))
     })
 }
@@ -170,6 +167,7 @@ fn replace(path: &str, real: &Path, content: &str) -> Result<(), String> {
 mod tests {
     use std::os::unix::fs::PermissionsExt;
 
+    use super::super::Roots;
     use super::*;
     use serde_json::json;
 
@@ -182,14 +180,16 @@ mod tests {
     #[test]
     fn a_file_is_written_read_and_changed() {
         let (temp, roots) = roots();
+        let real = roots.new_or_existing("a/b.txt").real.unwrap();
         let wrote = write(
-            &roots,
+            &real,
             &json!({"path": "a/b.txt", "content": "one\ntwo\nthree\n"}),
         )
         .unwrap();
-        assert_eq!(wrote.change, Some(("a/b.txt".into(), ChangeKind::Add)));
+        let shown = real.display().to_string();
+        assert_eq!(wrote.change, Some((shown, ChangeKind::Add)));
         assert_eq!(wrote.text, "a/b.txt was made (14 bytes).");
-        let read = |input: Value| read(&roots, &input).map(|output| output.text);
+        let read = |input: Value| read(&real, &input).map(|output| output.text);
         assert_eq!(
             read(json!({"path": "a/b.txt"})).unwrap(),
             "one\ntwo\nthree\n"
@@ -205,8 +205,9 @@ mod tests {
         let file = temp.path().join("a/b.txt");
         fs::set_permissions(&file, fs::Permissions::from_mode(0o751)).unwrap();
         let change = |old: &str, new: &str, all: bool| {
-            let input = json!({"path": "a/b.txt", "old": old, "new": new, "all": all});
-            edit(&roots, &input).map(|output| output.text)
+            let input =
+                json!({"path": "a/b.txt", "old_string": old, "new_string": new, "all": all});
+            edit(&real, &input).map(|output| output.text)
         };
         assert_eq!(
             change("two", "2", false).unwrap(),
@@ -228,7 +229,7 @@ mod tests {
         let (temp, roots) = roots();
         fs::write(temp.path().join("b.bin"), b"\xff\xfe").unwrap();
         fs::write(temp.path().join("p.png"), b"\x89PNG").unwrap();
-        let read = |path: &str| read(&roots, &json!({"path": path}));
+        let read = |path: &str| read(&roots.existing(path).real?, &json!({"path": path}));
         assert!(read("b.bin").unwrap_err().contains("is no text"));
         assert!(read(".").unwrap_err().contains("is a folder"));
         assert!(read("none").unwrap_err().starts_with("none: No such file"));

@@ -4,7 +4,6 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::time::SystemTime;
 
 use globset::{Glob, GlobBuilder, GlobMatcher};
 use ignore::WalkBuilder;
@@ -25,11 +24,18 @@ const LONGEST_READ: u64 = 1 << 20;
 /// Number of bytes at the start of a file that are checked for NUL. A file with one is binary.
 const LOOK: usize = 8 << 10;
 
-pub(super) fn grep(
-    roots: &Roots,
-    input: &Value,
-    stop: &CancellationToken,
-) -> Result<Output, String> {
+/// What a search may look at.
+pub(super) struct Search<'s> {
+    pub(super) roots: &'s Roots,
+    /// Folder or file to search.
+    pub(super) start: &'s Path,
+    /// Returns whether a file is left out.
+    pub(super) leaves_out: &'s dyn Fn(&Path) -> bool,
+    /// Stops the search.
+    pub(super) stop: &'s CancellationToken,
+}
+
+pub(super) fn grep(search: &Search<'_>, input: &Value) -> Result<Output, String> {
     let pattern = text(input, "pattern").unwrap_or_default();
     let regex = RegexBuilder::new(pattern)
         .case_insensitive(input["ignore_case"].as_bool().unwrap_or_default())
@@ -38,14 +44,13 @@ pub(super) fn grep(
         .map_err(|error| format!("pattern: {error}"))?;
     let glob = text(input, "glob").map(matcher).transpose()?;
     let most = count(input, "limit").unwrap_or(LINES);
-    let start = roots.existing(text(input, "path").unwrap_or("."))?;
     let mut found = String::new();
     let mut lines = 0;
-    for path in files(roots, &start) {
-        if stop.is_cancelled() {
+    for path in search.files() {
+        if search.stop.is_cancelled() {
             break;
         }
-        let relative = path.strip_prefix(&start).unwrap_or(&path);
+        let relative = path.strip_prefix(search.start).unwrap_or(&path);
         let named = relative.file_name().map(Path::new);
         let fits = |glob: &GlobMatcher| {
             glob.is_match(relative) || named.is_some_and(|name| glob.is_match(name))
@@ -53,7 +58,7 @@ pub(super) fn grep(
         if !glob.as_ref().is_none_or(fits) {
             continue;
         }
-        let shown = roots.shown(&path);
+        let shown = search.roots.shown(&path);
         let Ok(file) = File::open(&path) else {
             continue;
         };
@@ -66,7 +71,7 @@ pub(super) fn grep(
         loop {
             line.clear();
             let read = (&mut file).take(LONGEST_READ).read_until(b'\n', &mut line);
-            if !read.is_ok_and(|bytes| bytes > 0) || stop.is_cancelled() {
+            if !read.is_ok_and(|bytes| bytes > 0) || search.stop.is_cancelled() {
                 break;
             }
             number += 1;
@@ -90,28 +95,18 @@ pub(super) fn grep(
     Ok(Output::text(found))
 }
 
-pub(super) fn glob(
-    roots: &Roots,
-    input: &Value,
-    stop: &CancellationToken,
-) -> Result<Output, String> {
+pub(super) fn glob(search: &Search<'_>, input: &Value) -> Result<Output, String> {
     let glob = matcher(text(input, "pattern").unwrap_or_default())?;
-    let start = roots.existing(text(input, "path").unwrap_or("."))?;
-    let mut found: Vec<(SystemTime, PathBuf)> = Vec::new();
-    for path in files(roots, &start) {
-        if stop.is_cancelled() {
+    let mut found = Vec::new();
+    for path in search.files() {
+        if search.stop.is_cancelled() {
             break;
         }
-        if glob.is_match(path.strip_prefix(&start).unwrap_or(&path)) {
-            let changed = path.metadata().and_then(|about| about.modified());
-            found.push((changed.unwrap_or(SystemTime::UNIX_EPOCH), path));
+        if glob.is_match(path.strip_prefix(search.start).unwrap_or(&path)) {
+            found.push(search.roots.shown(&path));
         }
     }
-    // Newest first, then by name.
-    found.sort_by(|a, b| b.0.cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
-    let paths: Vec<_> = (found.iter().take(FILES))
-        .map(|(_, path)| roots.shown(path))
-        .collect();
+    let paths = &found[..found.len().min(FILES)];
     let mut text = paths.join("\n");
     if found.len() > FILES {
         let _ = write!(text, "\n[… and {} more]", found.len() - FILES);
@@ -128,17 +123,21 @@ fn matcher(pattern: &str) -> Result<GlobMatcher, String> {
         .map_err(|error| format!("`{pattern}`: {}", error.kind()))
 }
 
-/// Returns the files below a path, without ignored ones. Links are not followed.
-fn files<'r>(roots: &'r Roots, start: &Path) -> impl Iterator<Item = PathBuf> + use<'r> {
-    let walk = WalkBuilder::new(start)
-        .hidden(false)
-        .require_git(false)
-        .filter_entry(|entry| entry.file_name() != ".git")
-        .build();
-    walk.filter_map(Result::ok)
-        .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
-        .map(ignore::DirEntry::into_path)
-        .filter(|path| roots.holds(path))
+impl Search<'_> {
+    /// Returns the files to search, without ignored and denied ones, in the order of their paths. Links are not
+    /// followed.
+    fn files(&self) -> impl Iterator<Item = PathBuf> {
+        let walk = WalkBuilder::new(self.start)
+            .hidden(false)
+            .require_git(false)
+            .filter_entry(|entry| entry.file_name() != ".git")
+            .sort_by_file_name(Ord::cmp)
+            .build();
+        walk.filter_map(Result::ok)
+            .filter(|entry| entry.file_type().is_some_and(|kind| kind.is_file()))
+            .map(ignore::DirEntry::into_path)
+            .filter(|path| self.roots.holds(path) && !(self.leaves_out)(path))
+    }
 }
 
 #[cfg(test)]
@@ -152,6 +151,7 @@ mod tests {
             (".gitignore", "target\n"),
             ("src/a.rs", "fn alpha() {}\nfn beta() {}\n"),
             ("src/b.txt", "Alpha\n"),
+            ("src/denied.rs", "fn alpha() {}\n"),
             ("target/c.rs", "fn alpha() {}\n"),
             ("bin", "fn alpha\0"),
         ] {
@@ -163,18 +163,30 @@ mod tests {
         (temp, roots)
     }
 
+    /// Calls a search in the input's path, without the files `denied.rs`.
+    fn search(
+        roots: &Roots,
+        input: &Value,
+        call: fn(&Search<'_>, &Value) -> Result<Output, String>,
+    ) -> Result<Output, String> {
+        let search = Search {
+            roots,
+            start: &roots.existing(text(input, "path").unwrap_or(".")).real?,
+            leaves_out: &|path| path.ends_with("denied.rs"),
+            stop: &CancellationToken::new(),
+        };
+        call(&search, input)
+    }
+
     fn lines(output: Result<Output, String>) -> Vec<String> {
         let text = output.unwrap().text;
-        let mut lines: Vec<_> = text.lines().map(str::to_owned).collect();
-        lines.sort();
-        lines
+        text.lines().map(str::to_owned).collect()
     }
 
     #[test]
     fn lines_are_found_in_text_that_is_not_ignored() {
         let (_temp, roots) = tree();
-        let stop = CancellationToken::new();
-        let grep = |input: Value| grep(&roots, &input, &stop);
+        let grep = |input: Value| search(&roots, &input, grep);
         assert_eq!(
             lines(grep(json!({"pattern": "alpha"}))),
             ["src/a.rs:1:fn alpha() {}"]
@@ -212,8 +224,7 @@ mod tests {
     #[test]
     fn files_are_found_by_their_paths() {
         let (_temp, roots) = tree();
-        let stop = CancellationToken::new();
-        let glob = |pattern: &str| lines(glob(&roots, &json!({"pattern": pattern}), &stop));
+        let glob = |pattern: &str| lines(search(&roots, &json!({"pattern": pattern}), glob));
         assert_eq!(glob("**/*.rs"), ["src/a.rs"]);
         assert_eq!(glob("*.rs"), ["No file matches."]);
         assert_eq!(glob("src/*"), ["src/a.rs", "src/b.txt"]);

@@ -143,3 +143,85 @@ async fn a_policy_that_panics_denies_and_one_that_waits_can_be_interrupted() {
     session.interrupt();
     assert_eq!(stream.result().await.status, RunStatus::Aborted);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn rules_about_paths_and_commands_hold_for_every_way_to_write_them() {
+    let script = r#"
+[[turn]]
+parts = [
+    { tool = { name = "read", input = { path = "./.env" } } },
+    { tool = { name = "grep", input = { pattern = "s3cret" } } },
+    { tool = { name = "glob", input = { pattern = "*" } } },
+    { tool = { name = "edit", input = { path = "sub/../.env", old_string = "s3", new_string = "x" } } },
+    { shell = "true; cat .env" },
+    { write_file = { path = "src/../.git/hooks/pre-commit", content = "x" } },
+    { write_file = { path = "src/a.rs", content = "x" } },
+]
+
+[[turn]]
+parts = [{ text = "Done." }]
+"#;
+    let stage = Stage::new(script).await;
+    std::fs::write(stage.work().join(".env"), "KEY=s3cret").unwrap();
+    std::fs::create_dir_all(stage.work().join("src")).unwrap();
+    std::fs::create_dir_all(stage.work().join("sub")).unwrap();
+    let params = stage
+        .params(MODELS[1], "Go.")
+        .permission(PermissionMode::AcceptEdits)
+        .allowed_tools(["bash", "write(src/**)"])
+        .denied_tools(["read(.env)", "bash(cat *)"]);
+    let (result, events) = stage.play(params).await;
+    let results = results(&events);
+    let outputs: Vec<_> = results.iter().map(|(_, output)| output.as_str()).collect();
+    let denied = "denied: read of this path is denied in this run (read(.env))";
+    assert_eq!(
+        outputs[..5],
+        [
+            denied,
+            "No line matches.",
+            "No file matches.",
+            &denied.replacen("read", "edit", 1),
+            "denied: `cat .env` is denied in this run (bash(cat *))",
+        ]
+    );
+    assert!(
+        outputs[5].contains("run or obey .git/hooks/pre-commit"),
+        "{outputs:?}"
+    );
+    assert_eq!(stage.file("src/a.rs").as_deref(), Some("x"));
+    assert_eq!(stage.file(".git/hooks/pre-commit"), None);
+    assert_eq!(stage.file(".env").as_deref(), Some("KEY=s3cret"));
+    assert!(!stage.request(1).to_string().contains("KEY="));
+    let denials = result
+        .permission_denials
+        .iter()
+        .map(|it| it.tool_name.as_str());
+    assert_eq!(
+        denials.collect::<Vec<_>>(),
+        ["read", "edit", "bash", "write"]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_input_that_a_policy_changes_is_held_to_the_rules() {
+    let stage = Stage::new(SCRIPT).await;
+    let policy = PermissionPolicy::decide(|request| match request.tool_name.as_str() {
+        "write" => PermissionAnswer::AllowWith(json!({"path": "./no/../denied", "content": "y"})),
+        _ => PermissionAnswer::AllowWith(json!({"command": "true; touch denied"})),
+    });
+    let mut params = stage.params(MODELS[1], "");
+    params.permission = PermissionMode::Default;
+    params.denied_tools = vec!["write(denied)".into(), "bash(touch *)".into()];
+    std::fs::create_dir(stage.work().join("no")).unwrap();
+    let options = SessionOptions::new(params).permissions(policy);
+    let session = stage.runtime.open(options).unwrap();
+    let (result, _) = read(session.send(Turn::new("Go."))).await;
+    assert_eq!(
+        result.permission_denials.len(),
+        2,
+        "{:?}",
+        result.permission_denials
+    );
+    assert!(stage.file("denied").is_none());
+    session.close().await;
+}
