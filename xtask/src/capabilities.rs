@@ -2,11 +2,13 @@
 
 use std::fmt::Write as _;
 use std::io::Write;
+use std::time::Duration;
 
 use anyhow::Context as _;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use teamster::RuntimeConfig;
+use teamster::{ExecuteParams, RuntimeConfig, SessionOptions, Timeouts};
+use teamster_core::provider::Launch;
 
 use crate::{Outcome, generated};
 
@@ -155,6 +157,25 @@ const SESSION_ROWS: &[(&str, &str)] = &[
     ("unasked", "turns that the CLI begins by itself (`unasked`)"),
 ];
 
+/// Text before the table of limits.
+const LIMITS: &str = "
+## Limits of time
+
+Defaults; every one can be set.
+A CLI that prints nothing for longer than a limit of silence is stopped, and one that does not end after its last line as well.
+Where SIGINT is sent first, the CLI ends its running commands on it, and the next signal follows when its time is over or the process is gone.
+The reasons for other values than those of most CLIs are in `docs/providers/`.
+
+| | silence at the start (`startup`) | silence later (`idle`) | silence while a tool runs (`tool`) | SIGINT before SIGTERM | SIGTERM to SIGKILL (`term_grace`) | life after the end (`exit_grace`) |
+|---|---|---|---|---|---|---|
+";
+
+/// Text after the table of limits.
+const AFTER_LIMITS: &str = "
+The embedded agent has no process; its model may be silent, and its tools may run, as long as those of most CLIs.
+In a session the limits of silence hold within a turn, and an interrupted turn has its own limit ([sessions.md](sessions.md#stopping)).
+";
+
 /// Write the table of capabilities to docs/capabilities.md.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct Args {
@@ -183,7 +204,50 @@ fn table() -> anyhow::Result<String> {
         columns.push(column(info.name, runtime.session_capabilities())?);
     }
     rows(&mut text, &columns, SESSION_ROWS)?;
+    text.push_str(LIMITS);
+    for provider in teamster::session_providers() {
+        let name = provider.info().name;
+        let session = provider
+            .launch_session(&SessionOptions::default())
+            .with_context(|| format!("{name} cannot be launched"))?;
+        let session = limits(&session);
+        // An agent that has only sessions plays its runs in them.
+        let run = provider.launch(&ExecuteParams::new("hi"));
+        let run = run.as_ref().map_or_else(|_| session.clone(), limits);
+        writeln!(text, "| {name} | {run} |")?;
+        if session != run {
+            writeln!(text, "| {name}, in a session | {session} |")?;
+        }
+    }
+    text.push_str(AFTER_LIMITS);
     Ok(text)
+}
+
+/// Returns the cells of a launch.
+fn limits(launch: &Launch) -> String {
+    let config = RuntimeConfig::default();
+    let silence = launch.timeouts.or(Timeouts::DEFAULT);
+    let first = launch.stop_first.map(|step| step.grace);
+    let end = launch.exit_grace.unwrap_or(RuntimeConfig::EXIT_GRACE);
+    let cells = [
+        silence.startup,
+        silence.idle,
+        silence.tool,
+        first,
+        Some(config.term_grace),
+        Some(end),
+    ];
+    cells.map(duration).join(" | ")
+}
+
+fn duration(time: Option<Duration>) -> String {
+    match time {
+        None => "–".to_owned(),
+        Some(time) if time.as_secs() >= 60 && time.as_secs().is_multiple_of(60) => {
+            format!("{} min", time.as_secs() / 60)
+        }
+        Some(time) => format!("{} s", time.as_secs_f64()),
+    }
 }
 
 /// A provider's name and capabilities.
@@ -270,6 +334,14 @@ mod tests {
         assert_eq!(cell(&json!("-_")), "`-` `_`");
         assert_eq!(cell(&json!("append_and_replace")), "append, replace");
         assert_eq!(cell(&json!(["default", "read_only"])), "default, read-only");
+    }
+
+    #[test]
+    fn limits_of_time() {
+        assert_eq!(duration(None), "–");
+        assert_eq!(duration(Some(Duration::from_millis(1500))), "1.5 s");
+        assert_eq!(duration(Some(Duration::from_secs(90))), "90 s");
+        assert_eq!(duration(Some(Duration::from_mins(30))), "30 min");
     }
 
     #[test]

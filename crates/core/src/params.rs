@@ -390,6 +390,13 @@ pub struct Timeouts {
 }
 
 impl Timeouts {
+    /// The limits of a CLI whose provider sets none: 2 minutes, 5 minutes and 30 minutes. Every field is set.
+    pub const DEFAULT: Self = Self {
+        startup: Some(Duration::from_mins(2)),
+        idle: Some(Duration::from_mins(5)),
+        tool: Some(Duration::from_mins(30)),
+    };
+
     /// Returns these limits, with unset ones taken from `below`.
     #[must_use]
     pub fn or(self, below: Self) -> Self {

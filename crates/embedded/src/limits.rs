@@ -4,9 +4,6 @@ use std::time::Duration;
 
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Timeouts};
 
-const IDLE: Duration = Duration::from_mins(5);
-const TOOL: Duration = Duration::from_mins(30);
-
 /// Maximum silence in each phase. [`Duration::MAX`] means no limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
@@ -20,11 +17,15 @@ pub(crate) struct Limits {
 
 impl Limits {
     pub(crate) fn new(timeouts: Timeouts) -> Self {
-        Self {
+        let none = Self {
             startup: timeouts.startup,
-            idle: timeouts.idle.unwrap_or(IDLE),
-            tool: timeouts.tool.unwrap_or(TOOL),
-        }
+            idle: Duration::MAX,
+            tool: Duration::MAX,
+        };
+        none.with(Timeouts {
+            startup: None,
+            ..timeouts.or(Timeouts::DEFAULT)
+        })
     }
 
     /// Returns these limits, overridden by those of one turn.

@@ -46,7 +46,7 @@ pub struct RuntimeConfig {
     pub spill_dir: Option<PathBuf>,
     /// Limit of the kept end of stderr, in bytes. Default: 64 KiB.
     pub stderr_tail_bytes: usize,
-    /// Time between SIGTERM and SIGKILL. Default: 1.5 s.
+    /// Time between SIGTERM and SIGKILL. Default: 1.5 s. Some CLIs get a SIGINT 1 s before.
     #[serde(with = "humantime_serde")]
     pub term_grace: Duration,
     /// Time that a process may live after the end of its turn or of its output. If the provider's own limit is shorter,
@@ -110,6 +110,9 @@ impl Default for RuntimeConfig {
 }
 
 impl RuntimeConfig {
+    /// Default of [`exit_grace`](Self::exit_grace) for a CLI whose provider sets none.
+    pub const EXIT_GRACE: Duration = Duration::from_secs(3);
+
     /// Adds a variable that the CLI does not inherit from this process.
     #[must_use]
     pub fn env_remove(mut self, name: impl Into<String>) -> Self {

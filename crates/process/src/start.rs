@@ -32,9 +32,6 @@ use crate::stop::{Tree, ladder};
 use crate::trace::{in_span, trace};
 use crate::watchdog::{Alarm, Limits};
 
-/// Default time that a process may live after the end of its output.
-const EXIT_GRACE: Duration = Duration::from_secs(3);
-
 /// Error of a process that was not started.
 pub(crate) struct Refused {
     pub(crate) notices: Vec<Notice>,
@@ -242,7 +239,7 @@ async fn on_disk(
 fn exit_grace(config: Option<Duration>, provider: Option<Duration>) -> Duration {
     match (config, provider) {
         (Some(config), Some(provider)) => config.min(provider),
-        (config, provider) => config.or(provider).unwrap_or(EXIT_GRACE),
+        (config, provider) => config.or(provider).unwrap_or(RuntimeConfig::EXIT_GRACE),
     }
 }
 
@@ -254,7 +251,7 @@ mod tests {
     fn the_shorter_exit_grace_holds() {
         let seconds = |it: u64| Some(Duration::from_secs(it));
         for (config, provider, expected) in [
-            (None, None, Some(EXIT_GRACE)),
+            (None, None, Some(RuntimeConfig::EXIT_GRACE)),
             (seconds(30), None, seconds(30)),
             (None, seconds(10), seconds(10)),
             // A configuration that waits for any CLI, and a CLI that never ends by itself.

@@ -10,10 +10,6 @@ use teamster_core::provider::Phase;
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Timeouts};
 use tokio::time::{Instant, Sleep, sleep_until};
 
-const STARTUP: Duration = Duration::from_mins(2);
-const IDLE: Duration = Duration::from_mins(5);
-const TOOL: Duration = Duration::from_mins(30);
-
 /// Limit of the CLI's silence in each phase.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Limits {
@@ -25,14 +21,15 @@ pub(crate) struct Limits {
 }
 
 impl Limits {
-    /// Creates the limits, with the engine's defaults for unset ones.
+    /// Creates the limits, with [`Timeouts::DEFAULT`] for unset ones.
     pub(crate) fn new(timeouts: Timeouts, servers: bool) -> Self {
-        Self {
-            startup: timeouts.startup.unwrap_or(STARTUP),
-            idle: timeouts.idle.unwrap_or(IDLE),
-            tool: timeouts.tool.unwrap_or(TOOL),
+        let none = Self {
+            startup: Duration::MAX,
+            idle: Duration::MAX,
+            tool: Duration::MAX,
             servers,
-        }
+        };
+        none.with(timeouts.or(Timeouts::DEFAULT))
     }
 
     /// Returns these limits, overridden by those of one turn.
@@ -168,8 +165,8 @@ mod tests {
         let hint = "of its start; perhaps it waits for an MCP server that does not answer";
         assert!(waits.ends_with(hint), "{waits}");
         let limits = Limits::new(timeouts, false);
-        assert_eq!(limits.of(&Phase::Startup), STARTUP);
-        assert_eq!(limits.of(&Phase::Background), TOOL);
+        assert_eq!(limits.of(&Phase::Startup), Duration::from_mins(2));
+        assert_eq!(limits.of(&Phase::Background), Duration::from_mins(30));
         assert_eq!(limits.of(&Phase::Ended), Duration::MAX);
         let startup = limits.error(&Phase::Startup);
         assert_eq!(startup.code, ErrorCode::StartupTimeout);
@@ -188,6 +185,12 @@ mod tests {
             limits.error(&Phase::Model).message,
             "the CLI printed nothing for 7s while the model worked"
         );
+    }
+
+    #[test]
+    fn a_model_may_be_silent_for_five_minutes() {
+        let limits = Limits::new(Timeouts::default(), false);
+        assert_eq!(limits.of(&Phase::Model), Duration::from_mins(5));
     }
 
     #[test]
