@@ -10,6 +10,7 @@ use anyhow::Context;
 use teamster::agent_loop::{Control, Log, ORCHESTRATOR, TickOptions, record_refusal};
 use teamster::store::{Recorder, Store};
 use teamster::{AgentError, CliInfo, ErrorCode, ErrorKind, LoopBuilder, LoopError};
+use teamster_process::foreign_git_variables;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::LoopArgs;
@@ -26,6 +27,8 @@ pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
     // The loop changes its current directory.
     let directory = std::path::absolute(&args.directory).unwrap_or_default();
     let mut config = params::base_config();
+    let of_git = foreign_git_variables(&directory).iter();
+    (config.env_remove).extend(of_git.map(|name| (*name).to_owned()));
     config.record_each = args.record.is_some();
     config.record_to = match args.record.as_deref().map(std::path::absolute) {
         Some(dir) => Some(dir.context("the folder of --record")?),

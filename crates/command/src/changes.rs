@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::{Duration, SystemTime};
 
+use teamster_core::provider::LOCAL_GIT_VARIABLES;
 use teamster_core::{ChangeKind, FileChange};
 use tokio::process::Command;
 
@@ -115,6 +116,10 @@ fn change_of(mark: &str) -> ChangeKind {
 /// Returns the output of git; `None` if it fails.
 async fn git(directory: &Path, args: &[&str]) -> Option<String> {
     let mut command = Command::new("git");
+    // The work tree is that of the directory, whatever repository a hook has bound this process to.
+    for name in LOCAL_GIT_VARIABLES {
+        command.env_remove(name);
+    }
     command
         .args(["-c", "core.fsmonitor=false", "-c", "core.quotePath=false"])
         .args(args)

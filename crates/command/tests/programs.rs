@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use teamster_command::{CommandRuntime, CommandSettings, TextCommand};
+use teamster_core::provider::LOCAL_GIT_VARIABLES;
 use teamster_core::{
     AgentEvent, AgentRuntime, ChangeKind, ErrorKind, ExecuteParams, PermissionMode, RunResult,
     RunStatus,
@@ -14,6 +15,10 @@ use teamster_process::CliRuntime;
 
 fn git(directory: &Path, args: &[&str]) {
     let mut command = Command::new("git");
+    // A hook of this project's own repository may run the tests.
+    for name in LOCAL_GIT_VARIABLES {
+        command.env_remove(name);
+    }
     let command = command.args(["-c", "user.name=a", "-c", "user.email=a@b"]);
     let status = command.args(args).current_dir(directory).status().unwrap();
     assert!(status.success(), "git {args:?}");

@@ -40,8 +40,8 @@ pub use decoder::{
     Activity, Decoder, Events, Exit, OtherRecordFiles, RecordFiles, RunSummary, Stop,
 };
 pub use launch::{
-    ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, EventsOn, FilePlace, Launch, PrivateFile,
-    PrivateHome, RUN_ID_VARIABLE, Signal, Stdin, StopStep,
+    ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable, EventsOn, FilePlace, LOCAL_GIT_VARIABLES,
+    Launch, PrivateFile, PrivateHome, RUN_ID_VARIABLE, Signal, Stdin, StopStep,
 };
 pub use secrets::Secrets;
 pub use session::{Exchange, Order, OrderId, SessionAssembler, SessionProtocol};

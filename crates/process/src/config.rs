@@ -126,7 +126,8 @@ impl RuntimeConfig {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum EnvPolicy {
-    /// All, except the marks of an enclosing agent session.
+    /// All, except the marks of an enclosing agent session and the variables that bind git to another repository than
+    /// that of the working directory ([`foreign_git_variables`](crate::foreign_git_variables)).
     #[default]
     Inherit,
     /// Only the named ones. `PATH` is not included unless named.

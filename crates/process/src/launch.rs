@@ -15,6 +15,7 @@ use teamster_core::{
 };
 
 use crate::config::{EnvPolicy, RuntimeConfig};
+use crate::git_env::foreign_git_variables;
 use crate::leftovers;
 use crate::os;
 use crate::program::{check_program, find_program, native_program, not_found};
@@ -136,9 +137,11 @@ impl Env {
         run_id: &RunId,
     ) -> Result<Self, AgentError> {
         let mut set = BTreeMap::new();
+        let of_git = (params.working_directory.as_deref()).map_or(&[][..], foreign_git_variables);
+        let removed = launch.env_remove.iter().chain(of_git);
         if let EnvPolicy::Clean { allow } = &config.env_policy {
             for name in allow {
-                if !launch.env_remove.iter().any(|marker| marker == name)
+                if !removed.clone().any(|marker| marker == name)
                     && let Some(value) = std::env::var_os(name)
                 {
                     set.insert(name.into(), value);
@@ -157,7 +160,7 @@ impl Env {
         set.insert(os::RUN_ID_VAR.into(), run_id.within_ours().into());
         Ok(Self {
             inherit: config.env_policy == EnvPolicy::Inherit,
-            remove: (launch.env_remove.iter().map(|name| (*name).to_owned()))
+            remove: (removed.map(|name| (*name).to_owned()))
                 .chain(config.env_remove.iter().cloned())
                 .collect(),
             set,

@@ -101,6 +101,11 @@ impl Company {
     }
 
     pub(crate) fn supervise<'a>(&self, more: impl IntoIterator<Item = &'a str>) -> Supervisor {
+        self.supervisor(self.teamster(["supervise"]).args(more))
+    }
+
+    /// Starts a supervisor by this command and waits until it listens.
+    pub(crate) fn supervisor(&self, command: &mut Command) -> Supervisor {
         let output = self.path("output");
         let begun = || {
             let text = fs::read_to_string(&output).unwrap_or_default();
@@ -108,9 +113,7 @@ impl Company {
         };
         let before = begun();
         let file = File::options().create(true).append(true).open(&output);
-        let mut command = self.teamster(["supervise"]);
-        command.args(more).stderr(file.unwrap());
-        let supervisor = Supervisor(command.spawn().unwrap());
+        let supervisor = Supervisor(command.stderr(file.unwrap()).spawn().unwrap());
         assert!(wait_until(LIMIT, || begun() > before), "{}", self.output());
         supervisor
     }

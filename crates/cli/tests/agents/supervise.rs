@@ -6,10 +6,10 @@ use std::io::Write;
 use nix::sys::signal::Signal;
 use serde_json::json;
 use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
-use teamster_testkit::stand_in::Act;
+use teamster_testkit::stand_in::{Act, Plan, StandIn};
 
 use crate::agents::LIMIT;
-use crate::agents::company::{Company, is_private, pid};
+use crate::agents::company::{Company, TEAMSTER, is_private, pid};
 
 #[test]
 fn it_stops_its_loops_and_ends() {
@@ -209,4 +209,24 @@ fn an_unusable_configuration_or_folder_is_refused() {
         "{}",
         ended.stderr
     );
+}
+
+#[test]
+fn agents_are_not_bound_to_the_git_repository_of_a_hook() {
+    let company = Company::new(["a"], |plan| plan);
+    // A stand-in that records what it has of git's variables.
+    let seen = company.path("git");
+    let record = format!(
+        "/bin/sh -c 'printf \"<%s>\" \"$GIT_INDEX_FILE\" > \"{}\"; exec \"$@\"' sh '{TEAMSTER}' fake-agent",
+        seen.display()
+    );
+    let plan = Plan::new(StandIn::Claude, company.path("state")).turn([Act::DidWork]);
+    plan.install(&company.path("bin"), &record).unwrap();
+    let mut command = company.teamster(["supervise"]);
+    command.env("GIT_INDEX_FILE", company.path("index"));
+    let supervisor = company.supervisor(&mut command);
+    company.asleep("a");
+    supervisor.signal(Signal::SIGTERM);
+    assert_eq!(supervisor.end(), Some(0));
+    assert_eq!(fs::read_to_string(seen).unwrap(), "<>");
 }

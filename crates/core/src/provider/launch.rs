@@ -12,6 +12,29 @@ use crate::Timeouts;
 /// Providers need the name if a CLI does not pass its whole environment on.
 pub const RUN_ID_VARIABLE: &str = "TEAMSTER_RUN_ID";
 
+/// Variables that bind git to one repository: what `git rev-parse --local-env-vars` lists (git 2.47), and
+/// `GIT_QUARANTINE_PATH` and `GIT_INTERNAL_SUPER_PREFIX`, which git sets for hooks of a push and did set for commands in
+/// submodules.
+pub const LOCAL_GIT_VARIABLES: &[&str] = &[
+    "GIT_ALTERNATE_OBJECT_DIRECTORIES",
+    "GIT_COMMON_DIR",
+    "GIT_CONFIG",
+    "GIT_CONFIG_COUNT",
+    "GIT_CONFIG_PARAMETERS",
+    "GIT_DIR",
+    "GIT_GRAFT_FILE",
+    "GIT_IMPLICIT_WORK_TREE",
+    "GIT_INDEX_FILE",
+    "GIT_INTERNAL_SUPER_PREFIX",
+    "GIT_NO_REPLACE_OBJECTS",
+    "GIT_OBJECT_DIRECTORY",
+    "GIT_PREFIX",
+    "GIT_QUARANTINE_PATH",
+    "GIT_REPLACE_REF_BASE",
+    "GIT_SHALLOW_FILE",
+    "GIT_WORK_TREE",
+];
+
 /// Launch of a CLI: program, arguments, environment and files.
 #[derive(Debug, Clone, Default)]
 pub struct Launch {

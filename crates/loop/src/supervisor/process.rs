@@ -12,7 +12,7 @@ use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use nix::fcntl::OFlag;
-use teamster_process::{ProcessIdentity, ProcessSignal};
+use teamster_process::{ProcessIdentity, ProcessSignal, foreign_git_variables};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 use tokio::process::{Child, Command};
@@ -66,6 +66,9 @@ impl GatedLoop {
         let (ours, theirs) = StdStream::pair()?;
         ours.set_nonblocking(true)?;
         let mut command = Command::new("/bin/sh");
+        for name in foreign_git_variables(&agent.working_dir) {
+            command.env_remove(name);
+        }
         command
             .args(["-c", GATE, "teamster-loop"])
             .arg(&program.path)

@@ -7,7 +7,7 @@ use nix::sys::stat::Mode;
 use teamster_testkit::stand_in::Act;
 
 use super::Agent;
-use crate::cli::{Running, run};
+use crate::cli::{Running, TEAMSTER, run};
 
 #[test]
 fn the_log_has_the_process_of_the_cli_and_why_the_loop_ended() {
@@ -78,4 +78,24 @@ fn a_server_whose_variable_is_not_set_is_left_out() {
         "{}",
         agent.log()
     );
+}
+
+#[test]
+fn an_agent_is_not_bound_to_the_git_repository_of_a_hook() {
+    let agent = Agent::new(|plan| plan.turn([Act::DidWork]));
+    // A stand-in that records what it has of git's variables.
+    let seen = agent.root.path().join("git");
+    let record = format!(
+        "/bin/sh -c 'printf \"<%s>\" \"$GIT_INDEX_FILE\" > \"{}\"; exec \"$@\"' sh '{TEAMSTER}' fake-agent",
+        seen.display()
+    );
+    let bin = agent.root.path().join("bin");
+    agent.plan.install(&bin, &record).unwrap();
+    let mut command = agent.command();
+    let index = std::env::current_dir().unwrap().join("index");
+    let mut running = Running::start(command.env("GIT_INDEX_FILE", index));
+    agent.waits_for("its sleep", || agent.sleeps());
+    running.signal(Signal::SIGTERM);
+    assert_eq!(running.wait().code(), Some(0));
+    assert_eq!(fs::read_to_string(seen).unwrap(), "<>");
 }
