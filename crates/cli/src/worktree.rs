@@ -5,6 +5,8 @@
 //! repository's name. The worktree is removed at the end unless it has changes. The next process that creates a
 //! worktree cleans up after killed ones.
 
+mod submodules;
+
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
@@ -14,6 +16,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, anyhow, bail};
 use serde::{Deserialize, Serialize};
+use teamster_core::provider::LOCAL_GIT_VARIABLES;
 
 use crate::args::ProcessArgs;
 use crate::{params, store, words};
@@ -46,6 +49,7 @@ pub(crate) struct Worktree {
     folder: PathBuf,
     directory: PathBuf,
     lock: Option<File>,
+    warnings: Vec<String>,
 }
 
 /// The outcome of closing a worktree.
@@ -68,7 +72,7 @@ pub(crate) fn enter(
     let branch = Some(&*branch).filter(|branch| !branch.is_empty());
     let worktree = Worktree::new(&directory, branch, id)?;
     if !quiet {
-        crate::warn(worktree.warning().as_slice());
+        crate::warn(&worktree.warnings);
     }
     process.cwd = Some(worktree.directory().to_owned());
     Ok(Some(worktree))
@@ -152,6 +156,7 @@ impl Worktree {
             info,
             folder,
             lock: Some(lock),
+            warnings: Vec::new(),
         };
         made.write_info()?;
         git(
@@ -166,6 +171,9 @@ impl Worktree {
                 OsStr::new(&made.info.base),
             ],
         )?;
+        made.warnings.extend(made.uncommitted());
+        let submodules = submodules::check_out(&made.info.repository, &made.info.path);
+        made.warnings.extend(submodules);
         if !made.directory.is_dir() {
             // The directory is not in the last commit.
             made.directory.clone_from(&made.info.path);
@@ -184,7 +192,7 @@ impl Worktree {
     }
 
     /// Returns a warning about uncommitted changes that the agent does not see.
-    pub(crate) fn warning(&self) -> Option<String> {
+    fn uncommitted(&self) -> Option<String> {
         let changed = git(&self.info.repository, ["status", "--porcelain"]).ok()?;
         let changed = changed.lines().count() as u64;
         (changed > 0).then(|| {
@@ -239,10 +247,16 @@ fn finish(folder: &Path, info: &mut Info) -> Outcome {
         return Outcome::Kept(changes);
     }
     let path = info.path.as_os_str();
+    // Git removes a worktree with submodules only by force. There are no changes, as was just checked.
+    let has_submodules = info.path.join(".gitmodules").exists();
+    let force = has_submodules.then_some(OsStr::new("--force"));
     let removed = !info.path.exists()
         || git(
             &info.repository,
-            [OsStr::new("worktree"), OsStr::new("remove"), path],
+            [OsStr::new("worktree"), OsStr::new("remove")]
+                .into_iter()
+                .chain(force)
+                .chain([path]),
         )
         .is_ok();
     if !removed {
@@ -269,7 +283,12 @@ fn changes(info: &Info) -> Option<String> {
     let commits = git(&info.path, ["rev-list", "--count", &range]);
     let files = git(
         &info.path,
-        ["status", "--porcelain", "--untracked-files=all"],
+        [
+            "status",
+            "--porcelain",
+            "--untracked-files=all",
+            "--ignore-submodules=none",
+        ],
     );
     let (Ok(commits), Ok(files)) = (commits, files) else {
         return Some("git cannot read it".to_owned());
@@ -352,14 +371,15 @@ fn git<A: AsRef<OsStr>>(
     directory: &Path,
     args: impl IntoIterator<Item = A>,
 ) -> anyhow::Result<String> {
-    let output = Command::new("git")
+    let mut command = Command::new("git");
+    // A git hook that starts teamster is bound to its own repository.
+    for name in LOCAL_GIT_VARIABLES {
+        command.env_remove(name);
+    }
+    let output = command
         .arg("-C")
         .arg(directory)
         .args(args)
-        // A git hook that starts teamster sets these for its own repository.
-        .env_remove("GIT_DIR")
-        .env_remove("GIT_WORK_TREE")
-        .env_remove("GIT_INDEX_FILE")
         .env("LC_ALL", "C")
         .stdin(Stdio::null())
         .output()

@@ -35,6 +35,7 @@ const AGENT: &str = r#"
 printf '%s\n' "$*" >> "$DIR/argv"
 printf '%s\n' "$PPID" > "$DIR/parent"
 pwd > "$DIR/here"
+printf '%s' "${GIT_DIR-}${GIT_INDEX_FILE-}${GIT_CONFIG_PARAMETERS-}" > "$DIR/git"
 id=session-$$ turn=0
 field() { rest=${line#*"\"$1\":\""}; printf %s "${rest%%\"*}"; }
 text() {

@@ -10,7 +10,7 @@ use teamster_testkit::proc::{wait_gone, wait_until};
 
 use super::requests::log;
 use crate::cli::chat::Agent;
-use crate::cli::{Ended, LIMIT, run, teamster};
+use crate::cli::{Ended, LIMIT, TEAMSTER, program, run, teamster};
 
 /// An agent beside a repository with one commit and a folder `sub`.
 struct Repository {
@@ -50,13 +50,37 @@ impl Repository {
     }
 
     fn command(&self, args: &[&str]) -> Ended {
+        self.command_with(args, &[])
+    }
+
+    /// Runs a command with these variables.
+    fn command_with(&self, args: &[&str], variables: &[(&str, &Path)]) -> Ended {
         let mut command = teamster(args.iter().copied());
         self.agent.environment(&mut command);
         let path = "/usr/local/bin:/usr/bin:/bin";
         run(command
             .env("PATH", path)
+            .envs(variables.iter().copied())
             .current_dir(self.path())
             .stdin(Stdio::null()))
+    }
+
+    /// An agent that commits a file, as the argument of `teamster run`.
+    fn committer(&self) -> String {
+        let path = self.agent.path("committer");
+        let git = "git -c user.email=a@example.com -c user.name=A";
+        program(
+            &path,
+            &format!(
+                "echo 1 > agent.txt && {git} add agent.txt && {git} commit -qm 'Of the agent'"
+            ),
+        );
+        format!("cmd:{}", path.display())
+    }
+
+    /// Returns the subject of a branch's last commit.
+    fn last(&self, branch: &str) -> String {
+        self.git(&["log", "-1", "--format=%s", branch])
     }
 
     /// A chat of one message.
@@ -270,4 +294,162 @@ fn what_cannot_be_is_an_error_of_usage() {
     refused(&["--worktree", "-C", &empty], "has no commit yet");
     assert_eq!(repository.left(), Vec::<PathBuf>::new());
     assert_eq!(repository.agent.starts(), Vec::<String>::new());
+}
+
+#[test]
+fn an_agent_in_a_worktree_is_not_bound_to_the_repository_of_a_hook() {
+    let repository = Repository::new();
+    let (git_dir, index) = (
+        repository.path().join(".git"),
+        repository.path().join(".git/index"),
+    );
+    let both = [("GIT_DIR", &*git_dir), ("GIT_INDEX_FILE", &*index)];
+    let agent = repository.committer();
+    // An index alone is what git sets in a main worktree.
+    for (branch, variables, detach) in [
+        ("attached", &both[..], None),
+        ("detached", &both[..], Some("--detach")),
+        ("index", &both[1..], None),
+    ] {
+        let worktree = format!("--worktree={branch}");
+        let mut args = vec!["run", &agent, "x", &worktree];
+        args.extend(detach);
+        let ended = repository.command_with(&args, variables);
+        assert_eq!(ended.code, Some(0), "{branch}: {}", ended.stderr);
+        if detach.is_some() {
+            let waited = repository.command(&["wait", ended.stdout.trim_end()]);
+            assert_eq!(waited.code, Some(0), "{}", waited.stderr);
+        }
+        assert_eq!(repository.last(branch), "Of the agent\n", "{branch}");
+        assert_eq!(repository.last("main"), "First\n", "{branch}");
+        assert_eq!(repository.git(&["status", "--porcelain"]), "", "{branch}");
+    }
+
+    // A session, whose agent prints what it has of them.
+    let mut command = teamster(["chat", "claude", "--worktree=session"]);
+    repository.agent.environment(&mut command);
+    let input = repository.agent.path("message");
+    fs::write(&input, "more\n").unwrap();
+    let ended = run(command
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .envs(both)
+        .env("GIT_CONFIG_PARAMETERS", "'core.bare'='true'")
+        .current_dir(repository.path())
+        .stdin(fs::File::open(input).unwrap()));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let passed = fs::read_to_string(repository.agent.path("git")).unwrap();
+    assert_eq!(passed, "");
+}
+
+#[test]
+fn a_hook_starts_an_agent_that_commits_in_its_worktree() {
+    let repository = Repository::new();
+    let hook = repository.path().join(".git/hooks/post-commit");
+    fs::create_dir_all(hook.parent().unwrap()).unwrap();
+    program(
+        &hook,
+        &format!(
+            "rm .git/hooks/post-commit; XDG_STATE_HOME='{}' TEAMSTER_STORE=off \
+             exec '{TEAMSTER}' run '{}' x --worktree=hook",
+            repository.agent.path("state").display(),
+            repository.committer(),
+        ),
+    );
+    fs::write(repository.path().join("second"), "2\n").unwrap();
+    repository.git(&["add", "."]);
+    repository.git(&["commit", "-q", "-m", "Second"]);
+    assert!(!hook.exists());
+    assert_eq!(repository.last("hook"), "Of the agent\n");
+    assert_eq!(repository.last("main"), "Second\n");
+    assert_eq!(repository.git(&["status", "--porcelain"]), "");
+}
+
+#[test]
+fn an_agent_is_bound_to_the_repository_of_a_hook_only_in_its_directory() {
+    let repository = Repository::new();
+    let other = repository.agent.path("other");
+    fs::create_dir(&other).unwrap();
+    repository.git(&["init", "-q", other.to_str().unwrap()]);
+    let index = repository.path().join(".git/index.lock");
+    let variables = [("GIT_INDEX_FILE", &*index)];
+    let agent = "cmd:printenv GIT_INDEX_FILE";
+    // A hook before a commit: the index has what will be committed.
+    let ended = repository.command_with(&["run", agent, "x"], &variables);
+    assert_eq!(ended.stdout.trim_end(), index.to_str().unwrap());
+    let same = repository.command_with(&["run", agent, "x", "-C", "sub"], &variables);
+    assert_eq!(same.stdout.trim_end(), index.to_str().unwrap());
+    let args = ["run", agent, "x", "-C", other.to_str().unwrap()];
+    let ended = repository.command_with(&args, &variables);
+    assert_eq!(ended.stdout, "");
+}
+
+#[test]
+fn submodules_are_checked_out_from_the_repositories_that_are_there() {
+    let repository = Repository::new();
+    let allow = ["-c", "protocol.file.allow=always"];
+    // A submodule with one of its own.
+    for name in ["inner", "outer"] {
+        let path = repository.agent.path(name);
+        fs::create_dir(&path).unwrap();
+        let path = path.to_str().unwrap();
+        repository.git(&["init", "-q", "-b", "main", path]);
+        fs::write(format!("{path}/{name}.txt"), "1\n").unwrap();
+        if name == "outer" {
+            let add = ["-C", path, "submodule", "-q", "add", "../inner", "inner"];
+            repository.git(&[&allow[..], &add].concat());
+        }
+        repository.git(&["-C", path, "add", "."]);
+        repository.git(&["-C", path, "commit", "-q", "-m", "First"]);
+    }
+    let outer = repository.agent.path("outer").display().to_string();
+    for path in ["libs/a", "libs/b"] {
+        let add = ["submodule", "-q", "add", &outer, path];
+        repository.git(&[&allow[..], &add].concat());
+    }
+    let update = ["submodule", "-q", "update", "--init", "--recursive"];
+    repository.git(&[&allow[..], &update].concat());
+    repository.git(&["commit", "-q", "-m", "Modules"]);
+    // Nothing is fetched: the places that they came from are gone.
+    for name in ["inner", "outer"] {
+        fs::rename(
+            repository.agent.path(name),
+            repository.agent.path(name).with_extension("away"),
+        )
+        .unwrap();
+    }
+
+    let list = "cmd:sh -c 'cat libs/*/outer.txt libs/*/inner/inner.txt; git -C libs/a remote get-url origin'";
+    let ended = repository.command(&["run", list, "x", "--worktree"]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert_eq!(ended.stdout, format!("1\n1\n1\n1\n{outer}\n"));
+    assert!(!ended.stderr.contains("warning"), "{}", ended.stderr);
+    assert!(repository.left().is_empty(), "{}", ended.stderr);
+    assert_eq!(repository.git(&["status", "--porcelain"]), "");
+    assert!(
+        repository
+            .git(&["submodule", "foreach", "-q", "git remote get-url origin"])
+            .contains(&outer)
+    );
+
+    // A change in one is a change of the worktree.
+    let change = "cmd:sh -c 'echo 2 > libs/a/outer.txt'";
+    let ended = repository.command(&["run", change, "x", "--worktree"]);
+    assert!(
+        ended.stderr.contains("worktree kept: 1 changed file"),
+        "{}",
+        ended.stderr
+    );
+
+    // One that cannot be checked out is named, and the run goes on.
+    let head = repository.path().join(".git/modules/libs/b/HEAD");
+    fs::write(head, "nothing").unwrap();
+    let ended = repository.command(&["run", "cmd:cat libs/a/outer.txt", "x", "--worktree"]);
+    assert_eq!(
+        (ended.code, &*ended.stdout),
+        (Some(0), "1\n"),
+        "{}",
+        ended.stderr
+    );
+    let expected = "warning: --worktree: the submodule libs/b is empty: git: ";
+    assert!(ended.stderr.contains(expected), "{}", ended.stderr);
 }
