@@ -13,7 +13,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunEvent, RunRequest};
 use teamster::{CliInfo, ErrorKind, ExecuteParams, McpDelivery};
 use teamster_core::time::epoch_ms;
@@ -22,7 +22,8 @@ use uuid::Uuid;
 use crate::args::RunArgs;
 use crate::record::Recording;
 use crate::render::{Current, Json, TextIsFinal};
-use crate::{drive, exit_code, params, remote, stdin, words, worktree};
+use crate::worktree::{self, Worktree};
+use crate::{drive, exit_code, params, remote, stdin, words};
 use closing::Closing;
 use history::{History, OpenHistory};
 use output::Output;
@@ -37,7 +38,7 @@ pub(crate) fn main(args: &mut RunArgs) -> anyhow::Result<u8> {
         return detached::launch(args);
     }
     let id = run_id(args);
-    match worktree::enter(&mut args.process, &id, args.output.quiet) {
+    match enter_worktree(args, &id) {
         Ok(None) => attached(args),
         Ok(worktree) => {
             args.retry.run_id.get_or_insert(id);
@@ -50,6 +51,19 @@ pub(crate) fn main(args: &mut RunArgs) -> anyhow::Result<u8> {
             Ok(exit_code::USAGE)
         }
     }
+}
+
+/// Creates the worktree of `--worktree`, if it is set, and makes it the agent's working directory. Every error is a usage
+/// error.
+fn enter_worktree(args: &mut RunArgs, id: &str) -> anyhow::Result<Option<Worktree>> {
+    if let (Some(_), Some(key)) = (&args.process.worktree, &args.session.session_key) {
+        bail!(
+            "--worktree makes a new worktree for each run, and the session of `{}` could not be resumed in \
+             another one: make one for the conversation, as with `git worktree add`, and name it with --cwd",
+            words::one_line(key)
+        );
+    }
+    worktree::enter(&mut args.process, id, args.output.quiet)
 }
 
 /// Returns the run's id from `--run-id`, else a new one.
@@ -228,7 +242,8 @@ impl<'a> Prepared<'a> {
             args.session.session_key.as_deref(),
             args.retry.run_id.as_deref(),
             args.output.quiet,
-        )?;
+        )?
+        .starting_over(args.session.new);
         let (request, notices) = request::new(args, info, params, policy, detached)?;
         ignored.extend(notices);
         let output = output(args)?;

@@ -28,6 +28,7 @@ mod remote;
 mod run;
 mod runs;
 mod serve;
+mod session_key;
 mod stdin;
 mod stop;
 mod terminal;

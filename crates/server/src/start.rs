@@ -48,6 +48,9 @@ pub struct StartRun {
     /// The conversation, such as `slack:U42`: its session is resumed, or started by the first run with this key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
+    /// With `sessionKey`: forget the session and start the conversation over.
+    #[serde(default)]
+    pub new_session: bool,
     /// With `sessionId`: continue in a new session and leave that one unchanged.
     #[serde(default)]
     pub fork: bool,
@@ -106,6 +109,7 @@ impl StartRun {
             worktree: None,
             session_id: None,
             session_key: None,
+            new_session: false,
             fork: false,
             system_prompt: None,
             append_system_prompt: None,

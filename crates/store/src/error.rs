@@ -98,6 +98,23 @@ pub enum StoreError {
         /// True if there are more candidates.
         more: bool,
     },
+    /// Another process was beginning the session of a key for the whole time limit.
+    #[error(
+        "process {pid} on {} is beginning the session of {}, which was not known within {seconds} s: wait for it, or \
+         use another key",
+        printable(host),
+        printable(key)
+    )]
+    SessionBeginning {
+        /// The key, as text.
+        key: String,
+        /// Name of the other process's machine.
+        host: String,
+        /// Id of the other process.
+        pid: u32,
+        /// The time limit, in seconds.
+        seconds: u64,
+    },
     /// The database refused a request.
     #[error("cannot {doing} in the store {place}: {reason}")]
     Query {

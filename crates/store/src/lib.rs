@@ -56,6 +56,11 @@
 //! last use ([`Store::session_ttl`]). CLIs keep their sessions by directory, so a session can be resumed only in its
 //! [`SessionRecord::working_directory`].
 //!
+//! Two first messages of a conversation at once must not begin two sessions. [`Store::session_or_lock`] returns the
+//! session, or a lock for the caller that begins it; others wait until that session is known. A [`Recorder`] with the
+//! lock ([`Recorder::session_locks`]) releases it then, and at the latest at the end of the run. The lock of a killed
+//! process is free at once for processes of the same machine, for others after [`LOST_AFTER`].
+//!
 //! # Runs
 //!
 //! A run is one row. The row has a hash of the prompt, and no text of the answer.
@@ -73,7 +78,6 @@
 //!
 //! A program that uses sqlx's `Any` itself must install the drivers with `sqlx::any::install_default_drivers`, as this
 //! crate does. Installing other drivers panics.
-//! `sqlx::any::install_default_drivers`, as this crate does: with others it panics.
 #![warn(missing_docs)]
 
 mod column;
@@ -87,6 +91,7 @@ mod process;
 mod recorder;
 mod run;
 mod session;
+mod session_lock;
 mod store;
 
 pub use column::check_run_id;
@@ -97,4 +102,5 @@ pub use run::{
     HEARTBEAT, LOST_AFTER, NewRun, RunCursor, RunFilter, RunRecord, RunState, Word, prompt_hash,
 };
 pub use session::{NewSession, SessionFilter, SessionRecord};
+pub use session_lock::{SessionLock, SessionOrLock};
 pub use store::{Clock, DEFAULT_SESSION_TTL, Store};

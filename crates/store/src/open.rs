@@ -22,6 +22,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         include_str!("../migrations/0001_sessions_and_runs.sql"),
     ),
     (2, "errors", include_str!("../migrations/0002_errors.sql")),
+    (
+        3,
+        "session locks",
+        include_str!("../migrations/0003_session_locks.sql"),
+    ),
 ];
 
 /// Table of the applied migrations. Its name is specific, because a PostgreSQL database may be shared with other

@@ -14,7 +14,7 @@ use teamster_orchestrator::{Accepted, Observed, Outcome, RunObserver};
 
 use self::writer::{Entry, Pace, Queue};
 use crate::run::HEARTBEAT;
-use crate::{Conversation, NewRun, NewSession, Store, StoreError};
+use crate::{Conversation, NewRun, NewSession, SessionLock, Store, StoreError};
 
 /// Default time that a run waits for the database.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -46,6 +46,8 @@ pub struct Recorder {
     session_ttl: Option<Duration>,
     heartbeat: Duration,
     patience: Duration,
+    /// Locks of the sessions that this recorder's runs begin.
+    locks: Arc<Mutex<Vec<SessionLock>>>,
 }
 
 type OnError = Box<dyn Fn(&StoreError) + Send + Sync>;
@@ -89,6 +91,7 @@ impl Recorder {
             session_ttl: None,
             heartbeat: HEARTBEAT,
             patience: PATIENCE,
+            locks: Arc::default(),
         }
     }
 
@@ -96,6 +99,14 @@ impl Recorder {
     #[must_use]
     pub fn conversation(mut self, conversation: Conversation) -> Self {
         self.conversation = Some(conversation);
+        self
+    }
+
+    /// Sets the locks of the sessions that the next run begins ([`Store::session_or_lock`]). Each is released once its
+    /// session is stored, all at the latest at the end of the run. Clones made before do not have them.
+    #[must_use]
+    pub fn session_locks(mut self, locks: impl IntoIterator<Item = SessionLock>) -> Self {
+        self.locks = Arc::new(Mutex::new(locks.into_iter().collect()));
         self
     }
 
@@ -177,6 +188,15 @@ impl Recorder {
             session,
             known_at: self.shared.store.now(),
         })
+    }
+
+    /// Creates the entries that release the locks of this provider's sessions; without `provider`, of all.
+    fn unlock(&self, provider: Option<&str>) -> Vec<Entry> {
+        let mut locks = lock(&self.locks);
+        let released = locks.extract_if(.., |lock| {
+            provider.is_none_or(|provider| lock.key().provider == provider)
+        });
+        released.map(Entry::Unlock).collect()
     }
 
     /// Creates the entries that delete the sessions that CLIs did not find.
@@ -292,6 +312,7 @@ impl RunObserver for Recorder {
                 session_id: Arc::clone(session_id),
             }];
             entries.extend(self.keep(provider, session_id, model, directory));
+            entries.extend(self.unlock(Some(provider)));
             let queue = active.map_or_else(|| self.queue(run_id, false), |active| active.queue);
             queue.submit(entries).await;
         })
@@ -312,6 +333,7 @@ impl RunObserver for Recorder {
                 entries.extend(self.keep(&outcome.provider, session_id, model, directory));
             }
             entries.extend(self.forget(outcome, active.as_ref()));
+            entries.extend(self.unlock(None));
             let queue =
                 active.map_or_else(|| self.queue(&outcome.run_id, false), |active| active.queue);
             queue.submit(entries).await;

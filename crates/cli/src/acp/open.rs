@@ -63,6 +63,7 @@ pub(super) async fn open(
     }
     // A prompt that begins with `/` is a command of the agent, as in its own terminal, where it has such commands.
     params.slash_commands = true;
+    let mut lock = None;
     if resumed {
         params.session_id = last.map(|(_, session)| session);
         // Another agent does not know the conversation.
@@ -70,10 +71,12 @@ pub(super) async fn open(
             args.turns.fallback.clear();
         }
     } else {
-        params.session_id = shared
+        let keyed = shared
             .history
             .session(shared.open_history.as_ref(), info.id, &setup.cwd)
             .await?;
+        params.session_id = keyed.session_id;
+        lock = keyed.lock;
     }
 
     // The thread's first log has the thread's id.
@@ -107,8 +110,10 @@ pub(super) async fn open(
         PlanError::Usage(error) => invalid(error),
     })?;
     runs.writer = writer;
-    runs.observer = (shared.open_history.as_ref())
-        .map(|open_history| Arc::new(open_history.recorder.clone()) as Arc<dyn RunObserver>);
+    runs.observer = (shared.open_history.as_ref()).map(|open_history| {
+        let recorder = open_history.recorder.clone().session_locks(lock);
+        Arc::new(recorder) as Arc<dyn RunObserver>
+    });
 
     let failed = |error: anyhow::Error| {
         AgentError::new(ErrorCode::Io, ErrorKind::Internal, format!("{error:#}"))

@@ -182,6 +182,9 @@ pub(crate) struct SessionArgs {
         hide_short_help = true
     )]
     pub(crate) session_key: Option<String>,
+    /// With --session-key: forget the session and start the conversation over
+    #[arg(long, requires = "session_key", hide_short_help = true)]
+    pub(crate) new: bool,
 }
 
 /// Options for the agent's own sessions.

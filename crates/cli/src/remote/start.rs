@@ -34,6 +34,7 @@ const RUN_OPTIONS: &[&str] = &[
     "max_turns",
     "run_id",
     "session_key",
+    "new",
 ];
 /// The options of `teamster chat --detach` that are supported with `--remote`.
 const CHAT_OPTIONS: &[&str] = &["provider", "detach", "ask_timeout", "end_idle", "quiet"];
@@ -85,6 +86,7 @@ pub(super) fn run_request(args: &RunArgs, prompt: String) -> anyhow::Result<Star
     body.denied_tools.clone_from(&args.permissions.deny_tool);
     body.session_id.clone_from(&args.session.agent.resume);
     body.session_key.clone_from(&args.session.session_key);
+    body.new_session = args.session.new;
     body.fork = args.session.agent.fork;
     (body.system_prompt, body.append_system_prompt) = system(&args.input.system)?;
     let schema = args.input.output_schema.as_deref();

@@ -14,7 +14,7 @@ use super::Prepared;
 use super::request_policy::RequestPolicy;
 use crate::args::RunArgs;
 use crate::guard::Guard;
-use crate::worktree::{self, Worktree};
+use crate::worktree::Worktree;
 use crate::{detached, exit_code, hints, orphans, params, runner, tokio_runtime_of};
 
 /// Starts a runner, waits until it has accepted the run, and returns the exit code.
@@ -38,7 +38,7 @@ pub(crate) fn runner(args: &mut RunArgs, prompt: String) -> anyhow::Result<u8> {
     args.prompt_file = None;
     args.prompt = Some("the prompt that was given".to_owned());
     let id = super::run_id(args);
-    let worktree = match worktree::enter(&mut args.process, &id, args.output.quiet) {
+    let worktree = match super::enter_worktree(args, &id) {
         Ok(worktree) => worktree,
         Err(error) => {
             crate::fail(&error);

@@ -1,5 +1,6 @@
 //! The store of a run: its history entry and its conversation.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +8,10 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use teamster::AgentError;
 use teamster::orchestrator::{Candidate, RunRequest};
-use teamster::store::{Conversation, Recorder, Store, StoreError, check_run_id};
+use teamster::store::{
+    Conversation, Recorder, SessionFilter, SessionLock, SessionOrLock, SessionRecord, Store,
+    StoreError, check_run_id,
+};
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::request;
@@ -20,6 +24,9 @@ const OPEN_LIMIT: Duration = Duration::from_secs(3);
 /// Limit for the store of a run with a session key, which needs the store.
 pub(super) const OPEN_LIMIT_WITH_KEY: Duration = Duration::from_secs(10);
 
+/// Time limit of waiting for a session that another run begins with the same key.
+const BEGIN_LIMIT: Duration = Duration::from_secs(30);
+
 /// Settings of a run's history and conversation.
 pub(crate) struct History {
     location: Option<String>,
@@ -27,6 +34,15 @@ pub(crate) struct History {
     named: bool,
     quiet: bool,
     conversation: Option<Conversation>,
+    /// Forget the conversation's sessions and begin a new one.
+    starts_over: bool,
+}
+
+/// The session of a conversation, or the right to begin it. Both are absent without a conversation.
+#[derive(Default)]
+pub(crate) struct KeyedSession {
+    pub(crate) session_id: Option<String>,
+    pub(crate) lock: Option<SessionLock>,
 }
 
 /// An open store and the recorder that writes to it.
@@ -66,7 +82,14 @@ impl History {
             named: store.url.is_some(),
             quiet,
             conversation,
+            starts_over: false,
         })
+    }
+
+    /// Forgets the conversation's sessions at the start of the run.
+    pub(super) fn starting_over(mut self, starts_over: bool) -> Self {
+        self.starts_over = starts_over;
+        self
     }
 
     /// Opens the store and resumes the sessions of the conversation.
@@ -113,8 +136,10 @@ impl History {
         let mut recorder = Recorder::new(store.clone());
         if let Some(conversation) = &self.conversation {
             self.check_writable(&store, deadline).await?;
-            self.resume_sessions(conversation, &store, request).await?;
-            recorder = recorder.conversation(conversation.clone());
+            let locks = self.resume_sessions(conversation, &store, request).await?;
+            recorder = recorder
+                .conversation(conversation.clone())
+                .session_locks(locks);
         }
         Ok(Some(OpenHistory { store, recorder }))
     }
@@ -137,7 +162,7 @@ impl History {
         }
     }
 
-    /// Returns the session of the conversation with this provider, if there is one.
+    /// Returns the session of the conversation with this provider, or the right to begin it.
     ///
     /// A session of another directory is an error: it cannot be resumed in this one.
     pub(crate) async fn session(
@@ -145,27 +170,39 @@ impl History {
         open_history: Option<&OpenHistory>,
         provider: &str,
         directory: &Path,
-    ) -> Result<Option<String>, AgentError> {
+    ) -> Result<KeyedSession, AgentError> {
         let Some(conversation) = &self.conversation else {
-            return Ok(None);
+            return Ok(KeyedSession::default());
         };
         let refused = |problem: String| AgentError::refused("session_key", problem);
         let Some(open_history) = open_history else {
             return Err(refused("the store of sessions cannot be used".to_owned()));
         };
-        let found = open_history
-            .store
-            .session(&conversation.with(provider))
-            .await;
-        let Some(session) = found.map_err(|error| refused(error.to_string()))? else {
-            return Ok(None);
+        let key = conversation.with(provider);
+        let found = open_history.store.session_or_lock(&key, BEGIN_LIMIT).await;
+        let session = match found.map_err(|error| refused(error.to_string()))? {
+            SessionOrLock::Session(session) => session,
+            SessionOrLock::Lock(lock) => {
+                return Ok(KeyedSession {
+                    lock: Some(lock),
+                    ..KeyedSession::default()
+                });
+            }
         };
         match &session.working_directory {
+            Some(began) if began != directory && !began.exists() => Err(refused(format!(
+                "the folder of the session of `{conversation}` is gone ({}): use another key, or start the \
+                 conversation over with `teamster run --session-key {conversation} --new`",
+                began.display()
+            ))),
             Some(began) if began != directory => Err(refused(format!(
                 "the session of `{conversation}` belongs to {}: open that folder, or use another key",
                 began.display()
             ))),
-            _ => Ok(Some(session.session_id)),
+            _ => Ok(KeyedSession {
+                session_id: Some(session.session_id),
+                ..KeyedSession::default()
+            }),
         }
     }
 
@@ -179,7 +216,7 @@ impl History {
             .context("--session-key: the conversation could not be stored, so nothing was started")
     }
 
-    /// Sets each candidate's session of the conversation.
+    /// Sets each candidate's session of the conversation. Returns the locks of those that the run begins.
     ///
     /// If the first candidate has a session, fallbacks without one are removed: they do not know the conversation.
     async fn resume_sessions(
@@ -187,17 +224,42 @@ impl History {
         conversation: &Conversation,
         store: &Store,
         request: &mut RunRequest,
-    ) -> anyhow::Result<()> {
+    ) -> anyhow::Result<Vec<SessionLock>> {
+        if self.starts_over {
+            forget(conversation, store).await?;
+        }
+        let candidates = mem::take(&mut request.candidates);
+        let mut sessions = BTreeMap::new();
+        let mut locks = Vec::new();
+        if let Some(first) = candidates.first() {
+            let session = known_session(store, conversation, first.provider()).await?;
+            sessions.insert(first.provider().to_owned(), session);
+        }
+        let begins = sessions.values().all(Option::is_none);
+        let resumable = |candidate: &&Candidate| candidate.runtime.capabilities().resume;
+        let providers = candidates.iter().filter(resumable).map(Candidate::provider);
+        // In the same order in all processes, so that no two wait for each other.
+        for provider in providers.collect::<BTreeSet<_>>() {
+            let session = if begins {
+                let lock_or_session = self.begin_session(store, conversation, provider).await?;
+                match lock_or_session {
+                    SessionOrLock::Session(session) => Some(*session),
+                    SessionOrLock::Lock(lock) => {
+                        locks.push(lock);
+                        None
+                    }
+                }
+            } else {
+                known_session(store, conversation, provider).await?
+            };
+            sessions.insert(provider.to_owned(), session);
+        }
         let mut known = false;
         let mut left_out = Vec::new();
-        for (number, mut candidate) in mem::take(&mut request.candidates).into_iter().enumerate() {
-            let key = conversation.with(candidate.provider());
-            let session = timeout(OPEN_LIMIT_WITH_KEY, store.session(&key)).await;
-            let session = session
-                .unwrap_or_else(|_| Err(slow(store, "look up a session", OPEN_LIMIT_WITH_KEY)))?;
-            if let Some(session) = session {
-                request::same_directory(&session, &candidate, conversation)?;
-                candidate.params.session_id = Some(session.session_id);
+        for (number, mut candidate) in candidates.into_iter().enumerate() {
+            if let Some(Some(session)) = sessions.get(candidate.provider()) {
+                request::same_directory(session, &candidate, conversation)?;
+                candidate.params.session_id = Some(session.session_id.clone());
                 known |= number == 0;
             } else if known {
                 left_out.push(left_out_message(&candidate));
@@ -208,7 +270,25 @@ impl History {
         if !self.quiet {
             crate::warn(&left_out);
         }
-        Ok(())
+        Ok(locks)
+    }
+
+    /// Returns the right to begin a session, or the session that another run has begun meanwhile.
+    async fn begin_session(
+        &self,
+        store: &Store,
+        conversation: &Conversation,
+        provider: &str,
+    ) -> anyhow::Result<SessionOrLock> {
+        let key = conversation.with(provider);
+        loop {
+            let found = store.session_or_lock(&key, BEGIN_LIMIT).await;
+            match found.context("--session-key")? {
+                // A run that starts over goes its own way.
+                SessionOrLock::Session(_) if self.starts_over => store.remove_session(&key).await?,
+                found => return Ok(found),
+            };
+        }
     }
 
     /// Warns of the first error. A quiet run warns only if the user named the store.
@@ -219,6 +299,30 @@ impl History {
             )]);
         }
     }
+}
+
+/// Looks up the session of a conversation.
+async fn known_session(
+    store: &Store,
+    conversation: &Conversation,
+    provider: &str,
+) -> Result<Option<SessionRecord>, StoreError> {
+    let key = conversation.with(provider);
+    let session = timeout(OPEN_LIMIT_WITH_KEY, store.session(&key)).await;
+    session.unwrap_or_else(|_| Err(slow(store, "look up a session", OPEN_LIMIT_WITH_KEY)))
+}
+
+/// Deletes the sessions of a conversation with all agents.
+async fn forget(conversation: &Conversation, store: &Store) -> Result<(), StoreError> {
+    let part = |part: &Option<String>| part.clone().unwrap_or_default();
+    let filter = SessionFilter::default()
+        .channel(part(&conversation.channel))
+        .user(part(&conversation.user))
+        .thread(part(&conversation.thread));
+    for session in store.sessions(&filter).await? {
+        store.remove_session(&session.key).await?;
+    }
+    Ok(())
 }
 
 fn slow(store: &Store, doing: &'static str, limit: Duration) -> StoreError {

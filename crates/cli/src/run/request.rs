@@ -106,9 +106,14 @@ pub(super) fn same_directory(
         None => std::env::current_dir()?,
     };
     match &session.working_directory {
+        Some(began) if !same(began, &here) && !began.exists() => bail!(
+            "the folder of the session of `{conversation}` is gone ({}): start the conversation over with \
+             --new, or use another key",
+            began.display()
+        ),
         Some(began) if !same(began, &here) => bail!(
-            "the session of `{conversation}` belongs to {}: run there, as with `--cwd`, or use \
-             another key",
+            "the session of `{conversation}` belongs to {}: run there, as with `--cwd`, start the \
+             conversation over with --new, or use another key",
             began.display()
         ),
         _ => Ok(()),

@@ -13,7 +13,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until, timeout
 
 use super::Shared;
 use crate::store::Unwritten;
-use crate::{NewRun, NewSession, SessionKey, Store, StoreError};
+use crate::{NewRun, NewSession, SessionKey, SessionLock, Store, StoreError};
 
 /// Time limit of a write that no caller waits for.
 const IN_BACKGROUND: Duration = Duration::from_secs(10);
@@ -46,6 +46,8 @@ pub(super) enum Entry {
         session_id: Option<String>,
         used_before: Option<u64>,
     },
+    /// Releases a lock, after the session is stored.
+    Unlock(SessionLock),
     /// Deletes expired sessions. No caller waits for it; the next run retries it.
     Expire,
 }
@@ -60,6 +62,7 @@ impl Entry {
             Self::End(_) => "write down the end of a run",
             Self::Keep { .. } => "keep a session",
             Self::Forget { .. } => "forget a session",
+            Self::Unlock(_) => "unlock a session",
             Self::Expire => "forget expired sessions",
         }
     }
@@ -69,7 +72,7 @@ impl Entry {
     fn table(&self) -> usize {
         match self {
             Self::Begin(_) | Self::Session { .. } | Self::Beat | Self::End(_) => 0,
-            Self::Keep { .. } | Self::Forget { .. } | Self::Expire => 1,
+            Self::Keep { .. } | Self::Forget { .. } | Self::Unlock(_) | Self::Expire => 1,
         }
     }
 }
@@ -362,6 +365,7 @@ impl Writer {
                 let removed = store.remove(key, session_id.as_deref(), *used_before);
                 removed.await.map(|_| row)
             }
+            Entry::Unlock(lock) => lock.release().await.map(|()| row),
             Entry::Expire => store.expire().await.map(|_| row),
         }
     }

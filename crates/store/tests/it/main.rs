@@ -15,5 +15,6 @@ mod open;
 mod processes;
 mod recorder;
 mod runs;
+mod session_locks;
 mod sessions;
 mod slow;

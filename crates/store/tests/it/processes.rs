@@ -251,7 +251,12 @@ on_each_database! {
             child.wait().unwrap();
             if round % 5 == 4 {
                 checked(&database).await;
-                let tables = ["teamster_runs", "teamster_sessions", "teamster_migrations"];
+                let tables = [
+                    "teamster_runs",
+                    "teamster_sessions",
+                    "teamster_session_locks",
+                    "teamster_migrations",
+                ];
                 for table in tables {
                     database.execute(&format!("DROP TABLE IF EXISTS {table}")).await;
                 }

@@ -25,6 +25,9 @@ pub(super) fn run_arguments(
     args.add("effort", request.effort.as_ref());
     args.add("resume", request.session_id.as_ref());
     args.add("session-key", request.session_key.as_ref());
+    if request.new_session {
+        args.0.push("--new".into());
+    }
     args.add("system-prompt", request.system_prompt.as_ref());
     args.add(
         "append-system-prompt",

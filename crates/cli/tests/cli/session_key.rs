@@ -1,0 +1,210 @@
+//! Conversations by `--session-key`: how they begin, and start over.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use nix::sys::signal::Signal;
+use teamster_testkit::proc::wait_until;
+use tempfile::TempDir;
+
+use crate::cli::{Ended, LIMIT, Running, program, run, teamster};
+
+/// An agent that answers every prompt, in the session that it is given or in a new one, which it names late.
+///
+/// Made by hand: the least of Claude Code's output that makes a run.
+const AGENT: &str = r#"
+case "$*" in
+  *--resume=*) id=${*#*--resume=}; id=${id%% *}; printf 'resumed %s\n' "$id" >> "$DIR/starts" ;;
+  *) id=session-$$; printf 'begun %s\n' "$id" >> "$DIR/starts"; sleep 0.2 ;;
+esac
+printf '{"type":"system","subtype":"init","session_id":"%s","model":"opus"}\n' "$id"
+printf '{"type":"assistant","session_id":"%s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"Hello."}]}}\n' "$id"
+printf '{"type":"result","subtype":"success","is_error":false,"session_id":"%s","num_turns":1,"result":"Hello.","usage":{"input_tokens":10,"output_tokens":5}}\n' "$id"
+"#;
+
+struct Agent {
+    dir: TempDir,
+}
+
+impl Agent {
+    fn new() -> Self {
+        let agent = Self {
+            dir: tempfile::tempdir().unwrap(),
+        };
+        agent.install(AGENT);
+        agent
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    fn install(&self, script: &str) {
+        let directory = self.dir.path().display();
+        program(
+            &self.path("claude"),
+            &format!("DIR='{directory}'\n{script}"),
+        );
+    }
+
+    /// The sessions that were begun and resumed.
+    fn starts(&self) -> Vec<String> {
+        let starts = fs::read_to_string(self.path("starts")).unwrap_or_default();
+        starts.lines().map(str::to_owned).collect()
+    }
+
+    fn environment(&self, command: &mut Command) {
+        command
+            .env("TEAMSTER_CLAUDE_BIN", self.path("claude"))
+            .env("XDG_STATE_HOME", self.path("state"))
+            .env("TEAMSTER_STORE", self.path("store.db"));
+    }
+}
+
+/// A run of this agent with a store.
+fn command<'a>(agent: &Agent, args: impl IntoIterator<Item = &'a str>) -> Command {
+    let mut command = teamster(["run", "claude"]);
+    agent.environment(command.args(args));
+    command
+}
+
+fn started(agent: &Agent, args: &[&str]) -> Ended {
+    run(&mut command(agent, args.iter().copied()))
+}
+
+/// Returns how many starts of the agent began a session.
+fn begun(agent: &Agent) -> usize {
+    let is_new = |start: &&String| start.starts_with("begun ");
+    agent.starts().iter().filter(is_new).count()
+}
+
+#[test]
+fn many_first_messages_at_once_begin_one_session() {
+    let agent = Agent::new();
+    let mut attached = Vec::new();
+    let mut detached = Vec::new();
+    for number in 0..10 {
+        let mut args = vec!["hello", "--session-key=slack:U42"];
+        let runs = if number % 2 == 0 {
+            &mut attached
+        } else {
+            args.extend(["--detach", "--ask-timeout=0"]);
+            &mut detached
+        };
+        runs.push(Running::start(&mut command(&agent, args)));
+    }
+    for mut run in attached {
+        // One that finds the session in use is refused.
+        let ended = run.end();
+        let is_refused = ended.stderr.contains("works with session");
+        assert_eq!(ended.code == Some(0), !is_refused, "{}", ended.stderr);
+    }
+    for mut launch in detached {
+        let ended = launch.end();
+        if ended.code == Some(0) {
+            let mut wait = teamster(["wait", ended.stdout.trim_end()]);
+            agent.environment(&mut wait);
+            run(&mut wait);
+        } else {
+            let is_refused = ended.stderr.contains("works with session");
+            assert!(is_refused, "{}", ended.stderr);
+        }
+    }
+    assert_eq!(begun(&agent), 1, "{:#?}", agent.starts());
+}
+
+#[test]
+fn a_killed_or_failed_first_run_leaves_its_key_free() {
+    let agent = Agent::new();
+    let begun = agent.path("begun");
+    agent.install(&format!(": > '{}'; exec sleep 600", begun.display()));
+    let args = ["hello", "--session-key=k"];
+    let mut first = Running::start(&mut command(&agent, args));
+    assert!(wait_until(LIMIT, || begun.exists()));
+    first.signal(Signal::SIGKILL);
+    first.wait();
+    // Its end is known at once, so this does not wait for the time limit of a session that another run begins.
+    agent.install("exit 3");
+    let failed = started(&agent, &args);
+    assert_ne!(failed.code, Some(0), "{}", failed.stderr);
+    assert!(
+        !failed.stderr.contains("is beginning the session"),
+        "{}",
+        failed.stderr
+    );
+    agent.install(AGENT);
+    let second = started(&agent, &args);
+    assert_eq!(second.code, Some(0), "{}", second.stderr);
+    assert_eq!(agent.starts().len(), 1);
+}
+
+#[test]
+fn a_conversation_starts_over_with_new() {
+    let agent = Agent::new();
+    let key = "--session-key=k";
+    for (args, sessions) in [
+        (&["one", key][..], 1),
+        (&["two", key], 1),
+        (&["three", key, "--new"], 2),
+        (&["four", key], 2),
+    ] {
+        let ended = started(&agent, args);
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert_eq!(begun(&agent), sessions, "{args:?}");
+    }
+    let starts = agent.starts();
+    let session = |start: &String| start.split_once(' ').unwrap().1.to_owned();
+    let sessions: Vec<_> = starts.iter().map(session).collect();
+    assert_eq!((&sessions[0], &sessions[2]), (&sessions[1], &sessions[3]));
+    assert_ne!(sessions[0], sessions[2]);
+    let alone = started(&agent, &["x", "--new"]);
+    assert_eq!(alone.code, Some(2));
+    assert!(alone.stderr.contains("--session-key"), "{}", alone.stderr);
+}
+
+#[test]
+fn a_folder_that_is_gone_is_never_advised() {
+    let agent = Agent::new();
+    let folder = agent.path("folder");
+    fs::create_dir(&folder).unwrap();
+    let key = "--session-key=k";
+    let cwd = format!("--cwd={}", folder.display());
+    let first = started(&agent, &["one", key, &cwd]);
+    assert_eq!(first.code, Some(0), "{}", first.stderr);
+    let elsewhere = started(&agent, &["two", key]);
+    assert_eq!(elsewhere.code, Some(2));
+    let expected = format!("belongs to {}: run there", folder.display());
+    assert!(elsewhere.stderr.contains(&expected), "{}", elsewhere.stderr);
+
+    fs::remove_dir_all(&folder).unwrap();
+    let gone = started(&agent, &["two", key]);
+    assert_eq!(gone.code, Some(2));
+    let expected = format!(
+        "error: the folder of the session of `k:_:_` is gone ({}): start the conversation over with --new, or use \
+         another key\n",
+        folder.display()
+    );
+    assert_eq!(gone.stderr, expected);
+    let over = started(&agent, &["two", key, "--new"]);
+    assert_eq!(over.code, Some(0), "{}", over.stderr);
+    assert_eq!(started(&agent, &["three", key]).code, Some(0));
+    assert_eq!(begun(&agent), 2);
+}
+
+#[test]
+fn a_key_and_a_worktree_are_refused_together_before_anything_starts() {
+    let agent = Agent::new();
+    for args in [&[][..], &["--detach"], &["--new"]] {
+        let args = [&["x", "--worktree", "--session-key=k"], args].concat();
+        let ended = started(&agent, &args);
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{args:?}");
+        assert!(
+            ended.stderr.contains("git worktree add"),
+            "{}",
+            ended.stderr
+        );
+    }
+    assert_eq!(agent.starts(), [""; 0]);
+    assert!(!agent.path("state/teamster/worktrees").exists());
+}

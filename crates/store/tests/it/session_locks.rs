@@ -1,0 +1,206 @@
+//! Tests of the right to begin a conversation's session.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, Instant};
+
+use teamster_core::Id;
+use teamster_orchestrator::RunObserver as _;
+use teamster_store::{
+    LOST_AFTER, NewSession, Recorder, SessionKey, SessionLock, SessionOrLock, Store, StoreError,
+};
+
+use crate::recorder::{accept, attempt, not_found, outcome, params, session_of, talk};
+use crate::support::Database;
+
+/// Environment variable `TASK FILE URL`.
+const VARIABLE: &str = "TEAMSTER_STORE_TEST_LOCK";
+
+/// Time limit of an expected event.
+const LIMIT: Duration = Duration::from_mins(1);
+/// Time limit of a wait that must fail.
+const SHORT: Duration = Duration::from_millis(50);
+
+fn key() -> SessionKey {
+    talk().with("claude")
+}
+
+/// The part of this program that another process of a test runs: it begins the session and stores it, or holds the lock
+/// until it is killed, and writes down what it got.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_other_process() {
+    let Ok(order) = std::env::var(VARIABLE) else {
+        return;
+    };
+    let [task, file, url] = order.splitn(3, ' ').collect::<Vec<_>>()[..] else {
+        panic!("{order}");
+    };
+    let note = |text: &str| {
+        let mut file = OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(file)
+            .unwrap();
+        file.write_all(format!("{text}\n").as_bytes()).unwrap();
+    };
+    let store = Store::open(url).await.unwrap();
+    match store.session_or_lock(&key(), LIMIT).await.unwrap() {
+        SessionOrLock::Lock(_lock) if task == "hold" => {
+            note("locked");
+            std::future::pending::<()>().await;
+        }
+        SessionOrLock::Lock(lock) => {
+            let id = format!("s-{}", std::process::id());
+            note(&format!("begun {id}"));
+            store
+                .put_session(&key(), &NewSession::new(&*id))
+                .await
+                .unwrap();
+            lock.release().await.unwrap();
+        }
+        SessionOrLock::Session(session) => note(&format!("found {}", session.session_id)),
+    }
+    store.close().await;
+}
+
+fn start(database: &Database, task: &str, file: &Path) -> Child {
+    Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "session_locks::the_other_process", "--nocapture"])
+        .env(
+            VARIABLE,
+            format!("{task} {} {}", file.display(), database.url()),
+        )
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+async fn locked(store: &Store) -> SessionLock {
+    match store.session_or_lock(&key(), LIMIT).await.unwrap() {
+        SessionOrLock::Lock(lock) => lock,
+        SessionOrLock::Session(session) => panic!("{session:?}"),
+    }
+}
+
+async fn is_free(store: &Store) -> bool {
+    match store.session_or_lock(&key(), SHORT).await {
+        Ok(SessionOrLock::Lock(lock)) => {
+            lock.release().await.unwrap();
+            true
+        }
+        Ok(SessionOrLock::Session(session)) => panic!("{session:?}"),
+        Err(StoreError::SessionBeginning { .. }) => false,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+on_each_database! {
+    async fn of_many_processes_one_begins_the_session_and_the_others_find_it(database) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("notes");
+        drop(database.open().await);
+        let children: Vec<_> = (0..12).map(|_| start(&database, "begin", &file)).collect();
+        for child in children {
+            let output = child.wait_with_output().unwrap();
+            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        }
+        let notes = fs::read_to_string(&file).unwrap();
+        let begun: Vec<_> = notes.lines().filter_map(|line| line.strip_prefix("begun ")).collect();
+        let [id] = begun[..] else {
+            panic!("{notes}");
+        };
+        assert_eq!(notes.matches(&format!("found {id}\n")).count(), 11, "{notes}");
+    }
+
+    async fn the_lock_of_a_killed_process_is_free(database) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("notes");
+        let store = database.open().await;
+        let mut child = start(&database, "hold", &file);
+        let deadline = Instant::now() + LIMIT;
+        while fs::read_to_string(&file).unwrap_or_default() != "locked\n" {
+            assert!(Instant::now() < deadline, "the lock was never taken");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let error = store.session_or_lock(&key(), SHORT).await.unwrap_err();
+        let StoreError::SessionBeginning { key: shown, pid, .. } = &error else {
+            panic!("{error}");
+        };
+        assert_eq!((&**shown, *pid), ("test:_:_ with claude", child.id()));
+        assert!(error.to_string().contains("use another key"), "{error}");
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // Elsewhere only the heartbeat shows that it has ended.
+        if cfg!(target_os = "linux") {
+            locked(&store).await.release().await.unwrap();
+        }
+    }
+
+    async fn a_lock_is_held_until_it_is_released_or_dropped(database) {
+        let store = database.open().await;
+        let other = database.open().await;
+        let lock = locked(&store).await;
+        assert!(!is_free(&other).await && !is_free(&store).await);
+        // Another agent, and another conversation, are not concerned.
+        let codex = other.session_or_lock(&talk().with("codex"), SHORT).await.unwrap();
+        assert!(matches!(codex, SessionOrLock::Lock(_)));
+        lock.release().await.unwrap();
+        assert!(is_free(&other).await);
+
+        drop(locked(&store).await);
+        // The release of a dropped lock is awaited by the next caller, and by `close`.
+        locked(&other).await.release().await.unwrap();
+        drop(locked(&store).await);
+        store.close().await;
+        assert!(is_free(&other).await);
+    }
+
+    async fn the_lock_of_another_machine_is_free_without_heartbeats(database) {
+        let (store, clock) = database.open_at(1_000_000).await;
+        let former = locked(&store).await;
+        database.execute("UPDATE teamster_session_locks SET process_space = 'elsewhere'").await;
+        let lost_after = u64::try_from(LOST_AFTER.as_millis()).unwrap();
+        clock.store(1_000_000 + lost_after, Relaxed);
+        assert!(!is_free(&store).await);
+        clock.store(1_000_001 + lost_after, Relaxed);
+        let lock = locked(&store).await;
+        // The former holder no longer has anything to release.
+        former.release().await.unwrap();
+        assert!(!is_free(&store).await);
+        lock.release().await.unwrap();
+        assert!(is_free(&store).await);
+    }
+
+    async fn a_recorder_releases_it_when_the_session_is_stored(database) {
+        let store = database.open().await;
+        let lock = locked(&store).await;
+        let recorder = Recorder::new(store.clone()).conversation(talk()).session_locks([lock]);
+        let run_id = Id::from("r-1");
+        accept(&recorder, &run_id, &params()).await;
+        assert!(!is_free(&store).await);
+        // A fallback's session says nothing about that of the first agent.
+        recorder.session(&run_id, "codex", &"s-0".into()).await;
+        assert!(!is_free(&store).await);
+        recorder.session(&run_id, "claude", &"s-1".into()).await;
+        let found = store.session_or_lock(&key(), Duration::ZERO).await.unwrap();
+        assert!(matches!(found, SessionOrLock::Session(session) if session.session_id == "s-1"));
+        assert!(store.remove_session(&key()).await.unwrap());
+        assert!(is_free(&store).await);
+        assert_eq!(recorder.take_errors(), []);
+    }
+
+    async fn a_run_that_ends_without_a_session_releases_it(database) {
+        let store = database.open().await;
+        let lock = locked(&store).await;
+        let recorder = Recorder::new(store.clone()).conversation(talk()).session_locks([lock]);
+        let run_id = Id::from("r-1");
+        accept(&recorder, &run_id, &params()).await;
+        recorder.ended(&outcome(&run_id, vec![attempt("claude", None, Some(not_found()))])).await;
+        assert_eq!(session_of(&store, "claude").await, None);
+        assert!(is_free(&store).await);
+    }
+}
