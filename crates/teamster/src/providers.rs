@@ -272,13 +272,10 @@ impl Providers {
 
     /// Returns whether this is the name of an agent other than the embedded one, in this build or another.
     pub(crate) fn names_other_than_embedded(&self, name: &str) -> bool {
-        let by_command = |kind| name.trim_start().starts_with(kind);
-        let own = self.entry(name).map(Entry::id);
-        by_command("acp:")
-            || by_command("cmd:")
-            || own
-                .or_else(|| known_id(&normalize(name)))
-                .is_some_and(|id| id != EMBEDDED)
+        let is_command = |kind| name.trim_start().starts_with(kind);
+        let named = self.entry(name).map(Entry::id);
+        let named = named.or_else(|| known_id(&normalize(name)));
+        ["acp:", "cmd:"].into_iter().any(is_command) || named.is_some_and(|id| id != EMBEDDED)
     }
 
     /// Returns the error for a name without a provider.

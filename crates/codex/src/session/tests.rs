@@ -18,6 +18,7 @@ mod approvals;
 mod dialogs;
 mod edges;
 mod launching;
+mod mixed;
 mod orders;
 mod permissions;
 mod recorded;

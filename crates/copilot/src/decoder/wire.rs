@@ -405,7 +405,7 @@ pub(crate) fn plain_message(text: &str) -> Option<Line<'_, Message<'_>>> {
     Some(line)
 }
 
-/// Returns whether a line `message` is of the assistant: its role says so, or it has none.
+/// Returns whether a line `message` is of the assistant: that is its role, or it has none.
 pub(crate) fn is_of_assistant(text: &str) -> bool {
     #[derive(Default, Deserialize)]
     #[serde(default)]

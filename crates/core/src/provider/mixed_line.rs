@@ -30,7 +30,7 @@ pub struct Found<'a> {
     pub is_message: bool,
 }
 
-/// Returns the JSON objects that stand one after the other in a line, whatever is between them.
+/// Returns the JSON objects that stand one after the other in a line, with any text between them.
 ///
 /// Objects within other values are not returned. Neither are those within an object that is broken, nor one in
 /// quotation marks, as a log has it.

@@ -94,7 +94,7 @@ impl Adapter for ColdAdapter {
         if result.session_id.is_some() {
             self.session.clone_from(&result.session_id);
         }
-        // Any other process ends with its tick, and the next one goes on with the session.
+        // Any other process ends with its tick, and the next one resumes the session.
         self.alive = !not_started(result);
     }
 
