@@ -259,6 +259,8 @@ export interface Diagnostics {
   oversize: number;
   /** JSON lines of a type that the decoder does not know. */
   unknown: number;
+  /** Tool calls that the model began to write and that never came, so that one may have run. Absent if there are none. */
+  unfinishedCalls?: number;
 }
 
 /** Statistics and problems of reading. None of them ends a scan. */

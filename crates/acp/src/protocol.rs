@@ -321,6 +321,10 @@ impl Decoder for AcpProtocol {
     fn finish(&mut self, _: &Exit, out: &mut Events) -> RunSummary {
         self.resolve(Next::Other, out);
         let end = self.end.take();
+        if end.as_ref().is_none_or(|end| end.failed) {
+            // The rest of a call that had begun never came, but it may run.
+            self.announce_pending(out);
+        }
         let turn = std::mem::take(&mut self.turn);
         self.earlier.clear();
         self.earlier.extend(turn.ended);

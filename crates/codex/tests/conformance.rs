@@ -154,7 +154,7 @@ fn suite() -> Suite {
         .text("reasoning", "The answer is 42.")
         .status("text", RunStatus::Completed, None)
         .status("retry_429_then_ok", RunStatus::Completed, None)
-        .status("empty_answer", RunStatus::Completed, None)
+        .status("empty_answer", RunStatus::Failed, Some(ErrorKind::Protocol))
         // A broken server that is not required leaves no trace.
         .status("mcpcfg_broken", RunStatus::Completed, None)
         .status("resume_2_second", RunStatus::Completed, None)

@@ -349,7 +349,7 @@ fn tools_are_reported_as_in_a_run() {
     replay.answer(PermissionAnswer::Deny(None));
     let events = replay.turn("two at once, which nobody permits");
     let done = result(&events);
-    assert_eq!(done.status, RunStatus::Completed);
+    assert_eq!(done.status, RunStatus::Incomplete);
     assert_eq!(done.text, "Two at once.");
     assert_eq!(done.permission_denials.len(), 2);
     let rejected = "The user rejected this tool call.";

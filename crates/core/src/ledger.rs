@@ -280,6 +280,11 @@ impl<T> ToolLedger<T> {
         self.open.iter().map(|id| (id, &self.calls[id]))
     }
 
+    /// Returns all calls, open or not, in any order.
+    pub fn calls(&self) -> impl ExactSizeIterator<Item = (&Id, &T)> {
+        self.calls.iter()
+    }
+
     /// Returns the ids of the open calls, in order.
     pub fn into_open(self) -> Vec<Id> {
         self.open

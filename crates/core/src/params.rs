@@ -186,6 +186,20 @@ impl ExecuteParams {
         "cancel",
     ];
 
+    /// Returns whether the CLI takes the prompt as one of its commands. Such a run may end without any output.
+    pub fn is_command(&self) -> bool {
+        self.commands()(&self.prompt)
+    }
+
+    /// Returns a function that decides whether the CLI takes a prompt as one of its commands, for the turns of a session.
+    pub fn commands(&self) -> fn(&str) -> bool {
+        if self.slash_commands {
+            |prompt| prompt.trim_start().starts_with('/')
+        } else {
+            |_| false
+        }
+    }
+
     /// Creates the parameters of a run of `prompt`, with the default for everything else.
     pub fn new(prompt: impl Into<String>) -> Self {
         Self {

@@ -3,7 +3,15 @@
 use std::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::RawValue;
+
+/// Levels of arrays and objects up to which a value is passed on as it is. A deeper one is passed on as a string of its
+/// text.
+///
+/// Readers of our output have limits: `serde_json`, with which we read it back, 128 levels, `jq` 1.6 256, Python about
+/// 1000. The value is a few levels deep in an entry of a log, and that in a response of the HTTP API.
+const LEVELS: usize = 100;
 
 /// One JSON value, kept as the text that the CLI printed.
 ///
@@ -32,6 +40,23 @@ impl RawJson {
         Self::new(String::from_utf8_lossy(bytes).into_owned())
     }
 
+    /// Creates a value from bytes as [`from_bytes`](Self::from_bytes) does. One that is nested too deeply for readers of
+    /// our output becomes a string of its text.
+    pub(crate) fn readable(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+        let value = Self::from_bytes(bytes)?;
+        if levels(value.get()) <= LEVELS {
+            return Ok(value);
+        }
+        Self::new(Value::from(value.get()).to_string())
+    }
+
+    /// Returns whether the value is nested too deeply for a decoder to parse it.
+    pub(crate) fn is_beyond_decoders(bytes: &[u8]) -> bool {
+        /// Limit of `serde_json`.
+        const PARSED: usize = 127;
+        levels(&String::from_utf8_lossy(bytes)) > PARSED
+    }
+
     /// Returns the value `null`.
     pub(crate) fn null() -> Self {
         Self(RawValue::NULL.to_owned())
@@ -41,6 +66,46 @@ impl RawJson {
     pub fn get(&self) -> &str {
         self.0.get()
     }
+}
+
+/// Replaces a value that is nested too deeply for readers of our output by a string of its text.
+pub(crate) fn make_readable(value: &mut Value) {
+    fn fits(value: &Value, left: usize) -> bool {
+        match value {
+            Value::Array(items) => left > 0 && items.iter().all(|item| fits(item, left - 1)),
+            Value::Object(fields) => left > 0 && fields.values().all(|field| fits(field, left - 1)),
+            _ => true,
+        }
+    }
+    if !fits(value, LEVELS) {
+        *value = Value::String(value.to_string());
+    }
+}
+
+/// Returns the number of levels of arrays and objects in valid JSON.
+fn levels(json: &str) -> usize {
+    let (mut now, mut most) = (0_usize, 0);
+    let mut bytes = json.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'{' | b'[' => {
+                now += 1;
+                most = most.max(now);
+            }
+            b'}' | b']' => now = now.saturating_sub(1),
+            b'"' => loop {
+                match bytes.next() {
+                    Some(b'\\') => {
+                        bytes.next();
+                    }
+                    Some(b'"') | None => break,
+                    Some(_) => {}
+                }
+            },
+            _ => {}
+        }
+    }
+    most
 }
 
 impl fmt::Debug for RawJson {
@@ -65,7 +130,7 @@ impl<'de> Deserialize<'de> for RawJson {
     // Through `Value`: inside an internally tagged enum, serde passes buffered content, which `RawValue` cannot
     // deserialize.
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let value = serde_json::Value::deserialize(deserializer)?;
+        let value = Value::deserialize(deserializer)?;
         Self::new(value.to_string()).map_err(serde::de::Error::custom)
     }
 }
@@ -78,5 +143,48 @@ impl schemars::JsonSchema for RawJson {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({ "description": "The JSON value that the CLI printed, as it came." })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nested(levels: usize) -> String {
+        format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels))
+    }
+
+    #[test]
+    fn what_is_nested_too_deeply_is_a_string_of_its_text() {
+        for (count, is_text) in [
+            (1, false),
+            (LEVELS, false),
+            (LEVELS + 1, true),
+            (9000, true),
+        ] {
+            let json = nested(count);
+            assert_eq!(levels(&json), count);
+            let value = RawJson::readable(json.as_bytes()).unwrap();
+            let text: Result<String, _> = serde_json::from_str(value.get());
+            assert_eq!(text.ok(), is_text.then_some(json.clone()), "{count}");
+            assert_eq!(value.get() == json, !is_text, "{count}");
+        }
+        let (mut shallow, mut deep) = (Value::Null, Value::Null);
+        for _ in 0..LEVELS {
+            shallow = Value::Array(vec![shallow]);
+            deep = Value::Array(vec![deep]);
+        }
+        deep = Value::Array(vec![deep]);
+        let text = deep.to_string();
+        make_readable(&mut shallow);
+        make_readable(&mut deep);
+        assert!(shallow.is_array());
+        assert_eq!(deep, Value::String(text));
+    }
+
+    #[test]
+    fn brackets_in_strings_are_no_levels() {
+        assert_eq!(levels(r#"{"[[[\"[{\\":["]",{}]}"#), 3);
+        assert_eq!(levels("1"), 0);
     }
 }

@@ -283,7 +283,8 @@ pub enum RunStatus {
     Aborted,
     /// A time limit stopped the run.
     TimedOut,
-    /// The output ended without the CLI's final event, or nothing was done because permission was denied.
+    /// The output ended without the CLI's final event, or permission for all that the agent wanted to do was denied: for
+    /// every call of a tool, or for some without any text.
     Incomplete,
     /// The run failed (`errors` has the reason), or a value added by a newer version.
     #[default]
@@ -334,6 +335,14 @@ pub struct Diagnostics {
     pub oversize: u64,
     /// JSON lines of a type that the decoder does not know.
     pub unknown: u64,
+    /// Tool calls that the model began to write and that never came, so that one may have run. Absent if there are none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unfinished_calls: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde passes it")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
 }
 
 setters! {
@@ -348,7 +357,7 @@ setters! {
     }
     TextPiece { message_id: Id; bytes: u64 }
     PermissionDenial { tool_id: Id, reason: String }
-    Diagnostics { ; lines: u64, malformed: u64, oversize: u64, unknown: u64 }
+    Diagnostics { ; lines: u64, malformed: u64, oversize: u64, unknown: u64, unfinished_calls: u64 }
 }
 
 impl PermissionDenial {

@@ -57,7 +57,7 @@ fn suite() -> Suite {
         .status("text_auto_model", Completed, None)
         .status("multi_turn", Completed, None)
         .status("retry_then_ok", Completed, None)
-        .status("denied_plan", Completed, None)
+        .status("denied_plan", Incomplete, None)
         .status("max_tokens", Completed, None)
         .status("error_400_key", Failed, Some(ErrorKind::Auth))
         .status("error_401", Failed, Some(ErrorKind::Auth))

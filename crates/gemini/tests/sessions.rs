@@ -118,7 +118,7 @@ fn a_tool_that_is_not_permitted() {
             "done"
         ]
     );
-    assert_eq!(done.status, RunStatus::Completed);
+    assert_eq!(done.status, RunStatus::Incomplete);
     assert_eq!(done.permission_denials.len(), 1);
     assert_eq!(done.permission_denials[0].tool_name, "run_shell_command");
     assert!(done.open_tool_ids.is_empty());

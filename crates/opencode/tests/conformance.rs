@@ -55,8 +55,8 @@ fn suite() -> Suite {
         .status("multi_turn", Completed, None)
         .status("tool_shell_fail", Completed, None)
         .status("retry_ok", Completed, None)
-        .status("empty_answer", Completed, None)
-        .status("denied_env_permission", Completed, None)
+        .status("empty_answer", Failed, Some(ErrorKind::Protocol))
+        .status("denied_env_permission", Incomplete, None)
         .status("denied_ask_bash", Incomplete, Some(ErrorKind::Permission))
         .status(
             "denied_external_dir",
@@ -66,7 +66,7 @@ fn suite() -> Suite {
         .status("context_too_long_compacted", Completed, None)
         .status("length_and_the_run_goes_on", Completed, None)
         .status("stop_and_the_run_goes_on", Completed, None)
-        .status("rejected_and_the_run_goes_on", Completed, None)
+        .status("rejected_and_the_run_goes_on", Incomplete, None)
         .status(
             "blocked_by_content_filter",
             Failed,

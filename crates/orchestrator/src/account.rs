@@ -77,6 +77,8 @@ struct Current {
     used: UsageLedger,
     turns: u32,
     turn_open: bool,
+    /// True if the model has written or acted.
+    answered: bool,
     is_over: bool,
     resets_at: Option<u64>,
 }
@@ -341,6 +343,7 @@ impl Account {
 
     /// Counts a turn when the model writes or acts, unless a turn is in progress.
     fn turn(&mut self) {
+        self.now.answered = true;
         if !mem::replace(&mut self.now.turn_open, true) {
             self.now.turns += 1;
         }

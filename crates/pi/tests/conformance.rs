@@ -29,7 +29,7 @@ fn suite() -> Suite {
         .tool("multi_turn", Tool::shell("echo round-1", "round-1\n"))
         .status("text", Completed, None)
         .status("multi_turn", Completed, None)
-        .status("empty_answer", Completed, None)
+        .status("empty_answer", Failed, Some(ErrorKind::Protocol))
         .status("retry_then_ok", Completed, None)
         .status("error_unknown_model", Completed, None)
         .status("resume", Completed, None)

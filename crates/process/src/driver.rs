@@ -146,6 +146,11 @@ impl<R: Reader> Driver<R> {
             if self.tree.has_exited() {
                 return None;
             }
+            if let Some(error) = self.reader.hopeless() {
+                let mut error = error.clone();
+                error.message += "; the CLI's own retries were cut short, as they would fail too";
+                return Some(Stop::Failed(error));
+            }
             let (mut until, stop) = self.limit();
             let now = Instant::now();
             if until.is_none_or(|until| now < until) {

@@ -164,6 +164,7 @@ mod queue;
 mod reading;
 mod record;
 mod recording;
+mod reset_time;
 mod run_folder;
 mod runtime;
 mod session;

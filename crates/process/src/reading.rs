@@ -54,6 +54,10 @@ pub(crate) trait Reader: Send {
     /// Returns the reason why the process must be stopped now, other than a failure.
     fn stop_wanted(&self) -> Option<Stop>;
 
+    /// Returns the error of a request that the CLI goes on to retry although it cannot succeed. The process is then
+    /// stopped, unless it ends by itself.
+    fn hopeless(&self) -> Option<&AgentError>;
+
     /// Returns the time at which [`stop_wanted`](Self::stop_wanted) may change without an event.
     fn deadline(&self) -> Option<Instant>;
 
@@ -200,6 +204,10 @@ impl Reader for Reading {
         } else {
             Some(Stop::Aborted)
         }
+    }
+
+    fn hopeless(&self) -> Option<&AgentError> {
+        self.assembler.as_ref()?.hopeless()
     }
 
     fn deadline(&self) -> Option<Instant> {

@@ -19,6 +19,7 @@ use crate::launch::make_absolute;
 use crate::orders::Orders;
 use crate::queue::{Consumer, queue};
 use crate::reading::Reading;
+use crate::reset_time;
 use crate::spill::Spill;
 use crate::start::{self, Refused};
 
@@ -153,8 +154,9 @@ async fn start(
     let record = decoder.record_files();
     let mut assembler = RunAssembler::new(Box::new(decoder), params.include_native)
         .hide(Secrets::of(&params.mcp_servers))
-        // A command of the CLI itself may produce no output.
-        .resumes(params.session_id.is_some() && !params.slash_commands);
+        .resumes(params.session_id.is_some())
+        .may_be_silent(params.is_command())
+        .reset_time(reset_time::find);
     if !with_text {
         assembler = assembler.without_text();
     }

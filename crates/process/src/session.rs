@@ -22,6 +22,7 @@ use crate::guard::Guarded;
 use crate::identity::{Presence, ProcessIdentity};
 use crate::launch::make_absolute;
 use crate::queue::{Consumer, queue};
+use crate::reset_time;
 use crate::runtime::{CliRuntime, Entries};
 use crate::spill::Spill;
 use crate::start::{Refused, start};
@@ -231,7 +232,9 @@ impl<P: SessionProvider> Inner<P> {
         let params = &options.params;
         let mut assembler = SessionAssembler::new(Box::new(protocol), params.include_native)
             .hide(Secrets::of(&params.mcp_servers))
-            .resumes(params.session_id.is_some() && !params.slash_commands);
+            .resumes(params.session_id.is_some())
+            .may_be_silent(params.commands())
+            .reset_time(reset_time::find);
         if again {
             let outcome = match params.session_id {
                 Some(_) => "the session continues in a new one",

@@ -146,6 +146,14 @@ pub fn calls(fixture: &Fixture, provider: &dyn CliProvider) -> Vec<TracedCall> {
 /// Returns the parameters of a fixture's run.
 fn params(fixture: &Fixture, provider: &dyn CliProvider) -> ExecuteParams {
     let mut params = ExecuteParams::new(&fixture.meta.prompt);
+    // Without `slash_commands`, a prompt is not passed on in the form of a command.
+    let prompt = &*params.prompt;
+    let passed_on = |argument: &String| {
+        argument
+            .strip_suffix(prompt)
+            .is_some_and(|flag| flag.is_empty() || flag.ends_with('='))
+    };
+    params.slash_commands = prompt.starts_with('/') && fixture.meta.argv.iter().any(passed_on);
     params.env.clone_from(&fixture.meta.env);
     provider.recorded_params(&fixture.meta.argv, &mut params);
     if let Some(recorded) = &fixture.meta.params {
@@ -173,7 +181,7 @@ pub fn replay_bytes<'a>(
 }
 
 /// Passes lines to a decoder as in a run, and ends the run. Returns the events, `done` last, and the result.
-/// For tests of decoders.
+/// For tests of decoders, which need not show a whole run: one without any output may succeed.
 ///
 /// # Panics
 ///
@@ -183,7 +191,7 @@ pub fn decode(
     lines: &[String],
     exit: Exit,
 ) -> (Vec<AgentEvent>, RunResult) {
-    let mut assembler = RunAssembler::new(Box::new(decoder), false);
+    let mut assembler = RunAssembler::new(Box::new(decoder), false).may_be_silent(true);
     let mut out = Events::new();
     for line in lines {
         assembler.line(line.as_bytes(), &mut out);
@@ -208,7 +216,9 @@ fn replay_chunks<'a>(
     duration_ms: u64,
 ) -> Replay {
     let mut read = 0;
-    let mut assembler = RunAssembler::new(provider.decoder(params), params.include_native);
+    let mut assembler = RunAssembler::new(provider.decoder(params), params.include_native)
+        .resumes(params.session_id.is_some())
+        .may_be_silent(params.is_command());
     let mut out = Events::new();
     let mut lines = LineBuf::new(RuntimeConfig::default().max_line_bytes);
     let mut push = |frame: &Frame<'_>, assembler: &mut RunAssembler| {

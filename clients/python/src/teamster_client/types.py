@@ -259,6 +259,8 @@ class Diagnostics(TypedDict):
     oversize: int
     #: JSON lines of a type that the decoder does not know.
     unknown: int
+    #: Tool calls that the model began to write and that never came, so that one may have run. Absent if there are none.
+    unfinishedCalls: NotRequired[int]
 
 class Diagnostics2(TypedDict):
     """Statistics and problems of reading. None of them ends a scan."""

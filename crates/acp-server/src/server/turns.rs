@@ -204,7 +204,11 @@ fn stop_reason(result: &RunResult, cancelled: bool) -> Result<StopReason, AgentE
         "refusal" | "content_filter" => Some(StopReason::Refusal),
         _ => None,
     };
-    match (result.failure(), limit) {
+    // A turn whose calls were denied has an answer all the same: the agent's words about it.
+    let answered = result.status == RunStatus::Incomplete
+        && result.errors.is_empty()
+        && !result.text.trim().is_empty();
+    match (result.failure().filter(|_| !answered), limit) {
         (None, limit) => Ok(limit.unwrap_or(StopReason::EndTurn)),
         (Some(error), _) if error.kind == ErrorKind::MaxTurns => Ok(StopReason::MaxTurnRequests),
         (Some(error), _) => Err(error),

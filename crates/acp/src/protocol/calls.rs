@@ -94,6 +94,15 @@ impl AcpProtocol {
         Some((id, tool))
     }
 
+    /// Emits the calls that were not emitted yet, because their arguments were incomplete.
+    pub(super) fn announce_pending(&mut self, out: &mut Events) {
+        let pending = self.turn.open.iter().filter(|open| open.id.is_none());
+        let pending: Vec<_> = pending.map(|open| open.call.id.clone()).collect();
+        for cli_id in pending {
+            self.announce(&cli_id, out);
+        }
+    }
+
     fn end_call(&mut self, cli_id: &str, out: &mut Events) {
         self.withdraw_of(cli_id);
         let Some(open) = self.turn.take(cli_id) else {

@@ -11,7 +11,7 @@ fn tools_denied_by_rules_need_no_request() {
     });
     let events = replay.turn("shell");
     let done = result(&events);
-    assert_eq!(done.status, RunStatus::Completed);
+    assert_eq!(done.status, RunStatus::Incomplete);
     assert_eq!(decisions(&events), [Decision::Denied]);
     assert_eq!(done.permission_denials[0].tool_name, "bash");
     assert_eq!(
@@ -48,7 +48,7 @@ fn the_permission_mode_can_be_changed() {
     assert_eq!(replay.order(mode(PermissionMode::AcceptEdits)), Ok(()));
     let events = replay.turn("shell");
     assert_eq!(decisions(&events), asked);
-    assert_eq!(result(&events).status, RunStatus::Completed);
+    assert_eq!(result(&events).status, RunStatus::Incomplete);
     let written = replay.written();
     let is_option = |it: &&serde_json::Value| it["method"] == "session/set_config_option";
     let values: Vec<_> = (written.iter().filter(is_option))

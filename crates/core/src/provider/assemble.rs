@@ -1,17 +1,16 @@
 //! Shared logic of all providers between a decoder and the stream.
 
+mod end;
 mod mixed;
 
-use crate::provider::{Activity, Decoder, Events, Exit, RecordFiles, RunSummary, Secrets, Stop};
-use crate::text::{excerpt, tail};
+use crate::provider::{Activity, Decoder, Events, Exit, RecordFiles, Secrets};
+use crate::raw_json::make_readable;
+use crate::text::excerpt;
 use crate::{
     AgentError, AgentEvent, Decision, Diagnostics, Done, ErrorCode, ErrorKind, Id, NoticeLevel,
     NoticeSource, PermissionDenial, RawJson, RunResult, RunStatus, Text, TextLedger, Thinking,
     ToolLedger, UsageReport,
 };
-
-/// Limit of stderr in an error message, in bytes.
-const EVIDENCE_BYTES: usize = 2048;
 
 /// Runs a [`Decoder`] on the lines of one run, enforces the grammar of the stream, and creates the [`RunResult`].
 ///
@@ -31,6 +30,13 @@ pub struct RunAssembler {
     stopping: bool,
     started: bool,
     resumes: bool,
+    may_be_silent: bool,
+    /// True if there was output other than text of the main agent and calls of tools.
+    has_output: bool,
+    changed_files: bool,
+    /// Error that the CLI retries although it cannot heal.
+    hopeless: Option<AgentError>,
+    reset_time: fn(&str) -> Option<u64>,
     diagnostics: Diagnostics,
 }
 
@@ -71,6 +77,11 @@ impl RunAssembler {
             stopping: false,
             started: false,
             resumes: false,
+            may_be_silent: false,
+            has_output: false,
+            changed_files: false,
+            hopeless: None,
+            reset_time: |_| None,
             diagnostics: Diagnostics::default(),
         }
     }
@@ -96,11 +107,27 @@ impl RunAssembler {
         self
     }
 
-    /// Sets whether the prompt goes to an existing session. If such a run ends in success without any text or tool use,
-    /// the CLI has lost the prompt, and the run has failed.
+    /// Sets whether the prompt goes to an existing session, for the error of a run without an answer.
     #[must_use]
     pub fn resumes(mut self, resumes: bool) -> Self {
         self.resumes = resumes;
+        self
+    }
+
+    /// Sets whether the run may end in success without any output: its prompt is a command of the CLI
+    /// ([`ExecuteParams::is_command`](crate::ExecuteParams::is_command)), or it has none. Any other run has failed
+    /// then ([`ErrorKind::Protocol`]), unless the decoder [takes text](Decoder::takes_text).
+    #[must_use]
+    pub fn may_be_silent(mut self, may_be_silent: bool) -> Self {
+        self.may_be_silent = may_be_silent;
+        self
+    }
+
+    /// Sets a function that finds the time at which a limit resets in the message about it, in milliseconds since the
+    /// Unix epoch. A clock time depends on the current time and the time zone, which this code does not know.
+    #[must_use]
+    pub fn reset_time(mut self, find: fn(&str) -> Option<u64>) -> Self {
+        self.reset_time = find;
         self
     }
 
@@ -187,6 +214,14 @@ impl RunAssembler {
         }
     }
 
+    /// Returns the error that ends the run, if the CLI reports that it retries after one that cannot heal: its
+    /// credentials are wrong ([`ErrorKind::Auth`]). CLIs retry it for up to three minutes.
+    ///
+    /// A retry whose error is marked as retryable is left to the CLI.
+    pub fn hopeless(&self) -> Option<&AgentError> {
+        self.hopeless.as_ref()
+    }
+
     /// Returns whether the CLI reported the end of its turn and no more output is expected.
     pub fn has_ended(&self) -> bool {
         self.turn_ended && self.decoder.activity() == Activity::None
@@ -211,26 +246,24 @@ impl RunAssembler {
         }
         let from = out.items.len();
         let mut summary = self.decoder.finish(&exit, out);
+        if let Some(output) = &mut summary.structured_output {
+            make_readable(output);
+        }
         self.check(from, None, out);
-        if self.lost_the_prompt(&exit, &summary) {
+        if let Some(error) = self.unanswered(&exit, &summary) {
             summary.ended_with_error = Some(true);
-            let error = AgentError::new(
-                ErrorCode::StreamEndedEarly,
-                ErrorKind::Protocol,
-                "the CLI resumed the session and reported success, but produced no text and no tool use: another process may \
-                 be working with this session",
-            );
             self.errors.push(error.clone());
             out.error(error);
         }
         self.secrets.hide_in(&mut exit.stderr);
         for mut error in self.errors_of_the_end(&exit, &summary) {
-            self.secrets.hide_in(&mut error.message);
+            self.complete(&mut error);
             self.errors.push(error.clone());
             out.error(error);
         }
-        self.diagnostics.malformed = out.malformed;
+        self.diagnostics.malformed = out.malformed + out.too_deep;
         self.diagnostics.unknown = out.unknown;
+        self.diagnostics.unfinished_calls = out.unfinished_calls;
         let result = self.into_result(exit, summary, duration_ms);
         out.push(AgentEvent::Done(Done {
             result: Box::new(result),
@@ -283,7 +316,8 @@ impl RunAssembler {
         for event in &mut out.items[from..] {
             match event {
                 AgentEvent::Notice(notice) => self.secrets.hide_in(&mut notice.message),
-                AgentEvent::Error(error) => self.secrets.hide_in(&mut error.error.message),
+                AgentEvent::Error(error) => self.complete(&mut error.error),
+                AgentEvent::ToolUse(call) => make_readable(&mut call.input),
                 _ => {}
             }
         }
@@ -304,9 +338,18 @@ impl RunAssembler {
         }
         if self.include_native
             && out.items.len() > from
-            && let Ok(native) = RawJson::from_bytes(line)
+            && let Ok(native) = RawJson::readable(line)
         {
             out.set_native(from, &native);
+        }
+    }
+
+    /// Removes secrets from an error's message, and adds the time in the message at which a limit resets.
+    fn complete(&self, error: &mut AgentError) {
+        self.secrets.hide_in(&mut error.message);
+        let is_limit = matches!(error.kind, ErrorKind::Quota | ErrorKind::RateLimit);
+        if is_limit && error.resets_at.is_none() && error.retry_after_ms.is_none() {
+            error.resets_at = (self.reset_time)(&error.message);
         }
     }
 
@@ -330,6 +373,22 @@ impl RunAssembler {
 
     /// Records an event except its text. Returns `false` if it MUST NOT be in the stream.
     fn note(&mut self, event: &AgentEvent) -> bool {
+        self.has_output |= match event {
+            AgentEvent::Text(text) => text.parent_tool_id.is_some(),
+            AgentEvent::Thinking(_) | AgentEvent::Plan(_) => true,
+            _ => false,
+        };
+        match event {
+            AgentEvent::Retry(retry) if retry.error.kind == ErrorKind::Auth => {
+                let is_hopeless = !retry.error.retryable;
+                self.hopeless = is_hopeless.then(|| retry.error.clone());
+            }
+            // It was no error of the credentials after all.
+            AgentEvent::Text(_) | AgentEvent::Thinking(_) | AgentEvent::ToolUse(_) => {
+                self.hopeless = None;
+            }
+            _ => {}
+        }
         match event {
             AgentEvent::Text(Text { parent_tool_id, .. })
             | AgentEvent::Thinking(Thinking { parent_tool_id, .. })
@@ -359,139 +418,13 @@ impl RunAssembler {
                     reason: e.reason.clone(),
                 });
             }
+            AgentEvent::FileChange(_) => self.changed_files = true,
             AgentEvent::TurnEnd(_) => self.turn_ended = true,
             AgentEvent::Error(e) => self.errors.push(e.error.clone()),
             AgentEvent::Done(_) | AgentEvent::Newer(_) => return false,
             _ => {}
         }
         true
-    }
-
-    /// Returns whether a resumed session ended in success without any output or tool use.
-    fn lost_the_prompt(&self, exit: &Exit, summary: &RunSummary) -> bool {
-        let answered = (summary.usage.as_ref()).is_some_and(|it| it.output_tokens > Some(0));
-        self.resumes
-            && matches!(exit.stop, None | Some(Stop::Lingering))
-            && summary.ended_with_error == Some(false)
-            && summary.structured_output.is_none()
-            && self.text.is_blank()
-            && self.tools.is_empty()
-            && self.denials.is_empty()
-            && !answered
-    }
-
-    /// Returns the errors to report at the end: why the process was stopped, or how it failed.
-    fn errors_of_the_end(&self, exit: &Exit, summary: &RunSummary) -> Vec<AgentError> {
-        match &exit.stop {
-            Some(Stop::Aborted) => vec![Self::aborted_error()],
-            Some(Stop::Timeout(error)) => vec![AgentError {
-                message: format!(
-                    "{}{}",
-                    error.message,
-                    stderr_note(&self.decoder.stderr_evidence(&exit.stderr))
-                ),
-                ..error.clone()
-            }],
-            Some(Stop::Failed(error)) => vec![error.clone()],
-            Some(Stop::Lingering) | None => self.failure(exit, summary).into_iter().collect(),
-        }
-    }
-
-    /// Returns the error of a run that ended without the CLI's own end and without any error.
-    fn failure(&self, exit: &Exit, summary: &RunSummary) -> Option<AgentError> {
-        if summary.ended_with_error.is_some() || !self.errors.is_empty() {
-            return None;
-        }
-        let by_itself = exit.stop.is_none();
-        let stderr = self.decoder.stderr_evidence(&exit.stderr);
-        let stderr = stderr.trim();
-        let kind = self.decoder.classify_stderr(stderr);
-        let kind_of_code = || self.decoder.classify_exit_code(exit.code?);
-        if !stderr.is_empty()
-            && by_itself
-            && (exit.is_failure() || self.diagnostics.lines == 0 || kind.is_some())
-        {
-            return Some(AgentError::new(
-                ErrorCode::CliStderr,
-                kind.or_else(kind_of_code).unwrap_or(ErrorKind::Internal),
-                tail(stderr, EVIDENCE_BYTES),
-            ));
-        }
-        if by_itself && exit.is_failure() {
-            let how = match (&exit.signal, exit.code) {
-                (Some(signal), _) => format!("was ended by {signal}"),
-                (None, Some(code)) => format!("exited with code {code}"),
-                (None, None) => "ended in an unknown way".to_owned(),
-            };
-            return Some(AgentError {
-                // A signal from elsewhere does not predict the next run.
-                retryable: exit.signal.is_some(),
-                ..AgentError::new(
-                    ErrorCode::CliExitError,
-                    kind_of_code().unwrap_or(ErrorKind::Internal),
-                    format!("the CLI {how} before its run was over and said nothing about why"),
-                )
-            });
-        }
-        Some(AgentError::new(
-            ErrorCode::StreamEndedEarly,
-            ErrorKind::Protocol,
-            format!(
-                "the CLI's output ended before its run was over, so the answer may be incomplete{}",
-                stderr_note(stderr)
-            ),
-        ))
-    }
-
-    fn into_result(self, exit: Exit, summary: RunSummary, duration_ms: u64) -> RunResult {
-        let empty = self.text.is_blank() && summary.structured_output.is_none();
-        let final_message = summary.final_message.or_else(|| self.text.last_message());
-        let pieces = self.text.text_pieces();
-        let text = self.text.into_text();
-        let status = match (&exit.stop, summary.ended_with_error) {
-            (Some(Stop::Aborted), _) => RunStatus::Aborted,
-            (Some(Stop::Timeout(_)), _) => RunStatus::TimedOut,
-            (Some(Stop::Failed(_)), _) | (_, Some(true)) => RunStatus::Failed,
-            (_, Some(false)) if empty && !self.denials.is_empty() => RunStatus::Incomplete,
-            (_, Some(false)) => RunStatus::Completed,
-            (_, None) => match self.errors.last().map(|e| e.code) {
-                Some(ErrorCode::StreamEndedEarly) | None => RunStatus::Incomplete,
-                Some(_) => RunStatus::Failed,
-            },
-        };
-        RunResult {
-            status,
-            text,
-            pieces,
-            final_message,
-            session_id: summary.session_id.or(self.session_id),
-            model: summary.model.or(self.model),
-            duration_ms,
-            api_duration_ms: summary.api_duration_ms,
-            usage: summary.usage.filter(|u| !u.is_empty()),
-            session_usage: summary.session_usage.filter(|u| !u.is_empty()),
-            usage_by_model: summary.usage_by_model,
-            total_cost_usd: summary.cost.map(|(usd, _)| usd),
-            cost_source: summary.cost.map(|(_, source)| source),
-            num_turns: summary.num_turns,
-            stop_reason: summary.stop_reason,
-            aborted: status == RunStatus::Aborted,
-            exit_code: exit.code,
-            exit_signal: exit.signal,
-            stderr: Some(exit.stderr).filter(|s| !s.trim().is_empty()),
-            errors: self.errors,
-            permission_denials: self.denials,
-            open_tool_ids: self.tools.into_open(),
-            structured_output: summary.structured_output,
-            diagnostics: self.diagnostics,
-        }
-    }
-}
-
-fn stderr_note(stderr: &str) -> String {
-    match stderr.trim() {
-        "" => String::new(),
-        stderr => format!("; stderr: {}", tail(stderr, EVIDENCE_BYTES)),
     }
 }
 

@@ -26,6 +26,7 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
         ErrorKind::ContextWindow,
     ),
     ("model_not_found", ErrorKind::ModelNotFound),
+    ("requires a newer version", ErrorKind::ModelNotFound),
     ("invalid x-api-key", ErrorKind::Auth),
     ("invalid api key", ErrorKind::Auth),
     ("incorrect api key", ErrorKind::Auth),

@@ -139,6 +139,9 @@ pub struct Events {
     natives: Vec<Option<RawJson>>,
     pub(crate) malformed: u64,
     pub(crate) unknown: u64,
+    /// Lines that no decoder can read. They count as malformed, although they are JSON.
+    pub(crate) too_deep: u64,
+    pub(crate) unfinished_calls: u64,
 }
 
 impl Events {
@@ -163,11 +166,16 @@ impl Events {
     }
 
     /// Adds an `unknown` event for a JSON line of a type that the decoder does not know. If the line is not JSON, it
-    /// is [`malformed`](Self::malformed).
+    /// is [`malformed`](Self::malformed). One that is nested too deeply for readers of the event is a string there.
     pub fn unknown(&mut self, line: &[u8]) {
-        match RawJson::from_bytes(line) {
+        match RawJson::readable(line) {
             Ok(native) => {
-                self.unknown += 1;
+                if RawJson::is_beyond_decoders(line) {
+                    // Not of an unknown type, but no decoder can read it: it may be a call of a tool.
+                    self.too_deep += 1;
+                } else {
+                    self.unknown += 1;
+                }
                 self.push(AgentEvent::Unknown(crate::Unknown { native }));
             }
             Err(_) => self.malformed(line),
@@ -185,6 +193,12 @@ impl Events {
                 excerpt(&visible(&String::from_utf8_lossy(line)), 4096)
             ),
         );
+    }
+
+    /// Counts a tool call that the model began to write and that never came. It may have run, so the prompt is not sent
+    /// again by itself.
+    pub fn unfinished_call(&mut self) {
+        self.unfinished_calls += 1;
     }
 
     /// Returns the number of events.
@@ -235,6 +249,8 @@ impl Events {
         self.items.extend(more.items);
         self.malformed += more.malformed;
         self.unknown += more.unknown;
+        self.too_deep += more.too_deep;
+        self.unfinished_calls += more.unfinished_calls;
     }
 
     /// Adds an event with its native line.

@@ -71,6 +71,24 @@ where
     Ok(serde_json::from_str(raw.get()).unwrap_or_default())
 }
 
+/// Deserializes any value. One that is nested too deeply becomes a string of its text.
+///
+/// Works only with [`parse`], as [`or_default`].
+///
+/// # Errors
+///
+/// Fails if the value is not JSON, or has lone surrogate escapes.
+pub fn of_any_depth<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Value, D::Error> {
+    let raw = <&RawValue>::deserialize(deserializer)?.get();
+    serde_json::from_str(raw).or_else(|error| {
+        if error.to_string().starts_with("recursion limit") {
+            Ok(Value::String(raw.to_owned()))
+        } else {
+            Err(serde::de::Error::custom(error))
+        }
+    })
+}
+
 /// Rounds a number with a fraction, such as milliseconds, up to an integer. `None` if it is negative, NaN or 1e15
 /// and more.
 ///
@@ -104,6 +122,22 @@ mod tests {
             Some("\"\u{1F600}\"")
         );
         assert_eq!(read(r#"{"a":"#), None);
+    }
+
+    #[test]
+    fn a_value_of_any_depth_is_read_or_is_its_text() {
+        #[derive(Deserialize)]
+        struct Line {
+            #[serde(default, deserialize_with = "of_any_depth")]
+            input: Value,
+        }
+        let input = |text: &str| parse::<Line>(text).map(|line| line.input);
+        assert_eq!(input(r#"{"input":[1]}"#), Some(serde_json::json!([1])));
+        assert_eq!(input("{}"), Some(Value::Null));
+        assert_eq!(input(r#"{"input":"\ud83d"}"#), None);
+        let deep = format!("{}{}", "[".repeat(9000), "]".repeat(9000));
+        let line = format!(r#"{{"input":{deep}}}"#);
+        assert_eq!(input(&line), Some(Value::String(deep)));
     }
 
     #[test]

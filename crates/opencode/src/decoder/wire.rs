@@ -4,11 +4,10 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use teamster_core::provider::json_line::{or_default, parse};
+use teamster_core::provider::json_line::{of_any_depth, or_default, parse};
 
 /// Any line: the session, and a part of a message or an error.
 #[derive(Deserialize)]
@@ -265,19 +264,4 @@ where
     D: Deserializer<'de>,
 {
     <&RawValue>::deserialize(deserializer).map(Some)
-}
-
-/// Deserializes any JSON. A value nested too deeply becomes its text.
-fn of_any_depth<'de, D>(deserializer: D) -> Result<Value, D::Error>
-where
-    D: Deserializer<'de>,
-{
-    let raw = <&RawValue>::deserialize(deserializer)?.get();
-    serde_json::from_str(raw).or_else(|error| {
-        if error.to_string().starts_with("recursion limit") {
-            Ok(Value::String(raw.to_owned()))
-        } else {
-            Err(D::Error::custom(error))
-        }
-    })
 }

@@ -58,10 +58,23 @@ impl Current {
             ));
         };
         let lost = &result.diagnostics;
-        // Lines of an unknown type do not count: every new version of a CLI has some.
+        // Lines of an unknown type do not count, because every new version of a CLI has some: unless there is nothing else.
+        let is_all_unknown =
+            error.kind == ErrorKind::Protocol && lost.unknown > 0 && !self.answered;
+        if is_all_unknown {
+            return Some(format!(
+                "{provider} printed only lines of unknown types, so a tool may have been in them"
+            ));
+        }
         if lost.malformed > 0 || lost.oversize > 0 {
             return Some(format!(
                 "{provider} printed lines that were not understood, so a tool may have been in them"
+            ));
+        }
+        let are_never_run = self.runs_calls_after_answer && answer_broke_off(error, result);
+        if lost.unfinished_calls > 0 && !are_never_run {
+            return Some(format!(
+                "{provider} had begun to call a tool, which may have run"
             ));
         }
         if !broke_off(error, result) {

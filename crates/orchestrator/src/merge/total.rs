@@ -49,6 +49,7 @@ impl Total {
         self.diagnostics.malformed += more.malformed;
         self.diagnostics.oversize += more.oversize;
         self.diagnostics.unknown += more.unknown;
+        self.diagnostics.unfinished_calls += more.unfinished_calls;
     }
 
     /// Adds the usage of all attempts to the report of the current one.

@@ -423,3 +423,34 @@ async fn calls_that_were_cut_off_are_named_to_an_agent_that_may_have_forgotten_t
          - `Bash` {\"command\":\"make deploy\"}"
     );
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_that_was_begun_and_never_came_may_have_run() {
+    for kind in [ErrorKind::Overloaded, ErrorKind::Protocol] {
+        for after_answer in [false, true] {
+            let script = Script::new().session("s").text("x").failed(error(kind));
+            let script = script.adjust(|result| result.diagnostics.unfinished_calls = 1);
+            let mut runtime = MockRuntime::new("claude");
+            runtime.capabilities_mut().runs_calls_after_answer = after_answer;
+            let claude = Arc::new(runtime.run(script).run(Script::new()));
+            if after_answer {
+                assert_restarted(&claude, request(&[&claude])).await;
+            } else {
+                assert_resumed(&claude, request(&[&claude])).await;
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn lines_of_unknown_types_may_hold_a_tool_where_there_is_nothing_else() {
+    let script = || Script::new().session("s");
+    let unknown = |script: Script| {
+        let script = script.failed(error(ErrorKind::Protocol));
+        script.adjust(|result| result.diagnostics.unknown = 1)
+    };
+    let nothing = announces(true, [unknown(script()), Script::new()]);
+    assert_resumed(&nothing, request(&[&nothing])).await;
+    let with_text = announces(true, [unknown(script().text("x")), Script::new()]);
+    assert_restarted(&with_text, request(&[&with_text])).await;
+}

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde::Deserialize;
 use serde_json::Value;
-use teamster_core::provider::json_line::or_default;
+use teamster_core::provider::json_line::{of_any_depth, or_default};
 
 /// `session`: the first line of a run.
 #[derive(Debug, Deserialize)]
@@ -105,7 +105,7 @@ pub(crate) struct Cost {
 pub(crate) struct ToolStart {
     pub(crate) tool_call_id: String,
     pub(crate) tool_name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "of_any_depth")]
     pub(crate) args: Value,
 }
 

@@ -399,6 +399,10 @@ impl Reader for SessionReading {
         }
     }
 
+    fn hopeless(&self) -> Option<&AgentError> {
+        self.setting.assembler.hopeless()
+    }
+
     fn deadline(&self) -> Option<Instant> {
         let until = [
             self.replies.deadline(),

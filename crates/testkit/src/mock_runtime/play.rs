@@ -44,7 +44,8 @@ impl Play {
         Self {
             script,
             hand,
-            assembler: Some(RunAssembler::new(decoder, include_native)),
+            // The script decides how the run ends.
+            assembler: Some(RunAssembler::new(decoder, include_native).may_be_silent(true)),
             policy,
             out: Events::new(),
             usage: None,

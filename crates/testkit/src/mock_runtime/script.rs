@@ -178,7 +178,7 @@ impl Script {
 
     /// Reports that this call of this tool was denied.
     ///
-    /// As with every CLI, a run that completes without text after a denial is `incomplete`.
+    /// As with every CLI, a run whose only calls were denied is `incomplete`, and so is one without text after a denial.
     pub fn permission_denied(
         self,
         tool_name: impl Into<String>,

@@ -24,6 +24,19 @@ async fn an_end_without_the_agents_word_is_never_success() {
 }
 
 #[tokio::test]
+async fn an_agent_that_retries_with_a_wrong_key_is_stopped_at_the_first_sign() {
+    let script = Script::new().line(r#"{"retry":"auth"}"#).sleep(LONG);
+    let story = agent(&script).finish().await;
+    assert_eq!(story.types(), ["retry", "error", "done"]);
+    assert_eq!(story.result.status, RunStatus::Failed);
+    assert_eq!(story.error().kind, ErrorKind::Auth);
+    assert_eq!(
+        story.error().message,
+        "the key is wrong; the CLI's own retries were cut short, as they would fail too"
+    );
+}
+
+#[tokio::test]
 async fn an_exit_code_after_a_good_result_is_no_failure() {
     for script in [
         Script::new().line(END).exit(3),

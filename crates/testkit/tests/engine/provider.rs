@@ -8,8 +8,9 @@ use teamster_core::provider::{
     Activity, ConfigEdit, ConfigPlace, Decoder, Events, Exit, Launch, RecordFiles, RunSummary,
 };
 use teamster_core::{
-    AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, ErrorKind, ExecuteParams, Id,
-    NoticeLevel, NoticeSource, Session, Text, ToolKind, ToolResult, ToolUse, TurnEnd, Usage,
+    AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, ErrorCode, ErrorKind,
+    ExecuteParams, Id, NoticeLevel, NoticeSource, Retry, Session, Text, ToolKind, ToolResult,
+    ToolUse, TurnEnd, Usage,
 };
 
 const INFO: CliInfo = {
@@ -82,7 +83,7 @@ impl CliProvider for Fake {
 }
 
 /// Decoder of `{"t":…}` text, `{"u":id,"name":…}` tool use, `{"r":id}` tool result, `{"s":…}` session,
-/// `{"end":is_error}` end of the turn, `{"end":…,"more":true}` with more to come, `{"panic":0}` and
+/// `{"retry":"auth"}` a retry of the CLI after a wrong key, `{"end":is_error}` end of the turn, `{"end":…,"more":true}` with more to come, `{"panic":0}` and
 /// `{"panic":1}` panic immediately and at the end.
 #[derive(Default)]
 pub(crate) struct Lines {
@@ -100,7 +101,10 @@ impl Decoder for Lines {
             return out.malformed(line);
         };
         let text = |key: &str| value[key].as_str();
-        if let Some(text) = text("t") {
+        if text("retry").is_some() {
+            let error = AgentError::new(ErrorCode::CliError, ErrorKind::Auth, "the key is wrong");
+            out.push(AgentEvent::Retry(Box::new(Retry::new(1, error))));
+        } else if let Some(text) = text("t") {
             out.push(AgentEvent::Text(Text::new(text)));
         } else if let Some(id) = text("u") {
             out.push(AgentEvent::ToolUse(Box::new(ToolUse::new(
@@ -136,6 +140,8 @@ impl Decoder for Lines {
         }
         RunSummary {
             ended_with_error: self.ended,
+            // So that a script without text is a success.
+            final_message: Some("ended".to_owned()),
             ..RunSummary::default()
         }
     }

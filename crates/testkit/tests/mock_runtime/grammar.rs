@@ -5,7 +5,7 @@ use std::time::Duration;
 use proptest::prelude::*;
 use serde_json::json;
 use teamster_core::provider::grammar;
-use teamster_core::{AgentEvent, AgentRuntime, RunStatus, ToolKind};
+use teamster_core::{AgentEvent, AgentRuntime, Id, RunStatus, ToolKind};
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
 use super::{overloaded, params, result};
@@ -106,7 +106,13 @@ proptest! {
 
         prop_assert_eq!(grammar::check(&events), Ok(()));
         let result = result(&events);
-        let denied = !result.permission_denials.is_empty() && result.text.trim().is_empty();
+        let denials = &result.permission_denials;
+        let is_denied = |id: &Id| denials.iter().any(|it| it.tool_id.as_ref() == Some(id));
+        let all_denied = events.iter().all(|event| match event {
+            AgentEvent::ToolUse(call) => is_denied(&call.tool_id),
+            _ => true,
+        });
+        let denied = !denials.is_empty() && (all_denied || result.text.trim().is_empty());
         if result.aborted {
             prop_assert!(aborted);
             prop_assert_eq!(result.status, RunStatus::Aborted);

@@ -144,12 +144,12 @@ async fn a_broken_run_has_a_result_that_shows_it() {
 }
 
 #[tokio::test]
-async fn only_denials_and_no_word_is_incomplete() {
+async fn only_denials_are_incomplete_also_with_a_word() {
     let denied = Script::new().permission_denied("Bash", "t1", "not allowed");
     let events = play(denied.clone().completed()).await;
     assert_eq!(result(&events).status, RunStatus::Incomplete);
     let events = play(denied.text("I may not.").completed()).await;
-    assert_eq!(result(&events).status, RunStatus::Completed);
+    assert_eq!(result(&events).status, RunStatus::Incomplete);
 }
 
 #[tokio::test]

@@ -58,6 +58,11 @@ fn stop_reasons() {
             json!({"status": "failed", "errors": error("max_turns")}),
             "max_turn_requests",
         ),
+        // The editor's user has denied every call, and the agent says so.
+        (
+            json!({"status": "incomplete", "text": "I may not.", "permissionDenials": [{"toolName": "Bash"}]}),
+            "end_turn",
+        ),
     ] {
         let mut editor = Editor::with_session();
         editor.prompt(2, "hi");

@@ -81,3 +81,26 @@ fn extensions_reach_the_dialect() {
     let events = talk.end("end_turn");
     assert_eq!(result(&events).text, "");
 }
+
+#[test]
+fn a_call_whose_arguments_never_came_is_emitted_unless_its_turn_ended_well() {
+    let call = |talk: &mut Talk| {
+        talk.update(
+            json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "Bash",
+            "kind": "execute", "status": "in_progress"}),
+        );
+    };
+    let calls = |events: &[AgentEvent]| {
+        let is_call = |event: &&AgentEvent| matches!(event, AgentEvent::ToolUse(_));
+        events.iter().filter(is_call).count()
+    };
+    let (mut talk, _) = ready();
+    call(&mut talk);
+    talk.assembler.finish(Exit::default(), 0);
+    let events: Vec<_> = talk.assembler.out().drain().collect();
+    assert_eq!(calls(&events), 1);
+    assert_eq!(result(&events).open_tool_ids.len(), 1);
+    let (mut talk, _) = ready();
+    call(&mut talk);
+    assert_eq!(calls(&talk.end("end_turn")), 0);
+}

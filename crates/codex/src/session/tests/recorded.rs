@@ -367,7 +367,7 @@ fn requests_are_answered_and_a_refusal_is_reported_once() {
             r#"tool_result call_0003 Some(true) """#,
             "text msg_0005: escalated?",
             "turn_end false",
-            "done Completed",
+            "done Incomplete",
         ],
         Some(used(2400, 0, 0, 80, 0)),
     );

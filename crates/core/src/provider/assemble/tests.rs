@@ -6,11 +6,17 @@ use std::borrow::Cow;
 
 use super::*;
 use crate::provider::grammar;
-use crate::{Retract, Text, ToolKind, ToolResult, ToolUse, TurnEnd};
+use crate::provider::{RunSummary, Stop};
+use crate::{
+    ChangeKind, FileChange, Permission, Retract, Text, ToolKind, ToolResult, ToolUse, TurnEnd,
+};
 use serde_json::Value;
 
+mod ends;
+
 /// A decoder of scripted lines: `{"t":…}` text, `{"m":…,"t":…}` text of a message, `{"u":…}` tool use, `{"r":…}`
-/// tool result, `{"x":…}` retract, `{"end":bool}` the end.
+/// tool result, `{"x":…}` retract, `{"think":…}` reasoning, `{"file":…}` a changed file, `{"no":…}` a
+/// denied call, `{"end":bool}` the end.
 #[derive(Default)]
 struct Scripted {
     ended: Option<bool>,
@@ -19,7 +25,7 @@ struct Scripted {
 impl Decoder for Scripted {
     fn line(&mut self, line: &[u8], out: &mut Events) {
         let Ok(v) = serde_json::from_slice::<Value>(line) else {
-            return out.malformed(line);
+            return out.unknown(line);
         };
         let id = |key: &str| v[key].as_str().map(Id::from);
         if let Some(text) = v["t"].as_str() {
@@ -46,6 +52,15 @@ impl Decoder for Scripted {
             })));
         } else if let Some(message_id) = id("x") {
             out.push(AgentEvent::Retract(Retract { message_id }));
+        } else if let Some(text) = v["think"].as_str() {
+            out.push(AgentEvent::Thinking(Thinking::new(text)));
+        } else if let Some(path) = v["file"].as_str() {
+            let change = FileChange::new(path, ChangeKind::Add);
+            out.push(AgentEvent::FileChange(Box::new(change)));
+        } else if let Some(id) = v["no"].as_str() {
+            let id = Some(id).filter(|id| !id.is_empty()).map(Id::from);
+            let denied = Permission::new("Bash", Decision::Denied).tool_id(id);
+            out.push(AgentEvent::Permission(Box::new(denied)));
         } else if let Some(is_error) = v["end"].as_bool() {
             self.ended = Some(is_error);
             out.push(AgentEvent::TurnEnd(Box::new(TurnEnd {
@@ -236,7 +251,7 @@ fn output_on_stderr_alone_is_an_error_even_with_exit_code_0() {
 
 #[test]
 fn an_exit_code_after_a_good_end_changes_nothing() {
-    let (_, result) = run(&[r#"{"end":false}"#], exit(9, "noise"));
+    let (_, result) = run(&[r#"{"t":"x"}"#, r#"{"end":false}"#], exit(9, "noise"));
     assert_eq!(result.status, RunStatus::Completed);
     assert_eq!(codes(&result), []);
     assert_eq!(result.exit_code, Some(9));
@@ -274,7 +289,7 @@ fn stopping_decides_the_status() {
         signal: Some("SIGKILL".into()),
         ..Exit::default()
     };
-    let (_, result) = run(&[r#"{"end":false}"#], lingering);
+    let (_, result) = run(&[r#"{"t":"x"}"#, r#"{"end":false}"#], lingering);
     assert_eq!(result.status, RunStatus::Completed);
 }
 
@@ -314,19 +329,24 @@ fn lines_that_are_no_json_are_notices() {
             "  ",
             r#"{"half"#,
             r#"{"new":1}"#,
+            r#"{"t":"x"}"#,
             r#"{"end":false}"#,
         ],
         exit(0, ""),
     );
     let names: Vec<_> = events.iter().map(AgentEvent::type_name).collect();
-    assert_eq!(names, ["notice", "notice", "unknown", "turn_end", "done"]);
+    assert_eq!(
+        names,
+        ["notice", "notice", "unknown", "text", "turn_end", "done"]
+    );
     assert_eq!(
         result.diagnostics,
         Diagnostics {
-            lines: 4,
+            lines: 5,
             malformed: 2,
             oversize: 0,
-            unknown: 1
+            unknown: 1,
+            unfinished_calls: 0
         }
     );
 }
@@ -376,30 +396,31 @@ fn the_last_message_begins_after_the_last_tool_result() {
 }
 
 #[test]
-fn a_resumed_session_without_text_or_tools_has_lost_the_prompt() {
-    let run = |resumes: bool, lines: &[&str]| {
-        let mut assembler =
-            RunAssembler::new(Box::new(Scripted::default()), false).resumes(resumes);
-        let mut out = Events::new();
-        for line in lines {
-            assembler.line(line.as_bytes(), &mut out);
-        }
-        assembler.finish(exit(0, ""), 1, &mut out);
-        let events: Vec<_> = out.drain().collect();
-        grammar::check(&events).unwrap();
-        let Some(AgentEvent::Done(done)) = events.last() else {
-            panic!("{events:?}");
-        };
-        let errors = done.result.errors.iter().map(|error| error.kind);
-        (done.result.status, errors.collect::<Vec<_>>())
-    };
-    let end = r#"{"end":false}"#;
-    let lost = (RunStatus::Failed, vec![ErrorKind::Protocol]);
-    let completed = (RunStatus::Completed, vec![]);
-    assert_eq!(run(true, &[end]), lost);
-    assert_eq!(run(true, &[r#"{"t":" "}"#, end]), lost);
-    assert_eq!(run(false, &[end]), completed);
-    assert_eq!(run(true, &[r#"{"t":"yes"}"#, end]), completed);
-    assert_eq!(run(true, &[r#"{"u":"1"}"#, r#"{"r":"1"}"#, end]), completed);
-    assert_eq!(run(true, &[r#"{"end":true}"#]).0, RunStatus::Failed);
+fn a_line_that_no_decoder_can_read_is_a_string_and_counts_as_malformed() {
+    let deep = |levels: usize| format!(r#"{{"new":{}{}}}"#, "[".repeat(levels), "]".repeat(levels));
+    let (beyond, unread) = (deep(150), deep(110));
+    let lines = [
+        &*beyond,
+        &unread,
+        r#"{"new":1}"#,
+        r#"{"t":"x"}"#,
+        r#"{"end":false}"#,
+    ];
+    let (events, result) = run(&lines, exit(0, ""));
+    let natives: Vec<Value> = (events.iter())
+        .filter_map(|event| match event {
+            AgentEvent::Unknown(unknown) => serde_json::from_str(unknown.native.get()).ok(),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        natives,
+        [
+            Value::from(beyond),
+            Value::from(unread),
+            serde_json::json!({"new": 1})
+        ]
+    );
+    assert_eq!(result.diagnostics.malformed, 1);
+    assert_eq!(result.diagnostics.unknown, 2);
 }

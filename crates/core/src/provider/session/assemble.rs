@@ -9,7 +9,8 @@ use crate::provider::{
 };
 use crate::sync::lock;
 use crate::{
-    AgentEvent, ErrorKind, Id, LogEntry, PermissionAnswer, PermissionRequest, Turn, Usage,
+    AgentError, AgentEvent, ErrorKind, Id, LogEntry, PermissionAnswer, PermissionRequest, Turn,
+    Usage,
 };
 
 /// Limit of events between turns that are kept for the next turn.
@@ -30,6 +31,8 @@ pub struct SessionAssembler {
     head: Vec<LogEntry>,
     heard: bool,
     resumes: bool,
+    may_be_silent: fn(&str) -> bool,
+    reset_time: fn(&str) -> Option<u64>,
 }
 
 struct Current {
@@ -50,6 +53,8 @@ impl SessionAssembler {
             head: Vec::new(),
             heard: false,
             resumes: false,
+            may_be_silent: |_| false,
+            reset_time: |_| None,
         }
     }
 
@@ -60,6 +65,13 @@ impl SessionAssembler {
         self
     }
 
+    /// Sets which prompts may have no output, such as commands of the CLI ([`RunAssembler::may_be_silent`]).
+    #[must_use]
+    pub fn may_be_silent(mut self, prompt: fn(&str) -> bool) -> Self {
+        self.may_be_silent = prompt;
+        self
+    }
+
     /// Removes secrets from notices, errors and the end of stderr.
     #[must_use]
     pub fn hide(mut self, secrets: Secrets) -> Self {
@@ -67,28 +79,42 @@ impl SessionAssembler {
         self
     }
 
+    /// Sets a function that finds the time at which a limit resets ([`RunAssembler::reset_time`]).
+    #[must_use]
+    pub fn reset_time(mut self, find: fn(&str) -> Option<u64>) -> Self {
+        self.reset_time = find;
+        self
+    }
+
     /// Begins a turn. No other turn may be in progress.
     pub fn begin(&mut self, turn: Turn) {
         debug_assert!(self.turn.is_none(), "one turn at a time");
-        self.turn = Some(self.current(true));
+        self.turn = Some(self.current(Some(&turn)));
         for entry in self.head.drain(..) {
             self.out.push_entry(entry);
         }
         self.order(Order::Turn(turn));
     }
 
-    fn current(&mut self, asked: bool) -> Current {
+    /// Creates the state of a turn; of an unasked one without `turn`.
+    fn current(&mut self, turn: Option<&Turn>) -> Current {
         self.out = Events::new();
         let decoder = Box::new(self.protocol.clone());
-        let mut assembler =
-            RunAssembler::new(decoder, self.include_native).hide(self.secrets.clone());
+        let mut assembler = RunAssembler::new(decoder, self.include_native)
+            .hide(self.secrets.clone())
+            .reset_time(self.reset_time);
         if self.heard {
             assembler = assembler.started();
         }
-        if asked {
+        let may_be_silent = |turn: &Turn| (self.may_be_silent)(&turn.prompt);
+        assembler = assembler.may_be_silent(turn.is_none_or(may_be_silent));
+        if turn.is_some() {
             assembler = assembler.resumes(std::mem::take(&mut self.resumes));
         }
-        Current { assembler, asked }
+        Current {
+            assembler,
+            asked: turn.is_some(),
+        }
     }
 
     /// Processes one line without its newline.
@@ -96,7 +122,7 @@ impl SessionAssembler {
         self.heard = true;
         let idle = self.turn.is_none();
         if idle {
-            self.turn = Some(self.current(false));
+            self.turn = Some(self.current(None));
         }
         if let Some(turn) = &mut self.turn {
             turn.assembler.line(line, &mut self.out);
@@ -126,7 +152,7 @@ impl SessionAssembler {
         self.heard = true;
         let idle = self.turn.is_none();
         if idle {
-            self.turn = Some(self.current(false));
+            self.turn = Some(self.current(None));
         }
         if let Some(turn) = &mut self.turn {
             turn.assembler.oversize_line(bytes, head, &mut self.out);
@@ -193,6 +219,11 @@ impl SessionAssembler {
     /// Returns whether the turn in progress has reached its end.
     pub fn is_over(&self) -> bool {
         (self.turn.as_ref()).is_some_and(|turn| turn.assembler.has_ended())
+    }
+
+    /// Returns the error that ends the turn in progress ([`RunAssembler::hopeless`]).
+    pub fn hopeless(&self) -> Option<&AgentError> {
+        self.turn.as_ref()?.assembler.hopeless()
     }
 
     /// Returns the CLI's current activity.

@@ -250,7 +250,12 @@ fn denials(params: &ExecuteParams, tool: &str, kind: &str, message: &str) -> usi
         assert_eq!(denial.tool_id.as_deref(), Some("a"));
         assert_eq!(denial.reason.as_deref(), Some(message));
     }
-    assert_eq!(result.status, RunStatus::Completed);
+    // Nothing was done but the denied call.
+    let expected = match permissions {
+        0 => RunStatus::Completed,
+        _ => RunStatus::Incomplete,
+    };
+    assert_eq!(result.status, expected);
     permissions
 }
 

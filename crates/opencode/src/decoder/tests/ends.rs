@@ -128,7 +128,7 @@ fn a_rejected_permission_that_ends_the_run_is_not_its_success() {
         "{error}"
     );
 
-    // A run that continued is complete.
+    // A run that continued has no error, but did nothing.
     let lines = [
         lines.to_vec(),
         answer()
@@ -139,7 +139,7 @@ fn a_rejected_permission_that_ends_the_run_is_not_its_success() {
     let (_, result) = run(&lines.concat());
     assert_eq!(
         (result.status, result.errors.len()),
-        (RunStatus::Completed, 0)
+        (RunStatus::Incomplete, 0)
     );
 }
 

@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::{
-    AgentError, Decision, ErrorCode, NoticeLevel, NoticeSource, Permission, RunStatus, Text,
-    ToolKind, ToolUse, TurnEnd,
+    AgentError, Decision, ErrorCode, ExecuteParams, NoticeLevel, NoticeSource, Permission,
+    RunStatus, Text, ToolKind, ToolUse, TurnEnd,
 };
 
 /// A protocol with the lines `{"say":"…"}`, `{"end":bool}`, `{"cut":true}`, `{"note":"…"}` and `{"ask":"…"}`.
@@ -198,10 +198,36 @@ fn output_between_two_turns_is_reported_with_the_next_one() {
     assert_eq!(session.turn(), None);
     assert!(session.out().is_empty());
     session.begin(Turn::new("one"));
-    lines(&mut session, &[r#"{"end":false}"#]);
+    lines(&mut session, &[r#"{"say":"a"}"#, r#"{"end":false}"#]);
     session.end_turn(0);
     let events = taken(&mut session);
-    assert_eq!(names(&events), ["notice", "notice", "turn_end", "done"]);
+    assert_eq!(
+        names(&events),
+        ["notice", "notice", "text", "turn_end", "done"]
+    );
+}
+
+#[test]
+fn a_turn_without_any_output_fails_unless_its_prompt_is_a_command() {
+    for (slash_commands, prompt, expected) in [
+        (false, "one", RunStatus::Failed),
+        (false, "/one", RunStatus::Failed),
+        (true, "one", RunStatus::Failed),
+        (true, "/one", RunStatus::Completed),
+    ] {
+        let mut params = ExecuteParams::new("");
+        params.slash_commands = slash_commands;
+        let mut session = session().may_be_silent(params.commands());
+        session.begin(Turn::new(prompt));
+        lines(&mut session, &[r#"{"end":false}"#]);
+        session.end_turn(0);
+        let events = taken(&mut session);
+        let result = result(&events);
+        assert_eq!(result.status, expected, "{slash_commands} {prompt}");
+        let kinds: Vec<_> = result.errors.iter().map(|error| error.kind).collect();
+        let failed = expected == RunStatus::Failed;
+        assert_eq!(kinds, Vec::from_iter(failed.then_some(ErrorKind::Protocol)));
+    }
 }
 
 #[test]

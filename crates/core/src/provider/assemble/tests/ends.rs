@@ -1,0 +1,85 @@
+//! Ends without output, and with denied calls.
+
+use super::*;
+
+/// Returns the status and the errors of a run with these lines.
+fn silent(
+    adjust: impl FnOnce(RunAssembler) -> RunAssembler,
+    lines: &[&str],
+) -> (RunStatus, Vec<(ErrorKind, bool)>) {
+    let mut assembler = adjust(RunAssembler::new(Box::new(Scripted::default()), false));
+    let mut out = Events::new();
+    for line in lines {
+        assembler.line(line.as_bytes(), &mut out);
+    }
+    assembler.finish(exit(0, ""), 1, &mut out);
+    let events: Vec<_> = out.drain().collect();
+    grammar::check(&events).unwrap();
+    let Some(AgentEvent::Done(done)) = events.last() else {
+        panic!("{events:?}");
+    };
+    let errors = done.result.errors.iter();
+    let errors = errors.map(|error| (error.kind, error.retryable));
+    (done.result.status, errors.collect())
+}
+
+#[test]
+fn a_success_without_any_output_is_a_failure() {
+    let end = r#"{"end":false}"#;
+    let failed = (RunStatus::Failed, vec![(ErrorKind::Protocol, true)]);
+    let completed = (RunStatus::Completed, vec![]);
+    for resumes in [false, true] {
+        let silent = |lines: &[&str]| silent(|it| it.resumes(resumes), lines);
+        assert_eq!(silent(&[end]), failed);
+        assert_eq!(silent(&[r#"{"t":" "}"#, end]), failed);
+        // Withdrawn text is no answer.
+        let withdrawn = [r#"{"m":"a","t":"half"}"#, r#"{"x":"a"}"#, end];
+        assert_eq!(silent(&withdrawn), failed);
+        for output in [
+            r#"{"t":"yes"}"#,
+            r#"{"u":"1"}"#,
+            r#"{"think":"hm"}"#,
+            r#"{"file":"a"}"#,
+        ] {
+            assert_eq!(silent(&[output, end]), completed, "{output}");
+        }
+        let (status, errors) = silent(&[r#"{"end":true}"#]);
+        assert_eq!((status, errors), (RunStatus::Failed, vec![]));
+    }
+    assert_eq!(silent(|it| it.may_be_silent(true), &[end]), completed);
+}
+
+#[test]
+fn the_error_of_a_success_without_output_has_the_end_of_stderr() {
+    let (_, result) = run(&[r#"{"end":false}"#], exit(0, "as always\nno disk\n"));
+    assert_eq!(
+        result.errors[0].message,
+        "the CLI reported success, but there is no answer: no text, no reasoning and no tool use; stderr: no disk"
+    );
+}
+
+#[test]
+fn a_run_whose_only_calls_were_denied_is_incomplete_whatever_is_said_about_it() {
+    use RunStatus::{Completed, Incomplete};
+    let (one, other) = (r#"{"u":"1"}"#, r#"{"u":"2"}"#);
+    let (no, no_other) = (r#"{"no":"1"}"#, r#"{"no":"2"}"#);
+    let without_id = r#"{"no":""}"#;
+    let (text, end) = (r#"{"t":"I may not."}"#, r#"{"end":false}"#);
+    for (lines, expected) in [
+        (&[one, no, text, end][..], Incomplete),
+        (&[one, no, end], Incomplete),
+        (&[one, other, no, no_other, text, end], Incomplete),
+        (&[one, without_id, text, end], Incomplete),
+        // A call that is not reported.
+        (&[no, text, end], Incomplete),
+        // Something was done.
+        (&[one, other, no, text, end], Completed),
+        (&[one, no, r#"{"file":"a"}"#, text, end], Completed),
+        // Nothing is said of what was done.
+        (&[one, other, no, end], Incomplete),
+        (&[one, text, end], Completed),
+    ] {
+        let (status, errors) = silent(|it| it, lines);
+        assert_eq!((status, errors), (expected, vec![]), "{lines:?}");
+    }
+}
