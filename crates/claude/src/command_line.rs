@@ -1,4 +1,4 @@
-//! Parser of MCP servers, denied tools and the session in command lines, either recorded or from the caller's extra
+//! Parser of MCP servers, denied and available tools and the session in command lines, either recorded or from the caller's extra
 //! arguments.
 
 use serde::Deserialize;
@@ -12,12 +12,14 @@ pub(crate) struct Flags {
     pub(crate) servers: Vec<String>,
     /// Values of the flags that deny tools. One value may have several rules.
     pub(crate) denied_tools: Vec<String>,
+    /// Values of the flag that names the CLI's own tools.
+    pub(crate) tools: Option<Vec<String>>,
     /// Id of the resumed session.
     pub(crate) resumed: Option<String>,
 }
 
 impl Flags {
-    /// Parses arguments, without the program's name. The flags for MCP servers and denied tools take any number of
+    /// Parses arguments, without the program's name. The flags for MCP servers and tools take any number of
     /// values up to the next word that begins with `-`, or a single value after `=`.
     pub(crate) fn of(words: &[String]) -> Self {
         let mut flags = Self::default();
@@ -35,22 +37,23 @@ impl Flags {
                 flags.resumed = joined.or_else(next).map(str::to_owned);
                 continue;
             }
-            let is_config = match flag {
-                "--mcp-config" => true,
-                "--disallowedTools" | "--disallowed-tools" => false,
-                _ => continue,
-            };
+            if !matches!(
+                flag,
+                "--mcp-config" | "--disallowedTools" | "--disallowed-tools" | "--tools"
+            ) {
+                continue;
+            }
             let mut values: Vec<_> = joined.into_iter().collect();
             if joined.is_none() {
                 while let Some(value) = words.next_if(|next| !next.starts_with('-')) {
                     values.push(value);
                 }
             }
-            if is_config {
-                flags.servers.extend(values.into_iter().flat_map(servers));
-            } else {
-                let rules = values.into_iter().map(str::to_owned);
-                flags.denied_tools.extend(rules);
+            let owned = values.iter().map(|&value| value.to_owned());
+            match flag {
+                "--mcp-config" => flags.servers.extend(values.into_iter().flat_map(servers)),
+                "--tools" => flags.tools.get_or_insert_default().extend(owned),
+                _ => flags.denied_tools.extend(owned),
             }
         }
         flags
@@ -65,6 +68,11 @@ pub(crate) fn read(argv: &[String], params: &mut ExecuteParams) {
         let servers: Map<_, _> = servers.map(|name| (name, Value::Null)).collect();
         let config = json!({ "mcpServers": servers });
         params.extra_args.push(format!("--mcp-config={config}"));
+    }
+    if let Some(tools) = flags.tools {
+        params
+            .extra_args
+            .push(format!("--tools={}", tools.join(",")));
     }
     params.denied_tools.extend(flags.denied_tools);
     params.session_id = flags.resumed.or(params.session_id.take());
@@ -128,6 +136,25 @@ mod tests {
             assert_eq!(found.servers, servers, "{words:?}");
             assert_eq!(found.denied_tools, denied, "{words:?}");
         }
+    }
+
+    #[test]
+    fn the_tools_that_a_command_line_leaves() {
+        let tools = |words: &[&str]| flags(words).tools;
+        let names = |names: &[&str]| Some(names.iter().map(|&it| it.to_owned()).collect());
+        assert_eq!(
+            tools(&["--tools", "Read", "Glob", "-p"]),
+            names(&["Read", "Glob"])
+        );
+        assert_eq!(tools(&["--tools=Read,Glob", "x"]), names(&["Read,Glob"]));
+        assert_eq!(tools(&["--tools", "--verbose"]), names(&[]));
+        assert_eq!(tools(&["-p", "--", "--tools=Read"]), None);
+        let mut found = ExecuteParams::new("");
+        read(
+            &["claude", "--tools", "Read"].map(str::to_owned),
+            &mut found,
+        );
+        assert_eq!(found.extra_args, ["--tools=Read"]);
     }
 
     #[test]

@@ -15,6 +15,7 @@ mod system;
 mod tools;
 mod usage;
 mod wire;
+mod written_calls;
 
 use std::borrow::Cow;
 use std::path::PathBuf;
@@ -34,6 +35,7 @@ use mcp::Servers;
 use messages::{BlockKind, Lane};
 use tools::Tools;
 use wire::{ControlLine, RateLimitLine};
+use written_calls::WrittenCalls;
 
 /// Model name of messages that the CLI generates itself.
 const SYNTHETIC: &str = "<synthetic>";
@@ -50,10 +52,13 @@ pub struct ClaudeDecoder {
     /// Messages by agent: the main agent first, then sub-agents.
     lanes: Vec<Lane>,
     tools: Tools,
+    written_calls: WrittenCalls,
     background: Background,
     turns: Turns,
     /// Message that the CLI generated, until the next line shows its meaning.
     pending: Option<Synthetic>,
+    /// True if the credentials are a key that does not change while the CLI runs.
+    has_fixed_key: bool,
     /// Reason why a hook blocked the prompt.
     blocked: Option<String>,
     /// Id of the session that the run resumes.
@@ -93,7 +98,9 @@ impl Decoder for ClaudeDecoder {
                 FastDelta::Thinking(index, text) => {
                     self.lanes[0].delta(index, BlockKind::Thinking, text.as_bytes(), out);
                 }
-                FastDelta::Input => {}
+                FastDelta::Input(index, piece) => {
+                    self.written_calls.piece(0, index, piece.as_bytes());
+                }
             }
             return;
         }
@@ -106,6 +113,8 @@ impl Decoder for ClaudeDecoder {
         if self.pending.as_ref().is_some_and(|p| p.error.is_none()) {
             self.settle_pending(out);
         }
+        // Its turn did not end, so the call may run.
+        self.announce_unfinished(out);
         let pending = self.pending.take();
         let at_work = self.background.activity() != Activity::None;
         self.turns
@@ -151,9 +160,11 @@ impl ClaudeDecoder {
             servers: Servers::default(),
             lanes: vec![Lane::new(None)],
             tools: Tools::default(),
+            written_calls: WrittenCalls::default(),
             background: Background::default(),
             turns: Turns::default(),
             pending: None,
+            has_fixed_key: false,
             blocked: None,
             resumed: None,
             projects: None,
@@ -196,6 +207,12 @@ impl ClaudeDecoder {
             "tombstone" => {
                 let line = parse(text)?;
                 self.tombstone(line, out);
+            }
+            "tool_progress" => {
+                let line: wire::ToolProgress<'_> = parse(text)?;
+                if let Some(retry) = &line.subagent_retry {
+                    system::sub_agent_retry(retry, self.has_fixed_key, out);
+                }
             }
             "control_request" => {
                 let line = parse(text)?;
@@ -240,8 +257,12 @@ impl ClaudeDecoder {
         self.background.turn_ends(line.origin.as_ref());
         let stopped = hooks::stopped(&line, self.blocked.take());
         let failed = line.failed() || stopped.is_some();
-        if !failed {
+        if failed {
+            // The CLI runs no call that broke off, but it counts as one that may have run.
+            self.written_calls.drop_unfinished(out);
+        } else {
             self.settle_pending(out);
+            self.announce_unfinished(out);
         }
         for denial in &line.permission_denials {
             self.denied(

@@ -29,7 +29,7 @@ const LARGEST_STDIN_PROMPT: usize = 10 * 1024 * 1024;
 const LARGEST_SYSTEM_PROMPT_ARGUMENT: usize = 32 * 1024;
 
 /// Built-in tools without side effects.
-const READ_ONLY_TOOLS: &str = "Read,Glob,Grep,LS,WebFetch,WebSearch,WaitForMcpServers";
+pub(crate) const READ_ONLY_TOOLS: &str = "Read,Glob,Grep,LS,WebFetch,WebSearch,WaitForMcpServers";
 
 /// Variables that the CLI sets for its child processes. A CLI that inherits them assumes that it is such a child.
 const MARKS_OF_A_SESSION: &[&str] = &[

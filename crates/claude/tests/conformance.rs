@@ -57,6 +57,7 @@ fn suite() -> Suite {
         .status("multi_turn", Completed, None)
         .status("tool_shell_fail", Completed, None)
         .status("retry_then_success", Completed, None)
+        .status("empty_answer", Failed, Some(ErrorKind::Protocol))
         .status("error_400", Failed, Some(ErrorKind::Invalid))
         .status("error_401", Failed, Some(ErrorKind::Auth))
         .status("error_403", Failed, Some(ErrorKind::Auth))

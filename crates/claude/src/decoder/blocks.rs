@@ -11,6 +11,7 @@ use teamster_core::{
 
 use super::messages::BlockKind;
 use super::wire::{Block, Content, Message, MessageLine, TombstoneLine};
+use super::written_calls::WrittenCall;
 use super::{ClaudeDecoder, NOTICE_BYTES, SYNTHETIC, Synthetic, tools};
 
 impl ClaudeDecoder {
@@ -124,28 +125,48 @@ impl ClaudeDecoder {
     }
 
     fn tool_use(&mut self, lane: usize, block: Block<'_>, out: &mut Events) {
-        let tool_name = block.name.unwrap_or_default().into_owned();
-        let tool_id = Id::from(block.id.unwrap_or_default());
-        let input = block.input.unwrap_or_default();
+        let id = Id::from(block.id.unwrap_or_default());
+        if self.written_calls.is_repeated(&id) {
+            return;
+        }
+        let call = WrittenCall {
+            lane,
+            id,
+            name: block.name.unwrap_or_default().into_owned(),
+            input: block.input,
+        };
+        self.announce(call, out);
+    }
+
+    /// Emits a tool call.
+    pub(super) fn announce(&mut self, call: WrittenCall, out: &mut Events) {
+        let WrittenCall {
+            lane,
+            id,
+            name,
+            input,
+        } = call;
         let servers = self.session.as_ref().and_then(|s| s.mcp_servers.as_deref());
-        let mcp = self.servers.tool(&tool_name, servers.unwrap_or_default());
-        self.servers.called(&tool_id, &tool_name);
-        let kind = tools::kind(&tool_name);
-        self.tools
-            .started(&tool_id, &tool_name, kind, &input, lane > 0);
-        let plan = tools::plan(&tool_name, &input);
+        let mcp = self.servers.tool(&name, servers.unwrap_or_default());
+        self.servers.called(&id, &name);
+        let kind = tools::kind(&name);
+        self.tools.started(&id, &name, kind, &input, lane > 0);
+        let plan = tools::plan(&name, &input);
+        let kind = if mcp.is_some() { ToolKind::Mcp } else { kind };
         out.push(AgentEvent::ToolUse(Box::new(
-            ToolUse::new(
-                tool_name,
-                tool_id,
-                if mcp.is_some() { ToolKind::Mcp } else { kind },
-                input,
-            )
-            .mcp(mcp)
-            .parent_tool_id(self.lanes[lane].parent().cloned()),
+            ToolUse::new(name, id, kind, input)
+                .mcp(mcp)
+                .parent_tool_id(self.lanes[lane].parent().cloned()),
         )));
         if let Some(entries) = plan {
             out.push(AgentEvent::Plan(Plan::new(entries)));
+        }
+    }
+
+    /// Emits the calls that the model had begun to write when the output ended.
+    pub(super) fn announce_unfinished(&mut self, out: &mut Events) {
+        for call in self.written_calls.take_unfinished() {
+            self.announce(call, out);
         }
     }
 
@@ -159,11 +180,8 @@ impl ClaudeDecoder {
         let tool_id = Id::from(block.tool_use_id.unwrap_or_default());
         let output = tools::output(block.content);
         let change = self.tools.ended(&tool_id, &output, block.is_error, details);
-        let off = tools::switched_off(&output)
-            .filter(|_| block.is_error == Some(true))
-            .map(|tool| (tool.to_owned(), tool_id.clone()));
-        let denied = self.servers.denied(&tool_id, &output);
-        if let Some(tool) = denied.filter(|_| block.is_error == Some(true)) {
+        let taken = self.servers.denied(&tool_id, &output);
+        if let Some(tool) = taken.filter(|_| block.is_error == Some(true)) {
             self.denied(Some(&tool), Some(&tool_id), None, out);
         }
         out.push(AgentEvent::ToolResult(Box::new(
@@ -173,9 +191,6 @@ impl ClaudeDecoder {
         )));
         if let Some(event) = change {
             out.push(event);
-        }
-        if let Some((tool, id)) = off {
-            self.denied(Some(&tool), Some(&id), None, out);
         }
     }
 

@@ -199,10 +199,8 @@ impl Turns {
             let text = line.result.take().filter(|text| !text.is_empty());
             text.map(Cow::into_owned)
         };
-        if line.structured_output.is_some() {
-            summary
-                .structured_output
-                .clone_from(&line.structured_output);
+        if !line.structured_output.is_null() {
+            summary.structured_output = Some(line.structured_output.take());
         }
         let stop_reason = line
             .stop_reason

@@ -108,6 +108,7 @@ fn kind_of_api_error(word: &str) -> Option<ErrorKind> {
         | "invalid_credential_header"
         | "named_profile_unusable" => ErrorKind::Auth,
         "usage_limit_reached"
+        | "usage_cap_reached"
         | "model_requires_usage_credits"
         | "long_context_credits_required" => ErrorKind::Quota,
         "message_over_context_limit" | "autocompact_thrashing" => ErrorKind::ContextWindow,
@@ -140,6 +141,14 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("Credit balance is too low", ErrorKind::Quota),
         ("You've hit your", ErrorKind::Quota),
         ("usage limit reached", ErrorKind::Quota),
+        // The cap of an API key.
+        ("reached your specified", ErrorKind::Quota),
+        ("-hour limit reached", ErrorKind::Quota),
+        ("eekly limit reached", ErrorKind::Quota),
+        ("out of usage credits", ErrorKind::Quota),
+        ("requires usage credits", ErrorKind::Quota),
+        ("requires a newer version", ErrorKind::ModelNotFound),
+        ("Requires Claude Code v", ErrorKind::ModelNotFound),
         ("Not logged in", ErrorKind::Auth),
         ("Invalid API key", ErrorKind::Auth),
         ("Failed to authenticate", ErrorKind::Auth),
@@ -220,6 +229,25 @@ mod tests {
                 ErrorKind::Overloaded,
             ),
             (Some(529), "overloaded", "", ErrorKind::Overloaded),
+            (
+                Some(400),
+                "invalid_request",
+                "API Error: 400 You have reached your specified API usage limits. You will regain access on 2027-01-01 at 00:00 UTC.",
+                ErrorKind::Quota,
+            ),
+            (
+                None,
+                "unknown",
+                "5-hour limit reached ∙ resets 3pm",
+                ErrorKind::Quota,
+            ),
+            // Made by hand: the service's message about a model that only newer versions can use.
+            (
+                Some(400),
+                "invalid_request",
+                "API Error: 400 claude-opus-6 requires a newer version of Claude Code. Run `claude update`.",
+                ErrorKind::ModelNotFound,
+            ),
             (
                 None,
                 "server_error",

@@ -25,8 +25,8 @@ const TAIL: usize = AFTER_VALUE.len() + UUID + AFTER_SESSION.len() + UUID;
 pub(super) enum FastDelta<'a> {
     Text(u64, Cow<'a, str>),
     Thinking(u64, Cow<'a, str>),
-    /// Part of a tool's input, which is repeated in full later.
-    Input,
+    /// Piece of the JSON of a call's input.
+    Input(u64, Cow<'a, str>),
 }
 
 /// Returns the delta in `line`, if it is one of the main agent in this session.
@@ -52,8 +52,7 @@ pub(super) fn delta<'a>(line: &'a [u8], session_id: &str) -> Option<FastDelta<'a
     } else if let Some(value) = rest.strip_prefix(THINKING) {
         Some(FastDelta::Thinking(index, string(value)?))
     } else {
-        string(rest.strip_prefix(INPUT)?)?;
-        Some(FastDelta::Input)
+        Some(FastDelta::Input(index, string(rest.strip_prefix(INPUT)?)?))
     }
 }
 
@@ -155,7 +154,10 @@ mod tests {
             Some(FastDelta::Thinking(12, "hm".into()))
         );
         let input = line(r#"{"type":"input_json_delta","partial_json":"{\"a"}"#);
-        assert_eq!(delta(input.as_bytes(), SESSION), Some(FastDelta::Input));
+        assert_eq!(
+            delta(input.as_bytes(), SESSION),
+            Some(FastDelta::Input(12, "{\"a".into()))
+        );
     }
 
     #[test]

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
 
-use teamster_core::{ExecuteParams, Id, McpServerStatus, McpTool};
+use teamster_core::{ExecuteParams, Id, McpServerStatus, McpTool, PermissionMode};
 
 use crate::command_line::Flags;
-use crate::launch::mcp_tool_name;
+use crate::launch::{READ_ONLY_TOOLS, mcp_tool_name};
 
 /// Prefix of the names of MCP tools.
 const PREFIX: &str = "mcp__";
@@ -18,9 +18,11 @@ pub(super) struct Servers {
     ours: Vec<String>,
     /// Names of other servers on the command line.
     given: Vec<String>,
-    /// Rules that deny tools.
+    /// Rules that take tools from the agent.
     denied: Vec<String>,
-    /// Calls of denied tools, with the tool's name.
+    /// The CLI's own tools that the run leaves, if it names them.
+    left: Option<Vec<String>>,
+    /// Calls of tools that the run takes away, with the tool's name.
     denied_calls: HashMap<Id, String>,
     /// Servers that were reported, with the problem.
     reported: HashSet<(String, &'static str)>,
@@ -34,6 +36,10 @@ impl Servers {
         let ours = &params.mcp_servers;
         let denied = params.denied_tools.iter().chain(&given.denied_tools);
         let rules = denied.flat_map(|list| list.split([',', ' ', '\n', '\t']));
+        let left = match params.permission {
+            PermissionMode::ReadOnly => Some(vec![READ_ONLY_TOOLS.to_owned()]),
+            _ => given.tools,
+        };
         let left_out = ours.iter().flat_map(|server| {
             let tools = server.tools.except.iter();
             tools.map(|tool| mcp_tool_name(&server.name, tool))
@@ -41,11 +47,11 @@ impl Servers {
         Self {
             ours: ours.iter().map(|server| server.name.clone()).collect(),
             given: given.servers,
-            denied: rules
-                .filter(|rule| rule.starts_with(PREFIX))
-                .map(str::to_owned)
-                .chain(left_out)
-                .collect(),
+            denied: rules.map(str::to_owned).chain(left_out).collect(),
+            left: left.map(|lists| {
+                let names = lists.iter().flat_map(|list| list.split([',', ' ']));
+                names.map(str::to_owned).collect()
+            }),
             ..Self::default()
         }
     }
@@ -81,15 +87,19 @@ impl Servers {
         Some(McpTool::new(server, tool))
     }
 
-    /// Records a call. If the run denies the tool, the result does not mention it: the CLI treats the tool as
-    /// missing.
+    /// Records a call. If the run takes the tool away, neither the result of the call nor that of the turn mentions it:
+    /// the CLI treats the tool as missing, as it does one that it never had.
     pub(super) fn called(&mut self, id: &Id, name: &str) {
-        if self.denied.iter().any(|rule| denies(rule, name)) {
+        let is_left = |left: &Vec<String>| {
+            name.starts_with(PREFIX) || left.iter().any(|tool| tool == name || tool == "default")
+        };
+        let is_taken = !self.left.as_ref().is_none_or(is_left);
+        if is_taken || self.denied.iter().any(|rule| denies(rule, name)) {
             self.denied_calls.insert(id.clone(), name.to_owned());
         }
     }
 
-    /// Returns the tool of a failed call, if it is missing because the run denies it.
+    /// Returns the tool of a failed call, if it is missing because the run takes it away.
     pub(super) fn denied(&mut self, id: &Id, output: &str) -> Option<String> {
         let name = self.denied_calls.remove(id)?;
         let (_, rest) = output.split_once("No such tool available: ")?;
@@ -147,12 +157,13 @@ fn in_tool_names(server: &str) -> String {
     name
 }
 
-/// Returns whether a rule denies a tool. The CLI takes the part before the first `__` as the server, in the rule and
-/// in the tool's name. A rule without a tool applies to all tools of the server.
+/// Returns whether a rule takes a tool away. The CLI takes the part before the first `__` as the server, in the rule and
+/// in the tool's name. A rule without a tool applies to all tools of the server. One about some calls of a tool, such
+/// as `Bash(git *)`, leaves it.
 fn denies(rule: &str, tool: &str) -> bool {
     let (Some(of_rule), Some(of_tool)) = (rule.strip_prefix(PREFIX), tool.strip_prefix(PREFIX))
     else {
-        return false;
+        return rule == tool;
     };
     if of_rule.is_empty() || of_rule.contains("__") {
         return matches(of_rule, of_tool);
@@ -212,6 +223,9 @@ mod tests {
             ("mcp__a__*_of_", "mcp__a__list_of_x", false),
             ("mcp__", "mcp__a__x", false),
             ("Bash", "mcp__a__x", false),
+            ("Bash", "Bash", true),
+            ("Bash(git", "Bash", false),
+            ("Bash", "BashOutput", false),
         ] {
             assert_eq!(denies(rule, tool), expected, "{rule} {tool}");
         }

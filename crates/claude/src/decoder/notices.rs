@@ -147,7 +147,6 @@ const SILENT: &[&str] = &[
     "set_expanded_view",
     "set_in_progress_tool_use_ids",
     "stream_mode",
-    "tool_progress",
     "tool_use_summary",
     "transcript_mirror",
 ];

@@ -37,12 +37,18 @@ impl ClaudeDecoder {
                     None => (None, None),
                 };
                 self.lanes[lane].start(id, out);
+                self.written_calls.drop_unfinished_of(lane, out);
                 if main {
                     self.turns.message_begins(usage);
                 }
             }
             "content_block_start" => self.block_start(lane, &event, out),
             "content_block_delta" => return self.block_delta(lane, &event, out),
+            "content_block_stop" => {
+                if let Some(call) = self.written_calls.stop(lane, event.index) {
+                    self.announce(call, out);
+                }
+            }
             "message_delta" => {
                 let stop_reason = event.delta.as_ref().and_then(|d| d.stop_reason.as_deref());
                 if stop_reason.is_some() {
@@ -72,6 +78,14 @@ impl ClaudeDecoder {
         };
         let text = text.map_or(&[][..], |Chars(text)| text);
         self.lanes[lane].start_block(event.index, kind, text, out);
+        if let Some(block) = &event.content_block
+            && block.kind.ends_with("tool_use")
+            && let Some(id) = block.id.as_deref()
+            && !self.tools.has_seen(id)
+        {
+            let name = block.name.as_deref().unwrap_or_default();
+            (self.written_calls).start(lane, event.index, id, name, &block.input);
+        }
     }
 
     fn block_delta(
@@ -84,7 +98,13 @@ impl ClaudeDecoder {
         let (kind, text) = match delta.kind.as_deref()? {
             "text_delta" => (BlockKind::Text, &delta.text),
             "thinking_delta" => (BlockKind::Thinking, &delta.thinking),
-            "input_json_delta" | "signature_delta" | "citations_delta" => return Some(()),
+            "input_json_delta" => {
+                if let Some(Chars(piece)) = &delta.partial_json {
+                    self.written_calls.piece(lane, event.index, piece);
+                }
+                return Some(());
+            }
+            "signature_delta" | "citations_delta" => return Some(()),
             _ => return None,
         };
         if let Some(Chars(text)) = text {

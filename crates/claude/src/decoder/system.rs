@@ -4,11 +4,13 @@ use serde_json::value::RawValue;
 use teamster_core::provider::Events;
 use teamster_core::provider::json_line::parse;
 use teamster_core::text::excerpt;
-use teamster_core::{AgentEvent, Id, McpServerStatus, NoticeLevel, NoticeSource, Retry, Session};
+use teamster_core::{
+    AgentEvent, ErrorKind, Id, McpServerStatus, NoticeLevel, NoticeSource, Retry, Session,
+};
 
 use super::errors::Evidence;
 use super::notices::notice;
-use super::wire::{McpServerLine, SystemLine};
+use super::wire::{McpServerLine, SubAgentRetry, SystemLine};
 use super::{ClaudeDecoder, NOTICE_BYTES};
 
 impl ClaudeDecoder {
@@ -18,7 +20,7 @@ impl ClaudeDecoder {
             "init" => self.init(line, out),
             "status" => status(&line, out),
             "compact_boundary" => compacted(&line, out),
-            "api_retry" => retry(&line, out),
+            "api_retry" => retry(&line, self.has_fixed_key, out),
             "hook_response" => hook_response(&line, out),
             "task_started" => self.background.started(&line),
             "task_notification" => {
@@ -70,6 +72,9 @@ impl ClaudeDecoder {
 
     fn init(&mut self, line: SystemLine<'_>, out: &mut Events) {
         self.background.turn_begins();
+        let source = line.api_key_source.as_deref();
+        self.has_fixed_key =
+            source.is_some_and(|source| !matches!(source, "none" | "apiKeyHelper"));
         let mut mcp_servers = Vec::new();
         let mut odd_servers = Vec::new();
         // An unreadable server must not hide the others.
@@ -133,29 +138,73 @@ fn compacted(line: &SystemLine<'_>, out: &mut Events) {
     out.notice(NoticeLevel::Info, NoticeSource::Stdout, message);
 }
 
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "a cast of a float saturates, and a delay is far from the limits"
-)]
-fn retry(line: &SystemLine<'_>, out: &mut Events) {
+fn retry(line: &SystemLine<'_>, has_fixed_key: bool, out: &mut Events) {
     let word = line.error.and_then(word);
-    let what = word.as_deref().unwrap_or("unknown");
-    let message = match line.error_status {
-        Some(status) => format!("{what} (HTTP {status})"),
-        None => format!("{what} (no answer from the service)"),
-    };
-    let evidence = Evidence {
+    let request = RetriedRequest {
+        of: "",
+        attempt: line.attempt.unwrap_or(1),
+        max_attempts: line.max_retries,
+        delay_ms: line.retry_delay_ms,
         status: line.error_status,
         word: word.as_deref(),
-        is_retry: true,
-        ..Evidence::default()
     };
-    out.push(AgentEvent::Retry(Box::new(
-        Retry::new(line.attempt.unwrap_or(1), evidence.error(message))
-            .max_attempts(line.max_retries)
-            .delay_ms(line.retry_delay_ms.map(|ms| ms.round() as u64)),
-    )));
+    request.emit(has_fixed_key, out);
+}
+
+/// Handles a retry of a sub-agent's request.
+pub(super) fn sub_agent_retry(line: &SubAgentRetry<'_>, has_fixed_key: bool, out: &mut Events) {
+    let request = RetriedRequest {
+        of: "a sub-agent: ",
+        attempt: line.attempt,
+        max_attempts: line.max_retries,
+        delay_ms: line.retry_delay_ms,
+        status: line.error_status,
+        word: line.error_category.as_deref(),
+    };
+    request.emit(has_fixed_key, out);
+}
+
+/// A request to the model that the CLI retries.
+struct RetriedRequest<'a> {
+    /// Text before the message, if the request is not one of the main agent.
+    of: &'static str,
+    attempt: u32,
+    max_attempts: Option<u32>,
+    delay_ms: Option<f64>,
+    /// HTTP status of the service's response.
+    status: Option<u16>,
+    /// The CLI's code for the failure.
+    word: Option<&'a str>,
+}
+
+impl RetriedRequest<'_> {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a cast of a float saturates, and a delay is far from the limits"
+    )]
+    fn emit(&self, has_fixed_key: bool, out: &mut Events) {
+        let of = self.of;
+        let what = self.word.unwrap_or("unknown");
+        let message = match self.status {
+            Some(status) => format!("{of}{what} (HTTP {status})"),
+            None => format!("{of}{what} (no answer from the service)"),
+        };
+        let evidence = Evidence {
+            status: self.status,
+            word: self.word,
+            is_retry: true,
+            ..Evidence::default()
+        };
+        let mut error = evidence.error(message);
+        // The CLI replaces the token of a login, or asks the helper again, before it retries.
+        error.retryable |= error.kind == ErrorKind::Auth && self.attempt <= 1 && !has_fixed_key;
+        out.push(AgentEvent::Retry(Box::new(
+            Retry::new(self.attempt, error)
+                .max_attempts(self.max_attempts)
+                .delay_ms(self.delay_ms.map(|ms| ms.round() as u64)),
+        )));
+    }
 }
 
 /// Returns the `error` of a line if it is a string, as in retries.

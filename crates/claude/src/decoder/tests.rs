@@ -15,6 +15,7 @@ mod side_effects;
 mod sub_agents;
 mod text;
 mod turns;
+mod written_calls;
 
 const SESSION: &str = "4e7c1419-faa6-4b9e-a712-01520d2026c2";
 const UUID: &str = "ad2e5fef-3f54-4bd7-8082-516ca8c0beb7";

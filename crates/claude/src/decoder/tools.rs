@@ -235,27 +235,6 @@ fn placeholder(kind: &str, source: &Source<'_>) -> String {
     }
 }
 
-/// Tools that the CLI only has in a terminal or has removed. Their absence is not a denial.
-const NOT_IN_PRINT_MODE: &[&str] = &[
-    "AskUserQuestion",
-    "EnterPlanMode",
-    "ExitPlanMode",
-    "TodoWrite",
-];
-
-/// Returns the tool that a failed call reports as disabled.
-pub(super) fn switched_off(output: &str) -> Option<&str> {
-    let (_, rest) = output.split_once("No such tool available: ")?;
-    let (tool, why) = rest.split_once(". ")?;
-    let off = [
-        "exists but is not enabled in this context",
-        // Message of 2.1.330.
-        "is disabled for this session",
-    ];
-    let taken = !NOT_IN_PRINT_MODE.contains(&tool) && off.iter().any(|words| why.contains(words));
-    taken.then_some(tool)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -270,25 +249,6 @@ mod tests {
             output(content),
             "a\n[image: image/png, 4 bytes]\n[odd]\n[tool_reference: x]\n[search_result: t]"
         );
-    }
-
-    #[test]
-    fn a_tool_that_was_taken_from_the_agent_is_named() {
-        let output = |tool: &str| {
-            format!(
-                "<tool_use_error>Error: No such tool available: {tool}. {tool} exists but is not \
-                 enabled in this context. Use one of the available tools instead.</tool_use_error>"
-            )
-        };
-        assert_eq!(switched_off(&output("Bash")), Some("Bash"));
-        for tool in NOT_IN_PRINT_MODE {
-            assert_eq!(switched_off(&output(tool)), None, "{tool}");
-        }
-        let later = "<tool_use_error>Error: No such tool available: Bash. Bash is disabled for \
-                     this session, in subagents as well as here.</tool_use_error>";
-        assert_eq!(switched_off(later), Some("Bash"));
-        let unknown = "Error: No such tool available: Grep. Grep is not available in this session";
-        assert_eq!(switched_off(unknown), None);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, SeqAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use teamster_core::provider::json_line::or_default;
+use teamster_core::provider::json_line::{of_any_depth, or_default};
 use teamster_core::provider::surrogates::Chars;
 
 use crate::totals::ApiUsage;
@@ -70,6 +70,13 @@ pub(super) struct BlockStart<'a> {
     pub(super) text: Option<Chars<'a>>,
     #[serde(borrow)]
     pub(super) thinking: Option<Chars<'a>>,
+    // A tool call.
+    #[serde(borrow)]
+    pub(super) id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(super) name: Option<Cow<'a, str>>,
+    #[serde(default, deserialize_with = "of_any_depth")]
+    pub(super) input: Value,
 }
 
 #[derive(Deserialize)]
@@ -80,6 +87,9 @@ pub(super) struct Delta<'a> {
     pub(super) text: Option<Chars<'a>>,
     #[serde(borrow)]
     pub(super) thinking: Option<Chars<'a>>,
+    /// Piece of the JSON of a call's input.
+    #[serde(borrow)]
+    pub(super) partial_json: Option<Chars<'a>>,
     #[serde(borrow)]
     pub(super) stop_reason: Option<Cow<'a, str>>,
 }
@@ -157,7 +167,8 @@ pub(super) struct Block<'a> {
     pub(super) id: Option<Cow<'a, str>>,
     #[serde(borrow)]
     pub(super) name: Option<Cow<'a, str>>,
-    pub(super) input: Option<Value>,
+    #[serde(default, deserialize_with = "of_any_depth")]
+    pub(super) input: Value,
     #[serde(borrow)]
     pub(super) tool_use_id: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -277,7 +288,8 @@ pub(super) struct ResultLine<'a> {
     pub(super) model_usage_since_last_result: Option<BTreeMap<String, ModelUsageLine>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) permission_denials: Vec<DenialLine<'a>>,
-    pub(super) structured_output: Option<Value>,
+    #[serde(default, deserialize_with = "of_any_depth")]
+    pub(super) structured_output: Value,
     /// Trigger of the turn, unless it was a prompt.
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(super) origin: Option<Origin<'a>>,
@@ -344,6 +356,24 @@ pub(super) struct Goal<'a> {
 pub(super) struct RefusalContinuation<'a> {
     #[serde(borrow)]
     pub(super) phase: Cow<'a, str>,
+}
+
+/// `tool_progress`: a tool that is running.
+#[derive(Deserialize)]
+pub(super) struct ToolProgress<'a> {
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(super) subagent_retry: Option<SubAgentRetry<'a>>,
+}
+
+/// A retry of a sub-agent's request. Absent in 2.1.197.
+#[derive(Deserialize)]
+pub(super) struct SubAgentRetry<'a> {
+    pub(super) attempt: u32,
+    pub(super) max_retries: Option<u32>,
+    pub(super) retry_delay_ms: Option<f64>,
+    pub(super) error_status: Option<u16>,
+    #[serde(borrow)]
+    pub(super) error_category: Option<Cow<'a, str>>,
 }
 
 /// `rate_limit_event`.

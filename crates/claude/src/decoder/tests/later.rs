@@ -1,6 +1,9 @@
 //! Differences between the versions 2.1.330 and 2.1.197, with lines cut from the CLI's output.
 
-use teamster_core::{AgentEvent, CostSource, ErrorKind, NoticeLevel, Usage};
+use teamster_core::provider::{Events, RunAssembler};
+use teamster_core::{
+    AgentEvent, CostSource, ErrorKind, ExecuteParams, NoticeLevel, PermissionMode, Usage,
+};
 use teamster_testkit::replay::decode;
 
 use super::super::ClaudeDecoder;
@@ -199,11 +202,67 @@ fn a_tool_that_a_read_only_run_does_not_have_is_denied() {
         r#"{"type":"assistant","message":{"id":"m0","model":"claude-opus-5-5","content":[{"type":"tool_use","id":"toolu_mock_0_0_0","name":"Bash","input":{"command":"touch made.txt"}}]},"parent_tool_use_id":null}"#,
         r#"{"type":"user","message":{"role":"user","content":[{"type":"tool_result","content":"<tool_use_error>Error: No such tool available: Bash. Bash is disabled for this session, in subagents as well as here.</tool_use_error>","is_error":true,"tool_use_id":"toolu_mock_0_0_0"}]},"parent_tool_use_id":null,"tool_use_result":"Error: No such tool available: Bash. Bash is disabled for this session, in subagents as well as here."}"#,
     ]);
-    let (events, _) = run(&lines);
-    assert_eq!(
-        names(&events)[..4],
-        ["session", "tool_use", "tool_result", "permission"]
-    );
+    let params = ExecuteParams::new("x");
+    let exit = teamster_core::provider::Exit::default;
+    for (permission, expected) in [
+        (PermissionMode::ReadOnly, &["permission", "tool_result"][..]),
+        // The CLI does not have it in any case.
+        (PermissionMode::Default, &["tool_result"]),
+    ] {
+        let params = params.clone().permission(permission);
+        let decoder = ClaudeDecoder::for_run(&params);
+        let mut names = names(&decode(decoder, &lines, exit()).0);
+        names.retain(|name| matches!(*name, "permission" | "tool_result"));
+        assert_eq!(names, expected, "{permission:?}");
+    }
+}
+
+#[test]
+fn a_retry_of_a_sub_agent_is_one_of_the_run() {
+    // From a run of 2.1.332.
+    let progress = |retry: &str| {
+        format!(
+            r#"{{"type":"tool_progress","tool_use_id":"agent_msg_mock_0_0","tool_name":"Agent","parent_tool_use_id":"toolu_mock_0_0_0","elapsed_time_seconds":0,"subagent_type":"general-purpose"{retry}}}"#
+        )
+    };
+    let retry = r#","subagent_retry":{"agent_id":"a43ac73dae27d069c","attempt":2,"max_retries":10,"retry_delay_ms":2209,"error_status":429,"error_category":"rate_limit"}"#;
+    let lines = [progress(""), progress(retry)];
+    let exit = teamster_core::provider::Exit::default();
+    let (events, result) = decode(ClaudeDecoder::new(), &lines, exit);
+    let AgentEvent::Retry(retry) = &events[0] else {
+        panic!("{events:?}");
+    };
+    assert_eq!((retry.attempt, retry.max_attempts), (2, Some(10)));
+    assert_eq!(retry.delay_ms, Some(2209));
+    assert_eq!(retry.error.kind, ErrorKind::RateLimit);
+    assert_eq!(retry.error.message, "a sub-agent: rate_limit (HTTP 429)");
+    assert_eq!(result.diagnostics.unknown, 0);
+}
+
+#[test]
+fn a_wrong_key_is_hopeless_at_once_and_a_login_at_the_second_time() {
+    let retry = |attempt: u32| {
+        format!(
+            r#"{{"type":"system","subtype":"api_retry","attempt":{attempt},"max_retries":10,"retry_delay_ms":584,"error_status":401,"error":"authentication_failed"}}"#
+        )
+    };
+    for (source, expected) in [
+        ("ANTHROPIC_API_KEY", [true, true]),
+        ("none", [false, true]),
+        ("apiKeyHelper", [false, true]),
+    ] {
+        let init = format!(
+            r#"{{"type":"system","subtype":"init","session_id":"s","model":"m","apiKeySource":"{source}"}}"#
+        );
+        let mut assembler = RunAssembler::new(Box::new(ClaudeDecoder::new()), false);
+        let mut out = Events::new();
+        assembler.line(init.as_bytes(), &mut out);
+        let hopeless = [1, 2].map(|attempt| {
+            assembler.line(retry(attempt).as_bytes(), &mut out);
+            assembler.hopeless().is_some()
+        });
+        assert_eq!(hopeless, expected, "{source}");
+    }
 }
 
 #[test]

@@ -22,6 +22,13 @@ pub(in crate::decoder) struct SystemLine<'a> {
     pub(in crate::decoder) mcp_servers: Option<Vec<&'a RawValue>>,
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(in crate::decoder) claude_code_version: Option<Cow<'a, str>>,
+    #[serde(
+        borrow,
+        rename = "apiKeySource",
+        default,
+        deserialize_with = "or_default"
+    )]
+    pub(in crate::decoder) api_key_source: Option<Cow<'a, str>>,
     // status
     #[serde(borrow, default, deserialize_with = "or_default")]
     pub(in crate::decoder) status: Option<Cow<'a, str>>,
