@@ -34,6 +34,7 @@ use crate::guard::Guard;
 use crate::render::Current;
 use crate::run::history::History;
 use crate::turns::{self, PlanError};
+use crate::worktree::Worktree;
 use crate::{
     drive, exit_code, orphans, params, remote, runner, store, tokio_runtime, words, worktree,
 };
@@ -53,7 +54,7 @@ pub(crate) fn main(args: &mut ChatArgs) -> anyhow::Result<u8> {
     let id = Uuid::now_v7().to_string();
     match worktree::enter(&mut args.process, &id, args.output.quiet) {
         Ok(worktree) => {
-            let code = chat(args, &id);
+            let code = chat(args, &id, worktree.as_ref());
             worktree::leave(worktree, args.output.quiet);
             code
         }
@@ -79,7 +80,7 @@ fn detach(args: &ChatArgs) -> anyhow::Result<u8> {
     }
 }
 
-fn chat(args: &ChatArgs, id: &str) -> anyhow::Result<u8> {
+fn chat(args: &ChatArgs, id: &str, worktree: Option<&Worktree>) -> anyhow::Result<u8> {
     let provider = crate::providers()
         .get(&args.provider)
         .context("this provider is not built in")?;
@@ -110,6 +111,9 @@ fn chat(args: &ChatArgs, id: &str) -> anyhow::Result<u8> {
         directory: params::working_directory(&args.process),
         // The command that resumes the session is printed at the end of the chat.
         resume: None,
+        worktree: worktree.map(Worktree::watch),
+        permission: Some(args.permissions.permission),
+        asks: at_terminal,
         mcp: (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery),
         clock: epoch_ms,
     };

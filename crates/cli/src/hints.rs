@@ -3,20 +3,25 @@
 //! How to install a CLI and how to log in is in the `CliInfo` of its provider.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
 use teamster::acp::AcpAgent;
-use teamster::{AgentError, BudgetKind, CliInfo, ErrorCode, ErrorDetail, ErrorKind, McpDelivery};
+use teamster::{
+    AgentError, BudgetKind, CliInfo, ErrorCode, ErrorDetail, ErrorKind, McpDelivery,
+    PermissionDenial, PermissionMode,
+};
 
 use crate::words;
 
 /// Returns the next step after an error, if there is one. `bin` is the variable that sets the CLI's program, `mcp`
-/// the delivery of the run's MCP servers, if it has any, and `now_ms` the current time in milliseconds since the
-/// Unix epoch.
+/// the delivery of the run's MCP servers, if it has any, `permission` the run's mode, if it is known, and `now_ms` the
+/// current time in milliseconds since the Unix epoch.
 pub(crate) fn next_step(
     error: &AgentError,
     info: &CliInfo,
     bin: &str,
     mcp: Option<McpDelivery>,
+    permission: Option<PermissionMode>,
     now_ms: u64,
 ) -> Option<String> {
     let wait = || {
@@ -114,7 +119,7 @@ pub(crate) fn next_step(
             "check the id and --cwd (some CLIs find a session only in the directory where it started), or omit --resume"
                 .to_owned()
         }
-        (_, ErrorKind::Permission) => ALLOW.to_owned(),
+        (_, ErrorKind::Permission) => allow(permission).to_owned(),
         (_, ErrorKind::Budget) => "raise --max-budget-usd, or continue with --resume".to_owned(),
         (_, ErrorKind::MaxTurns) => "raise --max-turns, or continue with --resume".to_owned(),
         (_, ErrorKind::Mcp) => {
@@ -227,9 +232,34 @@ pub(crate) fn flag(parameter: &str) -> Option<&'static str> {
     })
 }
 
-/// The hint after denied permissions.
-pub(crate) const ALLOW: &str =
-    "allow it with --allow-tool, --permission accept-edits or --permission bypass";
+/// Returns what a run in this mode can be given after denied permissions.
+fn allow(mode: Option<PermissionMode>) -> &'static str {
+    match mode {
+        Some(PermissionMode::AcceptEdits) => "allow it with --allow-tool or --permission bypass",
+        // What is denied nevertheless, the user or the CLI's settings forbid.
+        Some(PermissionMode::Bypass) => "it is forbidden by --deny-tool or by the CLI's settings",
+        _ => "allow it with --allow-tool, --permission accept-edits or --permission bypass",
+    }
+}
+
+/// Describes denied tool calls, with the next step unless a person has denied them.
+pub(crate) fn denials(
+    denials: &[PermissionDenial],
+    mode: Option<PermissionMode>,
+    by_person: bool,
+) -> String {
+    let names = denials
+        .iter()
+        .map(|denial| words::one_line(&denial.tool_name));
+    let names: Vec<_> = names.collect::<BTreeSet<_>>().into_iter().collect();
+    let calls = words::plural(denials.len() as u64, "tool call");
+    let names = names.join(", ");
+    if by_person {
+        format!("{calls} ({names})")
+    } else {
+        format!("{calls} ({names}): {}", allow(mode))
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -240,7 +270,14 @@ mod tests {
     }
 
     fn step(code: ErrorCode, kind: ErrorKind) -> Option<String> {
-        next_step(&AgentError::new(code, kind, "x"), info(), "--bin", None, 0)
+        next_step(
+            &AgentError::new(code, kind, "x"),
+            info(),
+            "--bin",
+            None,
+            None,
+            0,
+        )
     }
 
     #[test]
@@ -254,7 +291,7 @@ mod tests {
         let detail = ErrorDetail::missing_program("claude", "npm install it");
         let error =
             AgentError::new(ErrorCode::CliNotFound, ErrorKind::NotFound, "x").detail(detail);
-        let missing = next_step(&error, info(), "--bin", None, 0).unwrap();
+        let missing = next_step(&error, info(), "--bin", None, None, 0).unwrap();
         assert!(missing.starts_with("if it is installed"), "{missing}");
         let start = step(ErrorCode::StartupTimeout, ErrorKind::Timeout).unwrap();
         assert!(start.contains("--startup-timeout"), "{start}");
@@ -262,7 +299,7 @@ mod tests {
         assert!(lease.contains("teamster mcp restore"), "{lease}");
         let local = "cannot reach http://127.0.0.1:11434/v1: Connection refused";
         let error = AgentError::new(ErrorCode::CliError, ErrorKind::Network, local);
-        let local = next_step(&error, info(), "--bin", None, 0).unwrap();
+        let local = next_step(&error, info(), "--bin", None, None, 0).unwrap();
         assert!(local.starts_with("start the service"), "{local}");
         assert_eq!(step(ErrorCode::Aborted, ErrorKind::Aborted), None);
         assert_eq!(step(ErrorCode::InvalidParams, ErrorKind::Permission), None);
@@ -270,10 +307,36 @@ mod tests {
     }
 
     #[test]
+    fn a_run_is_not_advised_what_it_has() {
+        let denied = [PermissionDenial::new("Bash")];
+        let shown = |mode, by_person| denials(&denied, mode, by_person);
+        let expected = "1 tool call (Bash): allow it with --allow-tool, --permission accept-edits or --permission bypass";
+        assert_eq!(shown(None, false), expected);
+        assert_eq!(shown(Some(PermissionMode::Default), false), expected);
+        assert_eq!(
+            shown(Some(PermissionMode::AcceptEdits), false),
+            "1 tool call (Bash): allow it with --allow-tool or --permission bypass"
+        );
+        let bypass = shown(Some(PermissionMode::Bypass), false);
+        assert!(
+            bypass.ends_with("forbidden by --deny-tool or by the CLI's settings"),
+            "{bypass}"
+        );
+        assert_eq!(
+            shown(Some(PermissionMode::Default), true),
+            "1 tool call (Bash)"
+        );
+        let error = AgentError::new(ErrorCode::CliError, ErrorKind::Permission, "x");
+        let mode = Some(PermissionMode::AcceptEdits);
+        let step = next_step(&error, info(), "--bin", None, mode, 0).unwrap();
+        assert_eq!(step, "allow it with --allow-tool or --permission bypass");
+    }
+
+    #[test]
     fn a_command_that_is_not_an_acp_agent_can_be_checked() {
         let info = CliInfo::new("acp:cat", "cat", "cat");
         let error = AgentError::new(ErrorCode::CliError, ErrorKind::Invalid, "Method not found");
-        let step = next_step(&error, &info, "--bin", None, 0).unwrap();
+        let step = next_step(&error, &info, "--bin", None, None, 0).unwrap();
         assert!(
             step.starts_with("`teamster doctor --try 'acp:cat'` shows"),
             "{step}"
@@ -284,7 +347,7 @@ mod tests {
     fn the_delivery_of_servers_changes_the_next_step() {
         let step = |code, mcp| {
             let error = AgentError::new(code, ErrorKind::Mcp, "x");
-            next_step(&error, info(), "--bin", mcp, 0).unwrap()
+            next_step(&error, info(), "--bin", mcp, None, 0).unwrap()
         };
         for way in [McpDelivery::ProjectConfig, McpDelivery::UserConfig] {
             assert_eq!(
@@ -357,7 +420,7 @@ mod tests {
         let of = |detail: Option<ErrorDetail>| {
             let error = AgentError::new(ErrorCode::BudgetExceeded, ErrorKind::Budget, "spent");
             let error = detail.into_iter().fold(error, AgentError::detail);
-            next_step(&error, info(), "--bin", None, 0).unwrap()
+            next_step(&error, info(), "--bin", None, None, 0).unwrap()
         };
         for (budget, flag) in [
             (BudgetKind::Time, "--max-time"),
@@ -379,7 +442,7 @@ mod tests {
     #[test]
     fn a_missing_program_names_its_variable() {
         let error = AgentError::new(ErrorCode::CliNotFound, ErrorKind::NotFound, "x");
-        let step = next_step(&error, info(), "TEAMSTER_CLAUDE_BIN", None, 0).unwrap();
+        let step = next_step(&error, info(), "TEAMSTER_CLAUDE_BIN", None, None, 0).unwrap();
         assert!(
             step.contains("set its path with TEAMSTER_CLAUDE_BIN;"),
             "{step}"
@@ -391,7 +454,7 @@ mod tests {
         let mut error = AgentError::new(ErrorCode::CliError, ErrorKind::Quota, "x");
         error.resets_at = Some(7_200_000);
         assert_eq!(
-            next_step(&error, info(), "--bin", None, 3_600_000).unwrap(),
+            next_step(&error, info(), "--bin", None, None, 3_600_000).unwrap(),
             "wait 1h 00m and try again"
         );
     }

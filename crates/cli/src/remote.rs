@@ -134,6 +134,7 @@ fn runs_error(failure: &Failure, id: &str) -> RunsError {
         Some(ProblemCode::NoTurn) => refused(RefusalCode::NoTurn, failure),
         Some(ProblemCode::SessionEnding) => refused(RefusalCode::Ending, failure),
         Some(ProblemCode::OverBudget) => refused(RefusalCode::OverBudget, failure),
+        Some(ProblemCode::OutOfTime) => refused(RefusalCode::OutOfTime, failure),
         Some(ProblemCode::Unsupported) => refused(RefusalCode::Unsupported, failure),
         _ => connection_error(failure.to_string()),
     }

@@ -18,7 +18,12 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use teamster::{AgentEvent, CliInfo, LogEntry, McpDelivery, RunResult};
+use teamster::{
+    AgentError, AgentEvent, CliInfo, ErrorKind, LogEntry, McpDelivery, PermissionMode, RunResult,
+};
+
+use crate::words;
+use crate::worktree::Changes;
 
 pub(crate) use current::{Current, PreviousText};
 
@@ -98,6 +103,12 @@ pub(crate) struct View {
     /// The arguments between agent and session id in the command that resumes the session; `None` if it cannot be
     /// resumed.
     pub(crate) resume: Option<String>,
+    /// The worktree of the run. Without changes it is removed at the end, and nothing can be resumed in it.
+    pub(crate) worktree: Option<Changes>,
+    /// The permission mode, if it is known.
+    pub(crate) permission: Option<PermissionMode>,
+    /// A person decides about permissions.
+    pub(crate) asks: bool,
     /// Delivery of the run's MCP servers; `None` if it has none.
     pub(crate) mcp: Option<McpDelivery>,
     /// Returns the current time, in milliseconds since the Unix epoch.
@@ -108,6 +119,26 @@ impl View {
     /// Returns the current CLI.
     pub(crate) fn info(&self) -> &'static CliInfo {
         self.current.info()
+    }
+
+    /// Returns the command that resumes the session of an ended run; `None` if it cannot be resumed.
+    fn resume_command(&self, result: &RunResult) -> Option<String> {
+        let (args, id) = (self.resume.as_ref()?, result.session_id.as_ref()?);
+        // Without a login and without output, there is no session to resume.
+        let output = result.usage.as_ref().and_then(|usage| usage.output_tokens);
+        let without_output = output.unwrap_or(0) == 0;
+        let is_lost = |error: &AgentError| {
+            error.kind == ErrorKind::SessionNotFound
+                || (error.kind == ErrorKind::Auth && without_output)
+        };
+        if result.errors.iter().any(is_lost) || !self.worktree.as_ref().is_none_or(Changes::exist) {
+            return None;
+        }
+        let agent = shell_words::quote(self.info().id);
+        Some(format!(
+            "teamster run {agent} {args} {} PROMPT",
+            words::one_line(id)
+        ))
     }
 }
 

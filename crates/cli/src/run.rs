@@ -13,7 +13,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunEvent, RunRequest};
 use teamster::{CliInfo, ErrorKind, ExecuteParams, McpDelivery};
 use teamster_core::time::epoch_ms;
@@ -23,7 +23,7 @@ use crate::args::RunArgs;
 use crate::record::Recording;
 use crate::render::{Current, Json, TextIsFinal};
 use crate::worktree::{self, Worktree};
-use crate::{drive, exit_code, params, remote, stdin, words};
+use crate::{detached::session_locks, drive, exit_code, hints, params, remote, stdin, words};
 use closing::Closing;
 use history::{History, OpenHistory};
 use output::Output;
@@ -39,10 +39,10 @@ pub(crate) fn main(args: &mut RunArgs) -> anyhow::Result<u8> {
     }
     let id = run_id(args);
     match enter_worktree(args, &id) {
-        Ok(None) => attached(args),
+        Ok(None) => attached(args, None),
         Ok(worktree) => {
             args.retry.run_id.get_or_insert(id);
-            let code = attached(args);
+            let code = attached(args, worktree.as_ref());
             worktree::leave(worktree, args.output.quiet);
             code
         }
@@ -72,7 +72,7 @@ fn run_id(args: &RunArgs) -> String {
     given.unwrap_or_else(|| Uuid::now_v7().to_string())
 }
 
-fn attached(args: &RunArgs) -> anyhow::Result<u8> {
+fn attached(args: &RunArgs, worktree: Option<&Worktree>) -> anyhow::Result<u8> {
     let provider = crate::providers()
         .get(&args.provider)
         .context("this provider is not built in")?;
@@ -114,6 +114,9 @@ fn attached(args: &RunArgs) -> anyhow::Result<u8> {
         resume: env::var_os(crate::mock_model::URL_VARIABLE)
             .is_none()
             .then(|| resume_arguments(args)),
+        worktree: worktree.map(Worktree::watch),
+        permission: Some(args.permissions.permission),
+        asks: false,
         mcp,
         clock: epoch_ms,
     };
@@ -315,7 +318,19 @@ async fn prepare(
         let open_history = conversation.open_history.get_or_init(|| open_history);
         request.observer = Some(Arc::new(open_history.recorder.clone()) as _);
     }
+    refuse_session_in_use(request)?;
     Ok(Orchestrator::new(OrchestratorConfig::default())?)
+}
+
+/// Refuses a run whose session another process uses, before it is in the history or has a log.
+fn refuse_session_in_use(request: &RunRequest) -> anyhow::Result<()> {
+    if let Some(first) = request.candidates.first()
+        && let Some(locks) = session_locks(None)
+    {
+        let begun = locks.writer(first.provider()).begin(&first.params);
+        begun.map_err(|error| anyhow!("{}", hints::message(&error)))?;
+    }
+    Ok(())
 }
 
 /// Closes the store. A run with a session key first waits until its session is stored.

@@ -52,6 +52,17 @@ pub(crate) struct Worktree {
     warnings: Vec<String>,
 }
 
+/// A check of a worktree for changes, without which it is removed at the end.
+#[derive(Debug, Clone)]
+pub(crate) struct Changes(Info);
+
+impl Changes {
+    /// Returns `true` if the worktree will be kept.
+    pub(crate) fn exist(&self) -> bool {
+        changes(&self.0).is_some()
+    }
+}
+
 /// The outcome of closing a worktree.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -152,7 +163,8 @@ impl Worktree {
         };
         // From here on, dropping the worktree cleans up.
         let mut made = Self {
-            directory: info.path.join(&inside),
+            // Without the `/` at the end of what git prints.
+            directory: info.path.join(&inside).components().collect(),
             info,
             folder,
             lock: Some(lock),
@@ -184,6 +196,11 @@ impl Worktree {
     /// Returns the agent's working directory: the same directory of the repository as without a worktree.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// Returns a check for changes, for the time at which no process works in the worktree any more.
+    pub(crate) fn watch(&self) -> Changes {
+        Changes(self.info.clone())
     }
 
     /// Returns the branch.

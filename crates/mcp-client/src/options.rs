@@ -35,7 +35,9 @@ pub struct ConnectOptions {
     /// directory of this process.
     #[setters(strip_option, into)]
     pub directory: Option<PathBuf>,
-    /// Environment variables, to which the server's own `env` is added. Default: those of this process.
+    /// Environment variables, to which the server's own `env` is added. Default: those of this process. What binds git
+    /// to another repository than that of the server's directory is not passed on
+    /// ([`foreign_git_variables`](teamster_process::foreign_git_variables)).
     pub environment: BTreeMap<OsString, OsString>,
 }
 

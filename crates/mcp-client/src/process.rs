@@ -1,11 +1,11 @@
 //! The process of a server on stdio.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
 use teamster_core::{McpServer, McpTransport};
-use teamster_process::{ProcessGroup, find_program, run_mark};
+use teamster_process::{ProcessGroup, find_program, foreign_git_variables, run_mark};
 use tokio::io::DuplexStream;
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::time::timeout;
@@ -54,6 +54,13 @@ impl Process {
             _ => command.into(),
         };
         let mut environment = options.environment.clone();
+        let of_git = directory.as_deref().map_or(&[][..], foreign_git_variables);
+        for name in of_git.iter().map(OsStr::new) {
+            // A value of the caller's own stays.
+            if environment.get(name) == std::env::var_os(name).as_ref() {
+                environment.remove(name);
+            }
+        }
         let (name, mark) = run_mark();
         let own = env.iter().map(|(name, value)| (&**name, &**value));
         let own = own.chain([(name, &*mark)]);

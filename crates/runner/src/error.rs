@@ -113,8 +113,10 @@ pub enum RefusalCode {
     NoTurn,
     /// The session is ending.
     Ending,
-    /// The budget of the session is spent.
+    /// The budget of the session in USD, tokens or turns is spent.
     OverBudget,
+    /// The time budget of the session is spent.
+    OutOfTime,
     /// The key was used with another prompt.
     KeyReused,
     /// Value of a later version.

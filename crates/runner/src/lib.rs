@@ -60,6 +60,6 @@ pub use log_task::BeforeDone;
 pub use requests::Requests;
 pub use retention::{Pruned, Retention};
 pub use session_control::SessionControl;
-pub use session_runs::{SessionCandidate, SessionRuns};
+pub use session_runs::{SessionCandidate, SessionRuns, SpentBudget};
 pub use sessions::{OneWriter, SessionHolder, SessionLocks, SessionWriter};
 pub use status::{LiveState, LiveStatus, TurnStatus};

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
 use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, AgentSession, CancellationToken, EventStream, Image,
-    NoticeLevel, NoticeSource,
+    AbortHandle, AgentError, AgentEvent, AgentSession, BudgetKind, CancellationToken, EventStream,
+    Image, NoticeLevel, NoticeSource,
 };
 use teamster_orchestrator::Budget;
 use tokio::sync::{mpsc, oneshot};
@@ -280,7 +280,11 @@ impl SessionControl {
                 return refused(RefusalCode::Busy, turn.busy());
             }
             if let Some(spent) = spent(&self.0.budget, &self.0.status.totals()) {
-                return refused(RefusalCode::OverBudget, spent);
+                let code = match spent.kind {
+                    BudgetKind::Time => RefusalCode::OutOfTime,
+                    _ => RefusalCode::OverBudget,
+                };
+                return refused(code, spent.to_string());
             }
             state.turn = Some(Turn::new(from.clone()));
         }

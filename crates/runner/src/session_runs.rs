@@ -1,11 +1,12 @@
 //! Turns of a live session as runs.
 
+use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
 use teamster_core::{
-    AgentError, AgentEvent, AgentSession, Capabilities, EventStream, ExecuteParams, Image,
-    RunResult, RunStatus, SessionOptions, SessionRuntime,
+    AgentError, AgentEvent, AgentSession, BudgetKind, Capabilities, EventStream, ExecuteParams,
+    Image, RunResult, RunStatus, SessionOptions, SessionRuntime,
 };
 use teamster_orchestrator::{
     Budget, Candidate, RetryPolicy, RunEvent, RunLogEntry, RunObserver, RunRequest, SessionTurns,
@@ -225,8 +226,8 @@ impl SessionRuns {
         }
     }
 
-    /// Returns why no turn can begin, if the budget is spent.
-    pub fn spent(&self) -> Option<String> {
+    /// Returns the budget that is spent, if one is: then no turn can begin.
+    pub fn spent(&self) -> Option<SpentBudget> {
         spent(&self.budget, &self.totals)
     }
 
@@ -255,18 +256,39 @@ fn remaining(budget: Budget, totals: &Totals) -> Budget {
     remaining
 }
 
-/// Returns why no turn can begin, if this budget is spent.
-pub(crate) fn spent(budget: &Budget, totals: &Totals) -> Option<String> {
+/// A spent budget of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct SpentBudget {
+    /// The kind of budget.
+    pub kind: BudgetKind,
+}
+
+impl fmt::Display for SpentBudget {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = match self.kind {
+            BudgetKind::Usd => "USD",
+            BudgetKind::Tokens => "tokens",
+            BudgetKind::Turns => "turns",
+            _ => "time",
+        };
+        write!(
+            f,
+            "the budget of this session is spent ({kind}): no turn can begin"
+        )
+    }
+}
+
+/// Returns the part of this budget that is spent.
+pub(crate) fn spent(budget: &Budget, totals: &Totals) -> Option<SpentBudget> {
     let tokens = totals.usage.and_then(|usage| usage.total_tokens());
     let time = Duration::from_millis(totals.duration_ms);
-    let what = match () {
-        () if budget.usd.is_some_and(|most| totals.cost_usd >= Some(most)) => "USD",
-        () if budget.tokens.is_some_and(|most| tokens >= Some(most)) => "tokens",
-        () if budget.turns.is_some_and(|most| totals.answers >= most) => "turns",
-        () if budget.time.is_some_and(|most| time >= most) => "time",
+    let kind = match () {
+        () if budget.usd.is_some_and(|most| totals.cost_usd >= Some(most)) => BudgetKind::Usd,
+        () if budget.tokens.is_some_and(|most| tokens >= Some(most)) => BudgetKind::Tokens,
+        () if budget.turns.is_some_and(|most| totals.answers >= most) => BudgetKind::Turns,
+        () if budget.time.is_some_and(|most| time >= most) => BudgetKind::Time,
         () => return None,
     };
-    Some(format!(
-        "the budget of this session is spent ({what}): no turn can begin"
-    ))
+    Some(SpentBudget { kind })
 }

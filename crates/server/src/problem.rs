@@ -63,8 +63,10 @@ pub enum ProblemCode {
     NoTurn,
     /// 409: the session is ending.
     SessionEnding,
-    /// 409: the budget of the session is spent.
+    /// 409: the budget of the session in USD, tokens or turns is spent.
     OverBudget,
+    /// 409: the time budget of the session is spent.
+    OutOfTime,
     /// 404: no request has this id.
     RequestNotFound,
     /// 409: the request was already answered or withdrawn.
@@ -120,6 +122,7 @@ impl ProblemCode {
             | Self::NoTurn
             | Self::SessionEnding
             | Self::OverBudget
+            | Self::OutOfTime
             | Self::AlreadyAnswered
             | Self::AgentRefused
             | Self::Unsupported => StatusCode::CONFLICT,
@@ -189,6 +192,7 @@ impl From<RunsError> for Problem {
                 RefusalCode::NoTurn => ProblemCode::NoTurn,
                 RefusalCode::Ending => ProblemCode::SessionEnding,
                 RefusalCode::OverBudget => ProblemCode::OverBudget,
+                RefusalCode::OutOfTime => ProblemCode::OutOfTime,
                 RefusalCode::KeyReused => ProblemCode::IdempotencyKeyReused,
                 _ => ProblemCode::Unsupported,
             },

@@ -5,6 +5,7 @@ use std::io;
 use sqlx::migrate::MigrateError;
 
 use crate::column::printable;
+use crate::turns::turn_parts;
 
 /// An error of the store.
 ///
@@ -84,12 +85,7 @@ pub enum StoreError {
         run_id: String,
     },
     /// More than one run has an id with this prefix.
-    #[error(
-        "more than one run begins with `{}`: {}{}",
-        printable(prefix),
-        printable(&candidates.join(", ")),
-        if *more { " and more" } else { "" }
-    )]
+    #[error("{}", ambiguous(prefix, candidates, *more))]
     Ambiguous {
         /// The requested id or prefix.
         prefix: String,
@@ -143,6 +139,41 @@ impl StoreError {
             what,
             reason: reason.into(),
         }
+    }
+}
+
+impl StoreError {
+    /// Returns the detached session of which all candidates of an ambiguous id are turns.
+    pub fn session(&self) -> Option<&str> {
+        match self {
+            Self::Ambiguous {
+                prefix, candidates, ..
+            } => session_of(prefix, candidates),
+            _ => None,
+        }
+    }
+}
+
+fn session_of<'a>(prefix: &str, candidates: &'a [String]) -> Option<&'a str> {
+    let mut sessions = candidates.iter().map(|id| turn_parts(id));
+    let (session, _) = sessions.next()??;
+    let is_same = |other: Option<(&str, &str)>| other.is_some_and(|(other, _)| other == session);
+    (session.starts_with(prefix) && sessions.all(is_same)).then_some(session)
+}
+
+fn ambiguous(prefix: &str, candidates: &[String], more: bool) -> String {
+    let listed = candidates.join(", ");
+    let listed = printable(&listed);
+    let more = if more { " and more" } else { "" };
+    match session_of(prefix, candidates) {
+        Some(session) => format!(
+            "{} is a session, whose turns are runs: name one of {listed}{more}",
+            printable(session)
+        ),
+        None => format!(
+            "more than one run begins with `{}`: {listed}{more}",
+            printable(prefix)
+        ),
     }
 }
 

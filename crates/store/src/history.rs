@@ -12,9 +12,10 @@ use crate::column::{
 };
 use crate::process::{Presence, Writer};
 use crate::run::{LOST_AFTER, NewRun, RunCursor, RunFilter, RunRecord, RunState};
+use crate::turns::turn_parts;
 use crate::{Store, StoreError};
 
-const COLUMNS: &str = "run_id, prompt_hash, provider, model, session_id, conversation, \
+pub(crate) const COLUMNS: &str = "run_id, prompt_hash, provider, model, session_id, conversation, \
     working_directory, status, started_at, ended_at, duration_ms, input_tokens, output_tokens, \
     cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_usd, num_turns, error_kind, \
     error_message, error_retryable, error, attempts, attempt_log, host, process_space, pid, process_start, \
@@ -193,16 +194,11 @@ impl Store {
             .bind(to_column(CANDIDATES as u64 + 1));
         let mut found = self.fetch_runs(query).await?;
         if found.is_empty()
-            && let Some(pattern) = turn_pattern(id_or_prefix)
+            && let Some((session, number)) = turn_parts(id_or_prefix)
         {
-            let turns = format!(
-                "SELECT {COLUMNS} FROM teamster_runs WHERE run_id LIKE $1 ESCAPE '\\' \
-                 ORDER BY started_at DESC, run_id DESC LIMIT $2"
-            );
-            let query = sqlx::query(sqlx::AssertSqlSafe(turns))
-                .bind(pattern)
-                .bind(to_column(CANDIDATES as u64 + 1));
-            found = self.fetch_runs(query).await?;
+            found = self
+                .shortened_turns(session, number, CANDIDATES + 1)
+                .await?;
         }
         if found.len() > 1 {
             let more = found.len() > CANDIDATES;
@@ -387,7 +383,7 @@ impl Store {
         Ok(())
     }
 
-    async fn fetch_runs(
+    pub(crate) async fn fetch_runs(
         &self,
         query: sqlx::query::Query<'_, sqlx::Any, sqlx::any::AnyArguments>,
     ) -> Result<Vec<RunRecord>, StoreError> {
@@ -465,22 +461,6 @@ fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, sqlx::Error>
         pid: writer.pid,
         heartbeat_at,
     })
-}
-
-/// Returns the `LIKE` pattern for a turn's id that is shortened before its number. Returns `None` for other ids.
-fn turn_pattern(id: &str) -> Option<String> {
-    let (session, number) = id.rsplit_once('.')?;
-    if session.is_empty() || number.is_empty() || !number.bytes().all(|c| c.is_ascii_digit()) {
-        return None;
-    }
-    let mut pattern = String::new();
-    for c in session.chars() {
-        if matches!(c, '\\' | '%' | '_') {
-            pattern.push('\\');
-        }
-        pattern.push(c);
-    }
-    Some(format!("{pattern}%.{number}"))
 }
 
 /// Returns the error with its code and details, which are stored with it, or with an attempt in rows of older

@@ -93,6 +93,7 @@ mod run;
 mod session;
 mod session_lock;
 mod store;
+mod turns;
 
 pub use column::check_run_id;
 pub use error::StoreError;

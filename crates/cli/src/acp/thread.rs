@@ -234,7 +234,7 @@ impl Thread {
             } => self.prompt = Some(prompt),
             Reply::Refused { code, message } => {
                 let kind = match code {
-                    RefusalCode::OverBudget => ErrorKind::Budget,
+                    RefusalCode::OverBudget | RefusalCode::OutOfTime => ErrorKind::Budget,
                     _ => ErrorKind::Invalid,
                 };
                 self.refuse(AgentError::new(ErrorCode::InvalidParams, kind, message));

@@ -11,7 +11,8 @@ use std::time::Duration;
 use anyhow::anyhow;
 use teamster::orchestrator::{Orchestrator, RunLog, RunLogEntry};
 use teamster::{
-    AbortHandle, AgentError, AgentEvent, AgentSession, Decision, EventStream, Id, LogEntry,
+    AbortHandle, AgentError, AgentEvent, AgentSession, BudgetKind, Decision, EventStream, Id,
+    LogEntry,
 };
 use teamster_runner::SessionRuns;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -26,6 +27,7 @@ use super::totals::Totals;
 use crate::args::OutputArgs;
 use crate::drive::{self, Feed, SideInput, View};
 use crate::render::{Current, Narrator, Sink, TextIsFinal};
+use crate::worktree::Changes;
 use crate::{exit_code, hints, words};
 
 /// Interval between checks for turns that the CLI began by itself. Not used at a terminal.
@@ -165,6 +167,12 @@ impl Chat {
         terminal::restore();
         self.runs.close().await;
         if self.totals.turns() > 0
+            && self
+                .display
+                .view
+                .worktree
+                .as_ref()
+                .is_none_or(Changes::exist)
             && let Some(command) = self.resume()
         {
             self.display.remark(&format!("resume with: {command}"));
@@ -223,8 +231,11 @@ impl Chat {
         if begun.is_none()
             && let Some(spent) = self.runs.spent()
         {
-            self.display.report(&spent);
-            return ControlFlow::Continue(exit_code::AGENT_ERROR);
+            self.display.report(&spent.to_string());
+            return ControlFlow::Continue(match spent.kind {
+                BudgetKind::Time => exit_code::TIMEOUT,
+                _ => exit_code::AGENT_ERROR,
+            });
         }
         // A hold delays attempts; a message of the user is sent at once.
         (self.orchestrator)

@@ -46,10 +46,12 @@ async fn only(run: &RunHandle, waiting: &[PendingRequest]) -> anyhow::Result<Str
     match waiting {
         [only] => Ok(only.request_id.clone()),
         [] => {
-            // Ask the runner: if the run has ended, its error is more precise.
-            let none = Answer::Deny { reason: None };
-            run.answer(&format!("{}/0", run.id()), none).await?;
-            bail!("run {} has no pending request", run.id())
+            // If the run has ended, this error is more precise.
+            run.status().await?;
+            bail!(
+                "run {} has no pending request: `teamster requests` lists those of all runs",
+                run.id()
+            )
         }
         several => {
             let ids: Vec<_> = several.iter().map(|it| &*it.request_id).collect();

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use teamster::Id;
 use teamster_runner::client::StartedTurn;
 use teamster_runner::{LogLine, RefusalCode, RunsError};
@@ -67,6 +67,13 @@ async fn say(args: &SayArgs, session: RunHandle, prompt: String) -> anyhow::Resu
                 code: RefusalCode::Busy,
                 message,
             }) => bail!("{message} (--queue waits, --steer sends it now)"),
+            Err(RunsError::Refused {
+                code: RefusalCode::OutOfTime,
+                message,
+            }) => {
+                crate::fail(&anyhow!(message));
+                return Ok(exit_code::TIMEOUT);
+            }
             turn => break turn?,
         }
     };

@@ -76,6 +76,9 @@ impl Screen {
                 .then(|| resume_arguments(directory.as_deref(), is_local))
                 .flatten(),
             directory,
+            worktree: None,
+            permission: None,
+            asks: false,
             mcp: None,
             clock: epoch_ms,
         };

@@ -10,6 +10,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use teamster::process::{find_program, run_mark};
 use teamster_mock_model::{Cli, MockModel, Pointing, Script, Settings};
+use teamster_process::foreign_git_variables;
 use tokio::process::{Child, Command};
 use tokio::time::sleep;
 
@@ -80,6 +81,9 @@ pub(super) fn main(
                 command.env_remove(name);
             }
             if let Some(directory) = directory.filter(|_| args.directory.is_some()) {
+                for name in foreign_git_variables(&directory) {
+                    command.env_remove(name);
+                }
                 command.current_dir(directory);
             }
             let child = match command.spawn() {

@@ -67,6 +67,9 @@ pub(crate) fn main(args: &RunArgs, http: &Http) -> anyhow::Result<u8> {
         quiet: args.output.quiet,
         directory: run.info.directory.clone(),
         resume: Some(resume_arguments(args)),
+        worktree: None,
+        permission: Some(args.permissions.permission),
+        asks: false,
         mcp: None,
         clock: epoch_ms,
     };

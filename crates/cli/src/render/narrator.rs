@@ -6,8 +6,8 @@ use std::mem;
 use std::time::Duration;
 
 use teamster::{
-    AgentError, AgentEvent, Decision, ErrorKind, Id, NoticeLevel, Permission, Plan, PlanStatus,
-    RateLimit, RunResult, RunStatus, Session, ToolKind, ToolResult, ToolUse,
+    AgentEvent, Decision, ErrorKind, Id, NoticeLevel, Permission, Plan, PlanStatus, RateLimit,
+    RunResult, RunStatus, Session, ToolKind, ToolResult, ToolUse,
 };
 use teamster_core::ToolLedger;
 use teamster_core::time::millis;
@@ -33,6 +33,8 @@ pub(crate) struct Narrator {
     has_printed: bool,
     activity: Activity,
     since: Duration,
+    /// Number of denials that answered a request.
+    refused: usize,
 }
 
 #[derive(Debug)]
@@ -78,6 +80,7 @@ impl Narrator {
             has_printed: false,
             activity: Activity::Starting,
             since: Duration::ZERO,
+            refused: 0,
         }
     }
 
@@ -150,7 +153,14 @@ impl Narrator {
                 lines.push(Line::new(Tone::Error, "error:", message));
                 let (bin, now_ms) = (self.view.current.bin(), (self.view.clock)());
                 let info = self.view.info();
-                if let Some(step) = hints::next_step(error, info, &bin, self.view.mcp, now_ms) {
+                if let Some(step) = hints::next_step(
+                    error,
+                    info,
+                    &bin,
+                    self.view.mcp,
+                    self.view.permission,
+                    now_ms,
+                ) {
                     lines.push(Line::new(Tone::Hint, "next:", step).indented(INDENT));
                 }
                 return lines;
@@ -346,6 +356,7 @@ impl Narrator {
         let name = words::one_line(&permission.tool_name);
         match permission.decision {
             Decision::Denied => {
+                self.refused += usize::from(permission.request_id.is_some());
                 let id = permission.tool_id.as_ref();
                 let known = id.is_some_and(|id| self.tools.get(id).is_some());
                 if let Some(tool) = id.and_then(|id| self.tools.open_mut(id)) {
@@ -434,15 +445,9 @@ impl Narrator {
 
     fn end(&self, result: &RunResult, lines: &mut Vec<Line>) {
         if !result.permission_denials.is_empty() {
-            let names: BTreeSet<String> = result
-                .permission_denials
-                .iter()
-                .map(|denial| words::one_line(&denial.tool_name))
-                .collect();
-            let names: Vec<String> = names.into_iter().collect();
-            let n = result.permission_denials.len() as u64;
-            let calls = words::plural(n, "tool call");
-            let body = format!("{calls} ({}): {}", names.join(", "), hints::ALLOW);
+            let by_person = self.view.asks || self.refused >= result.permission_denials.len();
+            let mode = self.view.permission;
+            let body = hints::denials(&result.permission_denials, mode, by_person);
             lines.push(Line::new(Tone::Warning, "permission denied:", body));
         }
         if self.view.verbose
@@ -476,20 +481,8 @@ impl Narrator {
         .flatten()
         .collect();
         lines.push(Line::new(tone, word, body.join(" · ")));
-        // Without a login and without output, there is no session to resume.
-        let output = result.usage.as_ref().and_then(|usage| usage.output_tokens);
-        let without_output = output.unwrap_or(0) == 0;
-        let is_lost = |error: &AgentError| {
-            error.kind == ErrorKind::SessionNotFound
-                || (error.kind == ErrorKind::Auth && without_output)
-        };
-        if let (Some(args), Some(id)) = (&self.view.resume, &result.session_id)
-            && !result.errors.iter().any(is_lost)
-        {
-            let id = words::one_line(id);
-            let agent = shell_words::quote(self.view.info().id);
-            let command = format!("teamster run {agent} {args}");
-            let line = Line::aside(format!("resume with: {command} {id} PROMPT"));
+        if let Some(command) = self.view.resume_command(result) {
+            let line = Line::aside(format!("resume with: {command}"));
             lines.push(line.indented(INDENT));
         }
     }

@@ -46,6 +46,9 @@ pub(crate) fn view() -> View {
         quiet: false,
         directory: Some("/tmp/ws".into()),
         resume: Some("--resume".into()),
+        worktree: None,
+        permission: None,
+        asks: false,
         mcp: None,
         clock: || 1_000_000,
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use anyhow::{Context, anyhow};
+use anyhow::Context;
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunRequest};
 use teamster::{AgentEvent, CliInfo, NoticeLevel, NoticeSource};
 use teamster_runner::{
@@ -15,7 +15,7 @@ use super::request_policy::RequestPolicy;
 use crate::args::RunArgs;
 use crate::guard::Guard;
 use crate::worktree::Worktree;
-use crate::{detached, exit_code, hints, orphans, params, runner, tokio_runtime_of};
+use crate::{detached, exit_code, orphans, params, runner, tokio_runtime_of};
 
 /// Starts a runner, waits until it has accepted the run, and returns the exit code.
 pub(super) fn launch(args: &RunArgs) -> anyhow::Result<u8> {
@@ -110,12 +110,9 @@ fn run(
         };
         request.observer = (open_history.as_ref())
             .map(|open_history| std::sync::Arc::new(open_history.recorder.clone()) as _);
-        if let Some(first) = request.candidates.first()
-            && let Some(locks) = detached::session_locks(None)
-            && let Err(error) = locks.writer(first.provider()).begin(&first.params)
-        {
-            // Fail before the run is accepted; later the error would only be in its log.
-            crate::fail(&anyhow!("{}", hints::message(&error)));
+        if let Err(error) = super::refuse_session_in_use(&request) {
+            // Before the run is accepted: later the error would only be in its log.
+            crate::fail(&error);
             return Ok(Err(exit_code::USAGE));
         }
         request.run_id = Some(about.run_id.clone());

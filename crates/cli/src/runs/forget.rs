@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use anyhow::bail;
-use teamster::store::{RunState, Store};
+use anyhow::{anyhow, bail};
+use teamster::store::{RunRecord, RunState, Store};
 use teamster_core::time::{epoch_ms, millis};
-use teamster_runner::{RunFolder, RunsError};
+use teamster_runner::{RunFolder, RunState as LogState, RunsError};
 use teamster_server::{ForgetRuns, Forgotten};
 
 use super::history::History;
@@ -100,25 +100,21 @@ async fn delete_runs(
             Ok(Err(error @ RunsError::Ambiguous { .. })) => return Err(error.into()),
             _ => None,
         };
-        let row = match store {
-            Some(store) => {
-                let row = store.run(id).await?;
-                if row.is_none() && log.is_none() {
-                    bail!(
-                        "there is no run `{}` in {}: `teamster runs list` shows the runs",
-                        words::one_line(id),
-                        store.place()
-                    );
-                }
-                row
-            }
-            None => None,
+        let rows = match store {
+            Some(store) => rows(store, id).await?,
+            None => Vec::new(),
         };
-        if row.is_none() && log.is_none() {
+        if rows.is_empty() && log.is_none() {
             let id = words::one_line(id);
-            bail!("there is no run `{id}` in the history, and no log of one");
+            match store {
+                Some(store) => bail!(
+                    "there is no run `{id}` in {}: `teamster runs list` shows the runs",
+                    store.place()
+                ),
+                None => bail!("there is no run `{id}` in the history, and no log of one"),
+            }
         }
-        if let Some(row) = row {
+        for row in rows {
             if row.status == RunState::Running {
                 bail!(
                     "the run `{}` is live in process {}: stop it first",
@@ -128,12 +124,19 @@ async fn delete_runs(
             }
             found.push(row.run_id);
         }
-        logs.extend(log);
+        if let Some(log) = log {
+            // Before any is deleted.
+            if matches!(log.settle()?, LogState::Live) {
+                return Err(is_live(log.id()));
+            }
+            let is_new = logs.iter().all(|known: &RunFolder| known.id() != log.id());
+            logs.extend(is_new.then_some(log));
+        }
     }
     for log in logs {
         let id = log.id().to_owned();
         if !delete_log(log, deleted)? {
-            bail!("the run `{id}` is live: stop it with `teamster cancel {id}` first");
+            return Err(is_live(&id));
         }
     }
     if let Some(store) = store {
@@ -142,4 +145,19 @@ async fn delete_runs(
         }
     }
     Ok(())
+}
+
+/// Returns the rows of a run, or of all turns of a session.
+async fn rows(store: &Store, id: &str) -> anyhow::Result<Vec<RunRecord>> {
+    match store.run(id).await {
+        Ok(row) => Ok(row.into_iter().collect()),
+        Err(error) => match error.session() {
+            Some(session) => Ok(store.turns(session).await?),
+            None => Err(error.into()),
+        },
+    }
+}
+
+fn is_live(id: &str) -> anyhow::Error {
+    anyhow!("the run `{id}` is live: stop it with `teamster cancel {id}` first")
 }

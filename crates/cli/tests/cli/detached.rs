@@ -1,5 +1,6 @@
 //! Runs that outlive the terminal: `run --detach`, `attach`, `wait`, `cancel`.
 
+mod git_hooks;
 mod killed;
 mod live;
 mod requests;

@@ -208,3 +208,34 @@ fn a_key_and_a_worktree_are_refused_together_before_anything_starts() {
     assert_eq!(agent.starts(), [""; 0]);
     assert!(!agent.path("state/teamster/worktrees").exists());
 }
+
+#[test]
+fn a_run_whose_session_is_in_use_leaves_no_row() {
+    let agent = Agent::new();
+    agent.install(
+        r#"printf '{"type":"system","subtype":"init","session_id":"session-1","model":"opus"}\n'; sleep 600"#,
+    );
+    let mut first = Running::start(&mut command(&agent, ["x", "--json", "--run-id=first"]));
+    assert!(first.line().contains("session-1"));
+    for detach in [&[][..], &["--detach"]] {
+        let second = started(
+            &agent,
+            &[&["x", "--resume=session-1", "--run-id=second"], detach].concat(),
+        );
+        assert_eq!((second.code, &*second.stdout), (Some(2), ""));
+        assert!(
+            second.stderr.contains("works with session session-1"),
+            "{}",
+            second.stderr
+        );
+    }
+    let mut list = teamster(["runs", "list", "--json"]);
+    agent.environment(&mut list);
+    let list = run(&mut list).stdout;
+    assert!(
+        list.contains("\"first\"") && !list.contains("\"second\""),
+        "{list}"
+    );
+    first.signal(Signal::SIGTERM);
+    first.wait();
+}

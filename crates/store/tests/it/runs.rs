@@ -214,6 +214,18 @@ on_each_database! {
         assert_eq!(find("0199-a.12").await.as_deref(), Some("0199-a.12"));
         assert_eq!(find("x_.2").await.as_deref(), Some("x_1.2"));
         assert_eq!(find("0199.3").await, None);
+        // Ids differ by case in both databases.
+        assert_eq!(find("X_.2").await, None);
+        assert_eq!(find("0199-A.2").await, None);
+        let turns = store.turns("0199-a").await.unwrap();
+        let mut turns: Vec<_> = turns.into_iter().map(|run| run.run_id).collect();
+        turns.sort_unstable();
+        assert_eq!(turns, ["0199-a.1", "0199-a.12", "0199-a.2"]);
+        let error = store.run("0199-a").await.unwrap_err();
+        assert_eq!(error.session(), Some("0199-a"));
+        let message = error.to_string();
+        assert!(message.starts_with("0199-a is a session, whose turns are runs: name one of "), "{message}");
+        assert_eq!(store.run("019").await.unwrap_err().session(), None);
         assert_eq!(find(".2").await, None);
         assert!(store.run("019.2").await.is_err());
         let error = store.run("abc").await.unwrap_err();

@@ -434,3 +434,60 @@ fn a_session_is_shown_from_its_beginning() {
     let log = log(&agent, &id);
     assert_eq!(command(&agent, &["attach", &id, "--json"]).stdout, log);
 }
+
+#[test]
+fn a_spent_time_budget_has_the_exit_code_of_a_time_limit() {
+    let agent = Agent::new();
+    let id = detach(&agent, &["--max-time", "300ms"]);
+    // A turn may be cut off a little before the end of the budget.
+    let is_spent = || {
+        let ended = say(&agent, &id, "wait", &[]);
+        assert_eq!(ended.code, Some(4), "{}", ended.stderr);
+        ended
+            .stderr
+            .contains("budget of this session is spent (time)")
+    };
+    assert!(wait_until(LIMIT, is_spent));
+    assert_eq!(command(&agent, &["cancel", &id]).code, Some(0));
+}
+
+#[test]
+fn a_session_in_the_history_is_its_turns() {
+    let agent = Agent::new();
+    let store = agent.path("store.db").display().to_string();
+    let id = detach(&agent, &["--store", &store]);
+    for prompt in ["one", "two"] {
+        assert_eq!(say(&agent, &id, prompt, &[]).code, Some(0));
+    }
+    let runs = |args: &[&str]| {
+        let args = [&["runs"], args, &["--store", &store]].concat();
+        command(&agent, &args)
+    };
+    let shown = runs(&["show", &id]);
+    assert_eq!(shown.code, Some(1));
+    let expected =
+        format!("error: {id} is a session, whose turns are runs: name one of {id}.2, {id}.1\n");
+    assert_eq!(shown.stderr, expected);
+    assert_eq!(runs(&["show", &format!("{id}.2")]).code, Some(0));
+
+    // A live one is in the way of all that are named, also of those before it.
+    let other = detach(&agent, &["--store", &store]);
+    assert_eq!(say(&agent, &other, "three", &[]).code, Some(0));
+    command(&agent, &["cancel", &other]);
+    command(&agent, &["wait", &other]);
+    let both = runs(&["forget", &other, &id]);
+    assert_eq!(both.code, Some(1), "{}", both.stdout);
+    assert!(both.stderr.contains("is live: stop it"), "{}", both.stderr);
+    assert!(log_file(&agent, &other).exists());
+    assert_eq!(runs(&["show", &format!("{other}.1")]).code, Some(0));
+
+    command(&agent, &["cancel", &id]);
+    command(&agent, &["wait", &id]);
+    let both = runs(&["forget", &other, &id, &id]);
+    assert!(
+        both.stdout.starts_with("3 runs forgotten, 2 logs deleted"),
+        "{}{}",
+        both.stdout,
+        both.stderr
+    );
+}

@@ -262,3 +262,16 @@ fn at_terminals_one_answers_and_the_other_sees_it() {
     assert_eq!(command(&agent, &["answer", &id, "deny"]).code, Some(0));
     command(&agent, &["wait", &id]);
 }
+
+#[test]
+fn an_answer_without_a_request_says_so() {
+    let agent = Agent::new();
+    let id = detach(&agent, &["wait"]);
+    assert!(wait_until(LIMIT, || agent.received().contains("wait")));
+    let expected = format!(
+        "error: run {id} has no pending request: `teamster requests` lists those of all runs\n"
+    );
+    let ended = command(&agent, &["answer", &id, "allow"]);
+    assert_eq!((ended.code, &*ended.stderr), (Some(1), &*expected));
+    assert_eq!(command(&agent, &["cancel", &id]).code, Some(0));
+}

@@ -10,15 +10,15 @@ use teamster_testkit::proc::{wait_gone, wait_until};
 
 use super::requests::log;
 use crate::cli::chat::Agent;
-use crate::cli::{Ended, LIMIT, TEAMSTER, program, run, teamster};
+use crate::cli::{Ended, LIMIT, program, run, teamster};
 
 /// An agent beside a repository with one commit and a folder `sub`.
-struct Repository {
-    agent: Agent,
+pub(super) struct Repository {
+    pub(super) agent: Agent,
 }
 
 impl Repository {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let repository = Self {
             agent: Agent::new(),
         };
@@ -31,11 +31,11 @@ impl Repository {
         repository
     }
 
-    fn path(&self) -> PathBuf {
+    pub(super) fn path(&self) -> PathBuf {
         self.agent.path("repository")
     }
 
-    fn git(&self, args: &[&str]) -> String {
+    pub(super) fn git(&self, args: &[&str]) -> String {
         let output = Command::new("git")
             .args(["-c", "user.email=a@example.com", "-c", "user.name=A"])
             .args(args)
@@ -49,12 +49,12 @@ impl Repository {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    fn command(&self, args: &[&str]) -> Ended {
+    pub(super) fn command(&self, args: &[&str]) -> Ended {
         self.command_with(args, &[])
     }
 
     /// Runs a command with these variables.
-    fn command_with(&self, args: &[&str], variables: &[(&str, &Path)]) -> Ended {
+    pub(super) fn command_with(&self, args: &[&str], variables: &[(&str, &Path)]) -> Ended {
         let mut command = teamster(args.iter().copied());
         self.agent.environment(&mut command);
         let path = "/usr/local/bin:/usr/bin:/bin";
@@ -66,7 +66,7 @@ impl Repository {
     }
 
     /// An agent that commits a file, as the argument of `teamster run`.
-    fn committer(&self) -> String {
+    pub(super) fn committer(&self) -> String {
         let path = self.agent.path("committer");
         let git = "git -c user.email=a@example.com -c user.name=A";
         program(
@@ -79,7 +79,7 @@ impl Repository {
     }
 
     /// Returns the subject of a branch's last commit.
-    fn last(&self, branch: &str) -> String {
+    pub(super) fn last(&self, branch: &str) -> String {
         self.git(&["log", "-1", "--format=%s", branch])
     }
 
@@ -297,93 +297,6 @@ fn what_cannot_be_is_an_error_of_usage() {
 }
 
 #[test]
-fn an_agent_in_a_worktree_is_not_bound_to_the_repository_of_a_hook() {
-    let repository = Repository::new();
-    let (git_dir, index) = (
-        repository.path().join(".git"),
-        repository.path().join(".git/index"),
-    );
-    let both = [("GIT_DIR", &*git_dir), ("GIT_INDEX_FILE", &*index)];
-    let agent = repository.committer();
-    // An index alone is what git sets in a main worktree.
-    for (branch, variables, detach) in [
-        ("attached", &both[..], None),
-        ("detached", &both[..], Some("--detach")),
-        ("index", &both[1..], None),
-    ] {
-        let worktree = format!("--worktree={branch}");
-        let mut args = vec!["run", &agent, "x", &worktree];
-        args.extend(detach);
-        let ended = repository.command_with(&args, variables);
-        assert_eq!(ended.code, Some(0), "{branch}: {}", ended.stderr);
-        if detach.is_some() {
-            let waited = repository.command(&["wait", ended.stdout.trim_end()]);
-            assert_eq!(waited.code, Some(0), "{}", waited.stderr);
-        }
-        assert_eq!(repository.last(branch), "Of the agent\n", "{branch}");
-        assert_eq!(repository.last("main"), "First\n", "{branch}");
-        assert_eq!(repository.git(&["status", "--porcelain"]), "", "{branch}");
-    }
-
-    // A session, whose agent prints what it has of them.
-    let mut command = teamster(["chat", "claude", "--worktree=session"]);
-    repository.agent.environment(&mut command);
-    let input = repository.agent.path("message");
-    fs::write(&input, "more\n").unwrap();
-    let ended = run(command
-        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
-        .envs(both)
-        .env("GIT_CONFIG_PARAMETERS", "'core.bare'='true'")
-        .current_dir(repository.path())
-        .stdin(fs::File::open(input).unwrap()));
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    let passed = fs::read_to_string(repository.agent.path("git")).unwrap();
-    assert_eq!(passed, "");
-}
-
-#[test]
-fn a_hook_starts_an_agent_that_commits_in_its_worktree() {
-    let repository = Repository::new();
-    let hook = repository.path().join(".git/hooks/post-commit");
-    fs::create_dir_all(hook.parent().unwrap()).unwrap();
-    program(
-        &hook,
-        &format!(
-            "rm .git/hooks/post-commit; XDG_STATE_HOME='{}' TEAMSTER_STORE=off \
-             exec '{TEAMSTER}' run '{}' x --worktree=hook",
-            repository.agent.path("state").display(),
-            repository.committer(),
-        ),
-    );
-    fs::write(repository.path().join("second"), "2\n").unwrap();
-    repository.git(&["add", "."]);
-    repository.git(&["commit", "-q", "-m", "Second"]);
-    assert!(!hook.exists());
-    assert_eq!(repository.last("hook"), "Of the agent\n");
-    assert_eq!(repository.last("main"), "Second\n");
-    assert_eq!(repository.git(&["status", "--porcelain"]), "");
-}
-
-#[test]
-fn an_agent_is_bound_to_the_repository_of_a_hook_only_in_its_directory() {
-    let repository = Repository::new();
-    let other = repository.agent.path("other");
-    fs::create_dir(&other).unwrap();
-    repository.git(&["init", "-q", other.to_str().unwrap()]);
-    let index = repository.path().join(".git/index.lock");
-    let variables = [("GIT_INDEX_FILE", &*index)];
-    let agent = "cmd:printenv GIT_INDEX_FILE";
-    // A hook before a commit: the index has what will be committed.
-    let ended = repository.command_with(&["run", agent, "x"], &variables);
-    assert_eq!(ended.stdout.trim_end(), index.to_str().unwrap());
-    let same = repository.command_with(&["run", agent, "x", "-C", "sub"], &variables);
-    assert_eq!(same.stdout.trim_end(), index.to_str().unwrap());
-    let args = ["run", agent, "x", "-C", other.to_str().unwrap()];
-    let ended = repository.command_with(&args, &variables);
-    assert_eq!(ended.stdout, "");
-}
-
-#[test]
 fn submodules_are_checked_out_from_the_repositories_that_are_there() {
     let repository = Repository::new();
     let allow = ["-c", "protocol.file.allow=always"];
@@ -452,4 +365,57 @@ fn submodules_are_checked_out_from_the_repositories_that_are_there() {
     );
     let expected = "warning: --worktree: the submodule libs/b is empty: git: ";
     assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+}
+
+#[test]
+fn an_attached_run_shows_how_to_resume_only_in_a_worktree_that_stays() {
+    let repository = Repository::new();
+    // Made by hand: the least of Claude Code's output that makes a run.
+    program(
+        &repository.agent.path("claude"),
+        r#"
+case "$*" in *--version*) echo '2.1.330 (Claude Code)'; exit ;; esac
+case "$*$(cat)" in *touch*) : > touched ;; esac
+printf '{"type":"system","subtype":"init","session_id":"session-1","model":"opus"}\n'
+printf '{"type":"assistant","session_id":"session-1","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"Hello."}]}}\n'
+printf '{"type":"result","subtype":"success","is_error":false,"session_id":"session-1","num_turns":1,"result":"Hello.","usage":{"input_tokens":10,"output_tokens":5}}\n'
+"#,
+    );
+    let gone = repository.command(&["run", "claude", "look", "--worktree"]);
+    assert_eq!(gone.code, Some(0), "{}", gone.stderr);
+    assert!(
+        gone.stderr.contains("worktree without changes removed"),
+        "{}",
+        gone.stderr
+    );
+    assert!(!gone.stderr.contains("resume with"), "{}", gone.stderr);
+    let kept = repository.command(&["run", "claude", "touch", "--worktree"]);
+    let path = repository.left()[0]
+        .join("repository")
+        .display()
+        .to_string();
+    let expected =
+        format!("resume with: teamster run claude --cwd {path} --resume session-1 PROMPT");
+    assert!(kept.stderr.contains(&expected), "{}", kept.stderr);
+    let here = repository.command(&["run", "claude", "look"]);
+    assert!(
+        here.stderr
+            .contains("resume with: teamster run claude --resume session-1"),
+        "{}",
+        here.stderr
+    );
+}
+
+#[test]
+fn a_chat_shows_how_to_resume_only_in_a_worktree_that_stays() {
+    let repository = Repository::new();
+    let gone = repository.chat("more", &["--worktree"]);
+    assert!(!gone.stderr.contains("resume with"), "{}", gone.stderr);
+    let kept = repository.chat("touch", &["--worktree"]);
+    assert!(
+        kept.stderr
+            .contains("resume with: teamster chat claude --cwd "),
+        "{}",
+        kept.stderr
+    );
 }

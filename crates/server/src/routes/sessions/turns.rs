@@ -54,6 +54,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .problems(&[
                 ProblemCode::SessionBusy,
                 ProblemCode::OverBudget,
+                ProblemCode::OutOfTime,
                 ProblemCode::IdempotencyKeyReused,
             ]),
         command(Operation::new(
