@@ -105,17 +105,24 @@ fn is_refusal(error: &AgentError) -> bool {
         )
 }
 
-/// Returns whether the CLI of a run could not be started.
-fn not_started(result: &RunResult) -> bool {
-    result.errors.iter().any(|error| {
-        matches!(
-            error.code,
-            ErrorCode::CliNotFound
-                | ErrorCode::InvalidParams
-                | ErrorCode::ConfigLease
-                | ErrorCode::Io
-        )
-    })
+/// Returns whether the CLI of a run could not be started, or was ended by a signal that this program did not send. An
+/// exit with an error is no death.
+fn died(result: &RunResult) -> bool {
+    let is_over = matches!(
+        result.status,
+        RunStatus::Completed | RunStatus::Aborted | RunStatus::TimedOut
+    );
+    let is_killed = result.exit_signal.is_some() && !is_over;
+    is_killed
+        || result.errors.iter().any(|error| {
+            matches!(
+                error.code,
+                ErrorCode::CliNotFound
+                    | ErrorCode::InvalidParams
+                    | ErrorCode::ConfigLease
+                    | ErrorCode::Io
+            )
+        })
 }
 
 #[cfg(test)]
@@ -167,8 +174,8 @@ mod tests {
     }
 
     #[test]
-    fn a_cli_that_ended_early_was_started() {
-        use RunStatus::{Completed, Failed, Incomplete, TimedOut};
+    fn an_exit_is_no_death_and_a_signal_is_one() {
+        use RunStatus::{Aborted, Completed, Failed, Incomplete, TimedOut};
         let of = |code, kind| Some((code, kind));
         for (status, error, expected) in [
             (Completed, None, false),
@@ -196,7 +203,17 @@ mod tests {
             (Incomplete, None, false),
         ] {
             let result = result(status, error);
-            assert_eq!(not_started(&result), expected, "{status:?} {error:?}");
+            assert_eq!(died(&result), expected, "{status:?} {error:?}");
+        }
+        for (status, expected) in [
+            (Completed, false),
+            (TimedOut, false),
+            (Aborted, false),
+            (Incomplete, true),
+            (Failed, true),
+        ] {
+            let killed = result(status, None).exit_signal("SIGKILL".to_owned());
+            assert_eq!(died(&killed), expected, "{status:?}");
         }
     }
 }

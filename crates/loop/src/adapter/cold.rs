@@ -5,7 +5,7 @@ use teamster_core::{
     SharedRuntime,
 };
 
-use super::{Adapter, AdapterFuture, not_started};
+use super::{Adapter, AdapterFuture, died};
 
 /// Adapter of an agent whose session is resumed by each tick's process.
 pub struct ColdAdapter {
@@ -95,7 +95,7 @@ impl Adapter for ColdAdapter {
             self.session.clone_from(&result.session_id);
         }
         // Any other process ends with its tick, and the next one resumes the session.
-        self.alive = !not_started(result);
+        self.alive = !died(result);
     }
 
     fn unasked(&mut self) -> Option<EventStream> {

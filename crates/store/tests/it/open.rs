@@ -63,7 +63,7 @@ on_each_database! {
             WHERE version = 1";
         database.execute(newer).await;
         let error = refused(database.url()).await;
-        assert!(matches!(error, StoreError::Newer { found: 99, known: 2, .. }), "{error:?}");
+        assert!(matches!(error, StoreError::Newer { found: 99, known, .. } if known < 99), "{error:?}");
         assert!(error.to_string().contains("use the newer program"), "{error}");
         database.execute("DELETE FROM teamster_migrations WHERE version = 99").await;
         assert!(database.open().await.run("one").await.unwrap().is_some());
