@@ -126,6 +126,15 @@ impl Answer {
         texts.collect()
     }
 
+    /// Returns whether it has no text, no reasoning and no call.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.blocks.iter().all(|block| match block {
+            Block::Text { text, .. } => text.trim().is_empty(),
+            Block::Reasoning { text, native } => text.trim().is_empty() && native.is_none(),
+            Block::Call(_) => false,
+        })
+    }
+
     /// Returns its calls, in order.
     pub(crate) fn calls(&self) -> impl Iterator<Item = &Call> {
         self.blocks.iter().filter_map(|block| match block {

@@ -59,12 +59,13 @@ impl Http {
         Ok(Self(client))
     }
 
-    /// Sends a request. Returns a response whose body is a stream. An HTTP error status is a failure.
+    /// Sends a request. Returns a response whose body is a stream, and the address that answered, without
+    /// credentials. An HTTP error status is a failure.
     pub(crate) async fn post(
         &self,
         target: &Target,
         body: Vec<u8>,
-    ) -> Result<Response<Incoming>, Failure> {
+    ) -> Result<(Response<Incoming>, String), Failure> {
         let wire = target.wire().wire();
         let url = format!("{}{}", target.base_url, wire.path(&target.model));
         let shown = without_credentials(&url);
@@ -93,7 +94,7 @@ impl Http {
         })?;
         let status = response.status().as_u16();
         if response.status().is_success() {
-            return Ok(response);
+            return Ok((response, shown));
         }
         let (head, body) = response.into_parts();
         let body = Limited::new(body, MOST_ERROR).collect().await;
@@ -107,7 +108,12 @@ impl Http {
             &String::from_utf8_lossy(&body),
             Timestamp::now(),
         );
-        failure.message = format!("{} (HTTP {status} from {shown})", failure.message);
+        let to =
+            header("location").map(|to| format!(", redirected to {}", without_credentials(&to)));
+        let to = to
+            .filter(|_| head.status.is_redirection())
+            .unwrap_or_default();
+        failure.message = format!("{} (HTTP {status} from {shown}{to})", failure.message);
         Err(failure)
     }
 }

@@ -3,6 +3,8 @@
 use std::future::Future;
 use std::time::{Duration, Instant};
 
+use hyper::body::Incoming;
+use hyper::header::{CONTENT_ENCODING, CONTENT_TYPE, HeaderName};
 use teamster_core::time::millis;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, ErrorCode, Id, Retract, Retry, Text, Thinking,
@@ -108,9 +110,38 @@ impl Asking<'_> {
         let wire = self.target.wire().wire();
         let body = wire.encode(request).to_string().into_bytes();
         let post = self.http.post(self.target, body);
-        let response = self.in_time(post, !progress.heard).await??;
-        let mut body = response.into_body();
-        let mut reader = AnswerReader::new(wire);
+        let (response, address) = self.in_time(post, !progress.heard).await??;
+        let header = |name: HeaderName| {
+            let value = response.headers().get(&name)?.to_str().ok()?;
+            Some(format!(", {name}: {value}"))
+        };
+        // What else there is to know of an answer that could not be read.
+        let origin = [
+            Some(format!("from {address}")),
+            header(CONTENT_TYPE),
+            header(CONTENT_ENCODING),
+        ];
+        let origin: String = origin.into_iter().flatten().collect();
+        let answer = self.read(response.into_body(), message, emit, progress, emitted);
+        answer.await.map_err(|broken| match broken {
+            Broken::Failure(mut failure) => {
+                failure.message = format!("{} ({origin})", failure.message);
+                Broken::Failure(failure)
+            }
+            stopped @ Broken::Stopped(_) => stopped,
+        })
+    }
+
+    /// Reads an answer.
+    async fn read(
+        &self,
+        mut body: Incoming,
+        message: &Id,
+        emit: &mut Emitter,
+        progress: &mut Progress,
+        emitted: &mut bool,
+    ) -> Result<Completed, Broken> {
+        let mut reader = AnswerReader::new(self.target.wire().wire());
         let mut deltas = Vec::new();
         loop {
             let piece = if reader.has_ended() {
@@ -192,7 +223,10 @@ async fn send(
 
 /// Converts the failure of a service to an error of the run.
 fn error(failure: &Failure) -> AgentError {
-    AgentError::new(ErrorCode::CliError, failure.kind, failure.message.clone())
+    let error = AgentError::new(ErrorCode::CliError, failure.kind, failure.message.clone());
+    let retryable = error.retryable && !failure.is_final;
+    error
+        .retryable(retryable)
         .retry_after_ms(failure.retry_after.map(millis))
 }
 

@@ -250,6 +250,7 @@ impl Turn<'_> {
         let mut progress = Progress::default();
         let mut guard = LoopGuard::default();
         let mut asked_for_form = 0;
+        let mut was_empty = false;
         let mut forced = None;
         loop {
             Self::check_limits(context, end)?;
@@ -263,12 +264,25 @@ impl Turn<'_> {
             self.count(context, emit, end, &completed).await?;
             let answer = completed.answer;
             let calls: Vec<_> = answer.calls().cloned().collect();
-            if !answer.blocks.is_empty() {
+            let is_empty = answer.is_empty();
+            if !is_empty {
                 context.push(Message::Assistant(answer))?;
             }
             refuse_cut(stop, context.settings.max_tokens)?;
+            if stop == StopReason::Pause {
+                continue;
+            }
             if calls.is_empty() {
                 if !lock(self.steering).is_empty() {
+                    continue;
+                }
+                if is_empty && end.structured.is_none() {
+                    if std::mem::replace(&mut was_empty, true) {
+                        return Err(no_answer().into());
+                    }
+                    context.push(Message::user(
+                        "That answer was empty. Go on with what is left to do, or say what you did.",
+                    ))?;
                     continue;
                 }
                 if context.params.output_schema.is_none() || end.structured.is_some() {
@@ -285,6 +299,7 @@ impl Turn<'_> {
                 continue;
             }
             forced = None;
+            was_empty = false;
             let results = self.carry_out(context, emit, &calls, &mut guard, end).await;
             let (results, halt) = results;
             context.push(Message::Tool { results })?;
@@ -415,7 +430,14 @@ impl Turn<'_> {
 /// Returns an error for an answer that was cut off or refused.
 fn refuse_cut(stop: StopReason, max_tokens: u32) -> Result<(), AgentError> {
     let message = match stop {
-        StopReason::End | StopReason::ToolUse => return Ok(()),
+        StopReason::End | StopReason::ToolUse | StopReason::Pause => return Ok(()),
+        StopReason::ContextWindow => {
+            return Err(AgentError::new(
+                ErrorCode::CliError,
+                ErrorKind::ContextWindow,
+                "the answer was cut because the conversation fills the model's context window",
+            ));
+        }
         StopReason::MaxTokens => format!(
             "the answer was cut at the limit of output tokens ({max_tokens}); raise it \
              (--max-tokens N among the extra arguments), or ask for less at a time"
@@ -427,6 +449,15 @@ fn refuse_cut(stop: StopReason, max_tokens: u32) -> Result<(), AgentError> {
         ErrorKind::Invalid,
         message,
     ))
+}
+
+fn no_answer() -> AgentError {
+    AgentError::new(
+        ErrorCode::CliError,
+        ErrorKind::Protocol,
+        "the model answered twice with nothing: no text, no reasoning and no call; ask again, or use another model",
+    )
+    .retryable(true)
 }
 
 fn no_form() -> AgentError {

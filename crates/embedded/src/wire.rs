@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teamster_core::Usage;
 
-use crate::conversation::{Answer, Message};
+use crate::conversation::{Answer, Block, Message};
 
 pub(crate) use error::{Failure, http_failure};
 pub(crate) use sse::{Sse, SseEvent};
@@ -122,6 +122,10 @@ pub(crate) enum StopReason {
     ToolUse,
     MaxTokens,
     Refusal,
+    /// The conversation fills the model's context window.
+    ContextWindow,
+    /// The service pauses the answer; the same conversation continues it.
+    Pause,
 }
 
 impl StopReason {
@@ -132,6 +136,8 @@ impl StopReason {
             Self::ToolUse => "tool_use",
             Self::MaxTokens => "max_tokens",
             Self::Refusal => "refusal",
+            Self::ContextWindow => "context_window",
+            Self::Pause => "pause_turn",
         }
     }
 }
@@ -170,6 +176,9 @@ pub(crate) trait AnswerDecoder: Send {
     /// Returns the service's error if the event is one.
     fn event(&mut self, data: &Value, out: &mut Vec<Delta>) -> Result<(), Failure>;
 
+    /// Handles the marker `[DONE]`, which ends a stream of some protocols.
+    fn done(&mut self) {}
+
     /// Returns whether the protocol's end marker was received.
     fn has_ended(&self) -> bool;
 
@@ -181,8 +190,10 @@ pub(crate) trait AnswerDecoder: Send {
 pub(crate) struct AnswerReader {
     sse: Sse,
     decoder: Box<dyn AnswerDecoder>,
-    /// True once an event was not valid JSON.
-    malformed: bool,
+    /// The first event that was not valid JSON.
+    malformed: Option<String>,
+    /// True once an event was read.
+    has_events: bool,
 }
 
 impl AnswerReader {
@@ -190,7 +201,8 @@ impl AnswerReader {
         Self {
             sse: Sse::default(),
             decoder: wire.decoder(),
-            malformed: false,
+            malformed: None,
+            has_events: false,
         }
     }
 
@@ -205,16 +217,40 @@ impl AnswerReader {
 
     fn event(&mut self, event: &SseEvent, out: &mut Vec<Delta>) -> Result<(), Failure> {
         let data = event.data.trim();
-        if data.is_empty() || data == "[DONE]" {
+        if data.is_empty() {
+            return Ok(());
+        }
+        self.has_events = true;
+        if data == "[DONE]" {
+            self.decoder.done();
             return Ok(());
         }
         match serde_json::from_str(data) {
-            Ok(data) => self.decoder.event(&data, out),
+            Ok(data) if event.is_error => Err(error::of_body(None, &data)),
+            Ok(data) => self.value(&data, out),
+            Err(_) if event.is_error => Err(error::of_text(data)),
             Err(_) => {
-                self.malformed = true;
+                self.malformed.get_or_insert_with(|| data.to_owned());
                 Ok(())
             }
         }
+    }
+
+    /// Decodes one event, or a whole answer that was not streamed.
+    fn value(&mut self, data: &Value, out: &mut Vec<Delta>) -> Result<(), Failure> {
+        // Gemini answers with a list of chunks, if it does not stream.
+        if let Value::Array(values) = data {
+            return values.iter().try_for_each(|value| self.value(value, out));
+        }
+        let is_error = match data.get("error") {
+            Some(Value::Object(_)) => true,
+            Some(Value::String(text)) => !text.is_empty(),
+            _ => text(data, "object") == "error",
+        };
+        if is_error {
+            return Err(error::of_body(None, data));
+        }
+        self.decoder.event(data, out)
     }
 
     /// Returns whether the answer is complete.
@@ -228,19 +264,58 @@ impl AnswerReader {
         if let Some(event) = last {
             self.event(&event, out)?;
         }
-        // Gemini sends an error as bare JSON between the events.
-        if let Ok(Value::Object(body)) = serde_json::from_str(rest.trim())
-            && body.contains_key("error")
-        {
-            return Err(error::of_body(None, &Value::Object(body)));
-        }
+        self.outside(rest.trim(), out)?;
         if !self.decoder.has_ended() {
             return Err(Failure::broken_off());
         }
-        if self.malformed {
-            return Err(Failure::malformed());
+        if let Some(event) = self.malformed {
+            return Err(Failure::malformed(&event));
         }
-        Ok(self.decoder.finish())
+        let mut completed = self.decoder.finish();
+        give_ids(&mut completed.answer);
+        Ok(completed)
+    }
+
+    /// Reads what is outside of events: an error between them, or a whole answer that is not a stream.
+    fn outside(&mut self, text: &str, out: &mut Vec<Delta>) -> Result<(), Failure> {
+        if text.is_empty() || self.decoder.has_ended() {
+            return Ok(());
+        }
+        let values = match serde_json::from_str(text) {
+            Ok(value) => vec![value],
+            // One value a line.
+            Err(_) => {
+                let lines = text.lines().filter(|line| !line.trim().is_empty());
+                let values = lines.map(serde_json::from_str);
+                match values.collect::<Result<Vec<_>, _>>() {
+                    Ok(values) => values,
+                    Err(_) if self.has_events => return Ok(()),
+                    Err(_) => return Err(Failure::not_a_stream(text)),
+                }
+            }
+        };
+        for value in &values {
+            self.value(value, out)?;
+        }
+        if self.has_events || self.decoder.has_ended() {
+            return Ok(());
+        }
+        Err(Failure::not_a_stream(text))
+    }
+}
+
+/// Prefix of ids that are generated for calls without an id of their own.
+const OWN_ID: &str = "call-of-";
+
+/// Gives each call an id of its own, because its result refers to it.
+fn give_ids(answer: &mut Answer) {
+    let mut known = std::collections::HashSet::new();
+    for block in &mut answer.blocks {
+        if let Block::Call(call) = block
+            && (call.id.is_empty() || !known.insert(call.id.clone()))
+        {
+            call.id = format!("{OWN_ID}{}", uuid::Uuid::new_v4().simple());
+        }
     }
 }
 
@@ -254,12 +329,44 @@ fn count(value: &Value, pointer: &str) -> Option<u64> {
     value.pointer(pointer).and_then(Value::as_u64)
 }
 
+/// Returns a piece of text: a string, or the texts of a list of parts.
+fn piece(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(parts) => parts.iter().map(piece).collect(),
+        Value::Object(part) => {
+            let fields = ["text", "refusal", "thinking", "content"];
+            let text = fields.iter().find_map(|field| part.get(*field));
+            text.map(piece).unwrap_or_default()
+        }
+        _ => String::new(),
+    }
+}
+
+/// Returns a piece of a call's arguments: JSON text, or the arguments themselves as text.
+fn arguments_piece(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
 /// Parses the arguments of a call. Returns the text itself if it is not JSON.
 fn arguments(text: &str) -> Value {
     if text.trim().is_empty() {
         return Value::Object(serde_json::Map::new());
     }
-    serde_json::from_str(text).unwrap_or_else(|_| Value::String(text.to_owned()))
+    match serde_json::from_str(text) {
+        // Some services encode them twice.
+        Ok(Value::String(inner)) => match serde_json::from_str(&inner) {
+            Ok(Value::Object(inner)) => Value::Object(inner),
+            _ => Value::String(inner),
+        },
+        Ok(Value::Null) => Value::Object(serde_json::Map::new()),
+        Ok(other) => other,
+        Err(_) => Value::String(text.to_owned()),
+    }
 }
 
 /// Returns the arguments of a call as an object. Text that is not JSON is put in the field `invalid`.

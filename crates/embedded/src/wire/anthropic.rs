@@ -1,11 +1,11 @@
 //! Anthropic Messages: `POST /v1/messages`.
 
 use serde_json::{Map, Value, json};
-use teamster_core::Usage;
+use teamster_core::{ErrorKind, Usage};
 
 use super::{
     AnswerDecoder, Completed, Delta, Failure, ModelRequest, StopReason, Wire, WireKind, arguments,
-    as_object, count, error, text,
+    arguments_piece, as_object, count, error, text,
 };
 use crate::conversation::{Answer, Block, Call, CallResult, Input, Message};
 
@@ -149,13 +149,14 @@ struct Decoder {
     blocks: Vec<(u64, Open)>,
     usage: Map<String, Value>,
     model: Option<String>,
-    stop: StopReason,
+    stop: Option<StopReason>,
     ended: bool,
 }
 
 impl Decoder {
+    /// Returns the last block with this index: some services give the same one to several.
     fn block(&mut self, index: u64) -> Option<&mut Open> {
-        let found = self.blocks.iter_mut().find(|(at, _)| *at == index);
+        let found = self.blocks.iter_mut().rfind(|(at, _)| *at == index);
         found.map(|(_, block)| block)
     }
 
@@ -183,7 +184,21 @@ impl Decoder {
         self.blocks.push((index, open));
     }
 
-    fn delta(&mut self, index: u64, delta: &Value, out: &mut Vec<Delta>) {
+    fn delta(&mut self, index: u64, delta: &Value, out: &mut Vec<Delta>) -> Result<(), Failure> {
+        // Some services leave out the beginning of a block.
+        match (text(delta, "type"), self.block(index)) {
+            ("text_delta", None | Some(Open::Thinking { .. } | Open::Call { .. })) => {
+                self.start(index, &json!({"type": "text"}), out);
+            }
+            ("thinking_delta", None) => self.start(index, &json!({"type": "thinking"}), out),
+            ("input_json_delta", None) => {
+                return Err(Failure::new(
+                    ErrorKind::Protocol,
+                    "the arguments of a call came without its name",
+                ));
+            }
+            _ => {}
+        }
         match (text(delta, "type"), self.block(index)) {
             ("text_delta", Some(Open::Text(all))) => {
                 all.push_str(text(delta, "text"));
@@ -197,10 +212,35 @@ impl Decoder {
                 signature.push_str(text(delta, "signature"));
             }
             ("input_json_delta", Some(Open::Call { arguments, .. })) => {
-                arguments.push_str(text(delta, "partial_json"));
+                arguments.push_str(&arguments_piece(&delta["partial_json"]));
             }
             _ => {}
         }
+        Ok(())
+    }
+
+    /// Reads why the model stopped. A later event may leave it out.
+    fn stop(&mut self, reason: &str) {
+        self.stop = match reason {
+            "" => self.stop,
+            "tool_use" => Some(StopReason::ToolUse),
+            "max_tokens" => Some(StopReason::MaxTokens),
+            "model_context_window_exceeded" => Some(StopReason::ContextWindow),
+            "refusal" => Some(StopReason::Refusal),
+            "pause_turn" => Some(StopReason::Pause),
+            _ => Some(StopReason::End),
+        };
+    }
+
+    /// Reads an answer that is not streamed.
+    fn message(&mut self, message: &Value, out: &mut Vec<Delta>) {
+        self.model = Some(text(message, "model").to_owned());
+        self.usage(&message["usage"]);
+        let blocks = message["content"].as_array().into_iter().flatten();
+        for (index, block) in (0..).zip(blocks) {
+            self.start(index, block, out);
+        }
+        self.stop(text(message, "stop_reason"));
     }
 
     fn usage(&mut self, usage: &Value) {
@@ -222,17 +262,13 @@ impl AnswerDecoder for Decoder {
                 self.usage(&message["usage"]);
             }
             "content_block_start" => self.start(index, &data["content_block"], out),
-            "content_block_delta" => self.delta(index, &data["delta"], out),
+            "content_block_delta" => self.delta(index, &data["delta"], out)?,
             "message_delta" => {
                 self.usage(&data["usage"]);
-                self.stop = match text(&data["delta"], "stop_reason") {
-                    "tool_use" => StopReason::ToolUse,
-                    "max_tokens" | "model_context_window_exceeded" => StopReason::MaxTokens,
-                    "refusal" => StopReason::Refusal,
-                    _ => StopReason::End,
-                };
+                self.stop(text(&data["delta"], "stop_reason"));
             }
             "message_stop" => self.ended = true,
+            "message" => self.message(data, out),
             "error" => return Err(error::of_body(None, data)),
             _ => {}
         }
@@ -240,7 +276,8 @@ impl AnswerDecoder for Decoder {
     }
 
     fn has_ended(&self) -> bool {
-        self.ended
+        // Some services leave out the last event.
+        self.ended || self.stop.is_some()
     }
 
     fn finish(self: Box<Self>) -> Completed {
@@ -263,8 +300,9 @@ impl AnswerDecoder for Decoder {
                 id,
                 name,
                 input: match (streamed.is_empty(), initial) {
-                    (true, Value::Object(initial)) => Value::Object(initial),
-                    _ => arguments(&streamed),
+                    (true, Value::Null) => Value::Object(Map::new()),
+                    (true, initial) => arguments(&arguments_piece(&initial)),
+                    (false, _) => arguments(&streamed),
                 },
                 signature: None,
             }),
@@ -284,7 +322,7 @@ impl AnswerDecoder for Decoder {
                 blocks: self.blocks.into_iter().map(block).collect(),
                 origin: None,
             },
-            stop: self.stop,
+            stop: self.stop.unwrap_or_default(),
             usage,
             model: self.model.filter(|model| !model.is_empty()),
         }

@@ -1,11 +1,12 @@
 //! OpenAI Chat Completions: `POST …/chat/completions`. Ollama and most other services support it too.
 
 use serde_json::{Value, json};
+use teamster_core::ErrorKind;
 
 use super::anthropic::{push, usage_of};
 use super::{
-    AnswerDecoder, Completed, Delta, Failure, ModelRequest, StopReason, Wire, arguments, error,
-    text,
+    AnswerDecoder, Completed, Delta, Failure, ModelRequest, StopReason, Wire, arguments,
+    arguments_piece, piece, text,
 };
 use crate::conversation::{Answer, Block, Call, Input, Message};
 
@@ -143,6 +144,13 @@ struct PartialCall {
     arguments: String,
 }
 
+impl PartialCall {
+    /// Returns whether its arguments are complete.
+    fn is_whole(&self) -> bool {
+        serde_json::from_str::<Value>(&self.arguments).is_ok_and(|value| value.is_object())
+    }
+}
+
 #[derive(Debug, Default)]
 struct Decoder {
     text: String,
@@ -151,20 +159,29 @@ struct Decoder {
     usage: Value,
     model: Option<String>,
     stop: Option<StopReason>,
+    is_done: bool,
 }
 
 impl Decoder {
     fn call(&mut self, call: &Value) {
+        let (id, function) = (text(call, "id"), &call["function"]);
+        let name = text(function, "name");
+        let arguments = arguments_piece(&function["arguments"]);
         let last = self.calls.last().map_or(0, |call| call.index);
-        let id = text(call, "id");
         // Some services omit the index.
         let index = call["index"].as_u64().unwrap_or_else(|| {
             let is_new = !id.is_empty() && self.calls.iter().all(|known| known.id != id);
             last + u64::from(is_new && !self.calls.is_empty())
         });
-        let at = match self.calls.iter().position(|known| known.index == index) {
-            Some(at) => at,
-            None => {
+        // Others use the same one for all calls. A name begins another call then, unless it is repeated with each
+        // piece of one call.
+        let is_next = |known: &PartialCall| {
+            let is_other = !id.is_empty() && !known.id.is_empty() && known.id != id;
+            !name.is_empty() && !known.name.is_empty() && (is_other || known.is_whole())
+        };
+        let at = match self.calls.iter().rposition(|known| known.index == index) {
+            Some(at) if !is_next(&self.calls[at]) => at,
+            _ => {
                 self.calls.push(PartialCall {
                     index,
                     ..PartialCall::default()
@@ -176,19 +193,36 @@ impl Decoder {
         if known.id.is_empty() {
             id.clone_into(&mut known.id);
         }
-        let function = &call["function"];
         if known.name.is_empty() {
-            text(function, "name").clone_into(&mut known.name);
+            name.clone_into(&mut known.name);
         }
-        known.arguments.push_str(text(function, "arguments"));
+        known.arguments.push_str(&arguments);
+    }
+}
+
+impl Decoder {
+    fn reason(&mut self, piece: &str, out: &mut Vec<Delta>) {
+        self.reasoning.push_str(piece);
+        push(out, Delta::Reasoning, piece);
+    }
+
+    fn say(&mut self, piece: &str, out: &mut Vec<Delta>) {
+        self.text.push_str(piece);
+        push(out, Delta::Text, piece);
+    }
+}
+
+/// Returns the items of a list, or the one value that is none.
+fn one_or_many(value: &Value) -> &[Value] {
+    match value {
+        Value::Null => &[],
+        Value::Array(values) => values,
+        one => std::slice::from_ref(one),
     }
 }
 
 impl AnswerDecoder for Decoder {
     fn event(&mut self, data: &Value, out: &mut Vec<Delta>) -> Result<(), Failure> {
-        if data.get("error").is_some_and(|error| !error.is_null()) {
-            return Err(error::of_body(None, data));
-        }
         if self.model.is_none() && !text(data, "model").is_empty() {
             self.model = Some(text(data, "model").to_owned());
         }
@@ -196,33 +230,62 @@ impl AnswerDecoder for Decoder {
             self.usage = data["usage"].clone();
         }
         let choice = &data["choices"][0];
-        let delta = &choice["delta"];
-        // Services use different names for reasoning.
-        for field in ["reasoning_content", "reasoning"] {
-            let piece = text(delta, field);
-            self.reasoning.push_str(piece);
-            push(out, Delta::Reasoning, piece);
+        // An answer that is not streamed has a message.
+        let delta = match &choice["delta"] {
+            Value::Null => &choice["message"],
+            delta => delta,
+        };
+        // Services use different names for reasoning, and some use several at once.
+        let reasoning = ["reasoning_content", "reasoning", "thinking"];
+        let reasoning = reasoning.iter().map(|field| piece(&delta[*field]));
+        let reasoning = reasoning.into_iter().find(|piece| !piece.is_empty());
+        self.reason(&reasoning.unwrap_or_default(), out);
+        for part in one_or_many(&delta["content"]) {
+            if text(part, "type") == "thinking" {
+                self.reason(&piece(part), out);
+            } else {
+                self.say(&piece(part), out);
+            }
         }
-        for field in ["content", "refusal"] {
-            let piece = text(delta, field);
-            self.text.push_str(piece);
-            push(out, Delta::Text, piece);
-        }
-        for call in delta["tool_calls"].as_array().into_iter().flatten() {
+        self.say(text(delta, "refusal"), out);
+        for call in one_or_many(&delta["tool_calls"]) {
             self.call(call);
+        }
+        // The older form of a call.
+        if delta["function_call"].is_object() {
+            self.call(&json!({"index": 0, "function": delta["function_call"]}));
         }
         match text(choice, "finish_reason") {
             "" => {}
             "tool_calls" | "function_call" => self.stop = Some(StopReason::ToolUse),
-            "length" => self.stop = Some(StopReason::MaxTokens),
-            "content_filter" => self.stop = Some(StopReason::Refusal),
+            "length" | "max_tokens" => self.stop = Some(StopReason::MaxTokens),
+            "content_filter" | "sensitive" | "refusal" => self.stop = Some(StopReason::Refusal),
+            "model_length" | "model_context_window_exceeded" | "context_length_exceeded" => {
+                self.stop = Some(StopReason::ContextWindow);
+            }
+            reason @ ("error"
+            | "network_error"
+            | "abort"
+            | "cancelled"
+            | "insufficient_system_resource") => {
+                return Err(Failure::new(
+                    ErrorKind::Overloaded,
+                    format!("the service gave up in the middle of the answer ({reason})"),
+                ));
+            }
             _ => self.stop = Some(StopReason::End),
         }
         Ok(())
     }
 
+    fn done(&mut self) {
+        self.is_done = true;
+    }
+
     fn has_ended(&self) -> bool {
-        self.stop.is_some()
+        // Some services end a stream without a reason.
+        let has_content = !self.text.is_empty() || !self.calls.is_empty();
+        self.stop.is_some() || (self.is_done && has_content)
     }
 
     fn finish(self: Box<Self>) -> Completed {

@@ -5,10 +5,12 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::Value;
 use teamster_core::ErrorKind;
-use teamster_core::text::excerpt;
+use teamster_core::text::{excerpt, one_line};
 
 /// Maximum bytes of a non-JSON body in an error message.
 const MOST_SHOWN: usize = 400;
+/// Maximum bytes of an unreadable answer in an error message.
+const MOST_EVENT: usize = 200;
 
 /// Failure of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,6 +20,8 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// Delay that the service requests before a retry.
     pub(crate) retry_after: Option<Duration>,
+    /// True if the same request would fail in the same way, whatever its kind.
+    pub(crate) is_final: bool,
 }
 
 impl Failure {
@@ -26,6 +30,7 @@ impl Failure {
             kind,
             message: message.into(),
             retry_after: None,
+            is_final: false,
         }
     }
 
@@ -38,12 +43,33 @@ impl Failure {
     }
 
     /// Creates the failure of a complete answer with an unreadable event.
-    pub(crate) fn malformed() -> Self {
+    pub(crate) fn malformed(event: &str) -> Self {
+        let shown = excerpt(event, MOST_EVENT);
         Self::new(
             ErrorKind::Protocol,
-            "the answer has an event that is no JSON, so a piece of it is lost",
+            format!("the answer has an event that is no JSON, so a piece of it is lost: {shown}"),
         )
     }
+
+    /// Creates the failure of a body that is neither a stream nor an answer.
+    pub(crate) fn not_a_stream(body: &str) -> Self {
+        let shown = excerpt(&one_line(body), MOST_EVENT);
+        Self {
+            is_final: true,
+            ..Self::new(
+                ErrorKind::Protocol,
+                format!(
+                    "the answer is neither a stream of events nor an answer of this protocol: {shown}"
+                ),
+            )
+        }
+    }
+}
+
+/// Returns the failure for an error that is a text.
+pub(crate) fn of_text(text: &str) -> Failure {
+    let kind = ErrorKind::of_message(text).unwrap_or(ErrorKind::Protocol);
+    Failure::new(kind, excerpt(text, MOST_SHOWN))
 }
 
 /// Returns the failure for an HTTP status other than 2xx. `header` looks up a header by its lower-case name. Dates in
@@ -54,11 +80,14 @@ pub(crate) fn http_failure(
     body: &str,
     now: Timestamp,
 ) -> Failure {
-    let mut failure = match serde_json::from_str::<Value>(body) {
+    // An error may be an event, where a stream was requested.
+    let body = body.trim();
+    let json = body.lines().find_map(|line| line.strip_prefix("data:"));
+    let mut failure = match serde_json::from_str::<Value>(json.unwrap_or(body)) {
         Ok(body) => of_body(Some(status), &body),
         Err(_) => {
             let kind = ErrorKind::of_http_status(status).unwrap_or(ErrorKind::Protocol);
-            let shown = excerpt(body.trim(), MOST_SHOWN);
+            let shown = excerpt(body, MOST_SHOWN);
             let message = if shown.is_empty() {
                 format!("HTTP status {status}")
             } else {
@@ -83,7 +112,10 @@ pub(crate) fn of_body(status: Option<u16>, body: &Value) -> Failure {
     let field = |name: &str| error.get(name).and_then(Value::as_str).unwrap_or_default();
     let message = match (field("message"), body.get("error").and_then(Value::as_str)) {
         ("", Some(text)) => text.to_owned(),
-        ("", None) => excerpt(&body.to_string(), MOST_SHOWN),
+        ("", None) => match body.get("detail").and_then(Value::as_str) {
+            Some(text) => text.to_owned(),
+            None => excerpt(&body.to_string(), MOST_SHOWN),
+        },
         (message, _) => message.to_owned(),
     };
     let status = status.or_else(|| u16::try_from(error.get("code")?.as_u64()?).ok());

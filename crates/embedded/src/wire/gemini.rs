@@ -5,8 +5,8 @@ use teamster_core::Usage;
 
 use super::anthropic::push;
 use super::{
-    AnswerDecoder, Completed, Delta, Failure, ModelRequest, StopReason, Wire, WireKind, as_object,
-    count, error, text,
+    AnswerDecoder, Completed, Delta, Failure, ModelRequest, OWN_ID, StopReason, Wire, WireKind,
+    arguments, arguments_piece, as_object, count, text,
 };
 use crate::conversation::{Answer, Block, Call, Input, Message};
 
@@ -130,9 +130,6 @@ fn blocks(answer: &Answer, model: &str) -> Vec<Value> {
     answer.blocks.iter().filter_map(block).collect()
 }
 
-/// Prefix of ids that are generated for calls without one.
-const OWN_ID: &str = "call-of-";
-
 #[derive(Debug, Default)]
 struct Decoder {
     blocks: Vec<Block>,
@@ -153,7 +150,7 @@ impl Decoder {
             self.blocks.push(Block::Call(Call {
                 id,
                 name: text(call, "name").to_owned(),
-                input: as_object(call.get("args").unwrap_or(&json!({}))),
+                input: arguments(&arguments_piece(&call["args"])),
                 signature,
             }));
             return;
@@ -191,9 +188,6 @@ impl Decoder {
 
 impl AnswerDecoder for Decoder {
     fn event(&mut self, data: &Value, out: &mut Vec<Delta>) -> Result<(), Failure> {
-        if data.get("error").is_some() {
-            return Err(error::of_body(None, data));
-        }
         if self.response.is_empty() {
             text(data, "responseId").clone_into(&mut self.response);
         }
@@ -223,10 +217,14 @@ impl AnswerDecoder for Decoder {
             "STOP" if calls() => self.stop = Some(StopReason::ToolUse),
             "STOP" | "FINISH_REASON_UNSPECIFIED" | "OTHER" => self.stop = Some(StopReason::End),
             "MAX_TOKENS" => self.stop = Some(StopReason::MaxTokens),
-            "MALFORMED_FUNCTION_CALL" | "UNEXPECTED_TOOL_CALL" => {
+            reason @ ("MALFORMED_FUNCTION_CALL"
+            | "UNEXPECTED_TOOL_CALL"
+            | "TOO_MANY_TOOL_CALLS"
+            | "MALFORMED_RESPONSE"
+            | "MISSING_THOUGHT_SIGNATURE") => {
                 return Err(Failure::new(
                     teamster_core::ErrorKind::Protocol,
-                    "the model wrote a call that the service could not read",
+                    format!("the model wrote a call that the service could not read ({reason})"),
                 ));
             }
             _ => self.stop = Some(StopReason::Refusal),

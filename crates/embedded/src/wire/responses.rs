@@ -1,13 +1,13 @@
 //! OpenAI Responses: `POST /v1/responses`, without state at the service.
 
 use serde_json::{Value, json};
-use teamster_core::Usage;
+use teamster_core::{ErrorKind, Usage};
 
 use super::anthropic::{push, usage_of};
 use super::chat::{arguments_text, bearer};
 use super::{
     AnswerDecoder, Completed, Delta, Failure, ModelRequest, StopReason, Wire, WireKind, arguments,
-    error, text,
+    arguments_piece, error, piece, text,
 };
 use crate::conversation::{Answer, Block, Call, CallResult, Input, Message};
 
@@ -126,63 +126,94 @@ fn result(result: &CallResult) -> Value {
 
 #[derive(Debug, Default)]
 struct Decoder {
-    blocks: Vec<Block>,
+    /// Complete items, each once.
+    items: Vec<Value>,
+    /// Items that have begun, with their index.
+    open: Vec<(u64, Value)>,
+    /// Text that was streamed.
+    said: String,
     usage: Usage,
     model: Option<String>,
-    stop: StopReason,
+    stop: Option<StopReason>,
     /// Item and part of the reasoning that is being streamed.
     part: Option<(u64, u64)>,
-    ended: bool,
+}
+
+/// Returns whether two items are the same one.
+fn same(one: &Value, other: &Value) -> bool {
+    let field = |name: &str| !text(one, name).is_empty() && text(one, name) == text(other, name);
+    text(one, "type") == text(other, "type") && (field("id") || field("call_id"))
+}
+
+/// Converts a complete item.
+fn block(item: &Value) -> Option<Block> {
+    Some(match text(item, "type") {
+        "message" => Block::Text {
+            text: piece(&item["content"]),
+            signature: None,
+        },
+        "reasoning" => {
+            let summary = item["summary"].as_array().into_iter().flatten();
+            let parts: Vec<_> = summary.map(piece).collect();
+            let mut native = item.clone();
+            let is_signed = !text(item, "encrypted_content").is_empty();
+            if let Some(fields) = native.as_object_mut() {
+                // Valid in answers only.
+                fields.shift_remove("status");
+            }
+            Block::Reasoning {
+                text: if parts.is_empty() {
+                    piece(&item["content"])
+                } else {
+                    parts.join("\n\n")
+                },
+                native: is_signed.then_some(native),
+            }
+        }
+        kind @ ("function_call" | "custom_tool_call") => Block::Call(Call {
+            id: match text(item, "call_id") {
+                "" => text(item, "id").to_owned(),
+                id => id.to_owned(),
+            },
+            name: text(item, "name").to_owned(),
+            input: match kind {
+                "function_call" => arguments(&arguments_piece(&item["arguments"])),
+                _ => Value::String(text(item, "input").to_owned()),
+            },
+            signature: None,
+        }),
+        _ => return None,
+    })
 }
 
 impl Decoder {
     /// Adds a complete item.
     fn item(&mut self, item: &Value) {
-        match text(item, "type") {
-            "message" => {
-                let text: String = (item["content"].as_array().into_iter().flatten())
-                    .map(|part| match text(part, "type") {
-                        "refusal" => text(part, "refusal"),
-                        _ => text(part, "text"),
-                    })
-                    .collect();
-                self.blocks.push(Block::Text {
-                    text,
-                    signature: None,
-                });
-            }
-            "reasoning" => {
-                let parts: Vec<_> = (item["summary"].as_array().into_iter().flatten())
-                    .map(|part| text(part, "text"))
-                    .collect();
-                let mut native = item.clone();
-                let is_signed = !text(item, "encrypted_content").is_empty();
-                if let Some(fields) = native.as_object_mut() {
-                    // Valid in answers only.
-                    fields.shift_remove("status");
-                }
-                self.blocks.push(Block::Reasoning {
-                    text: parts.join("\n\n"),
-                    native: is_signed.then_some(native),
-                });
-            }
-            "function_call" => self.blocks.push(Block::Call(Call {
-                id: text(item, "call_id").to_owned(),
-                name: text(item, "name").to_owned(),
-                input: arguments(text(item, "arguments")),
-                signature: None,
-            })),
-            "custom_tool_call" => self.blocks.push(Block::Call(Call {
-                id: text(item, "call_id").to_owned(),
-                name: text(item, "name").to_owned(),
-                input: Value::String(text(item, "input").to_owned()),
-                signature: None,
-            })),
-            _ => {}
+        if !self.items.iter().any(|known| same(known, item)) {
+            self.items.push(item.clone());
         }
     }
 
-    fn end(&mut self, response: &Value) {
+    /// Returns the item that an event is about.
+    fn open(&mut self, data: &Value) -> Option<&mut Value> {
+        let (id, index) = (text(data, "item_id"), data["output_index"].as_u64());
+        let is_it = |(at, item): &&mut (u64, Value)| match text(item, "id") {
+            known if !known.is_empty() && !id.is_empty() => known == id,
+            _ => Some(*at) == index,
+        };
+        let found = self.open.iter_mut().rfind(is_it);
+        found.map(|(_, item)| item)
+    }
+
+    fn say(&mut self, piece: &str, out: &mut Vec<Delta>) {
+        self.said.push_str(piece);
+        push(out, Delta::Text, piece);
+    }
+
+    fn end(&mut self, response: &Value, out: &mut Vec<Delta>) -> Result<(), Failure> {
+        if matches!(text(response, "status"), "failed" | "cancelled") {
+            return Err(error::of_body(None, response));
+        }
         self.usage = usage_of(
             &response["usage"],
             [
@@ -194,19 +225,56 @@ impl Decoder {
             ],
         );
         self.model = Some(text(response, "model").to_owned()).filter(|model| !model.is_empty());
-        self.stop = match text(&response["incomplete_details"], "reason") {
-            "max_output_tokens" => StopReason::MaxTokens,
+        let output = response["output"].as_array().map_or(&[][..], Vec::as_slice);
+        // Some services send items only here, or some of them.
+        if output.len() > self.items.len() {
+            self.items = output.to_vec();
+        }
+        self.complete(out);
+        self.stop = Some(match text(&response["incomplete_details"], "reason") {
+            "max_output_tokens" | "max_tokens" => StopReason::MaxTokens,
             "content_filter" => StopReason::Refusal,
-            _ if self
-                .blocks
-                .iter()
-                .any(|block| matches!(block, Block::Call(_))) =>
-            {
-                StopReason::ToolUse
+            reason if reason.contains("context") => StopReason::ContextWindow,
+            "" if text(response, "status") != "incomplete" => self.usual_stop(),
+            reason => {
+                return Err(Failure::new(
+                    ErrorKind::Protocol,
+                    format!("the service left the answer incomplete ({reason})"),
+                ));
             }
-            _ => StopReason::End,
-        };
-        self.ended = true;
+        });
+        Ok(())
+    }
+
+    fn usual_stop(&self) -> StopReason {
+        let is_call = |item: &Value| text(item, "type").ends_with("_call");
+        if self.items.iter().any(is_call) {
+            StopReason::ToolUse
+        } else {
+            StopReason::End
+        }
+    }
+
+    /// Adds what was only streamed to the items, and streams what was only in the items.
+    fn complete(&mut self, out: &mut Vec<Delta>) {
+        for (_, item) in std::mem::take(&mut self.open) {
+            if text(&item, "type").ends_with("_call") {
+                self.item(&item);
+            }
+        }
+        let messages = self
+            .items
+            .iter()
+            .filter(|item| text(item, "type") == "message");
+        let whole: String = messages.map(|item| piece(&item["content"])).collect();
+        if whole.is_empty() && !self.said.is_empty() {
+            let content = self.said.clone();
+            self.items
+                .push(json!({"type": "message", "content": content}));
+        } else if let Some(more) = whole.strip_prefix(self.said.as_str()) {
+            let more = more.to_owned();
+            self.say(&more, out);
+        }
     }
 }
 
@@ -214,9 +282,9 @@ impl AnswerDecoder for Decoder {
     fn event(&mut self, data: &Value, out: &mut Vec<Delta>) -> Result<(), Failure> {
         match text(data, "type") {
             "response.output_text.delta" | "response.refusal.delta" => {
-                push(out, Delta::Text, text(data, "delta"));
+                self.say(&piece(&data["delta"]), out);
             }
-            "response.reasoning_summary_text.delta" => {
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 let number = |field: &str| data[field].as_u64().unwrap_or_default();
                 let part = Some((number("output_index"), number("summary_index")));
                 if self.part != part && self.part.is_some() {
@@ -225,26 +293,58 @@ impl AnswerDecoder for Decoder {
                 self.part = part;
                 push(out, Delta::Reasoning, text(data, "delta"));
             }
-            "response.output_item.done" => self.item(&data["item"]),
-            "response.completed" | "response.incomplete" => self.end(&data["response"]),
-            "response.failed" => return Err(error::of_body(None, &data["response"])),
+            "response.output_item.added" => {
+                let index = data["output_index"].as_u64().unwrap_or_default();
+                self.open.push((index, data["item"].clone()));
+            }
+            "response.function_call_arguments.delta" => {
+                if let Some(item) = self.open(data) {
+                    let so_far = arguments_piece(&item["arguments"]);
+                    item["arguments"] = (so_far + text(data, "delta")).into();
+                }
+            }
+            "response.function_call_arguments.done" => {
+                if let Some(item) = self.open(data) {
+                    item["arguments"] = data["arguments"].clone();
+                }
+            }
+            "response.output_item.done" => {
+                let item = &data["item"];
+                self.open.retain(|(_, open)| !same(open, item));
+                self.item(item);
+            }
+            "response.completed" | "response.incomplete" | "response.done" => {
+                self.end(&data["response"], out)?;
+            }
+            "response.failed" | "response.cancelled" => {
+                return Err(error::of_body(None, &data["response"]));
+            }
             "error" => return Err(error::of_body(None, data)),
+            // An answer that is not streamed.
+            "" if text(data, "object") == "response" => self.end(data, out)?,
             _ => {}
         }
         Ok(())
     }
 
+    fn done(&mut self) {
+        // Some services end a stream without the last event.
+        if self.stop.is_none() && !self.items.is_empty() {
+            self.stop = Some(self.usual_stop());
+        }
+    }
+
     fn has_ended(&self) -> bool {
-        self.ended
+        self.stop.is_some()
     }
 
     fn finish(self: Box<Self>) -> Completed {
         Completed {
             answer: Answer {
-                blocks: self.blocks,
+                blocks: self.items.iter().filter_map(block).collect(),
                 origin: None,
             },
-            stop: self.stop,
+            stop: self.stop.unwrap_or_default(),
             usage: self.usage,
             model: self.model,
         }

@@ -5,6 +5,8 @@
 pub(crate) struct SseEvent {
     /// Data of the event. Several lines are joined by newlines.
     pub(crate) data: String,
+    /// True if the event is named `error`.
+    pub(crate) is_error: bool,
 }
 
 /// Splits a stream into events.
@@ -14,12 +16,13 @@ pub(crate) struct Sse {
     /// Start of the next line in `buf`.
     at: usize,
     data: Option<String>,
-    /// Lines outside of events.
+    is_error: bool,
+    /// Lines outside of events: errors between events, or a whole body that is no stream.
     rest: String,
 }
 
 /// Maximum bytes kept of lines outside of events.
-const MOST_REST: usize = 64 << 10;
+const MOST_REST: usize = 8 << 20;
 
 impl Sse {
     /// Appends the next bytes of the stream.
@@ -48,8 +51,9 @@ impl Sse {
     }
 
     fn line(&mut self, line: &str) -> Option<SseEvent> {
+        let line = line.trim_start_matches('\u{feff}');
         if line.is_empty() {
-            return self.data.take().map(|data| SseEvent { data });
+            return self.event();
         }
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
@@ -61,8 +65,9 @@ impl Sse {
                 }
                 none => *none = Some(value.to_owned()),
             },
-            // Ignore comments, event names and ids: the data identifies the event.
-            "" | "event" | "id" | "retry" => {}
+            "event" => self.is_error = value.trim() == "error",
+            // Ignore comments, ids and other names of events: the data identifies the event.
+            "" | "id" | "retry" => {}
             _ => {
                 if self.rest.len() + line.len() < MOST_REST {
                     self.rest.push_str(line);
@@ -73,13 +78,19 @@ impl Sse {
         None
     }
 
+    fn event(&mut self) -> Option<SseEvent> {
+        let is_error = std::mem::take(&mut self.is_error);
+        let data = self.data.take()?;
+        Some(SseEvent { data, is_error })
+    }
+
     /// Ends the stream. Returns a last event without its empty line, and the lines outside of events.
     pub(crate) fn finish(mut self) -> (Option<SseEvent>, String) {
         let last = String::from_utf8_lossy(&self.buf[self.at..]).into_owned();
         if !last.is_empty() {
             self.line(last.trim_end_matches('\r'));
         }
-        (self.data.take().map(|data| SseEvent { data }), self.rest)
+        (self.event(), self.rest)
     }
 }
 

@@ -283,6 +283,7 @@ fn arguments_that_are_no_json_are_kept_as_text() {
     }
 }
 
+mod odd;
 mod random {
     //! Random answers, split at random positions.
 

@@ -1,5 +1,9 @@
 //! Failures of services.
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use teamster_core::{AgentEvent, ErrorCode, ErrorKind, RunStatus, Timeouts};
@@ -118,7 +122,7 @@ async fn half_an_answer_stays_when_there_is_no_further_attempt() {
 async fn a_service_that_is_not_there_is_an_error_that_names_its_address() {
     let stage = Stage::new("[[turn]]\nparts = [{ text = \"Nobody hears this.\" }]").await;
     let mut params = stage.params(MODELS[1], "Is anybody there?");
-    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let free = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://me:secret@{}/v1", free.local_addr().unwrap());
     drop(free);
     params.env.insert("OPENAI_BASE_URL".into(), url);
@@ -187,4 +191,101 @@ async fn limits_of_answers_and_of_costs_hold() {
     assert_eq!(error.kind, ErrorKind::Budget);
     assert!(error.budget().is_some());
     assert_eq!(result.num_turns, Some(2), "{error}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_empty_answer_is_no_end() {
+    let work = "[[turn]]\nparts = [{ shell = \"echo x > made\" }]\n";
+    let empty = "[[turn]]\nparts = []\n";
+    for model in MODELS {
+        let once = empty.replacen("[[turn]]", "[[turn]]\ntimes = 1", 1);
+        let script = format!("{work}{once}[[turn]]\nparts = [{{ text = \"Done.\" }}]");
+        let stage = Stage::new(&script).await;
+        let (result, _) = stage.play(stage.params(model, "Make it.")).await;
+        assert_eq!(
+            result.status,
+            RunStatus::Completed,
+            "{model}: {:?}",
+            result.errors
+        );
+        assert_eq!(result.text, "Done.", "{model}");
+        assert!(
+            stage
+                .request(2)
+                .to_string()
+                .contains("That answer was empty."),
+            "{model}"
+        );
+
+        let stage = Stage::new(&format!("{work}{empty}")).await;
+        let (result, _) = stage.play(stage.params(model, "Make it.")).await;
+        assert_eq!(result.status, RunStatus::Failed, "{model}");
+        let error = result.error().unwrap();
+        assert_eq!(
+            (error.kind, error.retryable),
+            (ErrorKind::Protocol, true),
+            "{model}"
+        );
+        assert!(
+            error.message.contains("answered twice with nothing"),
+            "{model}: {error}"
+        );
+        assert_eq!(stage.model.requests().len(), 3, "{model}");
+    }
+}
+
+/// A service that answers each request with this body. Returns its address, and counts the requests.
+fn service(body: &'static str) -> (String, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let count = Arc::new(AtomicUsize::new(0));
+    let counter = count.clone();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let (mut line, mut length) = (String::new(), 0);
+            while reader.read_line(&mut line).unwrap() > 2 {
+                if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                    length = value.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            reader.read_exact(&mut vec![0; length]).unwrap();
+            counter.fetch_add(1, Ordering::SeqCst);
+            let head = "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\nconnection: close\r\n\r\n";
+            stream
+                .write_all(format!("{head}{body}").as_bytes())
+                .unwrap();
+        }
+    });
+    (url, count)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_in_place_of_an_answer_is_reported_at_once_with_its_address() {
+    let stage = Stage::new("[[turn]]\nparts = [{ text = \"x\" }]").await;
+    let (url, count) = service("<html><body>Sign in to the network</body></html>");
+    let mut params = stage.params(MODELS[4], "Hi");
+    params.cli_retries = Some(3);
+    params
+        .env
+        .insert("OPENAI_COMPATIBLE_BASE_URL".into(), url.clone());
+    let (result, _) = stage.play(params).await;
+    let error = result.error().unwrap();
+    assert_eq!((error.kind, error.retryable), (ErrorKind::Protocol, false));
+    assert!(error.message.contains("Sign in to the network"), "{error}");
+    let origin = format!("(from {url}/chat/completions, content-type: text/html)");
+    assert!(error.message.ends_with(&origin), "{error}");
+    assert_eq!(count.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_broken_answer_names_its_address() {
+    let stage = Stage::new("[[turn]]\nparts = [{ text = \"half\" }, \"cut\"]").await;
+    let mut params = stage.params(MODELS[1], "Hi");
+    params.cli_retries = Some(0);
+    let (result, _) = stage.play(params).await;
+    let error = result.error().unwrap();
+    assert!(error.message.contains("(from http://127.0.0.1:"), "{error}");
 }

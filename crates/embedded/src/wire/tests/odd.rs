@@ -1,0 +1,355 @@
+//! Answers of gateways that do not keep to the protocol.
+
+use super::*;
+
+/// Reads a stream of these events.
+fn events(wire: WireKind, events: &[Value]) -> (Vec<Delta>, Result<Completed, Failure>) {
+    let events: Vec<_> = events.iter().map(Value::to_string).collect();
+    let stream = format!("data: {}\n\n", events.join("\n\ndata: "));
+    read(wire, &[stream.as_bytes()])
+}
+
+/// Returns the blocks and the reason to stop.
+fn answer(wire: WireKind, stream: &[Value]) -> (Vec<String>, StopReason) {
+    let (_, answer) = events(wire, stream);
+    let answer = answer.unwrap();
+    (blocks(&answer), answer.stop)
+}
+
+/// Returns the chunk of Chat Completions with this delta.
+fn chat(delta: &Value) -> Value {
+    json!({"id": "c", "choices": [{"index": 0, "delta": delta}]})
+}
+
+fn chat_end(reason: &str) -> Value {
+    json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+}
+
+/// Returns the chunk with one piece of a call. Made by hand, as are all answers of this file.
+fn call(index: u64, id: &str, name: Option<&str>, arguments: &Value) -> Value {
+    let function = json!({"name": name, "arguments": arguments});
+    chat(
+        &json!({"tool_calls": [{"index": index, "id": id, "type": "function", "function": function}]}),
+    )
+}
+
+#[test]
+fn calls_of_chat_completions_are_kept_apart() {
+    let one = || json!("{\"command\": \"echo one\"}");
+    let two = || json!("{\"command\": \"echo two\"}");
+    let both = [
+        r#"call bash {"command":"echo one"}"#.to_owned(),
+        r#"call bash {"command":"echo two"}"#.to_owned(),
+    ];
+    let bash = Some("bash");
+    let end = || chat_end("tool_calls");
+    for stream in [
+        // The same index, with ids.
+        vec![
+            call(0, "a", bash, &one()),
+            call(0, "b", bash, &two()),
+            end(),
+        ],
+        // The same index and the same id, or none.
+        vec![
+            call(0, "a", bash, &one()),
+            call(0, "a", bash, &two()),
+            end(),
+        ],
+        vec![call(0, "", bash, &one()), call(0, "", bash, &two()), end()],
+        // In pieces; the later ones belong to the last call.
+        vec![
+            call(0, "a", bash, &one()),
+            call(0, "b", bash, &json!("{\"command\": ")),
+            call(0, "", None, &json!("\"echo two\"}")),
+            end(),
+        ],
+        // A new id for each piece, without a name.
+        vec![
+            call(0, "a", bash, &json!("{\"command\": ")),
+            call(0, "x", None, &json!("\"echo one\"}")),
+            call(1, "b", bash, &two()),
+            end(),
+        ],
+        // The name again with each piece.
+        vec![
+            call(0, "a", bash, &json!("{\"command\": ")),
+            call(0, "a", bash, &json!("\"echo one\"}")),
+            call(1, "b", bash, &two()),
+            end(),
+        ],
+        // Arguments that are an object, or are encoded twice.
+        vec![
+            call(0, "a", bash, &json!({"command": "echo one"})),
+            call(0, "b", bash, &json!(two().to_string())),
+            end(),
+        ],
+    ] {
+        let (_, answer) = events(WireKind::Chat, &stream);
+        let answer = answer.unwrap();
+        assert_eq!(blocks(&answer), both, "{stream:?}");
+        let ids: Vec<_> = answer.answer.calls().map(|call| &call.id).collect();
+        assert!(
+            ids[0] != ids[1] && ids.iter().all(|id| !id.is_empty()),
+            "{ids:?}"
+        );
+    }
+    let older = chat(&json!({"function_call": {"name": "bash", "arguments": one()}}));
+    assert_eq!(
+        answer(WireKind::Chat, &[older, chat_end("function_call")]).0,
+        both[..1]
+    );
+}
+
+#[test]
+fn text_of_chat_completions_may_be_parts() {
+    let parts = json!({"content": [
+        {"type": "thinking", "thinking": [{"type": "text", "text": "Hm."}]},
+        {"type": "text", "text": "Hi"},
+        {"type": "text", "text": " there"},
+    ]});
+    let stream = [chat(&parts), chat_end("stop")];
+    let (deltas, completed) = events(WireKind::Chat, &stream);
+    assert_eq!(text_of(&deltas), ("Hi there".to_owned(), "Hm.".to_owned()));
+    assert_eq!(
+        blocks(&completed.unwrap()),
+        ["reasoning Hm.", "text Hi there"]
+    );
+    let twice = json!({"reasoning_content": "Hm.", "reasoning": "Hm.", "content": "Hi"});
+    let (blocks, _) = answer(WireKind::Chat, &[chat(&twice), chat_end("stop")]);
+    assert_eq!(blocks, ["reasoning Hm.", "text Hi"]);
+}
+
+#[test]
+fn an_answer_that_is_not_streamed_is_read() {
+    let chat = json!({"object": "chat.completion", "choices": [{"finish_reason": "tool_calls", "message": {
+        "role": "assistant", "content": "Hi.", "reasoning_content": null,
+        "tool_calls": [{"id": "a", "function": {"name": "bash", "arguments": {"command": "ls"}}}],
+    }}]});
+    let messages = json!({"type": "message", "model": "m", "stop_reason": "tool_use", "content": [
+        {"type": "text", "text": "Hi."},
+        {"type": "tool_use", "id": "a", "name": "bash", "input": {"command": "ls"}},
+    ]});
+    let responses = json!({"object": "response", "status": "completed", "output": [
+        {"type": "message", "content": [{"type": "output_text", "text": "Hi."}]},
+        {"type": "function_call", "call_id": "a", "name": "bash", "arguments": {"command": "ls"}},
+    ]});
+    let gemini = json!([
+        {"candidates": [{"content": {"parts": [{"text": "Hi."}]}}]},
+        {"candidates": [{"finishReason": "STOP", "content": {"parts": [
+            {"functionCall": {"name": "bash", "args": "{\"command\": \"ls\"}"}}]}}]},
+    ]);
+    for (wire, body) in [
+        (WireKind::Chat, chat),
+        (WireKind::Anthropic, messages),
+        (WireKind::Responses, responses),
+        (WireKind::Gemini, gemini),
+    ] {
+        for text in [body.to_string(), format!("\u{feff}{body:#}\n")] {
+            let (deltas, completed) = read(wire, &[text.as_bytes()]);
+            let completed = completed.unwrap();
+            assert_eq!(text_of(&deltas).0, "Hi.", "{wire:?}");
+            let expected = ["text Hi.", r#"call bash {"command":"ls"}"#];
+            assert_eq!(blocks(&completed), expected, "{wire:?}");
+            assert_eq!(completed.stop, StopReason::ToolUse, "{wire:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_answer_is_named() {
+    for (wire, _) in WIRES {
+        let page = "<html>\n<body>Sign in to the network</body></html>";
+        let failure = read(wire, &[page.as_bytes()]).1.unwrap_err();
+        assert_eq!(
+            (failure.kind, failure.is_final),
+            (ErrorKind::Protocol, true),
+            "{wire:?}"
+        );
+        assert!(
+            failure.message.contains("Sign in to the network"),
+            "{wire:?}: {}",
+            failure.message
+        );
+        let other = read(wire, &[b"{\"status\": \"ok\"}"]).1.unwrap_err();
+        assert!(
+            other.is_final && other.message.contains("{\"status\""),
+            "{wire:?}: {}",
+            other.message
+        );
+        for (error, kind) in [
+            (
+                "{\"error\": {\"message\": \"Rate limit reached\"}}",
+                ErrorKind::RateLimit,
+            ),
+            (
+                "{\"error\": \"the model is overloaded\"}",
+                ErrorKind::Overloaded,
+            ),
+            (
+                "[{\"error\": {\"code\": 503, \"message\": \"Later.\"}}]",
+                ErrorKind::Overloaded,
+            ),
+        ] {
+            for body in [
+                error.to_owned(),
+                format!("data: {error}\n\n"),
+                format!("event: error\ndata: {error}\n\n"),
+            ] {
+                let failure = read(wire, &[body.as_bytes()]).1.unwrap_err();
+                assert_eq!(
+                    (failure.kind, failure.is_final),
+                    (kind, false),
+                    "{wire:?} {body}"
+                );
+            }
+        }
+        let text = read(wire, &[b"event: error\ndata: The model is overloaded\n\n"])
+            .1
+            .unwrap_err();
+        assert_eq!(text.message, "The model is overloaded", "{wire:?}");
+    }
+}
+
+#[test]
+fn a_filled_context_window_is_no_limit_of_tokens() {
+    let messages = [
+        json!({"type": "message_start", "message": {"model": "m"}}),
+        json!({"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "Half"}}),
+        json!({"type": "message_delta", "delta": {"stop_reason": "model_context_window_exceeded"}}),
+        // The reason is not repeated, and the last event is left out.
+        json!({"type": "message_delta", "delta": {"stop_reason": null}, "usage": {"output_tokens": 9}}),
+    ];
+    let half = vec!["text Half".to_owned()];
+    assert_eq!(
+        answer(WireKind::Anthropic, &messages),
+        (half.clone(), StopReason::ContextWindow)
+    );
+    for reason in ["model_context_window_exceeded", "model_length"] {
+        let stream = [chat(&json!({"content": "Half"})), chat_end(reason)];
+        assert_eq!(
+            answer(WireKind::Chat, &stream),
+            (half.clone(), StopReason::ContextWindow),
+            "{reason}"
+        );
+    }
+    let incomplete = |reason: &str| {
+        json!({"type": "response.incomplete", "response": {
+            "status": "incomplete", "incomplete_details": {"reason": reason},
+            "output": [{"type": "message", "content": [{"type": "output_text", "text": "Half"}]}],
+        }})
+    };
+    let stream = [incomplete("max_context_length")];
+    assert_eq!(
+        answer(WireKind::Responses, &stream),
+        (half, StopReason::ContextWindow)
+    );
+    let unknown = events(WireKind::Responses, &[incomplete("tired")])
+        .1
+        .unwrap_err();
+    assert!(
+        unknown.message.ends_with("incomplete (tired)"),
+        "{}",
+        unknown.message
+    );
+}
+
+#[test]
+fn blocks_of_messages_with_one_index_or_without_a_beginning_are_kept() {
+    let start = |id: &str, input: Value| {
+        json!({"type": "content_block_start", "index": 0, "content_block":
+            {"type": "tool_use", "id": id, "name": "bash", "input": input}})
+    };
+    let delta = |kind: &str, field: &str, piece: Value| json!({"type": "content_block_delta", "index": 0, "delta": {"type": kind, field: piece}});
+    let end = || json!({"type": "message_delta", "delta": {"stop_reason": "tool_use"}});
+    let stream = [
+        delta("text_delta", "text", json!("Hi.")),
+        start("a", json!({})),
+        delta("input_json_delta", "partial_json", json!("{\"a\": 1}")),
+        start("b", json!({"a": 2})),
+        start("c", json!({})),
+        delta("input_json_delta", "partial_json", json!({"a": 3})),
+        end(),
+    ];
+    let expected = [
+        "text Hi.",
+        r#"call bash {"a":1}"#,
+        r#"call bash {"a":2}"#,
+        r#"call bash {"a":3}"#,
+    ];
+    assert_eq!(answer(WireKind::Anthropic, &stream).0, expected);
+    let nameless = [
+        delta("input_json_delta", "partial_json", json!("{}")),
+        end(),
+    ];
+    let failure = events(WireKind::Anthropic, &nameless).1.unwrap_err();
+    assert_eq!(failure.kind, ErrorKind::Protocol);
+}
+
+#[test]
+fn items_of_responses_are_found_wherever_they_are() {
+    let text =
+        json!({"type": "message", "id": "m", "content": [{"type": "output_text", "text": "Hi."}]});
+    let call = json!({"type": "function_call", "id": "f", "call_id": "a", "name": "bash", "arguments": "{\"a\":1}"});
+    let done = |item: &Value| json!({"type": "response.output_item.done", "item": item});
+    let completed = |output: Value| json!({"type": "response.completed", "response": {"status": "completed", "output": output}});
+    let delta = json!({"type": "response.output_text.delta", "delta": "Hi."});
+    let begun = json!({"type": "response.output_item.added", "output_index": 1, "item":
+        {"type": "function_call", "id": "f", "call_id": "a", "name": "bash", "arguments": ""}});
+    let piece = |piece: &str| json!({"type": "response.function_call_arguments.delta", "item_id": "f", "delta": piece});
+    let expected = (
+        vec!["text Hi.".to_owned(), r#"call bash {"a":1}"#.to_owned()],
+        StopReason::ToolUse,
+    );
+    for stream in [
+        // Only at the end, with and without the text before.
+        vec![completed(json!([text, call]))],
+        vec![delta.clone(), completed(json!([text, call]))],
+        // Some of them before, or each of them twice.
+        vec![delta.clone(), done(&text), completed(json!([text, call]))],
+        vec![
+            done(&text),
+            done(&call),
+            done(&call),
+            completed(json!([text, call])),
+        ],
+        // Not at the end.
+        vec![
+            delta.clone(),
+            done(&text),
+            done(&call),
+            completed(json!([])),
+        ],
+        vec![
+            done(&text),
+            begun.clone(),
+            piece("{\"a\""),
+            piece(":1}"),
+            completed(json!([])),
+        ],
+    ] {
+        let (deltas, answer) = events(WireKind::Responses, &stream);
+        let answer = answer.unwrap();
+        assert_eq!((blocks(&answer), answer.stop), expected, "{stream:?}");
+        assert_eq!(text_of(&deltas).0, "Hi.", "{stream:?}");
+    }
+    let streamed = [delta, completed(json!([]))];
+    assert_eq!(answer(WireKind::Responses, &streamed).0, ["text Hi."]);
+}
+
+#[test]
+fn a_service_that_gives_up_is_no_end() {
+    for reason in ["error", "insufficient_system_resource"] {
+        let stream = [chat(&json!({"content": "Half"})), chat_end(reason)];
+        let failure = events(WireKind::Chat, &stream).1.unwrap_err();
+        assert_eq!(failure.kind, ErrorKind::Overloaded, "{reason}");
+    }
+    let done = format!(
+        "data: {}\n\ndata: [DONE]\n\n",
+        chat(&json!({"content": "All."}))
+    );
+    let (_, completed) = read(WireKind::Chat, &[done.as_bytes()]);
+    assert_eq!(blocks(&completed.unwrap()), ["text All."]);
+    let nothing = read(WireKind::Chat, &[b"data: [DONE]\n\n"]).1.unwrap_err();
+    assert_eq!(nothing, Failure::broken_off());
+}
