@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use teamster::process::{
-    Descendants, InheritedMark, leftovers, sweep_leftovers, sweep_private_files,
+    Descendants, InheritedMark, ProcessIdentity, leftovers, sweep_leftovers, sweep_private_files,
 };
 
 use crate::memory;
@@ -48,6 +48,17 @@ impl Guard {
     /// Starts a guard. `directory` is the agent's working directory, where a killed run may leave a changed
     /// configuration file. A failure is not an error: runs work without a guard, but leave more behind when killed.
     pub(crate) fn start(directory: Option<&Path>) -> Option<Self> {
+        let mut guard = Self::watch(directory)?;
+        let directory = directory.filter(|it| it.is_dir());
+        let directory = directory.unwrap_or(Path::new(".")).to_owned();
+        // The run does not wait for this.
+        let sweep = std::thread::Builder::new().spawn(move || drop(sweep_leftovers(&directory)));
+        guard.sweep = sweep.ok();
+        Some(guard)
+    }
+
+    /// Starts a guard that leaves the processes of earlier runs alone.
+    pub(crate) fn watch(directory: Option<&Path>) -> Option<Self> {
         if !cfg!(target_os = "linux") {
             // Without `/proc`, the guard cannot find processes.
             return None;
@@ -72,17 +83,12 @@ impl Guard {
             // A suspended guard must not block the owner's writes.
             let _ = fcntl(pipe, FcntlArg::F_SETFL(OFlag::O_NONBLOCK));
         }
-        let directory = directory.unwrap_or(Path::new(".")).to_owned();
-        // The run does not wait for this.
-        let sweep = std::thread::Builder::new().spawn(move || drop(sweep_leftovers(&directory)));
         Some(Self {
             process,
-            sweep: sweep.ok(),
+            sweep: None,
         })
     }
-}
 
-impl Guard {
     /// Returns the guard's process id.
     pub(crate) fn pid(&self) -> u32 {
         self.process.id()
@@ -118,6 +124,7 @@ pub(crate) fn main(args: &[OsString], restore: fn(&Path)) -> ExitCode {
         return ExitCode::from(crate::exit_code::USAGE);
     };
     let mark = number(1).map(InheritedMark::from_number);
+    let owner_process = ProcessIdentity::of(owner);
     let mut descendants = Descendants::of(owner);
     let pipe = std::io::stdin();
     let mut is_idle = false;
@@ -143,10 +150,12 @@ pub(crate) fn main(args: &[OsString], restore: fn(&Path)) -> ExitCode {
     let mut found = false;
     while Instant::now() < until {
         let mut left = leftovers();
-        left.retain(|process| process.run_id.starts_with(&runs));
+        left.retain(|process| process.is_of(&runs));
         let marked = mark.is_some_and(InheritedMark::kill_all);
         let any = descendants.kill() || marked || !left.is_empty();
-        if found && !any {
+        // Before its end, its marked processes do not count as left.
+        let is_dying = owner_process.is_some_and(ProcessIdentity::is_running);
+        if found && !any && !is_dying {
             break;
         }
         found |= any;

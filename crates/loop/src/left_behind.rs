@@ -16,7 +16,7 @@ pub(crate) fn end_runs(prefix: &str) -> io::Result<usize> {
     let mut done = Ok(());
     let mut count = 0;
     for left in leftovers() {
-        if left.run_id.starts_with(prefix) {
+        if left.is_of(prefix) {
             done = done.and(left.kill());
             count += 1;
         }

@@ -315,7 +315,7 @@ impl<R: Reader> Driver<R> {
         }
         let now = Instant::now();
         // Without a limit, such as between two turns of a session, no timer is needed.
-        let wake = earlier(until, self.tree.kill_commands_at());
+        let wake = earlier(until, self.tree.commands_at());
         let wake = wake.map(|wake| wake.clamp(now, now + BEAT));
         self.alarm.as_mut().set(wake);
         poll_fn(|cx| self.poll_round(cx)).await;
@@ -344,9 +344,11 @@ impl<R: Reader> Driver<R> {
         if news {
             self.note_end(Instant::now());
         }
-        if self.reader.take_interrupted_is_over() {
-            self.tree.end_commands(self.term_grace);
+        if let Some(times) = self.reader.take_ended_commands() {
+            self.tree.end_commands(times, self.term_grace);
         }
+        let is_in_turn = self.reader.is_in_turn();
+        self.tree.end_late_commands(is_in_turn, self.term_grace);
         self.tree.kill_commands();
         if let Some(stdin) = &mut self.stdin {
             stdin.push(self.reader.take_input());

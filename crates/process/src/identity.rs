@@ -98,6 +98,18 @@ impl ProcessIdentity {
         }
     }
 
+    /// Returns whether the process is stopped by a signal (`SIGSTOP`) or a debugger.
+    ///
+    /// Linux only; false elsewhere.
+    pub fn is_stopped(self) -> bool {
+        self.start_time.is_some_and(|start_time| {
+            os::is_stopped(os::Process {
+                pid: self.pid,
+                start_time,
+            })
+        })
+    }
+
     /// Returns whether the process runs, or [`Presence::Unknown`] if that is uncertain.
     pub fn presence(self) -> Presence {
         if self.start_time.is_none() || os::is_hidden(self.pid) {

@@ -4,8 +4,15 @@ use std::fmt::Write as _;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use crate::os;
+
+/// Time limit of a sweep: killed processes may start others before they die, and an owner takes a moment to exit.
+const SWEEP_LIMIT: Duration = Duration::from_secs(2);
+/// Interval of the looks of a sweep.
+const PAUSE: Duration = Duration::from_millis(5);
 
 /// A process of a run whose owner died without stopping it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,20 +22,40 @@ pub struct Leftover {
     pub pid: u32,
     /// Its command line, arguments separated by spaces. May hold a prompt.
     pub command: String,
-    /// Id of its run: the last one in its `TEAMSTER_RUN_ID`.
+    /// Id of its run: the innermost one whose owner is dead.
     pub run_id: String,
+    /// All of its runs whose owner is dead.
+    run_ids: Vec<String>,
     pub(crate) start_time: u64,
 }
 
 impl Leftover {
     /// Creates a fake process for tests. [`kill`](Self::kill) never signals the process with this id.
     pub fn new(pid: u32, command: impl Into<String>, run_id: impl Into<String>) -> Self {
+        let run_id = run_id.into();
         Self {
             pid,
             command: command.into(),
-            run_id: run_id.into(),
+            run_ids: vec![run_id.clone()],
+            run_id,
             start_time: 0,
         }
+    }
+
+    fn of(orphan: os::Orphan) -> Self {
+        Self {
+            pid: orphan.process.pid,
+            command: orphan.command,
+            run_id: orphan.run_ids.last().cloned().unwrap_or_default(),
+            run_ids: orphan.run_ids,
+            start_time: orphan.process.start_time,
+        }
+    }
+
+    /// Returns whether one of its runs whose owner is dead, also an outer one, has an id that begins with this. The id of
+    /// a run begins with its owner: `PID-START_TIME-`.
+    pub fn is_of(&self, owner: &str) -> bool {
+        self.run_ids.iter().any(|id| id.starts_with(owner))
     }
 
     /// Ends the process with SIGKILL, if it is still the same one. It is not an error if it has ended.
@@ -45,22 +72,18 @@ impl Leftover {
 }
 
 /// Returns the processes that carry the mark of a run whose owner, a process that used this crate, is dead. Those in
-/// another PID namespace, such as that of a container, are not listed.
+/// another PID namespace, such as that of a container, are not listed. Those that own runs themselves are first: ended
+/// in this order, they start no others.
 ///
 /// Linux only; empty elsewhere.
 pub fn leftovers() -> Vec<Leftover> {
-    let orphans = os::orphans().into_iter();
-    let leftover = |orphan: os::Orphan| Leftover {
-        pid: orphan.process.pid,
-        command: orphan.command,
-        run_id: orphan.run_id,
-        start_time: orphan.process.start_time,
-    };
-    orphans.map(leftover).collect()
+    let orphans = os::orphans().orphans.into_iter();
+    orphans.map(Leftover::of).collect()
 }
 
 /// Ends (SIGKILL) the leftovers of killed runs that worked in this directory, and returns them. Leftovers of runs
-/// that keep background work and of runs in other directories are not affected.
+/// that keep background work and of runs in other directories are not affected. Repeats that until none is found, and
+/// waits for owners that are exiting, for 2 s at most.
 ///
 /// There are none if the owner exited normally. The program's guard process calls this before each run, because
 /// owner and guard may have been killed together.
@@ -70,13 +93,26 @@ pub fn sweep_leftovers(directory: &Path) -> Vec<Leftover> {
     let Some(place) = place(directory) else {
         return Vec::new();
     };
-    let mut left = leftovers();
-    left.retain(|left| left.run_id.split('-').nth(3) == Some(&place));
-    for left in &left {
-        // The process may have ended meanwhile.
-        let _ = left.kill();
+    let is_here = |id: &String| id.split('-').nth(3) == Some(&place);
+    let until = Instant::now() + SWEEP_LIMIT;
+    let mut all = Vec::new();
+    loop {
+        let os::Orphans { orphans, dying } = os::orphans();
+        let left = orphans.into_iter().map(Leftover::of);
+        let left: Vec<_> = left.filter(|it| it.run_ids.iter().any(is_here)).collect();
+        for left in &left {
+            // The process may have ended meanwhile.
+            let _ = left.kill();
+        }
+        let is_done = left.is_empty() && !dying.iter().any(is_here);
+        all.extend(left);
+        if is_done || Instant::now() >= until {
+            all.sort_by_key(|left| (left.pid, left.start_time));
+            all.dedup();
+            return all;
+        }
+        sleep(PAUSE);
     }
-    left
 }
 
 /// Returns a short hash of a directory for a run's mark. It is the same for all processes and versions. `None` if the
@@ -149,6 +185,49 @@ mod tests {
         assert_ne!(place(&real), place(temp.path()));
         assert_eq!(place(Path::new("/")).unwrap(), "af63a24c860189fe");
         assert_eq!(place(Path::new("/nowhere/at/all")), None);
+    }
+
+    /// The owner of the outer run is dead. The inner `teamster`, whose run is in another directory, starts its agent again
+    /// if that ends first.
+    #[test]
+    fn an_inner_teamster_is_ended_first_and_with_all_that_it_started() {
+        let dir = tempfile::tempdir().unwrap();
+        let (pids, again) = (dir.path().join("pids"), dir.path().join("again"));
+        let script = "start=$(cut -d ' ' -f 22 /proc/$$/stat)
+            inner=\"$TEAMSTER_RUN_ID,$$-$start-1-elsewhere\"
+            while :; do
+                TEAMSTER_RUN_ID=$inner sh -c 'echo $$ > \"$1\"; exec sleep 1000' sh \"$1\"
+                echo again > \"$2\"
+            done";
+        let place = place(dir.path()).unwrap();
+        let mut inner = Command::new("sh")
+            .args(["-c", script, "sh"])
+            .args([&pids, &again])
+            // No process with this id started so early.
+            .env("TEAMSTER_RUN_ID", format!("4194303-1-1-{place}"))
+            .stdin(Stdio::null())
+            .spawn()
+            .unwrap();
+        let agent = || std::fs::read_to_string(&pids).is_ok_and(|it| it.ends_with('\n'));
+        while !agent() {
+            std::thread::yield_now();
+        }
+        let agent: u32 = std::fs::read_to_string(&pids)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        let swept: Vec<u32> = sweep_leftovers(dir.path())
+            .iter()
+            .map(|it| it.pid)
+            .collect();
+        assert!(
+            swept.contains(&inner.id()) && swept.contains(&agent),
+            "{swept:?}"
+        );
+        inner.wait().unwrap();
+        assert!(crate::ProcessIdentity::of(agent).is_none());
+        assert!(!again.exists());
     }
 
     #[test]

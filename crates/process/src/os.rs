@@ -27,7 +27,17 @@ pub(crate) struct Orphan {
     pub(crate) process: Process,
     /// Its command line, arguments separated by spaces.
     pub(crate) command: String,
-    pub(crate) run_id: String,
+    /// Its runs with a dead owner, outermost first. Never empty.
+    pub(crate) run_ids: Vec<String>,
+}
+
+/// The processes of runs whose owner is dead.
+#[derive(Debug, Default)]
+pub(crate) struct Orphans {
+    /// Those that own runs themselves are first.
+    pub(crate) orphans: Vec<Orphan>,
+    /// Runs whose owner is exiting.
+    pub(crate) dying: Vec<String>,
 }
 
 /// A process of a run other than the CLI's own.

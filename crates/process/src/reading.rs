@@ -86,8 +86,13 @@ pub(crate) trait Reader: Send {
         None
     }
 
-    /// Returns whether an interrupted turn has ended since the last call.
-    fn take_interrupted_is_over(&mut self) -> bool {
+    /// Takes the times of commands of an interrupted turn that has ended since the last call.
+    fn take_ended_commands(&mut self) -> Option<CommandTimes> {
+        None
+    }
+
+    /// Returns whether a turn of a session is in progress.
+    fn is_in_turn(&self) -> bool {
         false
     }
 

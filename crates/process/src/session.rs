@@ -2,6 +2,7 @@
 
 mod asking;
 pub(crate) mod commands;
+mod current;
 mod reading;
 mod replies;
 mod shared;

@@ -24,6 +24,14 @@ use crate::trace::trace;
 const SHORT_RUN: Duration = Duration::from_secs(2);
 /// Time to wait for the exit of killed processes. A process that takes longer hangs in the kernel.
 const AFTER_KILL: Duration = Duration::from_secs(5);
+/// Times after the end of an interrupted turn at which its late commands are searched: a CLI that is interrupted while
+/// it starts a command may end the turn first.
+const LATE_LOOKS: [Duration; 4] = [
+    Duration::from_millis(50),
+    Duration::from_millis(150),
+    Duration::from_millis(400),
+    Duration::from_secs(1),
+];
 /// Interval for polling the exit of a process that is not a child of this one.
 pub(crate) const LOOK: Duration = Duration::from_millis(5);
 
@@ -79,6 +87,8 @@ pub(crate) struct Tree {
     commands: Vec<Relative>,
     /// Time at which `commands` are killed, after the end of their turn.
     kill_commands: Option<Instant>,
+    /// Interrupted turn that has ended and whose commands may still start.
+    late: Option<LateCommands>,
     /// Processes that were killed by the last step of stopping, or reported as leftovers.
     #[cfg(feature = "tracing")]
     killed: Vec<os::Process>,
@@ -100,6 +110,7 @@ impl Tree {
             known: Vec::new(),
             commands: Vec::new(),
             kill_commands: None,
+            late: None,
             #[cfg(feature = "tracing")]
             killed: Vec::new(),
             over: false,
@@ -180,35 +191,74 @@ impl Tree {
     /// it knows, nothing leads to the others. Processes in the CLI's own session are left to the CLI, because its
     /// helpers and MCP servers are among them.
     pub(crate) fn look_at_commands(&mut self, times: &CommandTimes) {
+        self.look_for_commands(times, None);
+    }
+
+    /// As above. With `newer_than`, orphans are only searched among the processes after that id.
+    fn look_for_commands(&mut self, times: &CommandTimes, newer_than: Option<u32>) {
         let Some(leader) = self.group().map(|pid| pid.as_raw().cast_unsigned()) else {
             return;
         };
-        let found = os::outside_session(leader, &self.run_id);
-        let found = found
-            .into_iter()
-            .filter(|process| times.is_of_open(process.start_time * os::TICK_MS));
-        self.commands.extend(found.map(|process| Relative {
-            process,
-            in_group: false,
-        }));
+        for process in os::outside_session(leader, &self.run_id, newer_than) {
+            let is_known = self.commands.iter().any(|known| known.process == process);
+            if !is_known && times.is_of_open(process.start_time * os::TICK_MS) {
+                self.commands.push(Relative {
+                    process,
+                    in_group: false,
+                });
+            }
+        }
     }
 
     /// Sends SIGTERM to the remaining processes of the commands of an interrupted turn that has ended. They are killed
-    /// at the time that [`kill_commands_at`](Self::kill_commands_at) returns.
-    pub(crate) fn end_commands(&mut self, grace: Duration) {
-        if self.commands.is_empty() {
+    /// after `grace`.
+    pub(crate) fn end_commands(&mut self, times: CommandTimes, grace: Duration) {
+        let newest = os::last_pid();
+        self.look_for_commands(&times, None);
+        self.late = Some(LateCommands {
+            times,
+            newest,
+            ended: Instant::now(),
+            looks: 0,
+        });
+        self.terminate_commands(0, grace);
+    }
+
+    /// Does the same for commands that the CLI started after the end of their turn. `is_in_turn`: the next turn has
+    /// begun.
+    pub(crate) fn end_late_commands(&mut self, is_in_turn: bool, grace: Duration) {
+        let Some(mut late) = self.late.take() else {
+            return;
+        };
+        if is_in_turn {
+            late.times.next_turn();
+        }
+        if late.next_look().is_some_and(|at| Instant::now() >= at) {
+            late.looks += 1;
+            let before = self.commands.len();
+            self.look_for_commands(&late.times, late.newest);
+            self.terminate_commands(before, grace);
+        }
+        self.late = late.next_look().is_some().then_some(late);
+    }
+
+    /// Sends SIGTERM to the commands from this index on, and sets the time at which they are killed.
+    fn terminate_commands(&mut self, from: usize, grace: Duration) {
+        if self.commands.len() == from {
             return;
         }
         os::add_tree(None, &mut self.commands);
-        for known in &self.commands {
+        for known in &self.commands[from..] {
             // A process that is already gone is not an error.
             let _ = os::signal_process(known.process, Signal::SIGTERM);
         }
         self.kill_commands = Some(Instant::now() + grace);
     }
 
-    pub(crate) fn kill_commands_at(&self) -> Option<Instant> {
-        self.kill_commands
+    /// Returns the time of the next step against the commands of an interrupted turn.
+    pub(crate) fn commands_at(&self) -> Option<Instant> {
+        let look = self.late.as_ref().and_then(LateCommands::next_look);
+        [self.kill_commands, look].into_iter().flatten().min()
     }
 
     /// Kills the remaining processes of the commands of an interrupted turn, if their time is over.
@@ -313,6 +363,22 @@ impl Tree {
                     .unwrap_or_else(|_| os::marked(&self.run_id, None))
             }
         }
+    }
+}
+
+/// Interrupted turn that has ended and whose commands may still start.
+struct LateCommands {
+    times: CommandTimes,
+    /// Newest process at the end of the turn.
+    newest: Option<u32>,
+    ended: Instant,
+    /// Number of looks so far.
+    looks: usize,
+}
+
+impl LateCommands {
+    fn next_look(&self) -> Option<Instant> {
+        Some(self.ended + *LATE_LOOKS.get(self.looks)?)
     }
 }
 

@@ -11,13 +11,19 @@ use nix::fcntl::{FcntlArg, fcntl};
 use nix::sys::signal::{self, Signal};
 use nix::unistd::Pid;
 
-use super::{Orphan, Process, RUN_ID_VAR, Relative};
+use super::{Process, RUN_ID_VAR, Relative};
+
+mod orphans;
+pub(crate) use orphans::orphans;
 
 /// Capacity of a pipe in bytes: the maximum for an unprivileged process.
 const PIPE_BYTES: i32 = 1 << 20;
 
 /// Length of a clock tick of `/proc`, in milliseconds: `USER_HZ` is 100 on all platforms of Rust.
 pub(crate) const TICK_MS: u64 = 10;
+
+/// Flag of a task that is exiting, in `/proc/PID/stat` (`include/linux/sched.h`).
+const PF_EXITING: u64 = 0x4;
 
 /// An entry of the process table.
 struct Entry {
@@ -26,6 +32,9 @@ struct Entry {
     group: u32,
     session: u32,
     zombie: bool,
+    stopped: bool,
+    /// Its main thread is exiting (`PF_EXITING`).
+    exiting: bool,
 }
 
 /// Returns the start time of the process with this id; `None` if there is none.
@@ -41,6 +50,11 @@ pub(crate) fn parent(pid: u32) -> Option<u32> {
 /// Returns whether a process still runs. A zombie does not: it has ended, but was not reaped.
 pub(crate) fn is_running(process: Process) -> bool {
     entry(process.pid).is_some_and(|entry| entry.process == process && !entry.zombie)
+}
+
+/// Returns whether a process is stopped by a signal (`SIGSTOP`) or a debugger.
+pub(crate) fn is_stopped(process: Process) -> bool {
+    entry(process.pid).is_some_and(|entry| entry.process == process && entry.stopped)
 }
 
 /// Returns whether the process with this id is hidden (`hidepid`): it exists, but `/proc` does not show it.
@@ -133,14 +147,15 @@ fn children(pid: u32) -> Vec<u32> {
 }
 
 /// Returns the processes of this run that are not in the session of `leader`: descendants of the leader, and
-/// processes with the run's mark.
-pub(crate) fn outside_session(leader: u32, run_id: &str) -> Vec<Process> {
+/// processes with the run's mark, which with `newer_than` are only searched among those started after that id, as in
+/// [`marked`].
+pub(crate) fn outside_session(leader: u32, run_id: &str, newer_than: Option<u32>) -> Vec<Process> {
     let Some(session) = entry(leader).map(|entry| entry.session) else {
         return Vec::new();
     };
     let mut known = Vec::new();
     add_children(&[leader], &mut known);
-    for process in marked(run_id, None) {
+    for process in marked(run_id, newer_than) {
         if !known.contains(&process) {
             known.push(process);
         }
@@ -190,40 +205,6 @@ pub(crate) fn marked(run_id: &str, newer_than: Option<u32>) -> Vec<Process> {
         }
         _ => find(&mut pids()),
     }
-}
-
-/// Returns the processes of runs whose owner is dead, in this namespace.
-pub(crate) fn orphans() -> Vec<Orphan> {
-    let namespace = |pid: &str| fs::read_link(format!("/proc/{pid}/ns/pid")).ok();
-    let ours = namespace("self");
-    pids()
-        .filter_map(|pid| {
-            let run_id = run_ids(pid).pop()?;
-            let mut parts = run_id.split('-');
-            let owner: u32 = parts.next()?.parse().ok()?;
-            let owner_start: u64 = parts.next()?.parse().ok()?;
-            let owner = Process {
-                pid: owner,
-                start_time: owner_start,
-            };
-            // Zero means that the owner did not know its own start time.
-            if owner_start == 0 || is_running(owner) || namespace(&pid.to_string()) != ours {
-                return None;
-            }
-            let entry = entry(pid).filter(|entry| !entry.zombie)?;
-            let command = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-            let command: Vec<_> = command
-                .split(|b| *b == 0)
-                .filter(|argument| !argument.is_empty())
-                .map(String::from_utf8_lossy)
-                .collect();
-            Some(Orphan {
-                process: entry.process,
-                command: command.join(" "),
-                run_id,
-            })
-        })
-        .collect()
 }
 
 /// See [`children`](crate::children()).
@@ -330,7 +311,8 @@ fn parse_stat(pid: u32, stat: &[u8]) -> Option<Entry> {
     let parent = number(0)?.try_into().ok()?;
     let group = number(0)?.try_into().ok()?;
     let session = number(0)?.try_into().ok()?;
-    let threads = number(13)?;
+    let flags = number(2)?;
+    let threads = number(10)?;
     let start_time = number(1)?;
     Some(Entry {
         process: Process { pid, start_time },
@@ -339,11 +321,13 @@ fn parse_stat(pid: u32, stat: &[u8]) -> Option<Entry> {
         session,
         // If the main thread ends before the others, the process is shown as a zombie but still runs.
         zombie: matches!(state, b"Z" | b"X" | b"x") && threads <= 1,
+        stopped: matches!(state, b"T" | b"t"),
+        exiting: flags & PF_EXITING != 0,
     })
 }
 
 /// Returns the process id that was assigned last in this namespace.
-fn last_pid() -> Option<u32> {
+pub(crate) fn last_pid() -> Option<u32> {
     let mut buf = [0; 128];
     let len = File::open("/proc/loadavg")
         .and_then(|mut file| file.read(&mut buf))
@@ -407,8 +391,11 @@ mod tests {
             }
         );
         assert_eq!((entry.parent, entry.group, entry.session), (3, 5, 6));
-        assert!(!entry.zombie);
+        assert!(!entry.zombie && !entry.stopped && !entry.exiting);
         assert!(parse_stat(7, b"7 (sh").is_none());
+        let stat = b"7 (a) T 3 5 6 0 -1 4194308 9 0 0 0 1 2 0 0 20 0 1 0 12345 1 2\n";
+        let entry = parse_stat(7, stat).unwrap();
+        assert!(entry.stopped && entry.exiting);
         let zombie = |threads: u32| {
             let stat =
                 format!("7 (sh) Z 3 5 6 0 -1 4194304 9 0 0 0 1 2 0 0 20 0 {threads} 0 12345 0 0\n");

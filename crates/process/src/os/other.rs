@@ -4,7 +4,7 @@ use std::io;
 
 use nix::sys::signal::Signal;
 
-use super::{Orphan, Process, Relative};
+use super::{Orphans, Process, Relative};
 
 pub(crate) fn start_time(_: u32) -> Option<u64> {
     None
@@ -18,6 +18,10 @@ pub(crate) fn is_running(_: Process) -> bool {
     false
 }
 
+pub(crate) fn is_stopped(_: Process) -> bool {
+    false
+}
+
 pub(crate) fn is_hidden(_: u32) -> bool {
     true
 }
@@ -26,7 +30,11 @@ pub(crate) fn add_tree(_: Option<u32>, _: &mut Vec<Relative>) {}
 
 pub(crate) fn add_children(_: &[u32], _: &mut Vec<Process>) {}
 
-pub(crate) fn outside_session(_: u32, _: &str) -> Vec<Process> {
+pub(crate) fn last_pid() -> Option<u32> {
+    None
+}
+
+pub(crate) fn outside_session(_: u32, _: &str, _: Option<u32>) -> Vec<Process> {
     Vec::new()
 }
 
@@ -46,8 +54,8 @@ pub(crate) fn marked(_: &str, _: Option<u32>) -> Vec<Process> {
     Vec::new()
 }
 
-pub(crate) fn orphans() -> Vec<Orphan> {
-    Vec::new()
+pub(crate) fn orphans() -> Orphans {
+    Orphans::default()
 }
 
 pub(crate) fn own_children() -> Vec<u32> {

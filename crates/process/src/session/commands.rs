@@ -11,11 +11,16 @@ use crate::os;
 const LEAD_MS: u64 = 1000;
 
 /// Periods between `tool_use` and `tool_result` of tools that run commands, in milliseconds since boot.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 pub(crate) struct CommandTimes {
     open: HashMap<Id, u64>,
     /// Periods of tools that have ended.
     ended: Vec<(u64, u64)>,
+    /// Time of the turn's interrupt. A command that starts later belongs to the turn, even if the CLI does not print
+    /// its `tool_use` any more.
+    interrupted: Option<u64>,
+    /// Start of the next turn.
+    until: Option<u64>,
 }
 
 impl CommandTimes {
@@ -41,6 +46,18 @@ impl CommandTimes {
         }
     }
 
+    /// Notes that the turn is interrupted now.
+    pub(crate) fn interrupt(&mut self) {
+        // Start times are rounded down.
+        let now = os::since_boot_ms().saturating_sub(os::TICK_MS);
+        self.interrupted.get_or_insert(now);
+    }
+
+    /// Notes that the next turn has begun.
+    pub(crate) fn next_turn(&mut self) {
+        self.until.get_or_insert_with(os::since_boot_ms);
+    }
+
     /// Returns whether a command runs.
     pub(crate) fn is_open(&self) -> bool {
         !self.open.is_empty()
@@ -50,7 +67,10 @@ impl CommandTimes {
     /// belong to one that has ended: that one left it in the background.
     pub(crate) fn is_of_open(&self, started_ms: u64) -> bool {
         let of_ended = |(begun, ended): &(u64, u64)| (*begun..=*ended).contains(&started_ms);
-        self.open.values().any(|begun| *begun <= started_ms) && !self.ended.iter().any(of_ended)
+        let mut begun = self.open.values().chain(&self.interrupted);
+        begun.any(|begun| *begun <= started_ms)
+            && !self.ended.iter().any(of_ended)
+            && self.until.is_none_or(|until| started_ms <= until)
     }
 }
 
@@ -96,6 +116,14 @@ mod tests {
         );
         times.follow_at(&[ends("a")], || 30_000);
         assert!(!times.is_open());
+        // After an interrupt, a command needs no `tool_use`. Those of the next turn are not meant.
+        let mut interrupted = times.clone();
+        interrupted.interrupted = Some(40_000);
+        interrupted.until = Some(41_000);
+        assert_eq!(
+            of_open(&interrupted, &[39_000, 40_000, 41_000, 41_010]),
+            [false, true, true, false]
+        );
         times.follow_at(&[begins("c", ToolKind::Execute)], || 30_100);
         assert_eq!(
             of_open(&times, &[22_000, 29_900, 30_200]),

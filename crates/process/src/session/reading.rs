@@ -12,18 +12,18 @@ use teamster_core::{
     AbortHandle, AgentError, AgentEvent, CancellationToken, ErrorKind, PermissionAnswer,
     PermissionPolicy, PermissionRequest, Timeouts,
 };
-use tokio::sync::{OwnedSemaphorePermit, mpsc};
+use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::asking::Asking;
 use super::commands::CommandTimes;
+use super::current::Current;
 use super::replies::Replies;
 use super::shared::{Command, GRACE_WITHOUT_TOOLS, Known, NewTurn, Wish};
 use crate::framing::Frame;
 use crate::guard::{Panicked, panic_error};
 use crate::notice::Notice;
-use crate::orders::Orders;
-use crate::queue::{Producer, queue};
+use crate::queue::queue;
 use crate::reading::Reader;
 use crate::spill::Spill;
 use crate::watchdog::{Limits, deadline};
@@ -58,8 +58,8 @@ pub(crate) struct SessionReading {
     commands: CommandTimes,
     /// Set if the turn is about to be interrupted while a command runs.
     interrupted_commands: Option<CommandTimes>,
-    /// True if an interrupted turn has ended.
-    interrupted_is_over: bool,
+    /// Times of the commands of an interrupted turn that has ended.
+    ended_commands: Option<CommandTimes>,
     /// Deadline of the interrupt.
     interrupting: Option<Instant>,
     /// Start of the idle time. `None` before the first turn, for which the process was started.
@@ -75,17 +75,6 @@ pub(crate) struct SessionReading {
     over: bool,
 }
 
-struct Current {
-    queue: Producer,
-    orders: Orders,
-    limits: Limits,
-    begun: Instant,
-    /// Start of the time limits, unless the last line was later.
-    since: Instant,
-    /// Exclusive use of the process, until this is dropped.
-    _permit: Option<OwnedSemaphorePermit>,
-}
-
 impl SessionReading {
     pub(crate) fn new(setting: Setting, permissions: PermissionPolicy, limits: Limits) -> Self {
         let mut this = Self {
@@ -97,7 +86,7 @@ impl SessionReading {
             replies: Replies::default(),
             commands: CommandTimes::default(),
             interrupted_commands: None,
-            interrupted_is_over: false,
+            ended_commands: None,
             interrupting: None,
             idle_since: None,
             input: Vec::new(),
@@ -146,14 +135,9 @@ impl SessionReading {
         }
         // If the sender does not wait any more, the events are discarded.
         let _ = new.begun.send(());
-        self.current = Some(Current {
-            queue: new.queue,
-            orders: Orders::new(&new.abort),
-            limits: self.base.with(new.turn.timeouts),
-            begun: Instant::now(),
-            since: Instant::now(),
-            _permit: Some(new.permit),
-        });
+        let limits = self.base.with(new.turn.timeouts);
+        let current = Current::new(new.queue, &new.abort, limits, Some(new.permit));
+        self.current = Some(current);
         self.setting.known.set_playing(true);
         self.interrupting = None;
         self.commands = CommandTimes::default();
@@ -166,14 +150,8 @@ impl SessionReading {
         let spill = Spill::new(setting.spill_dir.as_deref(), setting.spill_limit_bytes);
         let (queue, consumer) = queue(setting.queue_memory_bytes, spill);
         let abort = AbortHandle::new(&CancellationToken::new());
-        self.current = Some(Current {
-            queue,
-            orders: Orders::new(&abort),
-            limits: self.base.with(Timeouts::default()),
-            begun: Instant::now(),
-            since: Instant::now(),
-            _permit: None,
-        });
+        let limits = self.base.with(Timeouts::default());
+        self.current = Some(Current::new(queue, &abort, limits, None));
         self.interrupting = None;
         self.commands = CommandTimes::default();
         setting.known.add_unasked(consumer, abort);
@@ -184,8 +162,9 @@ impl SessionReading {
             return;
         }
         self.setting.assembler.stop_requested();
+        self.commands.interrupt();
         if self.commands.is_open() {
-            self.interrupted_commands = Some(std::mem::take(&mut self.commands));
+            self.interrupted_commands = Some(self.commands.clone());
         }
         let grace = if self.setting.interruptible {
             let phase = self.setting.assembler.phase();
@@ -267,7 +246,9 @@ impl SessionReading {
         // A caller that has read `done` finds the process waiting.
         self.setting.known.set_playing(false);
         current.queue.close(self.setting.assembler.out());
-        self.interrupted_is_over |= self.interrupting.take().is_some();
+        if self.interrupting.take().is_some() {
+            self.ended_commands = Some(std::mem::take(&mut self.commands));
+        }
         self.asking.withdraw_all();
         self.idle_since = Some(Instant::now());
         if let Some(waiting) = self.waiting.take() {
@@ -448,8 +429,12 @@ impl Reader for SessionReading {
         self.interrupted_commands.take()
     }
 
-    fn take_interrupted_is_over(&mut self) -> bool {
-        std::mem::take(&mut self.interrupted_is_over)
+    fn take_ended_commands(&mut self) -> Option<CommandTimes> {
+        self.ended_commands.take()
+    }
+
+    fn is_in_turn(&self) -> bool {
+        self.current.is_some()
     }
 
     fn has_ended(&self) -> bool {

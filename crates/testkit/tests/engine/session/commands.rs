@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use teamster_core::{AgentEvent, EventStream, RunStatus, SessionOptions, Turn};
 use teamster_process::{CliRuntime, PoolConfig, ProcessIdentity, ProcessSignal, SessionPool};
-use teamster_testkit::proc::{is_alive, wait_gone};
+use teamster_testkit::proc::{is_alive, wait_gone, wait_pid_file};
 
-use super::talker::{drain, pid, prepared, say};
+use super::talker::{drain, pid, prepared, say, waiting};
 use crate::engine::{LIMIT, Story, finish, next};
 
 async fn gone(pid: u32) -> bool {
@@ -46,6 +46,26 @@ async fn a_turns_commands_end_with_it_when_it_is_interrupted() {
     assert!([server, kept, own].iter().all(|pid| is_alive(*pid)));
     session.close().await;
     assert!(pids.iter().all(|pid| !is_alive(*pid)));
+}
+
+/// The CLI is interrupted while it starts a command, so it starts it after the end of the turn. The `tool_use` of the
+/// first command was printed, that of the second was not.
+#[tokio::test]
+async fn a_command_that_starts_after_its_interrupted_turn_is_ended() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut prepared = prepared();
+    prepared.config.term_grace = Duration::from_millis(50);
+    let session = prepared.open();
+    for prompt in ["late", "early"] {
+        let file = dir.path().join(prompt);
+        let (turn, _) = waiting(&*session, &format!("{prompt} {}", file.display())).await;
+        session.interrupt();
+        assert_eq!(turn.finish().await.result.status, RunStatus::Aborted);
+        let started = tokio::task::spawn_blocking(move || wait_pid_file(&file, LIMIT));
+        let command = started.await.unwrap().unwrap();
+        assert!(gone(command).await, "{prompt}: {command} is left");
+    }
+    session.close().await;
 }
 
 /// The pool's limit never cuts a turn short that a caller is sending.

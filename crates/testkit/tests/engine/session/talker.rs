@@ -54,10 +54,14 @@ while IFS= read -r line; do
       setsid sleep 1000 >/dev/null 2>&1 & tool=$!
       left=$(setsid sh -c 'trap "" TERM; sleep 1000 >/dev/null 2>&1 & echo $!')
       say "waiting $server $kept $own $tool $left" ;;
+    *'"prompt":"late '*) late=${line#*late }; late=${late%%\"*}; printf '{"u":"1"}\n'; say "waiting $$" ;;
+    *'"prompt":"early '*) late=${line#*early }; late=${late%%\"*}; say "waiting $$" ;;
     *'"prompt":"args"'*) say "$*"; end ;;
     *'"answer":"yes"'*) say allowed; end ;;
     *'"answer":"no"'*) say denied; end ;;
-    *'"stop"'*) printf '{"cut":1}\n'; printf '{"end":true}\n' ;;
+    *'"stop"'*) printf '{"cut":1}\n'; printf '{"end":true}\n'
+      [ -n "$late" ] && sleep 0.03 && setsid sh -c 'echo $$ > "$1"; exec sleep 1000' sh "$late" >/dev/null 2>&1 &
+      late= ;;
     *'"steer"'*) say steered; end ;;
     *'"clear"'*) id=cleared; printf '{"cleared":"cleared"}\n' ;;
     *'"model":"good"'*) printf '{"done":1}\n' ;;
