@@ -121,7 +121,9 @@ async fn status_with<'a>(
     ids: impl IntoIterator<Item = &'a String>,
 ) -> Result<Status, Failure> {
     let status = match ask(file, Command::Status).await {
-        Err(Error::NotRunning { .. }) => offline_status(&Config::read(file)?),
+        Err(Error::NotRunning { .. } | Error::NotAnswering { .. }) => {
+            offline_status(&Config::read(file)?)
+        }
         answer => answer?,
     };
     for id in ids {

@@ -4,6 +4,7 @@
 
 mod commands;
 mod company;
+mod hanging;
 mod migration;
 mod output;
 mod remote;

@@ -111,6 +111,20 @@ impl Settings {
     }
 }
 
+/// Returns what a supervisor that does not answer does, and the next step.
+fn not_answering(pid: Option<u32>, is_stopped: bool) -> String {
+    match pid {
+        Some(pid) if is_stopped => format!(
+            "does not answer (pid {pid}): the process is stopped; continue it with `kill -CONT {pid}`"
+        ),
+        Some(pid) => format!(
+            "does not answer (pid {pid}): try again, or end it with `kill -KILL {pid}`; the next supervisor adopts \
+             its loops"
+        ),
+        None => "does not answer: try again".to_owned(),
+    }
+}
+
 /// Error of a supervisor's start, or of a request to one.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -185,7 +199,15 @@ pub enum Error {
         /// Reason, for people.
         message: String,
     },
-    /// The supervisor does not answer, or not as expected.
+    /// The supervisor lives, but does not answer.
+    #[error("the supervisor {}", not_answering(*pid, *is_stopped))]
+    NotAnswering {
+        /// Process id of the supervisor, if it is known.
+        pid: Option<u32>,
+        /// The process is stopped (`SIGSTOP`).
+        is_stopped: bool,
+    },
+    /// The supervisor closed the connection, or answered not as expected.
     #[error("the supervisor does not answer: {0}")]
     NoAnswer(io::Error),
     /// A file, folder or socket cannot be used.
@@ -201,6 +223,15 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns the error of a supervisor that does not answer, by its lock file.
+    fn not_answering(lock: &std::path::Path) -> Self {
+        let holder = lock_holder::supervisor(lock).map(|(holder, _)| holder);
+        Self::NotAnswering {
+            pid: holder.map(teamster_process::ProcessIdentity::pid),
+            is_stopped: holder.is_some_and(teamster_process::ProcessIdentity::is_stopped),
+        }
+    }
+
     /// Returns a conversion of I/O errors of this operation on this path, for `map_err`.
     fn disk<'a>(
         what: &'static str,

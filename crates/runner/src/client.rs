@@ -1,7 +1,7 @@
 //! Clients of runners: following a log, and sending commands.
 
 use std::io::{self, ErrorKind};
-use std::os::unix::net::UnixStream as StdStream;
+use std::pin::pin;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
@@ -9,14 +9,19 @@ use teamster_core::PermissionMode;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::protocol::{Answer, Command, PendingRequest, Reply};
 use crate::server::SOCKET;
-use crate::socket_path::with_short_path;
-use crate::{LiveStatus, LogLine, RefusalCode, RunFolder, RunLogReader, RunState, RunsError};
+use crate::socket_path::ShortPath;
+use crate::{
+    LiveState, LiveStatus, LogLine, RefusalCode, RunFolder, RunLogReader, RunState, RunsError,
+};
 
 /// Pause before the next attempt to connect to a live runner that does not listen, because it is ending.
 const PAUSE: Duration = Duration::from_millis(20);
+/// Time limit for a live runner's first answer on a connection, and for its answers that need no work of the agent.
+const ANSWER_LIMIT: Duration = Duration::from_secs(5);
 
 /// Connection to the runner of a run.
 #[derive(Debug)]
@@ -26,18 +31,20 @@ struct Connection {
 }
 
 impl Connection {
-    /// Connects to the runner. Returns `None` if none listens.
-    fn open(run: &RunFolder) -> Result<Option<Self>, RunsError> {
+    /// Connects to the runner. Returns `None` if none listens, or too many connections wait for it.
+    async fn open(run: &RunFolder) -> Result<Option<Self>, RunsError> {
         let failed = || RunsError::io("connect to", run.path().join(SOCKET));
-        let connected = with_short_path(run.path(), SOCKET, |short| StdStream::connect(short));
+        let connected = match ShortPath::of(run.path(), SOCKET) {
+            Ok(short) => UnixStream::connect(short.path()).await,
+            Err(error) => Err(error),
+        };
         let stream = match connected {
             Ok(stream) => stream,
-            Err(error) if is_absent(&error) => return Ok(None),
+            Err(error) if is_absent(&error) || error.kind() == ErrorKind::WouldBlock => {
+                return Ok(None);
+            }
             Err(error) => return Err(failed()(error)),
         };
-        let stream = (stream.set_nonblocking(true))
-            .and_then(|()| UnixStream::from_std(stream))
-            .map_err(failed())?;
         let (reader, writer) = stream.into_split();
         Ok(Some(Self {
             lines: BufReader::new(reader).lines(),
@@ -49,6 +56,15 @@ impl Connection {
         let mut line = serde_json::to_vec(command)?;
         line.push(b'\n');
         self.writer.write_all(&line).await
+    }
+
+    /// Sends a command and waits for its reply. Returns `None` if the runner has ended.
+    async fn exchange(&mut self, command: &Command) -> io::Result<Option<Reply>> {
+        match self.send(command).await {
+            Ok(()) => self.reply().await,
+            Err(error) if is_absent(&error) => Ok(None),
+            Err(error) => Err(error),
+        }
     }
 
     /// Waits for the next reply. Returns `None` if the runner has ended. Cancel-safe.
@@ -80,6 +96,8 @@ pub struct Follow {
     run: RunFolder,
     reader: RunLogReader,
     runner: Option<Connection>,
+    /// Time limit for the first answer of the runner, until it has come.
+    answers_by: Option<Instant>,
     /// The run has ended, so the log gets no further entries.
     settled: bool,
 }
@@ -96,6 +114,7 @@ impl Follow {
             run,
             reader,
             runner: None,
+            answers_by: None,
             settled: false,
         })
     }
@@ -124,7 +143,8 @@ impl Follow {
     ///
     /// # Errors
     ///
-    /// Fails if the log cannot be read, is damaged, or cannot be completed after the runner was killed.
+    /// Fails if the log cannot be read, is damaged, or cannot be completed after the runner was killed, and with
+    /// [`RunsError::NotAnswering`] if a live runner sends no first answer.
     pub async fn next(&mut self) -> Result<Option<LogLine>, RunsError> {
         loop {
             if let Some(line) = self.reader.next_line()? {
@@ -137,19 +157,27 @@ impl Follow {
                 self.connect().await?;
                 continue;
             };
-            // An unknown reply counts as a closed connection.
-            if !matches!(
-                runner.reply::<Reply>().await,
-                Ok(Some(Reply::Position { .. }))
-            ) {
-                self.runner = None;
+            let reply = match self.answers_by {
+                Some(limit) => timeout_at(limit, runner.reply::<Reply>()).await,
+                None => Ok(runner.reply::<Reply>().await),
+            };
+            match reply {
+                Ok(Ok(Some(Reply::Position { .. }))) => self.answers_by = None,
+                // An unknown reply counts as a closed connection.
+                Ok(_) => self.runner = None,
+                Err(_) => {
+                    // The next call has a new limit.
+                    (self.runner, self.answers_by) = (None, None);
+                    return Err(self.run.not_answering());
+                }
             }
         }
     }
 
     /// Subscribes to the runner's position. Without a runner, completes the log.
     async fn connect(&mut self) -> Result<(), RunsError> {
-        if let Some(mut runner) = Connection::open(&self.run)?
+        let limit = *(self.answers_by).get_or_insert_with(|| Instant::now() + ANSWER_LIMIT);
+        if let Some(mut runner) = Connection::open(&self.run).await?
             && runner.send(&Command::Follow).await.is_ok()
         {
             self.runner = Some(runner);
@@ -157,15 +185,32 @@ impl Follow {
         }
         match self.run.settle()? {
             RunState::Ended => self.settled = true,
-            RunState::Live => tokio::time::sleep(PAUSE).await,
+            RunState::Live if Instant::now() >= limit => {
+                self.answers_by = None;
+                return Err(self.run.not_answering());
+            }
+            RunState::Live => sleep(PAUSE).await,
         }
         Ok(())
     }
 }
 
 /// Stops the run, with `kill` by force. Returns when the runner has accepted the command.
+///
+/// With `kill`, a runner that does not answer is killed itself, with all other work of its process, and the log is
+/// completed.
+///
+/// # Errors
+///
+/// Fails with [`RunsError::NotAnswering`] if the runner does not answer, and is not or cannot be killed.
 pub async fn cancel(run: &RunFolder, kill: bool) -> Result<(), RunsError> {
-    call(run, &Command::Cancel { kill }).await.map(drop)
+    match call(run, &Command::Cancel { kill }).await {
+        Err(RunsError::NotAnswering { .. }) if kill => {
+            run.kill_runner().await?;
+            run.settle().map(drop)
+        }
+        reply => reply.map(drop),
+    }
 }
 
 /// Returns the pending requests of the run. Returns none if the run has ended.
@@ -188,11 +233,18 @@ pub async fn answer(run: &RunFolder, request_id: &str, answer: Answer) -> Result
 ///
 /// # Errors
 ///
-/// Fails with [`RunsError::Ended`] if the run has ended.
+/// Fails with [`RunsError::Ended`] if the run has ended. A runner that does not answer is no error, but a state.
 pub async fn status(run: &RunFolder) -> Result<LiveStatus, RunsError> {
-    match call(run, &Command::Status).await? {
-        Reply::Status { status } => Ok(*status),
-        other => Err(unexpected_reply(&other)),
+    match call(run, &Command::Status).await {
+        Ok(Reply::Status { status }) => Ok(*status),
+        Ok(other) => Err(unexpected_reply(&other)),
+        Err(RunsError::NotAnswering { pid, .. }) => {
+            let since = run.changed_at().unwrap_or(run.info().accepted_at);
+            let mut status = LiveStatus::new(LiveState::NotAnswering, since);
+            status.pid = pid;
+            Ok(status)
+        }
+        Err(error) => Err(error),
     }
 }
 
@@ -340,6 +392,7 @@ fn unexpected_reply(reply: &Reply) -> RunsError {
 /// Sends a command to the runner of a live run and returns its reply.
 async fn call(run: &RunFolder, command: &Command) -> Result<Reply, RunsError> {
     let failed = || RunsError::io("talk with", run.path().join(SOCKET));
+    let limit = Instant::now() + ANSWER_LIMIT;
     // These commands are not idempotent. After a broken connection they are not sent again.
     let mut sent = false;
     let once = matches!(
@@ -348,14 +401,22 @@ async fn call(run: &RunFolder, command: &Command) -> Result<Reply, RunsError> {
     );
     loop {
         if !(sent && once)
-            && let Some(mut runner) = Connection::open(run)?
+            && let Some(mut runner) = Connection::open(run).await?
         {
-            let reply = match runner.send(command).await {
-                Ok(()) => runner.reply().await.map_err(failed())?,
-                Err(error) if is_absent(&error) => None,
-                Err(error) => return Err(failed()(error)),
+            let mut reply = pin!(runner.exchange(command));
+            let reply = loop {
+                match timeout(ANSWER_LIMIT, &mut reply).await {
+                    Ok(reply) => break reply,
+                    Err(_) if needs_agent(command) && is_answering(run).await? => {}
+                    Err(_) => return Err(run.not_answering()),
+                }
             };
-            match reply {
+            match reply.map_err(failed())? {
+                // The log has its end, and the runner is about to close its socket.
+                Some(Reply::Refused {
+                    code: RefusalCode::Ending,
+                    ..
+                }) if run.settle()? == RunState::Ended => {}
                 Some(Reply::Refused { code, message }) => {
                     return Err(RunsError::Refused { code, message });
                 }
@@ -368,6 +429,39 @@ async fn call(run: &RunFolder, command: &Command) -> Result<Reply, RunsError> {
                 id: run.id().to_owned(),
             });
         }
-        tokio::time::sleep(PAUSE).await;
+        if Instant::now() >= limit {
+            return Err(run.not_answering());
+        }
+        sleep(PAUSE).await;
     }
+}
+
+/// Returns whether the reply to this command may take as long as the agent wants.
+fn needs_agent(command: &Command) -> bool {
+    matches!(
+        command,
+        Command::Send { .. }
+            | Command::Steer { .. }
+            | Command::Clear
+            | Command::SetModel { .. }
+            | Command::SetPermission { .. }
+    )
+}
+
+/// Returns whether the runner answers another command in time, or has ended.
+async fn is_answering(run: &RunFolder) -> Result<bool, RunsError> {
+    let limit = Instant::now() + ANSWER_LIMIT;
+    while Instant::now() < limit {
+        if let Some(mut runner) = Connection::open(run).await? {
+            let reply = timeout_at(limit, runner.exchange(&Command::Requests)).await;
+            if let Ok(Ok(Some(_))) = reply {
+                return Ok(true);
+            }
+        }
+        if run.settle()? == RunState::Ended {
+            return Ok(true);
+        }
+        sleep(PAUSE).await;
+    }
+    Ok(false)
 }

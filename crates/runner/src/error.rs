@@ -45,6 +45,16 @@ pub enum RunsError {
         /// Id of the run.
         id: String,
     },
+    /// The runner is live, but does not answer.
+    #[error("run {id} {}", not_answering(id, *pid, *is_stopped))]
+    NotAnswering {
+        /// Id of the run.
+        id: String,
+        /// Process id of the runner, if it is known.
+        pid: Option<u32>,
+        /// The process is stopped (`SIGSTOP`).
+        is_stopped: bool,
+    },
     /// The runner refused a request.
     #[error("{message}")]
     Refused {
@@ -68,15 +78,29 @@ pub enum RunsError {
         offset: u64,
     },
     /// A system call failed.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}: {error}", path.display())]
     Io {
         /// Failed action, such as `open`.
         action: &'static str,
         /// Path of the file.
         path: PathBuf,
         /// I/O error.
-        source: io::Error,
+        error: io::Error,
     },
+}
+
+/// Returns what a runner that does not answer does, and the next step.
+fn not_answering(id: &str, pid: Option<u32>, is_stopped: bool) -> String {
+    match pid {
+        Some(pid) if is_stopped => format!(
+            "does not answer (pid {pid}): the process is stopped; continue it with `kill -CONT {pid}`, or end it with \
+             `teamster cancel --kill {id}`"
+        ),
+        Some(pid) => format!(
+            "does not answer (pid {pid}): try again, or end it with `teamster cancel --kill {id}`"
+        ),
+        None => "does not answer: its process is unknown, or in another container".to_owned(),
+    }
 }
 
 impl RunsError {
@@ -86,10 +110,10 @@ impl RunsError {
         path: impl Into<PathBuf>,
     ) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
-        move |source| Self::Io {
+        move |error| Self::Io {
             action,
             path,
-            source,
+            error,
         }
     }
 }

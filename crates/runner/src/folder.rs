@@ -146,9 +146,10 @@ impl Runs {
             })?;
         let made = (|| {
             before(Step::CreateLock);
-            let lock = lock_exclusively(&draft, LOCK)?.ok_or_else(|| RunsError::Locked {
+            let mut lock = lock_exclusively(&draft, LOCK)?.ok_or_else(|| RunsError::Locked {
                 id: info.run_id.clone(),
             })?;
+            (lock.name_holder()).map_err(RunsError::io("write", draft.join(LOCK)))?;
             before(Step::CreateSocket);
             let listener = Listener::bind(&draft)?;
             let file = draft.join(INFO);
@@ -296,6 +297,12 @@ pub struct NewRun {
 #[derive(Debug)]
 pub struct RunLock(File);
 
+impl RunLock {
+    pub(crate) fn file(&mut self) -> &mut File {
+        &mut self.0
+    }
+}
+
 impl Drop for RunLock {
     fn drop(&mut self) {
         // If this fails, closing the file unlocks it.
@@ -357,6 +364,7 @@ impl RunFolder {
                 if !self.has_end()? {
                     // If the guard was killed with the runner, processes of the agent may be left.
                     if let Some(directory) = &self.info.directory {
+                        self.wait_for_exit();
                         sweep_leftovers(directory);
                     }
                     recover::append_end(&self.path)?;

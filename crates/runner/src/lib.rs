@@ -6,7 +6,7 @@
 //! |---|---|
 //! | `run.json` | what the run is ([`RunInfo`]), written once |
 //! | `events.ndjson` | the run's log: one [`RunLogEntry`] a line, `seq` from 1 without gaps, `done` last |
-//! | `lock` | locked by the process that writes the log, for as long as it lives |
+//! | `lock` | locked by the process that writes the log, for as long as it lives; has its process id |
 //! | `recovery.lock` | locked by a reader that appends the end after a killed runner |
 //! | `control.sock` | where that process listens ([`client`], [`server`]) |
 //!
@@ -20,7 +20,8 @@
 //! [`launch`] starts a runner, [`DetachedRun`] and [`DetachedSession`] are its work, and [`client`] sends it
 //! commands.
 //!
-//! A runner is live while it holds the lock; process ids are never checked. A runner that was killed leaves an
+//! A runner is live while it holds the lock. Its process id is used only to name or kill a runner that does not
+//! answer. A runner that was killed leaves an
 //! incomplete log. The first process that notices appends `error` (kind `interrupted`) and `done`, under
 //! `recovery.lock` ([`RunFolder::settle`]).
 //!
@@ -32,6 +33,7 @@ mod detached_run;
 mod detached_session;
 mod error;
 mod folder;
+mod holder;
 pub mod launch;
 mod log;
 mod log_task;

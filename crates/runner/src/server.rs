@@ -15,7 +15,7 @@ use tokio::sync::watch;
 use crate::protocol::{Command, Reply};
 use crate::requests::Requests;
 use crate::session_control::SessionControl;
-use crate::socket_path::with_short_path;
+use crate::socket_path::ShortPath;
 use crate::status::StatusBoard;
 use crate::{Position, RefusalCode, RunsError};
 
@@ -34,13 +34,14 @@ impl Listener {
     /// Binds the socket in this folder, which must be private to its user.
     pub(crate) fn bind(folder: &Path) -> Result<Self, RunsError> {
         let path = folder.join(SOCKET);
-        let bind = |short: &Path| {
-            let listener = StdListener::bind(short)?;
-            std::fs::set_permissions(short, std::fs::Permissions::from_mode(0o600))?;
+        let bind = || {
+            let short = ShortPath::of(folder, SOCKET)?;
+            let listener = StdListener::bind(short.path())?;
+            std::fs::set_permissions(short.path(), std::fs::Permissions::from_mode(0o600))?;
             listener.set_nonblocking(true)?;
             Ok(Self(listener))
         };
-        with_short_path(folder, SOCKET, bind).map_err(RunsError::io("listen at", &path))
+        bind().map_err(RunsError::io("listen at", &path))
     }
 }
 

@@ -3,21 +3,32 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-/// Calls `act` with a path of the socket `name` in `folder`. On Linux the path is short, however long the
-/// folder's path is.
-pub(crate) fn with_short_path<T>(
-    folder: &Path,
-    name: &str,
-    act: impl FnOnce(&Path) -> io::Result<T>,
-) -> io::Result<T> {
-    if cfg!(target_os = "linux") {
+/// Path of a socket. On Linux it is short, however long the folder's path is.
+pub(crate) struct ShortPath {
+    path: PathBuf,
+    /// The folder that the path leads through, open as long as the path is used.
+    _folder: Option<File>,
+}
+
+impl ShortPath {
+    /// Returns the path of the socket `name` in `folder`.
+    pub(crate) fn of(folder: &Path, name: &str) -> io::Result<Self> {
+        if !cfg!(target_os = "linux") {
+            return Ok(Self {
+                path: folder.join(name),
+                _folder: None,
+            });
+        }
         let folder = File::open(folder)?;
-        let short = format!("/proc/self/fd/{}/{name}", folder.as_raw_fd());
-        // The descriptor is open until `act` is done.
-        act(Path::new(&short))
-    } else {
-        act(&folder.join(name))
+        Ok(Self {
+            path: format!("/proc/self/fd/{}/{name}", folder.as_raw_fd()).into(),
+            _folder: Some(folder),
+        })
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
     }
 }

@@ -38,6 +38,9 @@ pub struct LiveStatus {
     /// Cost so far in USD, as reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// Process id of a runner that does not answer, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
 }
 
 impl LiveStatus {
@@ -53,6 +56,7 @@ impl LiveStatus {
             session_id: None,
             usage: None,
             cost_usd: None,
+            pid: None,
         }
     }
 }
@@ -71,6 +75,8 @@ pub enum LiveState {
     Waiting,
     /// The run or session is being stopped.
     Ending,
+    /// The runner does not answer: it is stopped (`SIGSTOP`), hangs, or has lost its socket.
+    NotAnswering,
     /// Value of a later version.
     #[serde(other)]
     Other,
@@ -193,6 +199,7 @@ impl StatusBoard {
             session_id: board.session_id.clone(),
             usage: sum(board.totals.usage, board.usage),
             cost_usd: sum_cost(board.totals.cost_usd, board.cost_usd),
+            pid: None,
         }
     }
 

@@ -3,6 +3,8 @@
 #![expect(clippy::print_stderr, reason = "prints why a test was not run")]
 
 #[cfg(target_os = "linux")]
+mod hanging;
+#[cfg(target_os = "linux")]
 mod killed;
 mod log;
 mod requests;

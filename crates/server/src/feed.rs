@@ -10,6 +10,7 @@ use teamster_core::sync::lock;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
+use crate::index::AT_ONCE;
 use crate::routes::{AgentList, agents};
 use crate::server::Shared;
 use crate::view::{RunSummary, ViewState};
@@ -95,13 +96,12 @@ impl Feed {
         let mut refreshes = self.refreshes.lock().await;
         *refreshes = refreshes.wrapping_add(1);
         let mut state = FeedState::default();
-        for (number, folder) in shared.index.folders().await?.into_iter().enumerate() {
-            // Skip a run that was just removed or is damaged.
-            let Ok(run) = shared.index.summary(folder).await else {
-                continue;
-            };
-            if number < RECENT || run.state != ViewState::Ended {
-                state.runs.push(run);
+        let folders = shared.index.folders().await?;
+        for folders in folders.chunks(AT_ONCE) {
+            for run in shared.index.summaries(folders, false).await {
+                if state.runs.len() < RECENT || run.state != ViewState::Ended {
+                    state.runs.push(run);
+                }
             }
         }
         state.agents = if with_agents || refreshes.is_multiple_of(AGENTS_EVERY) {

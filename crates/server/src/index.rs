@@ -8,15 +8,22 @@ use memchr::memmem;
 use teamster_core::sync::lock;
 use teamster_core::{AgentEvent, Decision, RunResult, Usage};
 use teamster_orchestrator::{RunEvent, RunLogEntry};
-use teamster_runner::protocol::PendingRequest;
-use teamster_runner::{LogLine, RunFolder, RunState, Runs, client};
-use tokio::time::timeout;
+use teamster_runner::{
+    LiveState, LiveStatus, LogLine, RunFolder, RunState, Runs, RunsError, client,
+};
+use tokio::time::{Instant, timeout};
 
 use crate::view::{RunSummary, RunView, ViewState};
 use crate::{Problem, ProblemCode};
 
 /// The time limit of a runner's reply.
-const RUNNER_LIMIT: Duration = Duration::from_secs(10);
+const RUNNER_LIMIT: Duration = Duration::from_secs(15);
+
+/// The number of runs that a list examines at once.
+pub(crate) const AT_ONCE: usize = 32;
+
+/// The time for which lists do not ask a runner that did not answer, unless its log grows.
+const SILENCE: Duration = Duration::from_secs(30);
 
 /// Substrings of the entries that need to be parsed.
 const PARSED_ENTRIES: [&str; 4] = [
@@ -38,6 +45,16 @@ pub(crate) struct Index {
 struct CachedRun {
     folder: RunFolder,
     progress: Mutex<Progress>,
+    silence: Mutex<Option<Silence>>,
+}
+
+/// A runner that did not answer.
+#[derive(Debug, Clone)]
+struct Silence {
+    status: LiveStatus,
+    until: Instant,
+    /// The time of the last write to the log.
+    changed_at: Option<u64>,
 }
 
 /// The data read from a log so far.
@@ -74,10 +91,46 @@ impl Index {
         if summary.state == ViewState::Ended {
             return Ok(summary);
         }
+        if summary.live.is_some() {
+            return Ok(summary);
+        }
         let mut summary = Arc::unwrap_or_clone(summary);
-        // No live status if the run just ended, or its runner does not reply or has another version.
-        summary.live = runner_reply(&folder, client::status(&folder)).await.ok();
+        // No live status if the run just ended, or its runner has another version.
+        summary.live = self.known(folder).live_status().await;
         Ok(Arc::new(summary))
+    }
+
+    /// Returns the summaries of these runs, with their live status if `live` is set. Asks all runners at once, because
+    /// one may not answer.
+    pub(crate) async fn summaries(
+        self: &Arc<Self>,
+        folders: &[RunFolder],
+        live: bool,
+    ) -> Vec<Arc<RunSummary>> {
+        let summaries: Vec<_> = (folders.iter().cloned())
+            .map(|folder| match self.known(folder.clone()).ended() {
+                Some(ended) => Ok(ended),
+                None => {
+                    let index = self.clone();
+                    Err(tokio::spawn(async move {
+                        if live {
+                            index.live_summary(folder).await
+                        } else {
+                            index.summary(folder).await
+                        }
+                    }))
+                }
+            })
+            .collect();
+        let mut found = Vec::new();
+        for summary in summaries {
+            match summary {
+                Ok(ended) => found.push(ended),
+                // Skip a run that was just removed or is damaged.
+                Err(task) => found.extend(task.await.ok().and_then(Result::ok)),
+            }
+        }
+        found
     }
 
     /// Returns the run's summary with its live status or its result.
@@ -160,6 +213,7 @@ impl Index {
         let run = Arc::new(CachedRun {
             folder,
             progress: Mutex::default(),
+            silence: Mutex::default(),
         });
         known.insert(id, run.clone());
         run
@@ -174,10 +228,8 @@ pub(crate) fn order(run: &RunFolder) -> (u64, &str) {
 impl CachedRun {
     async fn summary(self: &Arc<Self>) -> Result<Arc<RunSummary>, Problem> {
         // Fast path: the summary of an ended run is final.
-        if let Ok(progress) = self.progress.try_lock()
-            && let Some(ended) = &progress.ended
-        {
-            return Ok(ended.clone());
+        if let Some(ended) = self.ended() {
+            return Ok(ended);
         }
         let known = self.clone();
         let (summary, has_requests) = blocking(move || known.read()).await?;
@@ -185,11 +237,47 @@ impl CachedRun {
             return Ok(summary);
         }
         let mut summary = Arc::unwrap_or_clone(summary);
-        summary.requests = requests(&self.folder).await?;
+        if let Some(status) = self.silence() {
+            summary.live = Some(status);
+            return Ok(Arc::new(summary));
+        }
+        match client::requests(&self.folder).await {
+            Ok(requests) => summary.requests = requests,
+            Err(RunsError::NotAnswering { .. }) => summary.live = self.live_status().await,
+            Err(error) => return Err(error.into()),
+        }
         if !summary.requests.is_empty() {
             summary.state = ViewState::Waiting;
         }
         Ok(Arc::new(summary))
+    }
+
+    /// Returns the final summary of an ended run, if it is known.
+    fn ended(&self) -> Option<Arc<RunSummary>> {
+        self.progress.try_lock().ok()?.ended.clone()
+    }
+
+    /// Returns the live status. `None` if the run just ended, or its runner has another version.
+    async fn live_status(&self) -> Option<LiveStatus> {
+        if let Some(status) = self.silence() {
+            return Some(status);
+        }
+        let status = client::status(&self.folder).await.ok()?;
+        *lock(&self.silence) = (status.state == LiveState::NotAnswering).then(|| Silence {
+            status: status.clone(),
+            until: Instant::now() + SILENCE,
+            changed_at: self.folder.changed_at(),
+        });
+        Some(status)
+    }
+
+    /// Returns the status of a runner that did not answer a moment ago.
+    fn silence(&self) -> Option<LiveStatus> {
+        let silence = lock(&self.silence).clone()?;
+        let is_recent = Instant::now() < silence.until
+            && self.folder.changed_at() == silence.changed_at
+            && self.folder.runner().map(|it| it.pid()) == silence.status.pid;
+        is_recent.then_some(silence.status)
     }
 
     /// Reads new log entries. Returns the summary, and `true` if the runner must be queried for requests.
@@ -305,15 +393,10 @@ impl Progress {
     }
 }
 
-/// Returns the pending requests of a run.
-pub(crate) async fn requests(run: &RunFolder) -> Result<Vec<PendingRequest>, Problem> {
-    runner_reply(run, client::requests(run)).await
-}
-
 /// Awaits a runner's reply, with a time limit.
 pub(crate) async fn runner_reply<T>(
     run: &RunFolder,
-    reply: impl Future<Output = Result<T, teamster_runner::RunsError>>,
+    reply: impl Future<Output = Result<T, RunsError>>,
 ) -> Result<T, Problem> {
     match timeout(RUNNER_LIMIT, reply).await {
         Ok(reply) => Ok(reply?),

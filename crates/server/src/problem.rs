@@ -181,6 +181,7 @@ impl From<RunsError> for Problem {
             RunsError::Ended { id } => {
                 return Self::new(ProblemCode::RunEnded, format!("run {id} has ended"));
             }
+            RunsError::NotAnswering { .. } => ProblemCode::RunnerNotResponding,
             RunsError::Ambiguous { .. } => ProblemCode::RunIdAmbiguous,
             RunsError::Exists { .. } => ProblemCode::RunExists,
             RunsError::InvalidId { .. } => ProblemCode::InvalidParams,

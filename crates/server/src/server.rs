@@ -19,7 +19,7 @@ use crate::{Backend, Problem, ProblemCode, ServerConfig, guard, routes};
 pub(crate) struct Shared {
     pub(crate) config: ServerConfig,
     pub(crate) keys: Keys,
-    pub(crate) index: Index,
+    pub(crate) index: Arc<Index>,
     pub(crate) backend: Box<dyn Backend>,
     /// Cancelled when the server ends; streams then end.
     pub(crate) ending: CancellationToken,
@@ -55,7 +55,7 @@ impl Server {
     pub fn new(config: ServerConfig, backend: impl Backend) -> Self {
         let shared = Arc::new(Shared {
             keys: Keys::new(config.owner.as_ref(), config.tokens.clone()),
-            index: Index::new(config.runs.clone()),
+            index: Arc::new(Index::new(config.runs.clone())),
             backend: Box::new(backend),
             ending: CancellationToken::new(),
             starts: routes::StartLocks::default(),

@@ -7,10 +7,12 @@ use anstyle::{AnsiColor, Style};
 use teamster::agent_loop::LoopState;
 use teamster::agent_loop::supervisor::Error;
 use teamster::agent_loop::supervisor::protocol::{AgentState, AgentStatus, Status};
+use teamster::process::ProcessIdentity;
 use teamster_core::time::epoch_ms;
 
 use super::{Failure, commands, of_printed, status_with};
 use crate::args::AgentsStatusArgs;
+use crate::remote::remote;
 use crate::runs::local_time;
 use crate::table::Table;
 use crate::{exit_code, words};
@@ -20,9 +22,19 @@ const MAX_CELL: usize = 200;
 
 pub(super) async fn main(args: &AgentsStatusArgs, file: &Path) -> Result<u8, Failure> {
     let mut status = status_with(file, &args.agents).await?;
-    if status.supervisor.is_none() {
-        let config = status.config.clone();
-        let note = words::one_line(&Error::NotRunning { config }.to_string());
+    let problem = match &status.supervisor {
+        None => Some(Error::NotRunning {
+            config: status.config.clone(),
+        }),
+        Some(supervisor) if supervisor.not_answering => Some(Error::NotAnswering {
+            pid: Some(supervisor.pid),
+            is_stopped: remote().is_none()
+                && ProcessIdentity::of(supervisor.pid).is_some_and(ProcessIdentity::is_stopped),
+        }),
+        Some(_) => None,
+    };
+    if let Some(problem) = problem {
+        let note = words::one_line(&problem.to_string());
         // On stderr, so that a script does not parse it as an agent.
         let _ = writeln!(anstream::stderr(), "{note}");
     }
@@ -47,11 +59,12 @@ pub(super) async fn main(args: &AgentsStatusArgs, file: &Path) -> Result<u8, Fai
     })
 }
 
-/// Returns the exit code for monitoring: that of the worst enabled agent.
+/// Returns the exit code for monitoring: that of the worst enabled agent, or of a supervisor that does not answer.
 fn health(status: &Status) -> u8 {
     let enabled = (status.agents.iter()).filter(|it| status.enabled && it.enabled && !it.removed);
     let states: Vec<AgentState> = enabled.map(|agent| agent.state).collect();
-    if states.iter().any(|state| state.is_bad()) {
+    let is_hanging = (status.supervisor.as_ref()).is_some_and(|it| it.not_answering);
+    if is_hanging || states.iter().any(|state| state.is_bad()) {
         exit_code::AGENT_ERROR
     } else if states.contains(&AgentState::Limited) {
         exit_code::AGENTS_LIMITED
@@ -87,7 +100,10 @@ fn table(status: &Status, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
 fn style(state: AgentState) -> Style {
     let color = match state {
         AgentState::Running => AnsiColor::Green,
-        AgentState::Failing | AgentState::BackingOff | AgentState::Failed => AnsiColor::Red,
+        AgentState::Failing
+        | AgentState::Suspended
+        | AgentState::BackingOff
+        | AgentState::Failed => AnsiColor::Red,
         AgentState::Limited | AgentState::Stopped | AgentState::Ended => AnsiColor::Yellow,
         _ => AnsiColor::Cyan,
     };
@@ -115,6 +131,7 @@ fn row(agent: &AgentStatus, enabled: bool, now_ms: u64) -> [String; 8] {
 pub(super) fn state(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
     let activity = activity(agent, enabled, now_ms);
     match agent.state {
+        AgentState::Suspended => "suspended".to_owned(),
         AgentState::Failing => format!("failing, {activity}"),
         AgentState::Limited => format!("limited, {activity}"),
         _ => activity,
@@ -177,6 +194,7 @@ fn near_time(ms: u64, now_ms: u64) -> String {
 fn detail(agent: &AgentStatus) -> &str {
     let reason = agent.reason.as_deref().unwrap_or_default();
     match (agent.state, &agent.activity) {
+        (AgentState::Suspended, _) => "stopped by a signal: `kill -CONT PID` continues it",
         (state, Some(activity)) if state.is_running() => activity.plain_reason(),
         (AgentState::Ended, _) => reason,
         (AgentState::Stopped, _) if !agent.stopped_in_order => reason,
@@ -225,6 +243,7 @@ mod tests {
             (&[("backing_off", true)], 1),
             (&[("failed", true)], 1),
             (&[("ended", true)], 1),
+            (&[("suspended", true)], 1),
             (&[("stopped", true)], 1),
         ] {
             let mut status = status(agents);

@@ -24,7 +24,10 @@ pub(crate) fn main(args: &CancelArgs) -> anyhow::Result<u8> {
                 }
             }
             for run in stopping {
-                wait::result(&run).await?;
+                if let Err(error) = wait::result(&run).await {
+                    crate::fail(&error);
+                    code = exit_code::AGENT_ERROR;
+                }
             }
             Ok(code)
         })

@@ -57,11 +57,21 @@ async fn waiting(ids: &[String]) -> anyhow::Result<Vec<(PendingRequest, Option<P
         }
         _ => RunHandle::find_all(ids).await?,
     };
-    let mut waiting = Vec::new();
-    for run in &runs {
+    // All at once, because a runner may not answer.
+    let asking = runs.into_iter().map(|run| {
         let directory = run.info().directory.clone();
-        let requests = run.requests().await?.into_iter();
-        waiting.extend(requests.map(|request| (request, directory.clone())));
+        tokio::spawn(async move { (run.requests().await, directory) })
+    });
+    let mut waiting = Vec::new();
+    for asked in asking.collect::<Vec<_>>() {
+        match asked.await? {
+            (Ok(requests), directory) => {
+                waiting.extend(requests.into_iter().map(|it| (it, directory.clone())));
+            }
+            // One run does not affect the list of all.
+            (Err(error), _) if ids.is_empty() => crate::warn(&[error.to_string()]),
+            (Err(error), _) => return Err(error.into()),
+        }
     }
     Ok(waiting)
 }

@@ -20,7 +20,18 @@ pub(crate) fn main(args: &WaitArgs) -> anyhow::Result<u8> {
             let runs = (args.ids.iter().zip(runs)).map(|(id, run)| (awaited(id, &run), run));
             let mut code = exit_code::SUCCESS;
             for (id, run) in runs {
-                let result = result_of(&run, &id).await?;
+                let result = match result_of(&run, &id).await {
+                    Ok(result) => result,
+                    // The others are waited for.
+                    Err(error) if several => {
+                        crate::fail(&error);
+                        if code == exit_code::SUCCESS {
+                            code = exit_code::AGENT_ERROR;
+                        }
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                };
                 let ended = exit_code::of(&result);
                 if ended == exit_code::SUCCESS {
                     continue;

@@ -75,6 +75,7 @@ impl RemoteSupervisor {
     async fn error(&self, failure: Failure) -> Error {
         if failure.code() == Some(ProblemCode::SupervisorNotRunning)
             && let Ok(status) = self.status().await
+            && status.supervisor.is_none()
         {
             return Error::NotRunning {
                 config: status.config,

@@ -66,13 +66,30 @@ async fn find(args: &RunsListArgs) -> anyhow::Result<Vec<Live>> {
         let selected = runs.into_iter().filter(|run| is_selected(&run.info));
         return Ok(selected.take(limit).map(Live::from).collect());
     }
-    let mut live = Vec::new();
+    let mut inspecting = Vec::new();
     for run in detached::runs()?.list()? {
-        if live.len() == limit {
+        if inspecting.len() == limit {
             break;
         }
-        if is_selected(run.info()) {
-            live.extend(inspect(&run).await?);
+        if !is_selected(run.info()) {
+            continue;
+        }
+        match run.settle() {
+            Ok(RunState::Live) => {
+                let id = words::one_line(run.id());
+                inspecting.push((id, tokio::spawn(async move { inspect(&run).await })));
+            }
+            Ok(_) => {}
+            // One run does not affect the others.
+            Err(error) => crate::warn(&[error.to_string()]),
+        }
+    }
+    // All runners at once, because one may not answer.
+    let mut live = Vec::new();
+    for (id, inspected) in inspecting {
+        match inspected.await? {
+            Ok(run) => live.extend(run),
+            Err(error) => crate::warn(&[format!("run {id}: {error}")]),
         }
     }
     Ok(live)
@@ -90,22 +107,26 @@ impl From<RunSummary> for Live {
     }
 }
 
-/// Returns the run's state; `None` if it has ended.
-async fn inspect(run: &RunFolder) -> anyhow::Result<Option<Live>> {
-    if run.settle()? == RunState::Ended {
-        return Ok(None);
-    }
+/// Returns the state of a live run; `None` if it has just ended.
+async fn inspect(run: &RunFolder) -> Result<Option<Live>, RunsError> {
+    let status = match client::status(run).await {
+        Ok(status) => Some(status),
+        Err(RunsError::Ended { .. }) => return Ok(None),
+        // The runner does not know the command.
+        Err(RunsError::Refused { .. }) => None,
+        Err(error) => return Err(error),
+    };
+    let answers = (status.as_ref()).is_none_or(|it| it.state != LiveState::NotAnswering);
     Ok(Some(Live {
         info: run.info().clone(),
         seq: run.last_line()?.map_or(0, |line| line.seq()),
         changed_at: run.changed_at(),
-        status: match client::status(run).await {
-            Ok(status) => Some(status),
-            // The run has just ended, or its runner does not know the command.
-            Err(RunsError::Ended { .. } | RunsError::Refused { .. }) => None,
-            Err(error) => return Err(error.into()),
+        status,
+        requests: if answers {
+            client::requests(run).await?
+        } else {
+            Vec::new()
         },
-        requests: client::requests(run).await?,
     }))
 }
 
@@ -154,10 +175,12 @@ fn state(run: &Live) -> String {
         }
         several => return format!("waits for {} answers", several.len()),
     }
-    match run.status.as_ref().map(|status| status.state) {
-        Some(LiveState::Idle) => "idle",
-        Some(LiveState::Ending) => "ending",
-        _ => "running",
+    let status = run.status.as_ref();
+    match status.map(|status| (status.state, status.pid)) {
+        Some((LiveState::Idle, _)) => "idle".to_owned(),
+        Some((LiveState::Ending, _)) => "ending".to_owned(),
+        Some((LiveState::NotAnswering, Some(pid))) => format!("does not answer (pid {pid})"),
+        Some((LiveState::NotAnswering, None)) => "does not answer".to_owned(),
+        _ => "running".to_owned(),
     }
-    .to_owned()
 }

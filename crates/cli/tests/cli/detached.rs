@@ -1,6 +1,7 @@
 //! Runs that outlive the terminal: `run --detach`, `attach`, `wait`, `cancel`.
 
 mod git_hooks;
+mod hanging;
 mod killed;
 mod live;
 mod requests;

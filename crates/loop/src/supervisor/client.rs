@@ -1,25 +1,35 @@
 //! Client of a supervisor.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::pin::pin;
 use std::time::Duration;
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::Error;
+use super::lock_holder;
 use super::protocol::{Command, Outcome, Request, Response, Status, Update};
 use super::state::State;
 use super::state_folder::{StateFolder, resolve_links};
 
-/// Time limit for a response. The supervisor may have to start many loops first.
+/// Time limit for the response to a command. The supervisor may have to start many loops first.
 const RESPONSE_TIMEOUT: Duration = Duration::from_mins(1);
+/// Time limit for a connection and for a status.
+const STATUS_TIMEOUT: Duration = Duration::from_secs(10);
+/// Interval at which a supervisor that has not answered is looked at: one that is stopped (`SIGSTOP`) will not answer.
+const LOOK: Duration = Duration::from_millis(500);
+/// Interval of the attempts to connect to a supervisor that lives but does not listen, because it starts or ends.
+const PAUSE: Duration = Duration::from_millis(20);
 
 /// Connection to the supervisor of a configuration.
 #[derive(Debug)]
 pub struct Client {
     stream: BufReader<UnixStream>,
+    /// The supervisor's lock file.
+    lock: PathBuf,
 }
 
 impl Client {
@@ -27,8 +37,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Fails with [`Error::NotRunning`] if there is none, and with [`Error::OtherConfig`] if it has another
-    /// configuration.
+    /// Fails with [`Error::NotRunning`] if there is none, with [`Error::NotAnswering`] if it lives but accepts no
+    /// connection, and with [`Error::OtherConfig`] if it has another configuration.
     pub async fn connect(config: &Path) -> Result<Self, Error> {
         let config = std::path::absolute(config)
             .map_err(Error::disk("cannot find the directory of", config))?;
@@ -41,17 +51,29 @@ impl Client {
             .socket()
             .or_else(|| state.as_ref()?.socket.clone())
             .ok_or_else(not_running)?;
-        let stream = match UnixStream::connect(&socket).await {
-            Ok(stream) => stream,
-            Err(error)
-                if matches!(
-                    error.kind(),
-                    io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused
-                ) =>
-            {
-                return Err(not_running());
+        let until = Instant::now() + STATUS_TIMEOUT;
+        let stream = loop {
+            match UnixStream::connect(&socket).await {
+                Ok(stream) => break stream,
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::NotFound
+                            | io::ErrorKind::ConnectionRefused
+                            // Too many connections wait for it.
+                            | io::ErrorKind::WouldBlock
+                    ) =>
+                {
+                    let Some((holder, _)) = lock_holder::supervisor(&folder.lock()) else {
+                        return Err(not_running());
+                    };
+                    if holder.is_stopped() || Instant::now() >= until {
+                        return Err(Error::not_answering(&folder.lock()));
+                    }
+                    sleep(PAUSE).await;
+                }
+                Err(error) => return Err(Error::disk("cannot connect to", &socket)(error)),
             }
-            Err(error) => return Err(Error::disk("cannot connect to", &socket)(error)),
         };
         if let Some(state) = state
             && resolve_links(&state.config) != resolve_links(&config)
@@ -63,6 +85,7 @@ impl Client {
         }
         Ok(Self {
             stream: BufReader::new(stream),
+            lock: folder.lock(),
         })
     }
 
@@ -70,12 +93,27 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// Fails if the supervisor refuses the command or does not answer within 60 s.
+    /// Fails if the supervisor refuses the command, is stopped, or does not answer: within 10 s for a status, 60 s for
+    /// another command.
     pub async fn ask(&mut self, command: Command) -> Result<Status, Error> {
-        let response = timeout(RESPONSE_TIMEOUT, self.exchange(command))
-            .await
-            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
-            .map_err(Error::NoAnswer)?;
+        let limit = match command {
+            Command::Status | Command::Subscribe => STATUS_TIMEOUT,
+            _ => RESPONSE_TIMEOUT,
+        };
+        let until = Instant::now() + limit;
+        let lock = self.lock.clone();
+        let is_stopped =
+            || lock_holder::supervisor(&lock).is_some_and(|(holder, _)| holder.is_stopped());
+        let mut response = pin!(self.exchange(command));
+        let response = loop {
+            match timeout(LOOK, &mut response).await {
+                Ok(response) => break response.map_err(Error::NoAnswer)?,
+                Err(_) if is_stopped() || Instant::now() >= until => {
+                    return Err(Error::not_answering(&lock));
+                }
+                Err(_) => {}
+            }
+        };
         match response.outcome {
             Outcome::Ok(status) => Ok(status),
             Outcome::Error { code, message } => Err(Error::Refused { code, message }),

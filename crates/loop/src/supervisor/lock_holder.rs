@@ -1,6 +1,6 @@
-//! Loop that holds the lock of a directory, started by any program.
+//! Process that holds a lock: the loop of a directory, started by any program, or a supervisor.
 
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::path::Path;
 
 use teamster_core::time::epoch_ms_of;
@@ -14,15 +14,27 @@ use crate::folder::LOCK;
 /// process is in the directory and started before the file was written. The lock itself is not tried: that
 /// could refuse a loop that is starting.
 pub(crate) fn running(working_dir: &Path) -> Option<(ProcessIdentity, u64)> {
-    let file = working_dir.join(ORCHESTRATOR).join(LOCK);
-    let found = fs::metadata(&file).ok().filter(fs::Metadata::is_file)?;
+    let (process, began) = named_in(&working_dir.join(ORCHESTRATOR).join(LOCK))?;
+    let there = process.directory()? == fs::canonicalize(working_dir).ok()?;
+    there.then_some((process, began))
+}
+
+/// Returns the supervisor that holds this lock file, and its start time in milliseconds.
+pub(crate) fn supervisor(lock: &Path) -> Option<(ProcessIdentity, u64)> {
+    let named = named_in(lock)?;
+    let held = File::open(lock).ok()?.try_lock_shared();
+    matches!(held, Err(TryLockError::WouldBlock)).then_some(named)
+}
+
+/// Returns the process that a lock file names, and its start time in milliseconds. `None` unless it started before the
+/// file was written.
+fn named_in(file: &Path) -> Option<(ProcessIdentity, u64)> {
+    let found = fs::metadata(file).ok().filter(fs::Metadata::is_file)?;
     let written = epoch_ms_of(found.modified().ok()?);
-    let pid = fs::read_to_string(&file).ok()?.trim().parse().ok()?;
+    let pid = fs::read_to_string(file).ok()?.trim().parse().ok()?;
     let process = ProcessIdentity::of(pid)?;
     let began = process.started_at_ms()?;
-    let there = process.directory()? == fs::canonicalize(working_dir).ok()?;
-    (there && began <= written.saturating_add(TOLERANCE_MS))
-        .then_some((process, began.min(written)))
+    (began <= written.saturating_add(TOLERANCE_MS)).then_some((process, began.min(written)))
 }
 
 #[cfg(all(test, target_os = "linux"))]

@@ -190,8 +190,14 @@ impl ManagedAgent {
                     ReportedState::BackingOff
                 }
             }
-            Phase::Running { .. } if self.agent.is_crash_looping(now) => ReportedState::Failing,
-            Phase::Running { .. } => running(activity.as_ref()),
+            Phase::Running { .. } => match &self.process {
+                Some(process) => match running(process.identity(), activity.as_ref()) {
+                    ReportedState::Suspended => ReportedState::Suspended,
+                    _ if self.agent.is_crash_looping(now) => ReportedState::Failing,
+                    state => state,
+                },
+                None => ReportedState::Running,
+            },
             Phase::Stopping { .. } => ReportedState::Stopping,
         };
         AgentStatus {

@@ -5,10 +5,14 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
+use teamster_process::ProcessIdentity;
+
 use super::config::{AgentConfig, Config};
 use super::last_start::LastStart;
 use super::lock_holder;
-use super::protocol::{AgentState as ReportedState, AgentStatus, LastError, Status};
+use super::protocol::{
+    AgentState as ReportedState, AgentStatus, LastError, Status, SupervisorStatus,
+};
 use super::state::{AgentState, State};
 use super::state_folder::StateFolder;
 use crate::agent_loop::heartbeat::Heartbeat;
@@ -24,9 +28,14 @@ pub fn status(config: &Config) -> Status {
         let known = state.as_ref().and_then(|state| state.agents.get(&agent.id));
         agent_status(agent, known)
     });
+    let supervisor = lock_holder::supervisor(&folder.lock()).map(|(process, started_at_ms)| {
+        let mut supervisor = SupervisorStatus::new(process.pid(), started_at_ms);
+        supervisor.not_answering = true;
+        supervisor
+    });
     Status {
         config: config.file.clone(),
-        supervisor: None,
+        supervisor,
         agents: agents.collect(),
         enabled: state.is_none_or(|state| state.enabled),
         warnings: config.warnings.clone(),
@@ -49,7 +58,7 @@ fn agent_status(agent: &AgentConfig, known: Option<&AgentState>) -> AgentStatus 
         working_dir: agent.working_dir.clone(),
         enabled: known.is_none_or(|known| known.enabled),
         state: match running {
-            Some(_) => self::running(activity.as_ref()),
+            Some((process, _)) => self::running(process, activity.as_ref()),
             None => ReportedState::Stopped,
         },
         pid: running.map(|(process, _)| process.pid()),
@@ -74,8 +83,11 @@ fn agent_status(agent: &AgentConfig, known: Option<&AgentState>) -> AgentStatus 
     }
 }
 
-/// Returns the state of a running loop with this status.
-pub(crate) fn running(activity: Option<&SleepFile>) -> ReportedState {
+/// Returns the state of a running loop with this process and status.
+pub(crate) fn running(process: ProcessIdentity, activity: Option<&SleepFile>) -> ReportedState {
+    if process.is_stopped() {
+        return ReportedState::Suspended;
+    }
     match activity.and_then(|activity| activity.last_error.as_ref()) {
         Some(error) if error.is_limit() => ReportedState::Limited,
         Some(_) => ReportedState::Failing,

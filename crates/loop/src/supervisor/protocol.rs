@@ -254,6 +254,9 @@ pub struct SupervisorStatus {
     pub started_at_ms: u64,
     /// Time that a loop may take to end before it is killed, in milliseconds.
     pub grace_ms: u64,
+    /// The supervisor lives, but does not answer: the status is that of its files.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub not_answering: bool,
 }
 
 impl SupervisorStatus {
@@ -263,6 +266,7 @@ impl SupervisorStatus {
             pid,
             started_at_ms,
             grace_ms: 5000,
+            not_answering: false,
         }
     }
 }
@@ -396,6 +400,8 @@ pub enum AgentState {
     Failing,
     /// The loop is running and waits for a limit of the service to reset.
     Limited,
+    /// The loop's process is stopped by a signal (`SIGSTOP`).
+    Suspended,
     /// The loop is being started.
     Starting,
     /// The loop is being stopped.
@@ -416,7 +422,10 @@ pub enum AgentState {
 impl AgentState {
     /// Returns whether the loop is running and not being stopped.
     pub fn is_running(self) -> bool {
-        matches!(self, Self::Running | Self::Failing | Self::Limited)
+        matches!(
+            self,
+            Self::Running | Self::Failing | Self::Limited | Self::Suspended
+        )
     }
 
     /// Returns whether an enabled agent in this state needs a person's attention.

@@ -78,6 +78,7 @@ impl Supervisor {
                 pid: std::process::id(),
                 started_at_ms: self.started_at_ms,
                 grace_ms: millis(self.settings.policy.grace),
+                not_answering: false,
             }),
             enabled: self.enabled,
             agents: self

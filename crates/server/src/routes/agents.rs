@@ -147,7 +147,7 @@ pub(crate) async fn status(shared: &Shared) -> Result<Option<Status>, Problem> {
         Err(error) => Err(error),
     };
     match status {
-        Err(Error::NotRunning { .. }) => {
+        Err(Error::NotRunning { .. } | Error::NotAnswering { .. }) => {
             let config = Config::read(file).map_err(|error| problem(&error.into()))?;
             Ok(Some(offline_status(&config)))
         }
@@ -259,7 +259,7 @@ fn last_lines(path: &std::path::Path, lines: usize) -> io::Result<String> {
 
 fn problem(error: &Error) -> Problem {
     let code = match error {
-        Error::NotRunning { .. } => ProblemCode::SupervisorNotRunning,
+        Error::NotRunning { .. } | Error::NotAnswering { .. } => ProblemCode::SupervisorNotRunning,
         Error::Refused { code, .. } => match code {
             ErrorCode::UnknownAgent => ProblemCode::AgentNotFound,
             _ => ProblemCode::AgentRefused,

@@ -12,7 +12,7 @@ use teamster_runner::protocol::{Answer as Decision, PendingRequest};
 use super::{Answer, App, empty, json};
 use crate::auth::Caller;
 use crate::extract::{Json, Path};
-use crate::index::{self, runner_reply};
+use crate::index::{AT_ONCE, runner_reply};
 use crate::operation::Operation;
 use crate::rights::AnswerTo;
 use crate::server::Shared;
@@ -72,12 +72,12 @@ struct RequestList {
 
 async fn list(State(shared): App) -> Answer {
     let mut requests = Vec::new();
-    for folder in shared.index.folders().await? {
-        let Ok(run) = shared.index.summary(folder).await else {
-            continue;
-        };
-        if run.state == ViewState::Waiting {
-            requests.extend(run.requests.iter().cloned());
+    let folders = shared.index.folders().await?;
+    for folders in folders.chunks(AT_ONCE) {
+        for run in shared.index.summaries(folders, false).await {
+            if run.state == ViewState::Waiting {
+                requests.extend(run.requests.iter().cloned());
+            }
         }
     }
     json(StatusCode::OK, &RequestList { requests })
@@ -115,7 +115,7 @@ async fn send_answer(
     let run = shared.index.find(run).await?;
     let id = format!("{}/{number}", run.id());
     if matches!(decision, Decision::AllowWith { .. }) {
-        let pending = index::requests(&run).await?;
+        let pending = runner_reply(&run, client::requests(&run)).await?;
         let request = pending.iter().find(|request| request.request_id == id);
         let answer = AnswerTo {
             answer: &decision,

@@ -23,7 +23,7 @@ use super::{Answer, App, json};
 use crate::auth::Caller;
 use crate::events::{self, EventsQuery};
 use crate::extract::{Json, Optional, Path, Query};
-use crate::index::{order, runner_reply};
+use crate::index::{AT_ONCE, order, runner_reply};
 use crate::openapi::Entry;
 use crate::operation::Operation;
 use crate::server::Shared;
@@ -174,43 +174,31 @@ struct ListQuery {
 async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {
     let before = query.cursor.as_deref().map(cursor).transpose()?;
     let limit = query.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
-    let folders = shared.index.folders().await?;
+    let mut folders = shared.index.folders().await?;
     let mut page = RunList {
         runs: Vec::new(),
         next: None,
     };
-    for folder in folders {
-        let (at, id) = order(&folder);
-        if before
-            .as_ref()
-            .is_some_and(|(seen, last)| (at, id) >= (*seen, last))
-        {
-            continue;
+    folders.retain(|folder| {
+        let (at, id) = order(folder);
+        (before.as_ref()).is_none_or(|(seen, last)| (at, id) < (*seen, last))
+            && query.since.is_none_or(|since| at >= since)
+    });
+    'pages: for folders in folders.chunks(AT_ONCE) {
+        for summary in shared.index.summaries(folders, query.live).await {
+            if query.live && summary.state == ViewState::Ended {
+                continue;
+            }
+            if query.state.is_some_and(|state| state != summary.state) {
+                continue;
+            }
+            if page.runs.len() == limit {
+                let last = page.runs.last();
+                page.next = last.map(|run| format!("{}.{}", run.info.accepted_at, run.info.run_id));
+                break 'pages;
+            }
+            page.runs.push(summary);
         }
-        if query.since.is_some_and(|since| at < since) {
-            break;
-        }
-        // Skip a run that was just removed or is damaged.
-        let summary = if query.live {
-            shared.index.live_summary(folder).await
-        } else {
-            shared.index.summary(folder).await
-        };
-        let Ok(summary) = summary else {
-            continue;
-        };
-        if query.live && summary.state == ViewState::Ended {
-            continue;
-        }
-        if query.state.is_some_and(|state| state != summary.state) {
-            continue;
-        }
-        if page.runs.len() == limit {
-            let last = page.runs.last();
-            page.next = last.map(|run| format!("{}.{}", run.info.accepted_at, run.info.run_id));
-            break;
-        }
-        page.runs.push(summary);
     }
     json(StatusCode::OK, &page)
 }

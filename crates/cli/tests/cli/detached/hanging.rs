@@ -1,0 +1,74 @@
+//! A stopped runner (`SIGSTOP`) affects the commands for its own run only, and only for seconds.
+#![cfg(target_os = "linux")]
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use teamster_testkit::proc::{KillOnDrop, wait_gone, wait_until};
+
+use super::requests::{command, detach, request};
+use crate::cli::LIMIT;
+use crate::cli::chat::Agent;
+
+#[test]
+fn a_stopped_runner_is_shown_and_killed_and_stops_no_other_command() {
+    let agent = Agent::new();
+    let other = detach(&agent, &["write"]);
+    let asked = request(&agent, &other);
+    let id = detach(&agent, &["wait"]);
+    let started = || agent.received().contains(r#""content":"wait""#);
+    assert!(wait_until(LIMIT, started));
+    let runner = agent.parent();
+    let _runner = KillOnDrop::new(runner);
+    kill(Pid::from_raw(runner.cast_signed()), Signal::SIGSTOP).unwrap();
+
+    let not_answering = format!("run {id} does not answer (pid {runner}): the process is stopped");
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let live = command(&agent, &["runs", "list", "--live"]);
+            assert_eq!((live.code, &*live.stderr), (Some(0), ""));
+            let line = |id: &str| live.stdout.lines().find(|line| line.starts_with(id));
+            let state = format!("does not answer (pid {runner})");
+            assert!(line(&id).unwrap().contains(&state), "{}", live.stdout);
+            assert!(
+                line(&other).unwrap().contains("waits for an answer: Write"),
+                "{}",
+                live.stdout
+            );
+        });
+        scope.spawn(|| {
+            let requests = command(&agent, &["requests", "--json"]);
+            assert_eq!(requests.code, Some(0), "{}", requests.stderr);
+            assert!(
+                requests.stderr.contains(&not_answering),
+                "{}",
+                requests.stderr
+            );
+            let found: serde_json::Value = serde_json::from_str(&requests.stdout).unwrap();
+            assert_eq!(found["requestId"], asked["requestId"]);
+        });
+        for args in [
+            ["wait", &id],
+            ["cancel", &id],
+            ["attach", &id],
+            ["requests", &id],
+        ] {
+            let (agent, not_answering) = (&agent, &not_answering);
+            scope.spawn(move || {
+                let ended = command(agent, &args);
+                assert_eq!(ended.code, Some(1), "{args:?}: {}", ended.stderr);
+                assert!(
+                    ended.stderr.contains(not_answering),
+                    "{args:?}: {}",
+                    ended.stderr
+                );
+            });
+        }
+    });
+
+    let killed = command(&agent, &["cancel", "--kill", &id, &other]);
+    assert_eq!((killed.code, &*killed.stderr), (Some(0), ""));
+    assert!(wait_gone(runner, LIMIT));
+    assert_eq!(command(&agent, &["wait", &id]).code, Some(5));
+    let log = super::requests::log(&agent, &id);
+    assert_eq!(log.matches(r#""type":"done""#).count(), 1, "{log}");
+}

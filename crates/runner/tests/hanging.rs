@@ -1,0 +1,97 @@
+//! Runners that are live and do not answer.
+
+use std::fs;
+use std::time::Duration;
+
+use tokio::net::UnixStream;
+use tokio::time::Instant;
+
+use teamster_core::{AgentEvent, Text};
+use teamster_runner::client::{self, Follow};
+use teamster_runner::{LiveState, LogLimits, NewRun, RunInfo, RunKind, Runs, RunsError};
+
+/// Time within which each command has an answer or an error.
+const LIMIT: Duration = Duration::from_secs(15);
+
+/// A run whose runner, this process, never serves its socket. `broken` is how.
+fn silent(dir: &tempfile::TempDir) -> NewRun {
+    let mut info = RunInfo::new("r", "claude");
+    info.kind = RunKind::Session;
+    let mut run = Runs::at(dir.path())
+        .accept(&info, LogLimits::default())
+        .unwrap();
+    run.log.push(teamster_orchestrator::RunLogEntry::Agent(
+        AgentEvent::Text(Text::new("hi")).into(),
+    ));
+    run.log.flush().unwrap();
+    run
+}
+
+fn assert_not_answering<T: std::fmt::Debug>(result: Result<T, RunsError>) {
+    let error = result.unwrap_err();
+    let own = std::process::id();
+    let expected = format!("run r does not answer (pid {own}): ");
+    assert!(error.to_string().starts_with(&expected), "{error}");
+}
+
+/// Sends each kind of command. The clock is paused: it jumps when all that is left is to wait.
+async fn assert_each_command_has_an_error(run: &NewRun) {
+    let began = Instant::now();
+    let folder = &run.folder;
+    let status = client::status(folder).await.unwrap();
+    assert_eq!(
+        (status.state, status.pid),
+        (LiveState::NotAnswering, Some(std::process::id()))
+    );
+    assert_not_answering(client::requests(folder).await);
+    assert_not_answering(client::cancel(folder, false).await);
+    assert_not_answering(client::interrupt(folder, true).await);
+    assert!(began.elapsed() < LIMIT * 4);
+
+    // What may take long has an error as well.
+    let began = Instant::now();
+    assert_not_answering(client::send(folder, "x", None).await);
+    assert_not_answering(client::set_model(folder, "m").await);
+    assert!(began.elapsed() < LIMIT * 2);
+
+    // The entries that exist are shown first.
+    let mut follow = Follow::new(folder.clone(), 0).unwrap();
+    assert_eq!(follow.next().await.unwrap().unwrap().type_name(), "text");
+    assert_not_answering(follow.next().await);
+    assert_not_answering(Follow::end(folder.clone()).await);
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_that_accepts_no_connection() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = silent(&dir);
+    assert_each_command_has_an_error(&run).await;
+    // Further connections are not even queued.
+    let socket = run.folder.path().join("control.sock");
+    let mut queued = Vec::new();
+    while let Ok(stream) = UnixStream::connect(&socket).await {
+        queued.push(stream);
+    }
+    assert_each_command_has_an_error(&run).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_whose_socket_is_gone() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = silent(&dir);
+    fs::remove_file(run.folder.path().join("control.sock")).unwrap();
+    assert_each_command_has_an_error(&run).await;
+}
+
+/// The lock file of an older version is empty.
+#[tokio::test(start_paused = true)]
+async fn one_whose_process_is_unknown_is_not_killed() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = silent(&dir);
+    fs::write(run.folder.path().join("lock"), "").unwrap();
+    let error = client::cancel(&run.folder, true).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "run r does not answer: its process is unknown, or in another container"
+    );
+}
