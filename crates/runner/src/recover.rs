@@ -5,7 +5,7 @@ use std::path::Path;
 
 use teamster_core::time::epoch_ms;
 use teamster_core::{
-    AgentError, AgentEvent, Done, ErrorCode, ErrorKind, LogEntry, RunResult, RunStatus,
+    AgentError, AgentEvent, Done, ErrorCode, ErrorKind, Id, LogEntry, RunResult, RunStatus,
 };
 use teamster_core::{TextLedger, ToolLedger};
 use teamster_orchestrator::{RunEvent, RunLogEntry};
@@ -21,40 +21,45 @@ pub(crate) fn last_line(folder: &Path) -> Result<Option<LogLine>, RunsError> {
     Ok(last.map_err(RunsError::io("read", &path))?.1)
 }
 
-/// Appends `error` and `done`. The caller MUST hold the recovery lock.
+/// Appends `error` and `done` of the turn in progress, if the log is of a session, then those of the log's own run.
+/// The caller MUST hold the recovery lock.
 pub(crate) fn append_end(folder: &Path) -> Result<(), RunsError> {
     let path = folder.join(FILE);
     let mut log =
         RunLogWriter::open(folder, LogLimits::default()).map_err(RunsError::io("open", &path))?;
-    let recovered = RecoveredRun::read(folder)?;
-    let error = AgentError::new(
-        ErrorCode::Interrupted,
-        ErrorKind::Interrupted,
-        "the runner of this run was killed, or its machine went down; changes that the agent made \
-         remain: resume its session, or start a new run",
-    );
-    let run_id = Some(run_id_of(folder));
-    let attempt = recovered.attempt;
-    // A reader that was killed between the two may have written the error.
-    let has_error = recovered.has_error();
-    let done = AgentEvent::Done(Done::new(Box::new(recovered.into_result(error.clone()))));
-    let error = (!has_error).then(|| AgentEvent::error(error));
-    for event in error.into_iter().chain([done]) {
-        let mut entry = LogEntry::from(event);
-        entry.run_id.clone_from(&run_id);
-        entry.at_ms = epoch_ms();
-        entry.attempt = attempt;
-        log.push(RunLogEntry::Agent(entry));
+    let mut recovered = RecoveredRun::read(folder)?;
+    while !recovered.has_ended {
+        let entry = recovered.next_entry();
+        log.push(RunLogEntry::Agent(entry.clone()));
+        recovered.apply(RunLogEntry::Agent(entry));
     }
     log.flush()
         .and_then(|_| log.sync())
         .map_err(RunsError::io("write", &path))
 }
 
+fn interrupted() -> AgentError {
+    AgentError::new(
+        ErrorCode::Interrupted,
+        ErrorKind::Interrupted,
+        "the runner of this run was killed, or its machine went down; changes that the agent made \
+         remain: resume its session, or start a new run",
+    )
+}
+
 /// State of a run, reconstructed from its incomplete log.
 #[derive(Default)]
 struct RecoveredRun {
+    /// Id of the log's own run.
+    id: Id,
+    /// The turn of a session in progress.
+    turn: Option<Id>,
+    /// The last turn that has ended.
+    ended_turn: Option<Id>,
+    /// The log has its end.
+    has_ended: bool,
     started_at: Option<u64>,
+    turn_started_at: u64,
     last_at: u64,
     attempt: u32,
     text: TextLedger,
@@ -62,14 +67,13 @@ struct RecoveredRun {
     result: RunResult,
     /// Totals of the ended turns of a session.
     turns: Totals,
-    /// A turn has begun and not ended.
-    in_turn: bool,
 }
 
 impl RecoveredRun {
     fn read(folder: &Path) -> Result<Self, RunsError> {
         let mut reader = RunLogReader::open(folder, 0)?;
         let mut recovered = Self {
+            id: run_id_of(folder),
             attempt: 1,
             ..Self::default()
         };
@@ -82,20 +86,57 @@ impl RecoveredRun {
         Ok(recovered)
     }
 
+    /// Returns the next entry that the log lacks: an error, or the end of the turn or of the log.
+    fn next_entry(&self) -> LogEntry {
+        // A reader that was killed before the end may have written the error.
+        let event = if self.has_error() {
+            AgentEvent::Done(Done::new(Box::new(self.result())))
+        } else {
+            AgentEvent::error(interrupted())
+        };
+        let mut entry = LogEntry::from(event);
+        entry.run_id = Some(self.turn.as_ref().unwrap_or(&self.id).clone());
+        entry.at_ms = epoch_ms();
+        entry.attempt = self.attempt;
+        entry
+    }
+
+    /// Adds an entry of the log.
     fn take(&mut self, entry: RunLogEntry) {
         self.started_at.get_or_insert(entry.at_ms());
         self.last_at = self.last_at.max(entry.at_ms());
+        let run_id = match &entry {
+            RunLogEntry::Agent(entry) => entry.run_id.as_ref(),
+            RunLogEntry::Run(entry) => entry.event.run_id(),
+            _ => None,
+        };
+        // A run other than the log's own is a turn of a session, whose beginning may be pruned.
+        if let Some(run_id) = run_id
+            && *run_id != self.id
+            && self.turn.as_ref() != Some(run_id)
+            && self.ended_turn.as_ref() != Some(run_id)
+        {
+            self.turn = Some(run_id.clone());
+            self.turn_started_at = entry.at_ms();
+        }
+        self.apply(entry);
+    }
+
+    fn apply(&mut self, entry: RunLogEntry) {
         match entry {
             RunLogEntry::Agent(entry) => {
                 self.attempt = entry.attempt;
-                self.event(entry.event);
+                let is_own = entry.run_id.is_none_or(|it| it == self.id);
+                match entry.event {
+                    AgentEvent::Done(_) if is_own => self.has_ended = true,
+                    event => self.event(event),
+                }
             }
             RunLogEntry::Run(entry) => {
                 if let RunEvent::Start {
                     session_id, model, ..
                 } = entry.event
                 {
-                    self.in_turn = true;
                     self.result.session_id = session_id.or(self.result.session_id.take());
                     self.result.model = model.or(self.result.model.take());
                 }
@@ -112,8 +153,6 @@ impl RecoveredRun {
                 self.result.session_id = Some(session.session_id);
             }
             AgentEvent::ToolUse(tool) => {
-                // The start of the turn may be pruned.
-                self.in_turn = true;
                 self.tools.start(&tool.tool_id, ());
             }
             AgentEvent::ToolResult(tool) => {
@@ -124,9 +163,9 @@ impl RecoveredRun {
                 self.result.total_cost_usd = report.cost_usd.or(self.result.total_cost_usd);
             }
             AgentEvent::Error(error) => self.result.errors.push(error.error),
-            // This is the `done` of a turn: the log has none of its own.
+            // The end of a turn.
             AgentEvent::Done(done) => {
-                self.in_turn = false;
+                self.ended_turn = self.turn.take();
                 self.turns.add(&done.result);
                 self.text = TextLedger::default();
                 self.tools = ToolLedger::default();
@@ -144,26 +183,22 @@ impl RecoveredRun {
         last.is_some_and(|error| error.code == ErrorCode::Interrupted)
     }
 
-    fn into_result(self, error: AgentError) -> RunResult {
-        let has_error = self.has_error();
-        let mut result = self.result;
-        if self.turns.turns > 0 {
-            let mut turns = self.turns;
-            if self.in_turn {
-                // The turn that was cut off counts as well.
-                turns.add(&result);
-            }
-            turns.write_to(&mut result);
+    /// Returns the result of the turn in progress, or of the log's own run.
+    fn result(&self) -> RunResult {
+        let mut result = self.result.clone();
+        if self.turn.is_none() && self.turns.turns > 0 {
+            self.turns.write_to(&mut result);
         }
         result.status = RunStatus::Incomplete;
-        result.duration_ms = self.last_at - self.started_at.unwrap_or(self.last_at);
+        let started_at = match self.turn {
+            Some(_) => self.turn_started_at,
+            None => self.started_at.unwrap_or(self.last_at),
+        };
+        result.duration_ms = self.last_at.saturating_sub(started_at);
         result.final_message = self.text.last_message();
         result.pieces = self.text.text_pieces();
-        result.text = self.text.into_text();
-        result.open_tool_ids = self.tools.into_open();
-        if !has_error {
-            result.errors.push(error);
-        }
+        result.text = self.text.clone().into_text();
+        result.open_tool_ids = self.tools.clone().into_open();
         result
     }
 }

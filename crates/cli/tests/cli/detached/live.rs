@@ -268,6 +268,30 @@ fn a_killed_runner_leaves_no_agent_and_a_log_that_gets_its_end_once() {
             .map(|entry| entry["type"].as_str().unwrap())
             .collect();
         assert_eq!(types, ["error", "done"], "{log}");
+        // The turn that was cut off has an end of its own.
+        let turn = Value::from(format!("{id}.2"));
+        let of_turn = all.iter().filter(|entry| entry["runId"] == turn);
+        let ends: Vec<_> = of_turn
+            .filter(|entry| entry["type"] == "error" || entry["type"] == "done")
+            .collect();
+        if prompt == "wait" {
+            assert_eq!(ends.len(), 2, "{log}");
+            assert_eq!(
+                (&ends[0]["type"], &ends[0]["kind"]),
+                (&"error".into(), &"interrupted".into())
+            );
+            assert_eq!(
+                (&ends[1]["result"]["status"], &ends[1]["result"]["text"]),
+                (&"incomplete".into(), &"waiting".into())
+            );
+        } else {
+            assert_eq!(ends.len(), 1, "{log}");
+        }
+        let code = |turn: u32| command(&agent, &["wait", &format!("{id}.{turn}")]).code;
+        assert_eq!(
+            (code(1), code(2)),
+            (Some(0), Some(if prompt == "wait" { 5 } else { 0 }))
+        );
         let result = ended(&log);
         assert_eq!(result.status, RunStatus::Incomplete);
         assert_eq!(result.failure().unwrap().kind, ErrorKind::Interrupted);
