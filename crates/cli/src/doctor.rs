@@ -20,6 +20,7 @@ use teamster_server::ProviderReport;
 
 use crate::args::DoctorArgs;
 use crate::args::STORE_VARIABLE;
+use crate::guard::Guard;
 use crate::{exit_code, mcp, orphans, params, tokio_runtime, words};
 
 /// Limit for the end of a killed process.
@@ -33,6 +34,9 @@ struct Report {
     /// The value of `PATH`.
     #[serde(rename = "PATH")]
     search_path: String,
+    /// Variables that a shim set for its own processes and that agents do not inherit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    shim_guards: Vec<&'static str>,
     leftovers: Vec<LeftoverReport>,
     /// Configuration files that killed runs left changed.
     changed_files: Vec<mcp::ChangedFile>,
@@ -57,15 +61,19 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
     if let Some(agent) = &args.agent {
         return try_agent::main(agent, args.limit, args.json);
     }
+    // Ends the CLIs if this process is killed, or interrupted: they are in process groups of their own.
+    let guard = Guard::watch(None);
     // Processes that a CLI leaves behind after `--version` become children of this process, and are ended.
     orphans::adopt();
     let providers = tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(agents());
-    orphans::end(None);
+    orphans::end(guard.as_ref().map(Guard::pid));
+    drop(guard);
     let report = Report {
         providers,
         search_path: env::var("PATH").unwrap_or_default(),
+        shim_guards: doctor::shim_guards().into_iter().map(|it| it.0).collect(),
         leftovers: examine_leftovers(args.kill_leftovers),
         changed_files: env::current_dir()
             .map(|here| mcp::changed_files(&here))
@@ -217,8 +225,12 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
         } else if provider.in_process {
             let login = text(provider.how_to_log_in);
             writeln!(out, "    {dim}login{dim:#}    {login}")?;
-        } else {
+        } else if !provider.needs_node {
             writeln!(out, "    {dim}install{dim:#}  {}", provider.install)?;
+        }
+        if provider.outside_path {
+            let note = "not on PATH: found where its installer puts it";
+            writeln!(out, "    {dim}note{dim:#}     {}", text(note))?;
         }
         if !provider.in_process {
             let tested = provider.tested_versions.join(", ");
@@ -253,6 +265,12 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
     if report.providers.iter().any(is_missing) {
         let path = words::one_line(&report.search_path);
         writeln!(out, "PATH: {path}")?;
+    }
+    for (name, manager) in doctor::shim_guards() {
+        writeln!(
+            out,
+            "{name} is set by a shim of {manager} that started this process: agents do not inherit it."
+        )?;
     }
     print_leftovers(&report.leftovers, out)?;
     print_changed_files(&report.changed_files, out)

@@ -41,6 +41,14 @@ pub(crate) fn next_step(
         {
             format!("if it is installed, set its path with {bin}; `teamster doctor` lists the agents that it finds")
         }
+        (ErrorCode::CliNotFound, _)
+            if matches!(
+                error.detail.as_deref(),
+                Some(ErrorDetail::MissingProgram { program, .. }) if program == "node"
+            ) =>
+        {
+            format!("install a newer Node.js, or set {bin} to a program that starts with one")
+        }
         (ErrorCode::CliNotFound, _) => format!(
             "install it with `{}`, or set its path with {bin}; `teamster doctor` lists the agents that it finds",
             info.install

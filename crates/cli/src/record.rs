@@ -51,7 +51,7 @@ impl Recording {
             .ok()?
             .block_on(teamster::doctor::answer(command, VERSION_LIMIT))
             .ok()?;
-        teamster::doctor::version_in(&answer)
+        teamster::doctor::version_in(&answer, info)
     }
 
     fn put(&self, version: String) -> anyhow::Result<()> {

@@ -115,6 +115,30 @@ pub(crate) fn escape_sequence_bytes(text: &str) -> usize {
     }
 }
 
+/// Returns the line of a stack trace of Node.js or Python with the name and the message of the error, such as
+/// `SyntaxError: Unexpected token`. `None` if the text has no stack trace.
+pub fn error_of_stack(text: &str) -> Option<&str> {
+    let is_python = text.contains("Traceback (most recent call last)");
+    if !is_python && !text.lines().any(|line| line.starts_with("    at ")) {
+        return None;
+    }
+    let mut lines = text.lines().map(str::trim_end).filter(|line| {
+        let Some((name, message)) = line.split_once(": ") else {
+            return false;
+        };
+        // `TypeError [ERR_UNKNOWN]`
+        let name = name.split(" [").next().unwrap_or_default();
+        let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+        !message.is_empty() && name.ends_with("Error") && name.chars().all(is_name)
+    });
+    // The last one of a chain in Python. Node.js indents the causes.
+    if is_python {
+        lines.next_back()
+    } else {
+        lines.next()
+    }
+}
+
 /// Returns whether the character has the Unicode property `Bidi_Control`. Such characters can make `gnp.exe`
 /// appear as `exe.png`.
 pub fn is_bidi_control(c: char) -> bool {
@@ -148,6 +172,28 @@ mod tests {
         ] {
             assert_eq!(visible(text), seen, "{text:?}");
         }
+    }
+
+    #[test]
+    fn the_error_of_a_stack_trace() {
+        // Made by hand: as Node.js 20 prints it.
+        let node = "file:///opt/cli/dist/main.mjs:20\nimport { x } from 'node:sqlite';\n         ^\n\n\
+            SyntaxError: The requested module 'x' does not provide an export named 'y'\n    \
+            at ModuleJob._instantiate (node:internal/modules/esm/module_job:180:21)\n\nNode.js v20.20.2\n";
+        assert_eq!(
+            error_of_stack(node),
+            Some("SyntaxError: The requested module 'x' does not provide an export named 'y'")
+        );
+        let coded = "node:internal/modules/cjs/loader:1\nError [ERR_X]: No such built-in module\n    at a (b:1)\n";
+        assert_eq!(
+            error_of_stack(coded),
+            Some("Error [ERR_X]: No such built-in module")
+        );
+        // Made by hand: as Python prints it.
+        let python = "Traceback (most recent call last):\n  File \"x\", line 1\nKeyError: 'a'\n\nDuring handling:\n\n\
+            Traceback (most recent call last):\n  File \"x\", line 2\nmodule.CustomError: no key\n";
+        assert_eq!(error_of_stack(python), Some("module.CustomError: no key"));
+        assert_eq!(error_of_stack("Error: no such model\nlook at it"), None);
     }
 
     #[test]

@@ -4,24 +4,29 @@
 //! [`Driver::poll_round`] polls all sources of events, once for each chunk that is read. The other methods are
 //! sequential code on top of it.
 
+use std::ffi::OsString;
 use std::future::{Future, poll_fn};
+use std::path::PathBuf;
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use teamster_core::provider::{Exit, Phase, Stop};
-use teamster_core::{AgentError, ErrorCode, ErrorKind};
+use teamster_core::{AgentError, ErrorCode, ErrorDetail, ErrorKind};
 use tokio::io::AsyncReadExt;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
 
+use crate::clock::Clock;
 use crate::follow::Follower;
 use crate::framing::LineBuf;
 use crate::last_output::LastOutput;
+use crate::node::node_problem;
 use crate::notice::Notice;
 use crate::observe::Observed;
 use crate::on_disk::OnDisk;
+use crate::program::not_found;
 use crate::reading::Reader;
 use crate::recording::Recording;
 use crate::spawn::Output;
@@ -69,37 +74,12 @@ pub(crate) struct Driver<R: Reader> {
     pub(crate) recording: Option<Recording>,
     pub(crate) alarm: Pin<Box<Alarm>>,
     pub(crate) clock: Clock,
+    /// The program, and the `PATH` of its environment.
+    pub(crate) program: (PathBuf, Option<OsString>),
 }
 
 fn earlier(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
     [a, b].into_iter().flatten().min()
-}
-
-/// Times of a run's events.
-pub(crate) struct Clock {
-    started: Instant,
-    line: Instant,
-    read: Instant,
-    /// End of the last absence, from which the time limits count.
-    back: Instant,
-    /// Number of chunks since the last yield to other tasks.
-    chunks: u32,
-    /// Time at which the CLI reported its end or closed its event stream.
-    ended: Option<Instant>,
-}
-
-impl Clock {
-    pub(crate) fn start() -> Self {
-        let now = Instant::now();
-        Self {
-            started: now,
-            line: now,
-            read: now,
-            back: now,
-            chunks: 0,
-            ended: None,
-        }
-    }
 }
 
 impl<R: Reader> Driver<R> {
@@ -124,6 +104,15 @@ impl<R: Reader> Driver<R> {
         if !by_itself {
             // The last output may still be in the pipe.
             self.drain(|driver| driver.reader.failed().is_some()).await;
+        } else if stop.is_none()
+            && let Some(stderr) = self.early_failure()
+        {
+            let (program, path) = self.program.clone();
+            let problem = node_problem(&program, &stderr, path.as_deref()).await;
+            stop = problem.map(|problem| {
+                let error = not_found(format!("{} {problem}", program.display()));
+                Stop::Failed(error.detail(ErrorDetail::missing_program("node", "")))
+            });
         }
         let record = match self.follower.take() {
             Some(follower) => follower.finish(self.reader.record_files()).await,
@@ -164,6 +153,12 @@ impl<R: Reader> Driver<R> {
             }
             self.round(earlier(until, self.reader.deadline())).await;
         }
+    }
+
+    /// Returns what a CLI that failed before its first line has printed.
+    fn early_failure(&self) -> Option<String> {
+        let has_failed = self.tree.status().is_some_and(|status| !status.success());
+        (has_failed && !self.clock.has_line).then(|| self.tail.text())
     }
 
     /// Returns the reason why the process must be stopped at once.
@@ -393,6 +388,7 @@ impl<R: Reader> Driver<R> {
         }
         while let Some(frame) = self.lines.next() {
             self.clock.line = now;
+            self.clock.has_line = true;
             self.reader.frame(frame);
         }
         if !matches!(read, Ok(1..)) {

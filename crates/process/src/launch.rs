@@ -18,7 +18,9 @@ use crate::config::{EnvPolicy, RuntimeConfig};
 use crate::git_env::foreign_git_variables;
 use crate::leftovers;
 use crate::os;
-use crate::program::{check_program, find_program, native_program, not_found};
+use crate::program::{
+    SHIM_GUARDS, check_program, find_cli, find_program, native_program, not_found, on_path,
+};
 
 /// Limit of one argument or variable on Linux, in bytes (`MAX_ARG_STRLEN`): each must be shorter. It is independent
 /// of the limit for all of them together.
@@ -68,12 +70,18 @@ impl Plan {
             .then(|| leftovers::place(directory.as_deref().unwrap_or(here)))
             .flatten();
         let run_id = RunId::new(place);
-        let env = Env::new(&launch, config, params, &run_id)?;
+        let mut env = Env::new(&launch, config, params, &run_id)?;
         check_arguments(&launch.args, params)?;
         let program = match &config.program {
             Some(program) if program.components().count() > 1 => check_program(program)?,
             Some(program) => find(&program.to_string_lossy(), &env, provider.info())?,
-            None => find(provider.info().program, &env, provider.info())?,
+            None => {
+                let found = find(provider.info().program, &env, provider.info())?;
+                if let Some(path) = on_path(&found, env.path().as_deref()) {
+                    env.set.insert("PATH".into(), path);
+                }
+                found
+            }
         };
         let program = native_program(provider, program);
         launch.private_tmp &= !params.env.contains_key("TMPDIR");
@@ -113,17 +121,24 @@ impl Plan {
                 ErrorKind::Internal,
                 format!("{program} cannot be started: {error}; raise the limit with `ulimit -n`"),
             ),
+            io::ErrorKind::WouldBlock => AgentError::new(
+                ErrorCode::Io,
+                ErrorKind::Internal,
+                format!(
+                    "{program} cannot be started: {error}; the limit of processes and threads is reached \
+                     (`ulimit -u`, or `pids.max` of the container)"
+                ),
+            )
+            .retryable(true),
             kind => AgentError::new(
                 ErrorCode::Io,
                 ErrorKind::Internal,
                 format!("{program} cannot be started: {error}"),
             )
-            // Too many processes, too little memory, or a program that is being replaced.
+            // Too little memory, or a program that is being replaced.
             .retryable(matches!(
                 kind,
-                io::ErrorKind::WouldBlock
-                    | io::ErrorKind::OutOfMemory
-                    | io::ErrorKind::ExecutableFileBusy
+                io::ErrorKind::OutOfMemory | io::ErrorKind::ExecutableFileBusy
             )),
         }
     }
@@ -162,6 +177,7 @@ impl Env {
             inherit: config.env_policy == EnvPolicy::Inherit,
             remove: (removed.map(|name| (*name).to_owned()))
                 .chain(config.env_remove.iter().cloned())
+                .chain(SHIM_GUARDS.map(|(name, _)| name.to_owned()))
                 .collect(),
             set,
         })
@@ -175,11 +191,20 @@ impl Env {
     }
 
     /// Returns the `PATH` of the child, on which its program is searched.
-    fn path(&self) -> Option<OsString> {
-        match self.set.get("PATH".as_ref() as &std::ffi::OsStr) {
-            Some(path) => Some(path.clone()),
-            None if self.inherit && !self.remove.iter().any(|name| name == "PATH") => {
-                std::env::var_os("PATH")
+    pub(crate) fn path(&self) -> Option<OsString> {
+        self.get("PATH")
+    }
+
+    /// Returns the home folder of the child.
+    fn home(&self) -> Option<PathBuf> {
+        self.get("HOME").map(PathBuf::from)
+    }
+
+    fn get(&self, name: &str) -> Option<OsString> {
+        match self.set.get(name.as_ref() as &std::ffi::OsStr) {
+            Some(value) => Some(value.clone()),
+            None if self.inherit && !self.remove.iter().any(|removed| removed == name) => {
+                std::env::var_os(name)
             }
             None => None,
         }
@@ -187,7 +212,12 @@ impl Env {
 }
 
 fn find(name: &str, env: &Env, info: &CliInfo) -> Result<PathBuf, AgentError> {
-    find_program(name, env.path().as_deref()).map_err(|mut error| {
+    let found = if name == info.program {
+        find_cli(name, env.path().as_deref(), env.home().as_deref())
+    } else {
+        find_program(name, env.path().as_deref())
+    };
+    found.map_err(|mut error| {
         if name == info.program && !info.install.is_empty() {
             error.message = format!(
                 "{}; to install {}: {}",

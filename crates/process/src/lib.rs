@@ -134,6 +134,7 @@
 //! thread also stops the reading. Unix only.
 #![warn(missing_docs)]
 
+mod clock;
 mod config;
 #[cfg(feature = "mcp-files")]
 mod config_files;
@@ -153,6 +154,7 @@ mod leftovers;
 mod live;
 #[cfg(not(feature = "mcp-files"))]
 mod no_config_files;
+mod node;
 mod notice;
 mod observe;
 mod on_disk;
@@ -193,8 +195,9 @@ pub use inherited::InheritedMark;
 pub use launch::{leasable_files, run_mark};
 pub use leftovers::{Descendants, Leftover, leftovers, sweep_leftovers};
 pub use live::live_runs;
+pub use node::node_problem;
 pub use observe::{LineObserver, StartObserver, StartedProcess};
 pub use pool::{PoolConfig, SessionPool};
-pub use program::{find_program, native_program};
+pub use program::{SHIM_GUARDS, find_cli, find_program, native_program, on_path, shim_manager};
 pub use run_folder::sweep_private_files;
 pub use runtime::CliRuntime;

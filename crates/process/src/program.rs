@@ -1,6 +1,6 @@
 //! Finding a CLI's program.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use teamster_core::{AgentError, CliProvider, ErrorCode, ErrorDetail, ErrorKind};
@@ -34,6 +34,116 @@ pub fn find_program(name: &str, path: Option<&OsStr>) -> Result<PathBuf, AgentEr
     };
     let message = format!("the program `{name}` was not found: {searched}");
     Err(not_found(message).detail(ErrorDetail::missing_program(name, "")))
+}
+
+/// Folders in the home folder into which installers put programs. A service's `PATH` often lacks them: the shell's
+/// start files add them.
+const HOME_FOLDERS: [&str; 12] = [
+    // The installers of Claude Code, Codex and Copilot, and of uv.
+    ".local/bin",
+    // Claude Code's older local installation.
+    ".claude/local",
+    ".opencode/bin",
+    ".bun/bin",
+    // The usual prefix of npm without root.
+    ".npm-global/bin",
+    ".volta/bin",
+    ".local/share/mise/shims",
+    ".asdf/shims",
+    ".nodenv/shims",
+    ".local/share/pnpm",
+    "Library/pnpm",
+    ".yarn/bin",
+];
+/// Folders of Homebrew, which are not on the `PATH` of a service either.
+const HOMEBREW: [&str; 3] = [
+    "/opt/homebrew/bin",
+    "/home/linuxbrew/.linuxbrew/bin",
+    "/usr/local/bin",
+];
+/// Folders of version managers of Node.js, with a folder for each version and that of the programs in it.
+const NODE_VERSIONS: [(&str, &str); 2] = [
+    (".nvm/versions/node", "bin"),
+    (".local/share/fnm/node-versions", "installation/bin"),
+];
+
+/// Variables by which a shim recognizes its own recursion, and the version managers of these shims. A process that a
+/// shim has started inherits it. In a further shim it means that nothing is to be resolved: that one ends, or takes
+/// another program.
+pub const SHIM_GUARDS: [(&str, &str); 3] = [
+    ("_VOLTA_TOOL_RECURSION", "Volta"),
+    ("__MISE_SHIM_PATH", "mise"),
+    ("__MISE_SHIM", "mise"),
+];
+
+/// Finds the program of a CLI on `path`, or else where its installers put it in `home`, the user's home folder.
+///
+/// # Errors
+///
+/// Fails as [`find_program`] does.
+pub fn find_cli(
+    name: &str,
+    path: Option<&OsStr>,
+    home: Option<&Path>,
+) -> Result<PathBuf, AgentError> {
+    find_program(name, path).or_else(|error| {
+        let is_missing = matches!(
+            error.detail.as_deref(),
+            Some(ErrorDetail::MissingProgram { .. })
+        );
+        let home = home.filter(|home| is_missing && home.is_absolute());
+        home.and_then(|home| installed(name, home)).ok_or(error)
+    })
+}
+
+/// Finds a program where installers put it.
+fn installed(name: &str, home: &Path) -> Option<PathBuf> {
+    let versions = NODE_VERSIONS.iter().flat_map(|(versions, programs)| {
+        let entries = std::fs::read_dir(home.join(versions)).into_iter().flatten();
+        let mut folders: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
+        folders.sort_by_key(|folder| {
+            let name = folder.file_name().unwrap_or_default().to_string_lossy();
+            crate::node::parse(&name)
+        });
+        // The newest first.
+        folders
+            .into_iter()
+            .rev()
+            .map(move |folder| folder.join(programs))
+    });
+    let folders = HOME_FOLDERS.iter().map(|folder| home.join(folder));
+    let folders = folders.chain(versions).chain(HOMEBREW.map(PathBuf::from));
+    folders
+        .map(|folder| folder.join(name))
+        .find_map(|file| check_program(&file).ok())
+}
+
+/// Returns the `path` on which a program that was found elsewhere finds its interpreter, which is beside it. `None` if
+/// its folder is on `path`.
+pub fn on_path(program: &Path, path: Option<&OsStr>) -> Option<OsString> {
+    let folder = program.parent()?;
+    let folders: Vec<PathBuf> = path.map(|path| std::env::split_paths(path).collect())?;
+    if folders.iter().any(|it| it == folder) {
+        return None;
+    }
+    let all = std::iter::once(folder.to_owned()).chain(folders);
+    std::env::join_paths(all).ok()
+}
+
+/// Returns the version manager whose shim a program is, by its path.
+pub fn shim_manager(program: &Path) -> Option<&'static str> {
+    let folder = program.parent()?.to_str()?;
+    [
+        (".volta/bin", "Volta"),
+        ("mise/shims", "mise"),
+        (".asdf/shims", "asdf"),
+        (".nodenv/shims", "nodenv"),
+        (".pyenv/shims", "pyenv"),
+        (".rbenv/shims", "rbenv"),
+    ]
+    .into_iter()
+    .find(|(end, _)| folder.ends_with(end))
+    .map(|(_, manager)| manager)
 }
 
 /// Returns the CLI's native program, if the provider knows one for this launcher and it exists; otherwise the
@@ -125,6 +235,50 @@ mod tests {
             message(find_program("/usr/bin", None)),
             "the program /usr/bin is a directory"
         );
+    }
+
+    #[test]
+    fn a_cli_is_found_where_its_installer_put_it() {
+        let home = tempfile::tempdir().unwrap();
+        let put = |folder: &str| {
+            let folder = home.path().join(folder);
+            fs::create_dir_all(&folder).unwrap();
+            let file = folder.join("some-cli");
+            fs::write(&file, "#!/bin/sh\n").unwrap();
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+            file
+        };
+        let path = Some(OsStr::new("/nowhere:/bin"));
+        let find = || find_cli("some-cli", path, Some(home.path()));
+        assert_eq!(
+            message(find()),
+            "the program `some-cli` was not found: searched /nowhere, /bin"
+        );
+        put(".nvm/versions/node/v9.11.2/bin");
+        let newest = put(".nvm/versions/node/v22.21.1/bin");
+        assert_eq!(find().unwrap(), newest);
+        // Its interpreter is beside it.
+        let extended = on_path(&newest, path).unwrap();
+        assert_eq!(
+            extended.to_str().unwrap(),
+            format!("{}:/nowhere:/bin", newest.parent().unwrap().display())
+        );
+        assert_eq!(on_path(Path::new("/bin/some-cli"), path), None);
+        let own = put(".local/bin");
+        assert_eq!(find().unwrap(), own);
+        // `PATH` comes first, and a program that is named by its path is no other one.
+        let first = put("first");
+        let path = Some(first.parent().unwrap().as_os_str());
+        assert_eq!(
+            find_cli("some-cli", path, Some(home.path())).unwrap(),
+            first
+        );
+        assert!(find_cli("/nowhere/some-cli", path, Some(home.path())).is_err());
+        assert_eq!(
+            shim_manager(Path::new("/h/.volta/bin/claude")),
+            Some("Volta")
+        );
+        assert_eq!(shim_manager(&own), None);
     }
 
     #[test]

@@ -11,8 +11,9 @@ use teamster_core::{
 };
 use tokio::runtime::Handle;
 
+use crate::clock::Clock;
 use crate::config::RuntimeConfig;
-use crate::driver::{Clock, Driver};
+use crate::driver::Driver;
 use crate::engine::engine;
 use crate::follow::Follower;
 use crate::framing::LineBuf;
@@ -191,6 +192,7 @@ async fn start_in_span<R: Reader + 'static>(
         recording,
         alarm: Box::pin(Alarm::new()),
         clock,
+        program: (plan.program.clone(), plan.env.path()),
     };
     let live = Live::new();
     let run = async move {

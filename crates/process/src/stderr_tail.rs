@@ -36,6 +36,11 @@ impl Tail {
         }
     }
 
+    /// Returns the text so far.
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8_lossy(&self.buf).into_owned()
+    }
+
     /// Takes the text. A cut is marked by a leading `…`.
     pub(crate) fn take(&mut self) -> String {
         self.cut();

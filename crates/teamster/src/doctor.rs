@@ -13,9 +13,12 @@ use std::time::Duration;
 
 use derive_setters::Setters;
 use serde::{Deserialize, Serialize};
-use teamster_core::text::{excerpt, one_line};
+use teamster_core::text::{error_of_stack, excerpt, one_line, without_colors};
 use teamster_core::{AgentError, CliInfo, CliProvider};
-use teamster_process::{ProcessGroup, find_program, native_program};
+use teamster_process::{
+    ProcessGroup, SHIM_GUARDS, find_cli, find_program, native_program, node_problem, on_path,
+    shim_manager,
+};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::process::Command;
 use tokio::time::timeout;
@@ -112,6 +115,12 @@ pub struct AgentReport {
     /// Reason that the CLI cannot be used.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// The folder of the program is not on `PATH`: it was found where its installer puts it.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub outside_path: bool,
+    /// Another Node.js is needed, so that to install the CLI would not help.
+    #[serde(skip)]
+    pub needs_node: bool,
     /// Command that installs the CLI.
     pub install: &'static str,
     /// Login of the CLI, judged by its files and the environment.
@@ -137,6 +146,8 @@ impl AgentReport {
             oldest_version: info.oldest_version,
             too_old: false,
             problem: None,
+            outside_path: false,
+            needs_node: false,
             install: info.install,
             login,
             how_to_log_in: info.login,
@@ -204,15 +215,23 @@ pub async fn examine(provider: &dyn CliProvider, options: &DoctorOptions) -> Age
     };
     let program = native_program(provider, path.clone());
     report.resolved_path = program.canonicalize().ok().filter(|real| *real != path);
-    let mut command = Command::new(program);
+    let mut command = Command::new(&program);
     command.args(info.version_args);
-    for name in &options.env_remove {
+    let search_path = env::var_os("PATH");
+    let extended =
+        on_path(&path, search_path.as_deref()).filter(|_| !options.programs.contains_key(info.id));
+    report.outside_path = extended.is_some();
+    if let Some(extended) = &extended {
+        command.env("PATH", extended);
+    }
+    let guards = SHIM_GUARDS.iter().map(|(name, _)| *name);
+    for name in options.env_remove.iter().map(|it| &**it).chain(guards) {
         command.env_remove(name);
     }
-    match answer(command, options.limit).await {
+    match query(command, options.limit).await {
         Ok(answer) => {
-            let Some(version) = version_in(&answer) else {
-                let answer = excerpt(&answer, LONGEST_ANSWER);
+            let Some(version) = version_in(&answer, info) else {
+                let answer = excerpt(answer.lines().next().unwrap_or_default(), LONGEST_ANSWER);
                 report.problem = Some(format!("reports no version but: {answer}"));
                 report.path = Some(path);
                 return report;
@@ -222,10 +241,26 @@ pub async fn examine(provider: &dyn CliProvider, options: &DoctorOptions) -> Age
             report.version = Some(version);
             report.usable = true;
         }
-        Err(problem) => report.problem = Some(problem),
+        Err(failure) => {
+            let search_path = extended.or(search_path);
+            let node = node_problem(&program, &failure.stderr, search_path.as_deref()).await;
+            report.needs_node = node.is_some();
+            let mut problem = node.unwrap_or(failure.problem);
+            if let Some(manager) = shim_manager(&path).filter(|_| !report.needs_node) {
+                problem = format!("{problem}; it is a shim of {manager}");
+            }
+            report.problem = Some(problem);
+        }
     }
     report.path = Some(path);
     report
+}
+
+/// Returns the variables in this process's environment by which the shims of a version manager recognize their own
+/// recursion, each with the manager. Agents and their version queries do not inherit them.
+pub fn shim_guards() -> Vec<(&'static str, &'static str)> {
+    let is_set = |(name, _): &(&str, &str)| env::var_os(name).is_some();
+    SHIM_GUARDS.into_iter().filter(is_set).collect()
 }
 
 /// Finds the program of a CLI as a run does.
@@ -237,18 +272,41 @@ pub fn find(info: &CliInfo, options: &DoctorOptions) -> Result<PathBuf, AgentErr
     let path = env::var_os("PATH");
     match options.programs.get(info.id) {
         Some(program) => find_program(&program.to_string_lossy(), path.as_deref()),
-        None => find_program(info.program, path.as_deref()),
+        None => {
+            let home = env::var_os("HOME").map(PathBuf::from);
+            find_cli(info.program, path.as_deref(), home.as_deref())
+        }
     }
 }
 
-/// Runs a command and returns the first line of its stdout that is not empty. After `limit` the command is
-/// killed, with its child processes.
+/// Runs a command and returns the lines of its stdout that are not empty. After `limit` the command is killed, with
+/// its child processes.
 ///
 /// # Errors
 ///
 /// Fails with a description of the problem if the command cannot be started, fails, prints nothing or exceeds
 /// the limit.
-pub async fn answer(mut command: Command, limit: Duration) -> Result<String, String> {
+pub async fn answer(command: Command, limit: Duration) -> Result<String, String> {
+    let answer = query(command, limit).await;
+    answer.map_err(|failure| failure.problem)
+}
+
+/// A command that did not print its version.
+struct Failure {
+    problem: String,
+    stderr: String,
+}
+
+impl From<String> for Failure {
+    fn from(problem: String) -> Self {
+        Self {
+            problem,
+            stderr: String::new(),
+        }
+    }
+}
+
+async fn query(mut command: Command, limit: Duration) -> Result<String, Failure> {
     command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
@@ -276,19 +334,24 @@ pub async fn answer(mut command: Command, limit: Duration) -> Result<String, Str
     };
     // Processes left in its group are not needed.
     group.kill();
-    let (stdout, stderr) = (first_line(&stdout), first_line(&stderr));
-    match ended {
-        Ok(Ok(status)) if status.success() && !stdout.is_empty() => Ok(stdout),
+    let stdout = lines(&String::from_utf8_lossy(&stdout));
+    let problem = match ended {
+        Ok(Ok(status)) if status.success() && !stdout.is_empty() => return Ok(stdout),
         Ok(Ok(status)) => {
-            let output = [stderr, stdout]
+            let stderr = String::from_utf8_lossy(&stderr);
+            let output = [lines(error_of_stack(&stderr).unwrap_or(&stderr)), stdout]
                 .into_iter()
-                .find(|text| !text.is_empty())
+                .find_map(|text| text.lines().next().map(str::to_owned))
                 .unwrap_or_else(|| "it printed nothing".to_owned());
-            Err(format!("reports no version ({status}): {output}"))
+            format!("reports no version ({status}): {output}")
         }
-        Ok(Err(error)) => Err(format!("cannot be waited for: {error}")),
-        Err(_) => Err(format!("reports no version within {limit:?}")),
-    }
+        Ok(Err(error)) => format!("cannot be waited for: {error}"),
+        Err(_) => format!("reports no version within {limit:?}"),
+    };
+    Err(Failure {
+        problem,
+        stderr: String::from_utf8_lossy(&stderr).into_owned(),
+    })
 }
 
 /// Reads a stream up to [`ANSWER_LIMIT`] and closes it.
@@ -299,22 +362,52 @@ async fn read(stream: Option<impl AsyncRead + Unpin>, bytes: &mut Vec<u8>) {
     }
 }
 
-/// Returns the first line that is not empty.
-fn first_line(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes)
-        .lines()
-        .map(one_line)
-        .find(|line| !line.is_empty())
-        .unwrap_or_default()
+/// Returns the lines that are not empty, without colors and control characters.
+fn lines(text: &str) -> String {
+    let lines = text.lines().map(|line| one_line(&without_colors(line)));
+    let lines: Vec<_> = lines.filter(|line| !line.is_empty()).collect();
+    lines.join("\n")
 }
 
-/// Returns the version in an output such as `2.1.197 (Claude Code)` or `codex-cli 0.142.5`.
-pub fn version_in(answer: &str) -> Option<String> {
-    answer
-        .split_whitespace()
-        .map(|word| word.trim_start_matches('v').trim_end_matches([',', '.']))
-        .find(|word| is_version(word))
-        .map(str::to_owned)
+/// Programs whose versions the shims of version managers print.
+const RUNTIMES: [&str; 8] = [
+    "node", "node.js", "npm", "npx", "bun", "deno", "python", "mise",
+];
+
+/// Returns the version of this CLI in an output such as `2.1.197 (Claude Code)` or `codex-cli 0.142.5`: that in the
+/// line with the CLI's name, or else the last one in the output that is not of a runtime such as Node.js.
+pub fn version_in(answer: &str, info: &CliInfo) -> Option<String> {
+    let names = [info.name, info.program].map(str::to_ascii_lowercase);
+    let (mut own, mut last, mut of_runtime) = (None, None, None);
+    for line in answer.lines() {
+        let line = one_line(line);
+        let lower = line.to_ascii_lowercase();
+        let named = names.iter().filter(|name| !name.is_empty());
+        let named: Vec<usize> = named.filter_map(|name| lower.find(&**name)).collect();
+        let (mut at, mut before) = (0, "");
+        let mut nearest = None;
+        for word in line.split(' ') {
+            let trimmed = word.trim_start_matches('(').trim_start_matches('v');
+            let trimmed = trimmed.trim_end_matches([',', '.', ')']);
+            let runtime = before.trim_start_matches('(').to_ascii_lowercase();
+            if is_version(trimmed) {
+                if RUNTIMES.contains(&&*runtime) {
+                    of_runtime = Some(trimmed.to_owned());
+                } else {
+                    last = Some(trimmed.to_owned());
+                    let distance = named.iter().map(|name| name.abs_diff(at)).min();
+                    if let Some(distance) = distance
+                        && nearest.as_ref().is_none_or(|(other, _)| distance < *other)
+                    {
+                        nearest = Some((distance, trimmed.to_owned()));
+                    }
+                }
+            }
+            (at, before) = (at + word.len() + 1, word);
+        }
+        own = nearest.map(|(_, version)| version).or(own);
+    }
+    own.or(last).or(of_runtime)
 }
 
 /// Returns whether a word is a version: numbers separated by dots, with an optional suffix after `-` or `+`.

@@ -221,7 +221,8 @@ async fn version(
         .envs(passed)
         .envs(env);
     let answer = teamster::doctor::answer(command, VERSION_LIMIT).await?;
-    Ok(teamster::doctor::version_in(&answer).unwrap_or(answer))
+    let first = answer.lines().next().unwrap_or_default().to_owned();
+    Ok(teamster::doctor::version_in(&answer, info).unwrap_or(first))
 }
 
 /// Returns the script of the model at this speed.

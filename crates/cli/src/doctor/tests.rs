@@ -40,6 +40,7 @@ fn the_report_names_the_next_steps() {
     let report = Report {
         providers: vec![agent(true), agent(false)],
         search_path: "/bin:/usr/bin".to_owned(),
+        shim_guards: Vec::new(),
         leftovers: vec![
             left(false, None),
             left(true, None),
@@ -87,6 +88,7 @@ fn an_old_version_is_reported_with_the_update() {
     let report = Report {
         providers: vec![old],
         search_path: "/bin".to_owned(),
+        shim_guards: Vec::new(),
         leftovers: Vec::new(),
         changed_files: Vec::new(),
     };
@@ -113,6 +115,7 @@ fn long_lines_end_between_words() {
     let report = Report {
         providers: vec![broken],
         search_path: String::new(),
+        shim_guards: Vec::new(),
         leftovers: Vec::new(),
         changed_files: Vec::new(),
     };

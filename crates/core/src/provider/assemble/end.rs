@@ -2,7 +2,7 @@
 
 use super::RunAssembler;
 use crate::provider::{Exit, RunSummary, Stop};
-use crate::text::tail;
+use crate::text::{error_of_stack, tail};
 use crate::{AgentError, ErrorCode, ErrorKind, Id, RunResult, RunStatus};
 
 /// Limit of stderr in an error message, in bytes.
@@ -92,7 +92,7 @@ impl RunAssembler {
             return Some(AgentError::new(
                 ErrorCode::CliStderr,
                 kind.or_else(kind_of_code).unwrap_or(ErrorKind::Internal),
-                tail(stderr, EVIDENCE_BYTES),
+                tail(error_of_stack(stderr).unwrap_or(stderr), EVIDENCE_BYTES),
             ));
         }
         if by_itself && exit.is_failure() {

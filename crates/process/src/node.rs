@@ -1,0 +1,212 @@
+//! Node.js of a CLI: whether it is new enough.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+/// Time that Node.js may take to print its version.
+const VERSION_LIMIT: Duration = Duration::from_secs(10);
+/// Number of folders above a program in which its `package.json` is searched.
+const LEVELS: usize = 6;
+
+pub(crate) type Version = [u64; 3];
+
+/// Explains the failure of a CLI by a Node.js that is too old for it, such as `needs Node 22.19 or newer (its
+/// package.json), found v20.20.2 at /usr/bin/node`. `stderr` is what the failed CLI printed, `path` the value of the
+/// `PATH` on which its first line searches `node`.
+///
+/// `None` if Node.js is new enough or does not start the program, or the CLI failed for another reason.
+pub async fn node_problem(program: &Path, stderr: &str, path: Option<&OsStr>) -> Option<String> {
+    // A CLI may work with a Node.js that it does not promise to support, and fail for a reason of its own.
+    if !stderr.to_ascii_lowercase().contains("node") {
+        return None;
+    }
+    let program = program.canonicalize().ok()?;
+    let range = required(&program)?;
+    let node = node_of(&program, path)?;
+    let found = version_of(&node).await?;
+    if satisfies(&range, parse(&found)?) {
+        return None;
+    }
+    Some(format!(
+        "needs Node {} (its package.json), found {found} at {}",
+        for_people(&range),
+        node.display()
+    ))
+}
+
+/// Returns the versions of Node.js that the package of this program supports.
+fn required(program: &Path) -> Option<String> {
+    let package = (program.ancestors().skip(1).take(LEVELS))
+        .map(|folder| folder.join("package.json"))
+        .find(|file| file.is_file())?;
+    let package: Value = serde_json::from_slice(&fs::read(package).ok()?).ok()?;
+    Some(package["engines"]["node"].as_str()?.to_owned())
+}
+
+/// Returns the program that the first line of this script names, if that is `node`.
+fn node_of(program: &Path, path: Option<&OsStr>) -> Option<PathBuf> {
+    let text = fs::read(program).ok()?;
+    let line = text.split(|byte| *byte == b'\n').next()?;
+    let line = std::str::from_utf8(line).ok()?.strip_prefix("#!")?;
+    let mut words = line.split_whitespace();
+    let interpreter = Path::new(words.next()?);
+    if interpreter.file_name()? == "node" {
+        return Some(interpreter.to_owned());
+    }
+    words
+        .find(|word| !word.starts_with('-'))
+        .filter(|word| *word == "node")?;
+    which::which_in("node", path, "/").ok()
+}
+
+async fn version_of(node: &Path) -> Option<String> {
+    let output = Command::new(node)
+        .arg("--version")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = timeout(VERSION_LIMIT, output).await.ok()?.ok()?;
+    Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
+}
+
+/// Returns the range in words: `22.19 or newer` for `>=22.19.0`.
+fn for_people(range: &str) -> String {
+    match range.trim().strip_prefix(">=").map(str::trim) {
+        Some(least) if parse(least).is_some() => {
+            let mut least = least.trim_start_matches('v');
+            while let Some(shorter) = least.strip_suffix(".0") {
+                least = shorter;
+            }
+            format!("{least} or newer")
+        }
+        _ => range.trim().to_owned(),
+    }
+}
+
+/// Returns whether a version is in a range as `package.json` has it: alternatives separated by `||`, each a list of
+/// comparators. A comparator of an unknown form is taken for satisfied.
+fn satisfies(range: &str, version: Version) -> bool {
+    range.split("||").any(|all| {
+        let words: Vec<&str> = all.split_whitespace().collect();
+        let mut index = 0;
+        let mut good = true;
+        while index < words.len() {
+            let (operator, rest) = operator(words[index]);
+            // `18 - 20`, and an operator with a space after it.
+            if words.get(index + 1) == Some(&"-") && index + 2 < words.len() {
+                good &= compare(">=", rest, version) && compare("<=", words[index + 2], version);
+                index += 3;
+            } else if rest.is_empty() && index + 1 < words.len() {
+                good &= compare(operator, words[index + 1], version);
+                index += 2;
+            } else {
+                good &= compare(operator, rest, version);
+                index += 1;
+            }
+        }
+        good
+    })
+}
+
+fn operator(word: &str) -> (&str, &str) {
+    let end = word.find(|c: char| !"<>=^~".contains(c));
+    word.split_at(end.unwrap_or(word.len()))
+}
+
+/// Compares with a version of one to three numbers: `20` and `20.x` mean all versions that begin so.
+fn compare(operator: &str, text: &str, version: Version) -> bool {
+    let text = text.trim_start_matches('v');
+    let parts: Vec<u64> = (text.split('.'))
+        .map_while(|part| part.split(['-', '+']).next()?.parse().ok())
+        .take(3)
+        .collect();
+    let Some(depth) = parts.len().checked_sub(1) else {
+        return true;
+    };
+    let mut least = [0; 3];
+    least[..parts.len()].copy_from_slice(&parts);
+    // The first version that does not begin with these numbers.
+    let above = |depth: usize| {
+        let mut above = [0; 3];
+        above[..=depth].copy_from_slice(&least[..=depth]);
+        above[depth] += 1;
+        above
+    };
+    match operator {
+        ">=" => version >= least,
+        ">" => version >= above(depth),
+        "<" => version < least,
+        "<=" => version < above(depth),
+        "^" => {
+            let first = least.iter().position(|part| *part > 0).unwrap_or(depth);
+            version >= least && version < above(first.min(depth))
+        }
+        "~" => version >= least && version < above(depth.min(1)),
+        "" | "=" => version >= least && version < above(depth),
+        _ => true,
+    }
+}
+
+/// Returns the numbers of a version such as `v20.20.2` or `22.19`.
+pub(crate) fn parse(text: &str) -> Option<Version> {
+    let mut version = [0; 3];
+    let mut parts = text.trim().trim_start_matches('v').split('.');
+    for (index, part) in version.iter_mut().enumerate() {
+        match parts.next() {
+            Some(text) => *part = text.split(['-', '+']).next()?.parse().ok()?,
+            None if index == 0 => return None,
+            None => {}
+        }
+    }
+    Some(version)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_of_packages() {
+        for (range, inside, outside) in [
+            (">=22.19.0", "22.19.0 23.0.0", "22.18.9 20.20.2"),
+            (">= 18", "18.0.0 22.1.0", "17.9.9"),
+            (">20", "21.0.0", "20.20.2"),
+            (
+                "^20.17.0 || >=22.9.0",
+                "20.20.2 22.9.0 24.0.0",
+                "20.16.0 21.5.0 22.8.0",
+            ),
+            ("20.x || 22", "20.1.0 22.19.0", "21.0.0 23.0.0"),
+            (">=18 <21", "18.1.0 20.20.2", "17.0.0 21.0.0"),
+            ("18 - 20", "18.0.0 20.20.2", "21.0.0"),
+            ("~20.19", "20.19.5", "20.20.0"),
+            ("^0.12.3", "0.12.9", "0.13.0"),
+            ("*", "1.0.0", ""),
+            ("lts", "1.0.0", ""),
+        ] {
+            for version in inside.split_whitespace() {
+                assert!(
+                    satisfies(range, parse(version).unwrap()),
+                    "{version} in {range}"
+                );
+            }
+            for version in outside.split_whitespace() {
+                assert!(
+                    !satisfies(range, parse(version).unwrap()),
+                    "{version} in {range}"
+                );
+            }
+        }
+        assert_eq!(for_people(">=22.19.0"), "22.19 or newer");
+        assert_eq!(for_people(">= 20"), "20 or newer");
+        assert_eq!(for_people("^20.17.0 || >=22.9.0"), "^20.17.0 || >=22.9.0");
+    }
+}
