@@ -76,6 +76,7 @@ pub(crate) fn providers() -> &'static Providers {
 ///
 /// Reads the arguments of the process and takes over its signals and output.
 pub fn main_with(providers: Providers) -> ExitCode {
+    survive_file_limit();
     // Before anything else: the fake agent takes foreign arguments, and tests measure its start.
     let mut args = std::env::args_os().skip(1);
     match args.next() {
@@ -90,7 +91,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
     let providers = match own_agents::with_own(providers) {
         Ok(providers) => providers,
         Err(error) => {
-            let _ = writeln!(io::stderr(), "error: {error:#}");
+            let _ = writeln!(io::stderr(), "error: {}", words::error_chain(&error));
             return ExitCode::from(2);
         }
     };
@@ -166,7 +167,7 @@ pub(crate) fn fail_on(out: &mut dyn Write, error: &anyhow::Error) {
     let style = anstyle::Style::new()
         .fg_color(Some(anstyle::AnsiColor::Red.into()))
         .bold();
-    let error = words::printable(words::without_error_word(&format!("{error:#}")));
+    let error = words::printable(words::without_error_word(&words::error_chain(error)));
     let deleted = if is_current_directory_deleted() && !error.contains(DELETED) {
         format!("; {DELETED}; change to another one")
     } else {
@@ -201,25 +202,81 @@ pub(crate) fn tokio_runtime() -> io::Result<tokio::runtime::Runtime> {
 
 /// Creates a runtime with this many worker threads.
 pub(crate) fn tokio_runtime_of(workers: usize) -> io::Result<tokio::runtime::Runtime> {
+    let runtime = runtime_of(workers, KEEP_ALIVE)?;
+    // If the system refuses further threads later, blocking work waits for this one.
+    runtime.spawn_blocking(|| ());
+    Ok(runtime)
+}
+
+/// Creates the runtime of a server, which has many threads for a moment.
+pub(crate) fn server_runtime() -> io::Result<tokio::runtime::Runtime> {
+    runtime_of(2, std::time::Duration::from_secs(10))
+}
+
+fn runtime_of(
+    workers: usize,
+    keep_alive: std::time::Duration,
+) -> io::Result<tokio::runtime::Runtime> {
     /// The file descriptors that a runtime needs. It panics if none is left for its signals.
     const DESCRIPTORS: usize = 8;
     let free: io::Result<Vec<_>> = (0..DESCRIPTORS)
         .map(|_| std::fs::File::open("/dev/null"))
         .collect();
     drop(free.map_err(with_advice)?);
+    // A runtime panics if the system refuses one of its threads.
+    check_threads(workers + 1).map_err(with_advice)?;
     tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers)
+        .thread_keep_alive(keep_alive)
         .enable_all()
         .build()
 }
 
-/// Adds advice to the error for too many open files.
-fn with_advice(error: io::Error) -> io::Error {
-    if error.raw_os_error() == Some(nix::libc::EMFILE) {
-        io::Error::other(format!("{error}; raise the limit with `ulimit -n`"))
-    } else {
-        error
+/// The time for which idle threads for blocking work are kept: longer than any run.
+const KEEP_ALIVE: std::time::Duration = std::time::Duration::from_hours(24 * 365);
+
+/// Checks that the system allows this many further threads.
+fn check_threads(count: usize) -> io::Result<()> {
+    let gate = std::sync::Arc::new(std::sync::RwLock::new(()));
+    let closed = gate.write();
+    let threads: Vec<_> = (0..count)
+        .map(|_| {
+            let gate = gate.clone();
+            std::thread::Builder::new().spawn(move || drop(gate.read()))
+        })
+        .collect();
+    drop(closed);
+    for thread in threads {
+        // A panic is impossible.
+        let _ = thread?.join();
     }
+    Ok(())
+}
+
+/// Adds advice to the errors for too many open files, processes or threads.
+pub(crate) fn with_advice(error: io::Error) -> io::Error {
+    match error.raw_os_error() {
+        Some(nix::libc::EMFILE) => {
+            io::Error::other(format!("{error}; raise the limit with `ulimit -n`"))
+        }
+        Some(nix::libc::EAGAIN) => io::Error::other(format!(
+            "{error}; the limit of processes and threads is reached (`ulimit -u`, or `pids.max` of the container)"
+        )),
+        _ => error,
+    }
+}
+
+/// Makes writes beyond the limit of file sizes (`ulimit -f`) fail, where the default would end this process.
+///
+/// A handler that does nothing, because child processes would inherit an ignored signal.
+fn survive_file_limit() {
+    extern "C" fn nothing(_: nix::libc::c_int) {}
+
+    let handler = nix::sys::signal::SigHandler::Handler(nothing);
+    // SAFETY: the handler does nothing, so it is safe at any time.
+    #[expect(unsafe_code, reason = "the only way to set a signal handler")]
+    // Without it, only the error is lost.
+    let _ = unsafe { nix::sys::signal::signal(nix::sys::signal::Signal::SIGXFSZ, handler) };
 }
 
 fn fake_agent(args: impl Iterator<Item = OsString>) -> ExitCode {

@@ -151,7 +151,7 @@ impl History {
 /// Reports why the loop cannot run: on stderr, and in a file for the supervisor. Returns the exit code.
 fn refuse(directory: &Path, error: &anyhow::Error) -> u8 {
     crate::fail(error);
-    let text = crate::words::printable(&format!("{error:#}"));
+    let text = crate::words::printable(&crate::words::error_chain(error));
     let refusal = match error.downcast_ref::<LoopError>() {
         Some(LoopError::Settings(error)) => error.clone().into(),
         Some(LoopError::Agent(error)) => error.clone(),

@@ -35,6 +35,7 @@ pub(crate) fn launch(agent: &str, prompt: Option<String>) -> anyhow::Result<u8> 
     let launch = Launch::new(std::env::args_os().collect(), prompt);
     match launch
         .start(command, false)
+        .map_err(crate::with_advice)
         .context("cannot start a runner")?
     {
         Launched::Accepted(id) => exit_code::of_printed(io::Write::write_fmt(

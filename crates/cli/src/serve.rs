@@ -14,7 +14,7 @@ use teamster_server::{Bound, ListenAddress, OwnerToken, Server, ServerConfig, To
 
 use crate::args::ServeArgs;
 use crate::signals::Source;
-use crate::{detached, exit_code, store, tokio_runtime};
+use crate::{detached, exit_code, server_runtime, store};
 
 /// The folder of the server's files in the state directory.
 const FOLDER: &str = "teamster/server";
@@ -35,7 +35,7 @@ pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<u8> {
     let owner = config.owner.clone();
     let server = Server::new(config, backend::Program);
     raise_descriptors();
-    tokio_runtime()
+    server_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
             // Before the addresses are printed, so that a signal after that ends the server cleanly.

@@ -122,7 +122,7 @@ fn read_all(stdin: &mut File, pause: Option<Duration>) -> anyhow::Result<Vec<u8>
         }
         if bytes.len() as u64 > MAX_BYTES {
             bail!(
-                "stdin has more than {} MB, which is too much for a prompt: put it in a file and \
+                "stdin has more than {} MiB, which is too much for a prompt: put it in a file and \
                 let the agent read it",
                 MAX_BYTES >> 20
             );

@@ -217,12 +217,14 @@ fn read(
     }
     let progress = scan.progress();
     let (done, is_done) = channel();
-    let reading = thread::spawn(move || {
+    let reading = thread::Builder::new().spawn(move || {
         let accounts = scan.run();
         // The receiver is gone only if this program ends.
         let _ = done.send(());
         accounts
     });
+    let reading = reading.map_err(crate::with_advice);
+    let reading = reading.context("cannot start a thread")?;
     if io::stderr().is_terminal() && !args.json && args.watch.is_none() {
         let mut spinner = TermSpinner::new();
         let mut wait = PATIENCE;
@@ -243,8 +245,11 @@ fn progress_text(read: u64, all: u64) -> String {
     if all == 0 {
         return "looking for the CLIs' files".to_owned();
     }
-    let megabytes = |bytes: u64| bytes.div_ceil(1_000_000);
-    format!("reading {} of {} MB", megabytes(read), megabytes(all))
+    format!(
+        "reading {} of {}",
+        crate::words::bytes(read),
+        crate::words::bytes(all)
+    )
 }
 
 #[cfg(test)]

@@ -40,6 +40,9 @@ struct Info {
     /// The worktree is kept because it has changes.
     #[serde(default)]
     kept: bool,
+    /// Git is still creating the worktree. If its creator was killed, no agent was in it.
+    #[serde(default)]
+    unfinished: bool,
 }
 
 /// A worktree in use. Dropping it removes the worktree unless it has changes.
@@ -114,8 +117,12 @@ impl Worktree {
     fn at(root: &Path, directory: &Path, branch: Option<&str>, id: &str) -> anyhow::Result<Self> {
         let shown = words::printable(&directory.to_string_lossy());
         let Ok(repository) = git(directory, ["rev-parse", "--show-toplevel"]) else {
-            if Command::new("git").arg("--version").output().is_err() {
-                bail!("git is not installed");
+            match Command::new("git").arg("--version").output() {
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    bail!("git is not installed")
+                }
+                Err(error) => return Err(crate::with_advice(error)).context("cannot run git"),
             }
             bail!("{shown} is not in a git repository: run it in one, or set --cwd");
         };
@@ -160,6 +167,7 @@ impl Worktree {
             branch,
             base,
             kept: false,
+            unfinished: true,
         };
         // From here on, dropping the worktree cleans up.
         let mut made = Self {
@@ -186,6 +194,8 @@ impl Worktree {
         made.warnings.extend(made.uncommitted());
         let submodules = submodules::check_out(&made.info.repository, &made.info.path);
         made.warnings.extend(submodules);
+        made.info.unfinished = false;
+        made.write_info()?;
         if !made.directory.is_dir() {
             // The directory is not in the last commit.
             made.directory.clone_from(&made.info.path);
@@ -257,6 +267,9 @@ impl Drop for Worktree {
 
 /// Removes the worktree if it has no changes. The caller holds the folder's lock.
 fn finish(folder: &Path, info: &mut Info) -> Outcome {
+    if info.unfinished {
+        remove_unfinished(info);
+    }
     if let Some(changes) = changes(info) {
         info.kept = true;
         // On an error, the next process checks the worktree again.
@@ -289,6 +302,17 @@ fn finish(folder: &Path, info: &mut Info) -> Outcome {
     );
     let _ = fs::remove_dir_all(folder);
     Outcome::Removed
+}
+
+/// Removes a worktree that git did not finish. Git may have locked it, and cannot read it.
+fn remove_unfinished(info: &Info) {
+    let path = info.path.as_os_str();
+    let parts = ["worktree", "remove", "--force", "--force"].map(OsStr::new);
+    // Each may have nothing to do.
+    let _ = git(&info.repository, parts.into_iter().chain([path]));
+    let unlock = ["worktree", "unlock"].map(OsStr::new);
+    let _ = git(&info.repository, unlock.into_iter().chain([path]));
+    let _ = fs::remove_dir_all(&info.path);
 }
 
 /// Describes the changes in a worktree. A worktree that git cannot read counts as changed.
@@ -400,6 +424,7 @@ fn git<A: AsRef<OsStr>>(
         .env("LC_ALL", "C")
         .stdin(Stdio::null())
         .output()
+        .map_err(crate::with_advice)
         .context("cannot run git")?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);

@@ -17,6 +17,8 @@ mod doctor;
 mod embedded;
 mod help;
 mod json_rpc;
+#[cfg(target_os = "linux")]
+mod limits;
 mod mcp_check;
 mod mcp_list;
 mod mcp_restore;

@@ -77,7 +77,7 @@ fn read_bytes(path: &Path) -> io::Result<Vec<u8>> {
     }
     let (sender, receiver) = sync_channel(1);
     // Without a writer the thread remains until the program exits.
-    thread::spawn(move || sender.send(read()));
+    thread::Builder::new().spawn(move || sender.send(read()))?;
     receiver.recv_timeout(PIPE_LIMIT).unwrap_or_else(|_| {
         Err(io::Error::other(format!(
             "this is a pipe, and nothing has written to it within {} s: start its writer first, or put a \

@@ -84,18 +84,27 @@ impl Launch {
             command.stderr(Stdio::piped());
         }
         let mut runner = command.spawn()?;
-        if let Some(mut stdin) = runner.stdin.take() {
-            // A runner that has ended reports the reason on stderr or by its exit code.
-            let _ = stdin.write_all(&serde_json::to_vec(self)?);
-        }
         let errors = runner.stderr.take().map(|mut stderr| {
-            std::thread::spawn(move || {
+            std::thread::Builder::new().spawn(move || {
                 let mut message = Vec::new();
                 // After an error the part that was read is used.
                 let _ = stderr.read_to_end(&mut message);
                 String::from_utf8_lossy(&message).into_owned()
             })
         });
+        let errors = match errors.transpose() {
+            Ok(errors) => errors,
+            Err(error) => {
+                // Without its input, it has not accepted a run.
+                let _ = runner.kill();
+                runner.wait()?;
+                return Err(error);
+            }
+        };
+        if let Some(mut stdin) = runner.stdin.take() {
+            // A runner that has ended reports the reason on stderr or by its exit code.
+            let _ = stdin.write_all(&serde_json::to_vec(self)?);
+        }
         let mut answer = String::new();
         if let Some(mut stdout) = runner.stdout.take() {
             stdout.read_to_string(&mut answer)?;

@@ -168,9 +168,8 @@ impl LogTask {
         let Err(error) = self.try_write() else {
             return false;
         };
-        let given_up = self
-            .failing
-            .is_some_and(|since| since.elapsed() >= WRITE_RETRY_LIMIT);
+        let given_up = is_permanent(&error)
+            || (self.failing).is_some_and(|since| since.elapsed() >= WRITE_RETRY_LIMIT);
         if given_up {
             self.lost = Some(error);
             self.failing = None;
@@ -305,13 +304,18 @@ impl LogTask {
             };
         // The next reader completes a log without its end.
         while let Err(error) = self.try_write() {
-            if Instant::now() >= until {
+            if is_permanent(&error) || Instant::now() >= until {
                 return Err(error);
             }
             sleep(RETRY_INTERVAL).await;
         }
         self.writer.sync()
     }
+}
+
+/// Returns whether a write will not succeed later: the limit of file sizes (`ulimit -f`) is that of the process.
+fn is_permanent(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::FileTooLarge
 }
 
 #[cfg(test)]

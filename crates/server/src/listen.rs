@@ -103,12 +103,12 @@ pub enum ListenError {
         path: PathBuf,
     },
     /// A system call failed.
-    #[error("cannot listen on {address}: {source}")]
+    #[error("cannot listen on {address}: {error}")]
     Io {
         /// The address or path.
         address: String,
         /// The system's error.
-        source: io::Error,
+        error: io::Error,
     },
 }
 
@@ -134,13 +134,13 @@ impl Server {
     pub async fn bind(&self, address: &ListenAddress) -> Result<Bound, ListenError> {
         let listener = match address {
             ListenAddress::Tcp(address) => {
-                let failed = |source: io::Error| match source.kind() {
+                let failed = |error: io::Error| match error.kind() {
                     ErrorKind::AddrInUse => ListenError::InUse {
                         address: address.to_string(),
                     },
                     _ => ListenError::Io {
                         address: address.to_string(),
-                        source,
+                        error,
                     },
                 };
                 let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -158,9 +158,9 @@ impl Server {
 
 fn bind_unix(path: &Path) -> Result<UnixListener, ListenError> {
     let address = || path.display().to_string();
-    let failed = |source| ListenError::Io {
+    let failed = |error| ListenError::Io {
         address: address(),
-        source,
+        error,
     };
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => {}

@@ -98,24 +98,24 @@ pub enum TokenError {
     #[error("`{0}` cannot be the name of a token: use up to 64 letters, digits, `-`, `_` and `.`")]
     InvalidName(String),
     /// A file operation failed.
-    #[error("cannot {action} {}: {source}", path.display())]
+    #[error("cannot {action} {}: {error}", path.display())]
     Io {
         /// The operation, such as `read`.
         action: &'static str,
         /// The file or folder.
         path: PathBuf,
         /// The system's error.
-        source: io::Error,
+        error: io::Error,
     },
 }
 
 impl TokenError {
     fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
-        move |source| Self::Io {
+        move |error| Self::Io {
             action,
             path,
-            source,
+            error,
         }
     }
 }

@@ -131,9 +131,12 @@ impl Scan {
         let shared = Mutex::new(accounts);
         let next = AtomicUsize::new(0);
         thread::scope(|scope| {
-            for _ in 0..threads {
-                scope.spawn(|| self.work(&found, &next, &shared));
+            for _ in 1..threads {
+                // The system may refuse further threads.
+                let _ = thread::Builder::new()
+                    .spawn_scoped(scope, || self.work(&found, &next, &shared));
             }
+            self.work(&found, &next, &shared);
         });
         shared.into_inner().unwrap_or_else(PoisonError::into_inner)
     }

@@ -133,7 +133,7 @@ pub(super) fn ready(args: &AcpArgs, setup: &Setup) -> Result<(), AgentError> {
     let chat = args.session_args(agent);
     let config = params::process_config(&chat.process, info);
     let (params, _) = params::chat_params(&chat)
-        .map_err(|error| AgentError::invalid_params(format!("{error:#}")))?;
+        .map_err(|error| AgentError::invalid_params(crate::words::error_chain(&error)))?;
     if let Some(mut error) = crate::chat::missing_program(info, params.env.get("PATH"), &config) {
         if config.program.is_none() && !info.install.is_empty() {
             error.message = format!("{}; install it with `{}`", error.message, info.install);

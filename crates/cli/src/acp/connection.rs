@@ -60,7 +60,7 @@ type Line = Result<Vec<u8>, ()>;
 /// Serves the editor until it disconnects, and returns the exit code.
 pub(super) async fn serve(catalog: Catalog, shared: Arc<Shared>) -> anyhow::Result<u8> {
     let mut signals = Source::new().context("cannot listen for signals")?;
-    let mut lines = read_lines();
+    let mut lines = read_lines().context("cannot start a thread")?;
     let (results, mut received_results) = mpsc::unbounded_channel();
     let (updates, mut received_updates) = mpsc::channel(QUEUE_CAPACITY);
     let mut connection = Connection {
@@ -130,10 +130,10 @@ fn write_lines() -> (mpsc::Sender<Vec<u8>>, JoinHandle<()>) {
 }
 
 /// Starts a thread that reads the lines of stdin.
-fn read_lines() -> mpsc::Receiver<Line> {
+fn read_lines() -> io::Result<mpsc::Receiver<Line>> {
     let (sender, lines) = mpsc::channel(8);
     // The thread ends at the end of stdin, or with the process.
-    std::thread::spawn(move || {
+    std::thread::Builder::new().spawn(move || {
         let mut stdin = io::stdin().lock();
         loop {
             let mut line = Vec::new();
@@ -152,8 +152,8 @@ fn read_lines() -> mpsc::Receiver<Line> {
                 return;
             }
         }
-    });
-    lines
+    })?;
+    Ok(lines)
 }
 
 struct Connection {

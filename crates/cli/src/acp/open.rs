@@ -44,7 +44,8 @@ pub(super) async fn open(
     }
     catalog::ready(&shared.args, &setup)?;
     let agent = setup.agent.as_deref().unwrap_or_default();
-    let invalid = |error: anyhow::Error| AgentError::invalid_params(format!("{error:#}"));
+    let invalid =
+        |error: anyhow::Error| AgentError::invalid_params(crate::words::error_chain(&error));
     let provider = (crate::providers().get(agent))
         .ok_or_else(|| AgentError::invalid_params(format!("there is no agent `{agent}`")))?;
     let info = provider.info();
@@ -116,7 +117,11 @@ pub(super) async fn open(
     });
 
     let failed = |error: anyhow::Error| {
-        AgentError::new(ErrorCode::Io, ErrorKind::Internal, format!("{error:#}"))
+        AgentError::new(
+            ErrorCode::Io,
+            ErrorKind::Internal,
+            crate::words::error_chain(&error),
+        )
     };
     let run =
         (shared.runs.accept(&about, LogLimits::default())).map_err(|error| failed(error.into()))?;

@@ -23,8 +23,8 @@ pub(super) async fn main(args: &RunsForgetArgs, history: &History) -> anyhow::Re
     let mut out = io::stdout();
     exit_code::of_printed(if deleted.logs > 0 {
         let logs = words::plural(deleted.logs, "log");
-        let mib = deleted.log_bytes.div_ceil(1 << 20);
-        writeln!(out, "{runs} forgotten, {logs} deleted ({mib} MiB)")
+        let size = words::bytes(deleted.log_bytes);
+        writeln!(out, "{runs} forgotten, {logs} deleted ({size})")
     } else {
         writeln!(out, "{runs} forgotten")
     })

@@ -73,9 +73,9 @@ impl Backend for Program {
             }
             deleted.map_err(|error| match error.downcast_ref::<StoreError>() {
                 Some(StoreError::Ambiguous { .. }) | None => {
-                    BackendError::Invalid(format!("{error:#}"))
+                    BackendError::Invalid(crate::words::error_chain(&error))
                 }
-                Some(_) => BackendError::Failed(format!("{error:#}")),
+                Some(_) => BackendError::Failed(crate::words::error_chain(&error)),
             })
         })
     }
@@ -118,7 +118,7 @@ async fn open_store() -> anyhow::Result<Option<Store>> {
 }
 
 fn failed<T>(done: anyhow::Result<T>) -> Result<T, BackendError> {
-    done.map_err(|error| BackendError::Failed(format!("{error:#}")))
+    done.map_err(|error| BackendError::Failed(crate::words::error_chain(&error)))
 }
 
 /// Parses the query as the equivalent command line, so that values have the same syntax.

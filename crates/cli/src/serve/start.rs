@@ -50,8 +50,8 @@ async fn launch(
     let stderr = stderr_file
         .try_clone()
         .map_err(|error| cannot("share a file", &error))?;
-    let mut command =
-        runner::command(provider).map_err(|error| BackendError::Failed(format!("{error:#}")))?;
+    let mut command = runner::command(provider)
+        .map_err(|error| BackendError::Failed(words::error_chain(&error)))?;
     command.stderr(stderr);
     command.envs(variables.iter().map(|(name, value)| (*name, value)));
     // Tokio reaps the runner when it ends.

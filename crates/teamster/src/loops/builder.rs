@@ -96,12 +96,12 @@ pub enum LoopError {
     #[error("{}", .0.message)]
     Agent(AgentError),
     /// A file of the agent cannot be used.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {error}", path.display())]
     File {
         /// Path of the file.
         path: PathBuf,
         /// I/O error.
-        source: io::Error,
+        error: io::Error,
     },
     /// The agent's files could not be read in time.
     #[error("the files in {} could not be read within {seconds} s; is one of them a pipe?", directory.display())]
@@ -257,7 +257,7 @@ impl LoopBuilder {
         let folder = AgentFolder::open(&directory)?;
         let directory = folder.directory().to_owned();
         let path = directory.join(".env");
-        let file = dotenv::read(&path).map_err(|source| LoopError::File { path, source })?;
+        let file = dotenv::read(&path).map_err(|error| LoopError::File { path, error })?;
         let own = |name: &str| {
             let set = variables.get(name).map(OsString::from);
             set.or_else(|| environment(name))

@@ -419,3 +419,40 @@ fn a_chat_shows_how_to_resume_only_in_a_worktree_that_stays() {
         kept.stderr
     );
 }
+
+/// The first run is killed while git creates its worktree: with files that are not there yet and git's lock, and before
+/// git has begun.
+#[test]
+fn a_worktree_that_was_cut_off_in_the_making_is_removed_by_the_next_run() {
+    let repository = Repository::new();
+    let bin = repository.agent.path("bin");
+    fs::create_dir(&bin).unwrap();
+    for making in [
+        "/usr/bin/env git -C \"$2\" worktree add --quiet --no-checkout --lock -b \"$7\" \"$8\" \"$9\"",
+        "mkdir -p \"$8/sub\"; echo one > \"$8/sub/file\"",
+    ] {
+        crate::cli::program(
+            &bin.join("git"),
+            &format!(
+                "case \"$3 $4\" in 'worktree add') PATH=/usr/local/bin:/usr/bin:/bin; {making}; kill -KILL $PPID;; \
+                 *) PATH=/usr/local/bin:/usr/bin:/bin exec git \"$@\";; esac"
+            ),
+        );
+        let mut command = teamster(["run", "claude", "x", "--worktree"]);
+        repository.agent.environment(&mut command);
+        let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
+        let killed = run(command
+            .env("PATH", path)
+            .current_dir(repository.path())
+            .stdin(Stdio::null()));
+        assert_eq!(killed.code, None, "{}", killed.stderr);
+        assert_eq!(repository.left().len(), 1);
+
+        let next = repository.chat("more", &["--worktree"]);
+        assert_eq!(next.code, Some(0), "{}", next.stderr);
+        assert!(repository.left().is_empty(), "{:?}", repository.left());
+        assert_eq!(repository.branches(), "main\n");
+        let worktrees = repository.git(&["worktree", "list", "--porcelain"]);
+        assert_eq!(worktrees.matches("worktree ").count(), 1, "{worktrees}");
+    }
+}
