@@ -43,7 +43,7 @@ export interface AgentSelection {
 }
 
 /** State of an agent's loop. */
-export type AgentState = "running" | "failing" | "limited" | "starting" | "stopping" | "backing_off" | "stopped" | "ended" | "failed" | "other";
+export type AgentState = "running" | "failing" | "limited" | "suspended" | "starting" | "stopping" | "backing_off" | "stopped" | "ended" | "failed" | "other";
 
 /** Status of an agent. */
 export interface AgentStatus {
@@ -956,7 +956,7 @@ export interface LimitList {
 }
 
 /** Status of a live run or session. */
-export type LiveState = "idle" | "running" | "waiting" | "ending" | "other";
+export type LiveState = "idle" | "running" | "waiting" | "ending" | "not_answering" | "other";
 
 /** Status of a live run or session. */
 export interface LiveStatus {
@@ -978,6 +978,8 @@ export interface LiveStatus {
   usage?: Usage | null;
   /** Cost so far in USD, as reported. */
   costUsd?: number | null;
+  /** Process id of a runner that does not answer, if it is known. */
+  pid?: number | null;
 }
 
 /** A page of a log. */
@@ -1523,6 +1525,8 @@ export interface StartRun {
   sessionId?: string | null;
   /** The conversation, such as `slack:U42`: its session is resumed, or started by the first run with this key. */
   sessionKey?: string | null;
+  /** With `sessionKey`: forget the session and start the conversation over. */
+  newSession?: boolean;
   /** With `sessionId`: continue in a new session and leave that one unchanged. */
   fork?: boolean;
   /** Replaces the CLI's system prompt. */
@@ -1621,6 +1625,8 @@ export interface SupervisorStatus {
   startedAtMs: number;
   /** Time that a loop may take to end before it is killed, in milliseconds. */
   graceMs: number;
+  /** The supervisor lives, but does not answer: the status is that of its files. */
+  notAnswering?: boolean;
 }
 
 /** The kinds of system prompt that a provider supports. */

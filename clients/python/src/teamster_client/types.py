@@ -47,7 +47,7 @@ class AgentSelection(TypedDict):
     all: NotRequired[bool]
 
 #: State of an agent's loop.
-AgentState: TypeAlias = Literal["running", "failing", "limited", "starting", "stopping", "backing_off", "stopped", "ended", "failed", "other"]
+AgentState: TypeAlias = Literal["running", "failing", "limited", "suspended", "starting", "stopping", "backing_off", "stopped", "ended", "failed", "other"]
 
 class AgentStatus(TypedDict):
     """Status of an agent."""
@@ -918,7 +918,7 @@ class LimitList(TypedDict):
     limits: list["UsageLimit"]
 
 #: Status of a live run or session.
-LiveState: TypeAlias = Literal["idle", "running", "waiting", "ending", "other"]
+LiveState: TypeAlias = Literal["idle", "running", "waiting", "ending", "not_answering", "other"]
 
 class LiveStatus(TypedDict):
     """Status of a live run or session."""
@@ -941,6 +941,8 @@ class LiveStatus(TypedDict):
     usage: NotRequired[Union["Usage", None]]
     #: Cost so far in USD, as reported.
     costUsd: NotRequired[Union[float, None]]
+    #: Process id of a runner that does not answer, if it is known.
+    pid: NotRequired[Union[int, None]]
 
 class LogPage(TypedDict):
     """A page of a log."""
@@ -1484,6 +1486,8 @@ class StartRun(TypedDict):
     sessionId: NotRequired[Union[str, None]]
     #: The conversation, such as `slack:U42`: its session is resumed, or started by the first run with this key.
     sessionKey: NotRequired[Union[str, None]]
+    #: With `sessionKey`: forget the session and start the conversation over.
+    newSession: NotRequired[bool]
     #: With `sessionId`: continue in a new session and leave that one unchanged.
     fork: NotRequired[bool]
     #: Replaces the CLI's system prompt.
@@ -1578,6 +1582,8 @@ class SupervisorStatus(TypedDict):
     startedAtMs: int
     #: Time that a loop may take to end before it is killed, in milliseconds.
     graceMs: int
+    #: The supervisor lives, but does not answer: the status is that of its files.
+    notAnswering: NotRequired[bool]
 
 #: The kinds of system prompt that a provider supports.
 SystemPromptSupport: TypeAlias = Literal["none", "append", "replace", "append_and_replace"]
