@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use derive_setters::Setters;
+use teamster_process::SHIM_GUARDS;
 use tokio::sync::watch;
 
 use crate::error::Method;
@@ -64,7 +65,10 @@ impl Default for ConnectOptions {
             protocol: Protocol::default(),
             waiting: None,
             directory: None,
-            environment: std::env::vars_os().collect(),
+            // Servers are often started by shims.
+            environment: std::env::vars_os()
+                .filter(|(name, _)| SHIM_GUARDS.iter().all(|(guard, _)| name != guard))
+                .collect(),
         }
     }
 }

@@ -385,7 +385,7 @@ fn killed_on_a_full_disk_a_log_gets_its_end_with_room() {
         let run = Runs::at(&root).find("r").unwrap();
         let settled = run.settle();
         if let Err(error) = &settled {
-            let text = format!("{error}: {}", std::error::Error::source(error).unwrap());
+            let text = error.to_string();
             assert!(text.contains("space"), "{text}");
             // The announced entries can still be read.
             let mut reader = run.log(0).unwrap();
