@@ -1,11 +1,14 @@
 //! Formatting of numbers and text for people.
 
+mod system;
+
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::Path;
 
 use console::{measure_text_width, truncate_str};
 use serde_json::Value;
+pub(crate) use system::{bytes, error_chain};
 use teamster::{CostSource, RunResult, Usage};
 use teamster_core::text::is_bidi_control;
 pub(crate) use teamster_core::text::one_line;
@@ -42,36 +45,6 @@ pub(crate) fn count(n: u64) -> String {
         1000..999_500 => scaled(1000, 'k'),
         _ => scaled(1_000_000, 'M'),
     }
-}
-
-/// Formats a number of bytes as `512 bytes`, `1.2 KiB`, `45 MiB` or `3.1 GiB`.
-pub(crate) fn bytes(n: u64) -> String {
-    let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-    match units.into_iter().find(|(shift, _)| n >> shift > 0) {
-        None => plural(n, "byte"),
-        Some((shift, unit)) => {
-            let tenths = (n >> (shift - 10)).saturating_mul(10) >> 10;
-            if tenths < 100 {
-                format!("{}.{} {unit}", tenths / 10, tenths % 10)
-            } else {
-                format!("{} {unit}", tenths / 10)
-            }
-        }
-    }
-}
-
-/// Returns the message of an error and its causes. A cause that the message before it ends with is left out.
-pub(crate) fn error_chain(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain() {
-        let cause = cause.to_string();
-        if text.is_empty() {
-            text = cause;
-        } else if !text.ends_with(&cause) {
-            text = format!("{text}: {cause}");
-        }
-    }
-    text
 }
 
 /// Formats a count with its noun: `1 turn`, `2 turns`.
@@ -443,46 +416,6 @@ mod tests {
         // Cut within a word if the last space is too early.
         assert_eq!(cut("a /very/long/path", 10), "a /very/l…");
         assert_eq!(cut("日本語", 5), "日本…");
-    }
-
-    #[test]
-    fn sizes_have_the_unit_that_fits() {
-        let sizes = [
-            0,
-            1,
-            1023,
-            1024,
-            1536,
-            10 << 10,
-            (1 << 20) - 1,
-            5 << 20,
-            3 << 30,
-        ];
-        let texts = sizes.map(bytes);
-        assert_eq!(
-            texts,
-            [
-                "0 bytes",
-                "1 byte",
-                "1023 bytes",
-                "1.0 KiB",
-                "1.5 KiB",
-                "10 KiB",
-                "1023 KiB",
-                "5.0 MiB",
-                "3.0 GiB"
-            ]
-        );
-    }
-
-    #[test]
-    fn a_message_of_the_system_is_printed_once() {
-        let missing = || std::io::Error::from_raw_os_error(2);
-        let text = missing().to_string();
-        let twice = anyhow::Error::from(missing()).context(format!("cannot read x: {}", missing()));
-        assert_eq!(error_chain(&twice), format!("cannot read x: {text}"));
-        let once = anyhow::Error::from(missing()).context("cannot read x");
-        assert_eq!(error_chain(&once), format!("cannot read x: {text}"));
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Runs that outlive the terminal: `run --detach`, `attach`, `wait`, `cancel`.
 
+mod cut_off;
 mod git_hooks;
 mod hanging;
 mod killed;

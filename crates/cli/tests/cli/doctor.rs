@@ -1,5 +1,7 @@
 //! `teamster doctor`.
 
+mod programs;
+
 use serde_json::Value;
 use snapbox::{assert_data_eq, str};
 use teamster_testkit::fake_agent::Script;
@@ -144,7 +146,6 @@ fn the_search_path_is_printed_once_and_no_secret() {
 #[test]
 #[cfg(target_os = "linux")]
 fn background_processes_of_a_cli_are_ended() {
-    use crate::cli::LIMIT;
     use teamster_testkit::proc::{KillOnDrop, wait_gone, wait_pid_file};
 
     let claude = Claude::new(&Script::new());
@@ -199,7 +200,6 @@ pub(crate) fn end_guard_of(owner: u32) {
 #[test]
 #[cfg(target_os = "linux")]
 fn a_process_that_a_killed_run_left_is_listed_without_its_arguments() {
-    use crate::cli::{LIMIT, Running};
     use nix::sys::signal::Signal;
     use teamster_testkit::fake_agent::{Spawn, SpawnKind};
     use teamster_testkit::proc::{KillOnDrop, wait_pid_file, wait_until};
@@ -387,146 +387,4 @@ fn a_doctor_that_is_killed_or_interrupted_leaves_no_process() {
             assert!(wait_gone(pid, LIMIT), "{signal}: {pid} is left");
         }
     }
-}
-
-/// A CLI whose package needs a newer Node.js than the one on PATH, which is a stand-in.
-#[test]
-fn a_cli_that_needs_a_newer_node_says_so() {
-    let claude = Claude::new(&Script::new());
-    let package = claude.path("package");
-    std::fs::create_dir_all(package.join("dist")).unwrap();
-    let engines = r#"{"name": "x", "engines": {"node": ">=22.19.0"}}"#;
-    std::fs::write(package.join("package.json"), engines).unwrap();
-    let bin = claude.path("bin");
-    std::fs::create_dir(&bin).unwrap();
-    // Made by hand: as Node.js 20 prints it.
-    crate::cli::program(
-        &bin.join("node"),
-        "[ \"$1\" = --version ] && echo v20.20.2 && exit
-        printf 'file:///x/main.mjs:20\\nimport { a } from \"b\";\\n\\nSyntaxError: no export named a\\n' >&2
-        printf '    at c (node:d:1)\\n\\nNode.js v20.20.2\\n' >&2; exit 1",
-    );
-    let cli = package.join("dist/main.mjs");
-    teamster_testkit::proc::write_program(&cli, "#!/usr/bin/env node\nimport { a } from 'b';\n")
-        .unwrap();
-    let path = format!("{}:/usr/bin:/bin", bin.display());
-    let with = |args: &[&str]| {
-        run(teamster(args.iter().copied())
-            .env("PATH", &path)
-            .env("TEAMSTER_CLAUDE_BIN", &cli))
-    };
-    let problem = format!(
-        "needs Node 22.19 or newer (its package.json), found v20.20.2 at {}",
-        bin.join("node").display()
-    );
-    let report = about_claude(&with(&["doctor"]).stdout);
-    assert!(
-        report.contains(&format!("problem  {problem}\n")),
-        "{report}"
-    );
-    assert!(!report.contains("install"), "{report}");
-    let ended = with(&["run", "claude", "hi"]);
-    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    assert!(ended.stderr.contains(&problem), "{}", ended.stderr);
-    assert!(
-        ended.stderr.contains("install a newer Node.js"),
-        "{}",
-        ended.stderr
-    );
-    let ended = with(&["run", "claude", "hi", "--fallback", "cmd:echo ok"]);
-    assert_eq!(
-        (ended.code, ended.stdout.trim()),
-        (Some(0), "ok"),
-        "{}",
-        ended.stderr
-    );
-
-    // The package is satisfied, so the error is the CLI's own: one line of the stack.
-    std::fs::write(
-        package.join("package.json"),
-        engines.replace("22.19", "20.1"),
-    )
-    .unwrap();
-    let report = about_claude(&with(&["doctor"]).stdout);
-    assert!(
-        report.contains("SyntaxError: no export named a"),
-        "{report}"
-    );
-    let ended = with(&["run", "claude", "hi"]);
-    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
-    assert!(
-        ended
-            .stderr
-            .contains("error: SyntaxError: no export named a\n"),
-        "{}",
-        ended.stderr
-    );
-}
-
-#[test]
-fn a_banner_of_a_shim_is_not_the_version() {
-    let claude = Claude::new(&Script::new());
-    claude.program("echo 'Now using node v22.21.1 (npm v10.9.4)'; echo '2.1.330 (Claude Code)'");
-    let ended = run(teamster(["doctor"]).env("TEAMSTER_CLAUDE_BIN", claude.path("claude")));
-    let report = about_claude(&ended.stdout);
-    assert!(report.starts_with("✓ Claude Code  2.1.330\n"), "{report}");
-}
-
-/// A service's PATH lacks the folder. The interpreter of the CLI is beside it.
-#[test]
-fn a_cli_is_found_where_its_installer_put_it_and_starts_with_its_own_interpreter() {
-    let claude = Claude::plays("text", 0);
-    let folder = claude.path(".nvm/versions/node/v22.21.1/bin");
-    std::fs::create_dir_all(&folder).unwrap();
-    let program = std::fs::read_to_string(claude.path("claude")).unwrap();
-    let program = program.replacen("#!/bin/sh", "#!/usr/bin/env beside", 1);
-    assert!(program.starts_with("#!/usr/bin/env beside"), "{program}");
-    teamster_testkit::proc::write_program(&folder.join("claude"), program).unwrap();
-    std::os::unix::fs::symlink("/bin/sh", folder.join("beside")).unwrap();
-    let home = claude.path("");
-    let with = |args: &[&str]| run(teamster(args.iter().copied()).env("HOME", &home));
-    let report = about_claude(&with(&["doctor"]).stdout);
-    assert!(
-        report.contains("not on PATH: found where its installer puts it"),
-        "{report}"
-    );
-    let ended = with(&["run", "claude", "x"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-}
-
-/// Volta's shim would take another Node.js, that of mise would end.
-#[test]
-fn the_guard_of_a_shim_is_named_and_not_passed_on() {
-    let claude = Claude::new(&Script::new());
-    claude.program(
-        "[ -z \"$_VOLTA_TOOL_RECURSION$__MISE_SHIM_PATH\" ] || exit 0
-        [ \"$1\" = --version ] && echo '2.1.330 (Claude Code)' && exit
-        echo '{\"type\":\"result\",\"subtype\":\"success\",\"is_error\":false,\"num_turns\":1,\"result\":\"hi\",\"session_id\":\"s\"}'",
-    );
-    let with = |args: &[&str]| {
-        run(teamster(args.iter().copied())
-            .env("TEAMSTER_CLAUDE_BIN", claude.path("claude"))
-            .env("_VOLTA_TOOL_RECURSION", "1")
-            .env("__MISE_SHIM_PATH", "/x/shims/teamster"))
-    };
-    let ended = with(&["doctor"]);
-    assert!(
-        about_claude(&ended.stdout).starts_with("✓ Claude Code  2.1.330\n"),
-        "{}",
-        ended.stdout
-    );
-    for (name, manager) in [
-        ("_VOLTA_TOOL_RECURSION", "Volta"),
-        ("__MISE_SHIM_PATH", "mise"),
-    ] {
-        let note = format!("{name} is set by a shim of {manager}");
-        assert!(ended.stdout.contains(&note), "{}", ended.stdout);
-    }
-    let ended = with(&["run", "claude", "x"]);
-    assert_eq!(
-        (ended.code, ended.stdout.trim()),
-        (Some(0), "hi"),
-        "{}",
-        ended.stderr
-    );
 }

@@ -4,8 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 use teamster::{AgentEvent, ErrorKind, RunResult, RunStatus};
 use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
@@ -16,7 +15,7 @@ use crate::cli::chat::terminal::Terminal;
 use crate::cli::{Ended, LIMIT, Running, done, events, run, teamster};
 
 /// Starts a session and returns its id.
-fn detach(agent: &Agent, args: &[&str]) -> String {
+pub(super) fn detach(agent: &Agent, args: &[&str]) -> String {
     let ended = command(agent, &[&["chat", "--detach", "claude"], args].concat());
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
     let id = ended.stdout.strip_suffix('\n').unwrap();
@@ -24,7 +23,7 @@ fn detach(agent: &Agent, args: &[&str]) -> String {
     id.to_owned()
 }
 
-fn say(agent: &Agent, id: &str, prompt: &str, args: &[&str]) -> Ended {
+pub(super) fn say(agent: &Agent, id: &str, prompt: &str, args: &[&str]) -> Ended {
     command(agent, &[&["say", id, prompt], args].concat())
 }
 
@@ -34,24 +33,24 @@ fn log_file(agent: &Agent, id: &str) -> PathBuf {
 }
 
 /// The log, also of a live session.
-fn log(agent: &Agent, id: &str) -> String {
+pub(super) fn log(agent: &Agent, id: &str) -> String {
     let log = fs::read_to_string(log_file(agent, id)).unwrap();
     super::assert_no_gaps(&log);
     log
 }
 
 /// Returns the result of an ended session.
-fn ended(log: &str) -> RunResult {
+pub(super) fn ended(log: &str) -> RunResult {
     done(log.split_inclusive('\n').next_back().unwrap())
 }
 
-fn entries(log: &str) -> Vec<Value> {
+pub(super) fn entries(log: &str) -> Vec<Value> {
     let parse = |line| serde_json::from_str(line).unwrap();
     log.lines().map(parse).collect()
 }
 
 /// Waits until an entry of the log is like this.
-fn wait_for(agent: &Agent, id: &str, found: impl Fn(&Value) -> bool) {
+pub(super) fn wait_for(agent: &Agent, id: &str, found: impl Fn(&Value) -> bool) {
     let there = || entries(&log(agent, id)).iter().any(&found);
     assert!(wait_until(LIMIT, there), "{}", log(agent, id));
 }
@@ -65,7 +64,7 @@ fn live(agent: &Agent, id: &str) -> Option<Value> {
         .find(|run| run["runId"] == id)
 }
 
-fn is_state(agent: &Agent, id: &str, state: &str) -> bool {
+pub(super) fn is_state(agent: &Agent, id: &str, state: &str) -> bool {
     live(agent, id).is_some_and(|run| run["status"]["state"] == state)
 }
 
@@ -230,91 +229,6 @@ fn a_session_ends_by_itself_when_nothing_is_said() {
     assert_eq!(say(&agent, &id, "more", &[]).code, Some(0));
     assert_eq!(command(&agent, &["wait", &id]).code, Some(0));
     assert!(log(&agent, &id).contains("no turn was played for 1s"));
-}
-
-/// Killed while a turn is in progress, and between two turns.
-#[test]
-fn a_killed_runner_leaves_no_agent_and_a_log_that_gets_its_end_once() {
-    for prompt in ["wait", "more"] {
-        let agent = Agent::new();
-        let id = detach(&agent, &[]);
-        let first = say(&agent, &id, "pid", &[]);
-        let process: u32 = first.stdout.trim_end().parse().unwrap();
-        say(&agent, &id, prompt, &["--no-wait"]);
-        let said = if prompt == "wait" { "waiting" } else { "more" };
-        wait_for(&agent, &id, |entry| entry["text"] == said);
-        if prompt == "more" {
-            assert!(wait_until(LIMIT, || is_state(&agent, &id, "idle")));
-        }
-        let runner = agent.parent();
-        kill(Pid::from_raw(runner.cast_signed()), Signal::SIGKILL).unwrap();
-        // All notice at once.
-        let mut readers: Vec<_> = (0..4)
-            .map(|_| {
-                let mut command = teamster(["attach", &id, "--json"]);
-                agent.environment(&mut command);
-                Running::start(command.stdin(Stdio::null()))
-            })
-            .collect();
-        let logs: Vec<_> = readers.iter_mut().map(Running::end).collect();
-        let log = log(&agent, &id);
-        for ended in logs {
-            assert_eq!((ended.code, &ended.stdout), (Some(5), &log));
-        }
-        assert!(wait_gone(process, LIMIT));
-        let of_session = |entry: &&Value| entry["runId"] == *id;
-        let all = entries(&log);
-        let types: Vec<_> = (all.iter().filter(of_session))
-            .map(|entry| entry["type"].as_str().unwrap())
-            .collect();
-        assert_eq!(types, ["error", "done"], "{log}");
-        // The turn that was cut off has an end of its own.
-        let turn = Value::from(format!("{id}.2"));
-        let of_turn = all.iter().filter(|entry| entry["runId"] == turn);
-        let ends: Vec<_> = of_turn
-            .filter(|entry| entry["type"] == "error" || entry["type"] == "done")
-            .collect();
-        if prompt == "wait" {
-            assert_eq!(ends.len(), 2, "{log}");
-            assert_eq!(
-                (&ends[0]["type"], &ends[0]["kind"]),
-                (&"error".into(), &"interrupted".into())
-            );
-            assert_eq!(
-                (&ends[1]["result"]["status"], &ends[1]["result"]["text"]),
-                (&"incomplete".into(), &"waiting".into())
-            );
-        } else {
-            assert_eq!(ends.len(), 1, "{log}");
-        }
-        let code = |turn: u32| command(&agent, &["wait", &format!("{id}.{turn}")]).code;
-        assert_eq!(
-            (code(1), code(2)),
-            (Some(0), Some(if prompt == "wait" { 5 } else { 0 }))
-        );
-        let result = ended(&log);
-        assert_eq!(result.status, RunStatus::Incomplete);
-        assert_eq!(result.failure().unwrap().kind, ErrorKind::Interrupted);
-        assert_eq!(result.num_turns, Some(2));
-        // How to go on is known.
-        assert_eq!(
-            result.session_id.as_deref(),
-            Some(&*format!("session-{process}"))
-        );
-        assert_eq!(
-            result.total_cost_usd,
-            Some(if prompt == "wait" { 1.25 } else { 2.25 })
-        );
-        let shown = command(&agent, &["attach", &id]);
-        assert!(
-            shown
-                .stderr
-                .contains(&format!("--resume session-{process}")),
-            "{}",
-            shown.stderr
-        );
-        assert_eq!(command(&agent, &["wait", &id]).code, Some(5));
-    }
 }
 
 #[test]
