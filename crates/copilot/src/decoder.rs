@@ -16,7 +16,7 @@ pub(crate) mod wire;
 
 use teamster_core::provider::json_line::{self, parse, type_of};
 use teamster_core::provider::{
-    Activity, Decoder, Events, Exit, RecordFiles, RunSummary, surrogates,
+    Activity, BegunCalls, Decoder, Events, Exit, RecordFiles, RunSummary, surrogates,
 };
 use teamster_core::{
     AgentEvent, Decision, ErrorKind, ExecuteParams, Id, NoticeLevel, NoticeSource, Permission,
@@ -49,6 +49,7 @@ pub struct CopilotDecoder {
     /// Lanes of the main agent, which is first, and of sub-agents.
     lanes: Vec<Lane>,
     calls: Calls,
+    begun: BegunCalls,
     background: Background,
     ending: Ending,
     repeats: Repeats,
@@ -70,6 +71,7 @@ impl Decoder for CopilotDecoder {
     }
 
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+        self.begun.finish(out);
         self.ending
             .finish(exit, &self.session, &self.lanes[MAIN], out)
     }
@@ -126,6 +128,7 @@ impl CopilotDecoder {
             session,
             lanes: vec![Lane::new(None, None)],
             calls: Calls::default(),
+            begun: BegunCalls::default(),
             background: Background::default(),
             ending: Ending::default(),
             repeats: Repeats::default(),
@@ -195,6 +198,12 @@ impl CopilotDecoder {
                 let lane = self.lane(line.agent.get(), None);
                 let id = line.data.reasoning_id.text();
                 self.lanes[lane].reasoning(id, line.data.content.text(), out);
+            }
+            "assistant.tool_call_delta" => {
+                let line: Direct<'_, wire::CallDelta<'_>> = parse(text)?;
+                let name = line.data.tool_name.text();
+                let kind = tools::kind_of_own(name);
+                self.begun.piece(line.data.tool_call_id.text(), kind);
             }
             "tool.execution_start" => self.tool_start(parse(text)?, out),
             "tool.shell_output" => {
@@ -290,6 +299,7 @@ impl CopilotDecoder {
 
     fn tool_start(&mut self, line: Line<'_, ToolStart<'_>>, out: &mut Events) {
         let lane = self.lane(line.agent.get(), line.data.parent_tool_call_id.get());
+        self.begun.came(line.data.tool_call_id.text());
         let mut tool_use = self.calls.start(lane, line.data);
         tool_use.parent_tool_id.clone_from(&self.lanes[lane].parent);
         self.lanes[lane].unfinished = false;

@@ -14,6 +14,7 @@
 
 mod args;
 mod assemble;
+mod begun_calls;
 mod check;
 mod classify;
 mod content;
@@ -34,6 +35,7 @@ pub use crate::cli_info::{
 pub use crate::mcp::{MCP_VARIABLES, mcp_variable, without_credentials};
 pub use args::Args;
 pub use assemble::{Phase, RunAssembler};
+pub use begun_calls::BegunCalls;
 pub use check::is_uuid;
 pub use content::{mcp_content, media_placeholder};
 pub use decoder::{

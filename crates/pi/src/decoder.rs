@@ -83,6 +83,10 @@ impl PiDecoder {
         let kind = type_of(text)?;
         if kind == "message_update" {
             let line: Update<'_> = parse(text)?;
+            let piece = &line.assistant_message_event;
+            if let (Some(id), Some(name)) = (piece.id.as_deref(), piece.tool_name.as_deref()) {
+                self.calls.begins(id, name);
+            }
             return self.answer.piece(&line.assistant_message_event, out);
         }
         // Half a surrogate pair in a leniently parsed field would lose the field.

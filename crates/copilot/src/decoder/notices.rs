@@ -234,7 +234,6 @@ pub(super) fn is_noise(kind: &str) -> bool {
     matches!(
         kind,
         "session.background_tasks_changed"
-            | "assistant.tool_call_delta"
             | "assistant.message_start"
             | "assistant.streaming_delta"
             | "assistant.intent"

@@ -152,6 +152,16 @@ pub(crate) struct SessionError<'a> {
     pub(crate) status_code: Option<u16>,
 }
 
+/// `assistant.tool_call_delta`: a piece of a call while the model writes it.
+#[derive(Deserialize, Default)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct CallDelta<'a> {
+    #[serde(borrow)]
+    pub(crate) tool_call_id: Str<'a>,
+    #[serde(borrow)]
+    pub(crate) tool_name: Str<'a>,
+}
+
 /// `tool.execution_start`.
 #[derive(Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]

@@ -82,6 +82,7 @@ impl PiDecoder {
     }
 
     pub(super) fn end(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
+        self.calls.finish(out);
         let is_command = self.slash_commands
             && self.session.is_some()
             && !self.ending.begun

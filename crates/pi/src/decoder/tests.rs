@@ -318,3 +318,24 @@ proptest! {
         run(&lines);
     }
 }
+
+#[test]
+fn a_call_that_was_begun_and_never_ran_is_counted() {
+    let begun = |id: &str, tool: &str| {
+        json!({"type": "message_update", "assistantMessageEvent":
+            {"type": "toolcall_start", "contentIndex": 0, "id": id, "toolName": tool}})
+    };
+    let start =
+        json!({"type": "tool_execution_start", "toolCallId": "1", "toolName": "bash", "args": {}});
+    let lines = [
+        session(),
+        begin(),
+        begun("1", "bash"),
+        begun("2", "read"),
+        begun("3", "write"),
+        start,
+    ];
+    let (_, result) = run(&lines);
+    assert_eq!(result.diagnostics.unfinished_calls, 1);
+    assert_eq!(result.diagnostics.unknown, 0);
+}

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::Value;
-use teamster_core::provider::{Events, UniqueIds, media_placeholder};
+use teamster_core::provider::{BegunCalls, Events, UniqueIds, media_placeholder};
 use teamster_core::{
     AgentEvent, ChangeKind, Decision, FileChange, Id, Permission, ToolKind, ToolResult, ToolUse,
 };
@@ -18,6 +18,7 @@ pub(super) struct Calls {
     ids: UniqueIds,
     /// Running calls, by the CLI's id.
     open: HashMap<String, Open>,
+    begun: BegunCalls,
     withheld: Withheld,
 }
 
@@ -38,8 +39,19 @@ impl Calls {
         }
     }
 
+    /// Handles the first piece of a call while the model writes it.
+    pub(super) fn begins(&mut self, id: &str, name: &str) {
+        self.begun.piece(id, kind_of(name));
+    }
+
+    /// Ends the run or the turn.
+    pub(super) fn finish(&mut self, out: &mut Events) {
+        self.begun.finish(out);
+    }
+
     /// Handles the start of a call.
     pub(super) fn start(&mut self, line: ToolStart, out: &mut Events) {
+        self.begun.came(&line.tool_call_id);
         let id = self.ids.unique(&line.tool_call_id);
         let kind = kind_of(&line.tool_name);
         let changes = matches!(line.tool_name.as_str(), "edit" | "write")

@@ -31,6 +31,11 @@ pub(crate) struct Piece<'a> {
     pub(crate) content_index: usize,
     #[serde(borrow, default)]
     pub(crate) delta: Option<Cow<'a, str>>,
+    // toolcall_start
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(crate) id: Option<Cow<'a, str>>,
+    #[serde(borrow, default, deserialize_with = "or_default")]
+    pub(crate) tool_name: Option<Cow<'a, str>>,
 }
 
 /// `message_start` and `message_end`.

@@ -1,7 +1,7 @@
 //! Tool calls, sub-agents, and background work.
 
 use serde_json::{Value, json};
-use teamster_core::provider::{Activity, Decoder, Events, Phase, RunAssembler};
+use teamster_core::provider::{Activity, Decoder, Events, Exit, Phase, RunAssembler};
 use teamster_core::{AgentEvent, ChangeKind, Decision, RunStatus, ToolKind, ToolResult, ToolUse};
 
 use super::super::CopilotDecoder;
@@ -312,6 +312,34 @@ fn phase_after(lines: &[String]) -> Phase {
         assembler.line(line.as_bytes(), &mut out);
     }
     assembler.phase()
+}
+
+#[test]
+fn a_call_that_was_begun_and_never_ran_is_counted() {
+    let piece = |id: &str, tool: &str| {
+        let data =
+            json!({"toolCallId": id, "toolName": tool, "toolType": "function", "inputDelta": "{"});
+        line("assistant.tool_call_delta", &data)
+    };
+    let start = json!({"toolCallId": "1", "toolName": "bash", "arguments": {"command": "ls"}});
+    let lines = [
+        piece("1", "bash"),
+        line("tool.execution_start", &start),
+        piece("2", "view"),
+        piece("3", "bash"),
+        piece("3", "bash"),
+    ];
+    let mut assembler = RunAssembler::new(Box::new(CopilotDecoder::new()), false);
+    let mut out = Events::new();
+    for line in &lines {
+        assembler.line(line.as_bytes(), &mut out);
+    }
+    assembler.finish(Exit::default(), 0, &mut out);
+    let events: Vec<_> = out.drain().collect();
+    let Some(AgentEvent::Done(done)) = events.last() else {
+        panic!("{events:?}");
+    };
+    assert_eq!(done.result.diagnostics.unfinished_calls, 1);
 }
 
 #[test]
