@@ -74,9 +74,15 @@ pub(crate) fn providers() -> &'static Providers {
 
 /// Runs the program with these providers, such as `Providers::builtin().with(Arc::new(MyProvider))`.
 ///
-/// Reads the arguments of the process and takes over its signals and output.
+/// Reads the arguments of the process and takes over its signals, output and environment. To be called from `main`,
+/// before there is another thread.
 pub fn main_with(providers: Providers) -> ExitCode {
     survive_file_limit();
+    #[expect(unsafe_code, reason = "it changes the environment")]
+    // SAFETY: `main` calls this function, and no thread has been started yet.
+    unsafe {
+        teamster::embedded::hide_keys();
+    }
     // Before anything else: the fake agent takes foreign arguments, and tests measure its start.
     let mut args = std::env::args_os().skip(1);
     match args.next() {

@@ -11,6 +11,7 @@ use crate::config::EmbeddedConfig;
 use crate::conversation::Message;
 use crate::emit::Emitter;
 use crate::http::Http;
+use crate::keys;
 use crate::mcp::Servers;
 use crate::prompt;
 use crate::settings::{self, Settings};
@@ -42,6 +43,7 @@ impl Context {
         params: ExecuteParams,
     ) -> Result<Self, AgentError> {
         let settings = Settings::new(&config, can, &params)?;
+        keys::protect_memory();
         let http = Http::new().map_err(|failure| {
             AgentError::new(ErrorCode::CliError, failure.kind, failure.message)
         })?;

@@ -44,6 +44,7 @@ mod context;
 mod conversation;
 mod emit;
 mod http;
+mod keys;
 mod limits;
 mod mcp;
 mod model;
@@ -72,6 +73,7 @@ use teamster_core::{
 pub use teamster_core;
 
 pub use config::{EmbeddedConfig, Prices};
+pub use keys::hide_keys;
 
 /// Id of the runtime, which is its agent name in `teamster`.
 pub const ID: &str = "embedded";

@@ -224,3 +224,48 @@ fn it_plays_the_ticks_of_a_loop() {
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     assert!(shown.stdout.contains("It says hi."), "{}", shown.stdout);
 }
+
+/// What a command finds out about the processes around it, written to files.
+#[cfg(target_os = "linux")]
+const LOOK: &str = r#"
+[[turn]]
+parts = [{ shell = """
+for pid in $(ls /proc | grep '^[0-9]*$'); do
+  grep -qa sk-secret-123 /proc/$pid/environ 2>/dev/null && tr '\\0' ' ' < /proc/$pid/cmdline >> found
+done
+tr '\\0' '\\n' < /proc/$PPID/environ > environ
+env > own
+true
+""" }]
+
+[[turn]]
+parts = [{ text = "Done." }]
+"#;
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_command_cannot_read_the_key_of_its_parent() {
+    let workspace = Workspace::new(LOOK);
+    let ended = run(&mut workspace.command([
+        "run",
+        "embedded",
+        "Look.",
+        "--model=openai/gpt-5.1",
+        "--permission=bypass",
+        "--json",
+    ]));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let read = |file: &str| fs::read_to_string(workspace.path().join(file)).unwrap_or_default();
+    let environ = read("environ");
+    // Of another user than root, the file cannot be read at all.
+    if nix::unistd::geteuid().is_root() {
+        assert!(environ.contains("OPENAI_API_KEY=\n"), "{environ}");
+    }
+    assert!(!environ.contains("sk-secret-123"), "{environ}");
+    let own = read("own");
+    assert!(
+        own.contains("OPENAI_BASE_URL=") && !own.contains("sk-secret-123"),
+        "{own}"
+    );
+    assert_eq!(read("found"), "", "processes with the key");
+}
