@@ -56,6 +56,11 @@ impl Emitter {
     /// Returns an id for the model's next message.
     pub(crate) fn next_message(&mut self) -> Id {
         self.messages += 1;
+        self.message()
+    }
+
+    /// Returns the id of the model's last message.
+    pub(crate) fn message(&self) -> Id {
         format!("m{}", self.messages).into()
     }
 

@@ -1,6 +1,7 @@
 //! A run: requests to the model and tool calls, until the model is done.
 
 mod calls;
+mod compact;
 mod guard;
 
 use std::collections::BTreeMap;
@@ -251,6 +252,7 @@ impl Turn<'_> {
         let mut guard = LoopGuard::default();
         let mut asked_for_form = 0;
         let mut was_empty = false;
+        let mut was_compacted = false;
         let mut forced = None;
         loop {
             Self::check_limits(context, end)?;
@@ -258,7 +260,16 @@ impl Turn<'_> {
             for text in steered {
                 context.push(Message::user(text))?;
             }
-            let completed = self.ask(context, emit, end, &mut progress, forced).await?;
+            let asked = self.ask(context, emit, end, &mut progress, forced).await;
+            if !was_compacted && compact::make_room(context, emit, &asked).await {
+                was_compacted = true;
+                if let Ok(completed) = &asked {
+                    self.count(context, emit, end, completed).await?;
+                }
+                continue;
+            }
+            was_compacted = false;
+            let completed = asked?;
             let stop = completed.stop;
             end.stop_reason = Some(stop);
             self.count(context, emit, end, &completed).await?;

@@ -1,5 +1,6 @@
 //! `read`, `write` and `edit`.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
@@ -131,7 +132,8 @@ pub(super) fn edit(real: &Path, input: &Value) -> Result<Output, String> {
     }
     let content = String::from_utf8(bytes(path, real)?)
         .map_err(|_| format!("{path} is no text (it is not UTF-8)"))?;
-    let found = content.matches(old).count();
+    let (old, new) = in_line_ends_of(&content, old, new);
+    let found = content.matches(&*old).count();
     match (found, all) {
         (0, _) => {
             return Err(format!(
@@ -145,7 +147,7 @@ pub(super) fn edit(real: &Path, input: &Value) -> Result<Output, String> {
         }
         _ => {}
     }
-    replace(path, real, &content.replace(old, new))?;
+    replace(path, real, &content.replace(&*old, &new))?;
     let places = if found == 1 {
         "1 place".to_owned()
     } else {
@@ -155,6 +157,21 @@ pub(super) fn edit(real: &Path, input: &Value) -> Result<Output, String> {
         change: Some((real.display().to_string(), ChangeKind::Update)),
         ..Output::text(format!("{path} was changed in {places}."))
     })
+}
+
+/// Returns the texts of an edit with the ends of lines that the file has. Models write LF also in files with CRLF.
+fn in_line_ends_of<'t>(content: &str, old: &'t str, new: &'t str) -> (Cow<'t, str>, Cow<'t, str>) {
+    let crlf = |text: &str| Cow::Owned(text.replace("\r\n", "\n").replace('\n', "\r\n"));
+    let has_crlf = content.contains("\r\n");
+    let has_lf = content.replace("\r\n", "").contains('\n');
+    if has_crlf && (!has_lf || !content.contains(old)) {
+        (crlf(old), crlf(new))
+    } else if !has_crlf && !content.contains(old) {
+        let lf = |text: &str| Cow::Owned(text.replace("\r\n", "\n"));
+        (lf(old), lf(new))
+    } else {
+        (old.into(), new.into())
+    }
 }
 
 /// Replaces a file atomically and keeps its mode.
@@ -222,6 +239,31 @@ mod tests {
         );
         assert_eq!(fs::read_to_string(&file).unwrap(), "onE\n2\nthrEE\n");
         assert!(change("", "x", false).is_err());
+    }
+
+    #[test]
+    fn an_edit_keeps_the_ends_of_lines() {
+        let (temp, roots) = roots();
+        let file = temp.path().join("a.txt");
+        for (before, old, new, after) in [
+            ("a\r\nb\r\nc\r\n", "a\nb", "x\ny\nz", "x\r\ny\r\nz\r\nc\r\n"),
+            ("a\r\nb\r\n", "a\r\nb", "a\r\nx", "a\r\nx\r\n"),
+            ("a\r\nb\r\n", "b", "x\ny", "a\r\nx\r\ny\r\n"),
+            ("a\nb\n", "a\nb", "x\ny", "x\ny\n"),
+            ("a\nb\n", "a\r\nb", "x\r\ny", "x\ny\n"),
+            // Both kinds of ends.
+            ("a\r\nb\nc\n", "b\nc", "x\ny", "a\r\nx\ny\n"),
+            ("a\r\nb\nc\n", "a\nb", "x\ny", "x\r\ny\nc\n"),
+        ] {
+            fs::write(&file, before).unwrap();
+            let input = json!({"path": "a.txt", "old_string": old, "new_string": new});
+            edit(&roots.existing("a.txt").real.unwrap(), &input).unwrap();
+            assert_eq!(
+                fs::read_to_string(&file).unwrap(),
+                after,
+                "{before:?} {old:?}"
+            );
+        }
     }
 
     #[test]

@@ -289,3 +289,43 @@ async fn a_broken_answer_names_its_address() {
     let error = result.error().unwrap();
     assert!(error.message.contains("(from http://127.0.0.1:"), "{error}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_conversation_that_does_not_fit_is_compacted_once() {
+    let work = "[[turn]]\nparts = [{ shell = \"seq 1 9000\" }]\n";
+    let full = "error = \"context_too_long\"\n";
+    for model in MODELS {
+        let done = "[[turn]]\nparts = [{ text = \"Done.\" }]";
+        let stage = Stage::new(&format!("{work}[[turn]]\ntimes = 1\n{full}{done}")).await;
+        let (result, events) = stage.play(stage.params(model, "Count.")).await;
+        assert_eq!(
+            result.status,
+            RunStatus::Completed,
+            "{model}: {:?}",
+            result.errors
+        );
+        assert_eq!(result.text, "Done.", "{model}");
+        let notices = events.iter().filter(|event| match event {
+            AgentEvent::Notice(notice) => notice.message.contains("it was compacted from"),
+            _ => false,
+        });
+        assert_eq!(notices.count(), 1, "{model}");
+        let length = |number| stage.request(number).to_string().len();
+        assert!(
+            length(2) + 30_000 < length(1),
+            "{model}: {} {}",
+            length(1),
+            length(2)
+        );
+        assert!(stage.request(2).to_string().contains("Count."), "{model}");
+
+        let stage = Stage::new(&format!("{work}[[turn]]\n{full}")).await;
+        let (result, _) = stage.play(stage.params(model, "Count.")).await;
+        assert_eq!(
+            result.error().unwrap().kind,
+            ErrorKind::ContextWindow,
+            "{model}"
+        );
+        assert_eq!(stage.model.requests().len(), 3, "{model}");
+    }
+}
