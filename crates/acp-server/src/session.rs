@@ -41,6 +41,7 @@ impl Session {
     pub(crate) fn new(setup: Setup) -> Self {
         Self {
             started: setup.resumed,
+            view: View::new(setup.cwd.clone()),
             setup,
             ..Self::default()
         }

@@ -1,6 +1,6 @@
 //! Converts tool calls to the protocol's tool calls.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::v1::{
     Content, Diff, ToolCall, ToolCallContent, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
@@ -30,6 +30,8 @@ pub(crate) struct Call {
     changes: Vec<FileChange>,
     /// The end of the sub-agent's text so far.
     sub_agent: String,
+    /// The session's working directory. Some agents name files relative to it; editors need absolute paths.
+    directory: PathBuf,
 }
 
 impl Call {
@@ -63,7 +65,14 @@ impl Call {
             },
             changes: Vec::new(),
             sub_agent: String::new(),
+            directory: PathBuf::new(),
         }
+    }
+
+    /// Sets the directory of relative paths.
+    pub(crate) fn in_directory(mut self, directory: &Path) -> Self {
+        self.directory = directory.to_owned();
+        self
     }
 
     pub(crate) fn kind(&self) -> SchemaKind {
@@ -113,7 +122,7 @@ impl Call {
             .name(tool_name.to_owned())
             .kind(self.kind())
             .status(ToolCallStatus::InProgress)
-            .locations(self.locations.clone())
+            .locations(self.shown_locations())
             .content(self.shown_diffs())
             .raw_input(self.input.clone())
     }
@@ -127,7 +136,7 @@ impl Call {
             .name(tool_name.to_owned())
             .kind(self.kind())
             .status(ToolCallStatus::Pending)
-            .locations(self.locations.clone())
+            .locations(self.shown_locations())
             .content(content)
             .raw_input(self.input.clone());
         ToolCallUpdate::new(self.id.clone(), fields)
@@ -182,7 +191,7 @@ impl Call {
             self.diffs.push(Diff::new(&change.path, content));
         }
         let fields = ToolCallUpdateFields::new()
-            .locations(self.locations.clone())
+            .locations(self.shown_locations())
             .content(self.shown_diffs());
         Some(ToolCallUpdate::new(self.id.clone(), fields))
     }
@@ -229,11 +238,19 @@ impl Call {
     }
 
     fn shown_diffs(&self) -> Vec<ToolCallContent> {
-        self.diffs
-            .iter()
-            .cloned()
-            .map(ToolCallContent::Diff)
-            .collect()
+        let mut diffs = self.diffs.clone();
+        for diff in &mut diffs {
+            diff.path = self.directory.join(&diff.path);
+        }
+        diffs.into_iter().map(ToolCallContent::Diff).collect()
+    }
+
+    fn shown_locations(&self) -> Vec<ToolCallLocation> {
+        let mut locations = self.locations.clone();
+        for location in &mut locations {
+            location.path = self.directory.join(&location.path);
+        }
+        locations
     }
 }
 
@@ -283,6 +300,21 @@ mod tests {
         assert_eq!(end["rawOutput"], "# a\n```\n");
         assert_eq!(end["status"], "completed");
         assert_eq!(wire(call.end("no", true))["status"], "failed");
+    }
+
+    #[test]
+    fn paths_are_absolute() {
+        // Of the embedded agent, whose model names files relative to the working directory.
+        let input = json!({"path": "src/a.rs", "old_string": "x", "new_string": "y"});
+        let mut call = call("edit", ToolKind::Edit, input).in_directory(Path::new("/w"));
+        let begin = wire(call.begin("edit"));
+        assert_eq!(begin["content"][0]["path"], "/w/src/a.rs");
+        assert_eq!(begin["locations"], json!([{"path": "/w/src/a.rs"}]));
+        let change = FileChange::new("/w/src/a.rs", ChangeKind::Update);
+        assert_eq!(call.changed(&change, Some("y")), None);
+        let update = call.changed(&FileChange::new("b", ChangeKind::Add), Some("new"));
+        let update = wire(update.unwrap());
+        assert_eq!(update["content"][1]["path"], "/w/b");
     }
 
     #[test]

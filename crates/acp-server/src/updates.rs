@@ -1,6 +1,7 @@
 //! Converts entries of a session's log to updates for the editor.
 
 use std::collections::{HashMap, HashSet};
+use std::path::PathBuf;
 
 use agent_client_protocol_schema::v1::{
     ContentBlock, ContentChunk, Cost, MessageId, Meta, Notice, NoticeSeverity, Plan, PlanEntry,
@@ -27,6 +28,8 @@ pub(crate) fn meta(value: Value) -> Meta {
 #[derive(Debug, Default)]
 pub(crate) struct View {
     calls: HashMap<Id, Call>,
+    /// The session's working directory.
+    directory: PathBuf,
     /// The id of the current message if the agent gave it none, and the number of such messages.
     message: Option<MessageId>,
     messages: u64,
@@ -55,6 +58,13 @@ pub(crate) struct UpdateContext<'a> {
 }
 
 impl View {
+    pub(crate) fn new(directory: PathBuf) -> Self {
+        Self {
+            directory,
+            ..Self::default()
+        }
+    }
+
     /// Hides the messages that these entries retract. Call it before a replay.
     pub(crate) fn hide_retracted(&mut self, entries: &[RunLogEntry]) {
         for entry in entries {
@@ -123,7 +133,8 @@ impl View {
                     tool.kind,
                     &tool.input,
                     tool.mcp.as_ref(),
-                );
+                )
+                .in_directory(&self.directory);
                 let mut begin = call.begin(&tool.tool_name);
                 begin.meta = Some(call_meta(
                     tool.kind,

@@ -231,7 +231,7 @@ const LOOK: &str = r#"
 [[turn]]
 parts = [{ shell = """
 for pid in $(ls /proc | grep '^[0-9]*$'); do
-  grep -qa sk-secret-123 /proc/$pid/environ 2>/dev/null && tr '\\0' ' ' < /proc/$pid/cmdline >> found
+  grep -qa sk-look-456 /proc/$pid/environ 2>/dev/null && tr '\\0' ' ' < /proc/$pid/cmdline >> found
 done
 tr '\\0' '\\n' < /proc/$PPID/environ > environ
 env > own
@@ -246,14 +246,16 @@ parts = [{ text = "Done." }]
 #[test]
 fn a_command_cannot_read_the_key_of_its_parent() {
     let workspace = Workspace::new(LOOK);
-    let ended = run(&mut workspace.command([
+    let mut command = workspace.command([
         "run",
         "embedded",
         "Look.",
         "--model=openai/gpt-5.1",
         "--permission=bypass",
         "--json",
-    ]));
+    ]);
+    // A key of its own: tests at the same time have the other one.
+    let ended = run(command.env("OPENAI_API_KEY", "sk-look-456"));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let read = |file: &str| fs::read_to_string(workspace.path().join(file)).unwrap_or_default();
     let environ = read("environ");
@@ -261,10 +263,10 @@ fn a_command_cannot_read_the_key_of_its_parent() {
     if nix::unistd::geteuid().is_root() {
         assert!(environ.contains("OPENAI_API_KEY=\n"), "{environ}");
     }
-    assert!(!environ.contains("sk-secret-123"), "{environ}");
+    assert!(!environ.contains("sk-look-456"), "{environ}");
     let own = read("own");
     assert!(
-        own.contains("OPENAI_BASE_URL=") && !own.contains("sk-secret-123"),
+        own.contains("OPENAI_BASE_URL=") && !own.contains("sk-look-456"),
         "{own}"
     );
     assert_eq!(read("found"), "", "processes with the key");
