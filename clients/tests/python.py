@@ -4,6 +4,7 @@ import asyncio
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
@@ -11,10 +12,12 @@ import textwrap
 import threading
 import time
 from contextlib import redirect_stdout
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from io import StringIO
 from pathlib import Path
 
-from teamster_client import AsyncTeamster, ConnectionLost, Problem, Teamster
+from teamster_client import AsyncTeamster, ConnectionLost, Problem, Teamster, TeamsterError, UnexpectedResponse
+from teamster_client.protocol import Options, Patience, SseParser
 
 HERE = Path(__file__).resolve().parent
 PROGRAM = os.environ.get("TEAMSTER", str(HERE.parent.parent / "target/debug/teamster"))
@@ -81,6 +84,70 @@ def refused(status, code, act):
         assert (problem.status, problem.code) == (status, code), problem
     else:
         raise AssertionError(f"no {code}")
+
+
+def where_no_server_is_every_call_fails_at_once(_server, _client):
+    class Page(BaseHTTPRequestHandler):
+        def do_GET(self):
+            self.send_response(200)
+            self.send_header("Content-Type", "text/html")
+            self.end_headers()
+            self.wfile.write(b"<!doctype html>")
+
+        do_POST = do_GET
+
+        def log_message(self, *_):
+            pass
+
+    page = ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    threading.Thread(target=page.serve_forever, daemon=True).start()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        nothing = free.getsockname()[1]
+    for url, kind in ((f"http://127.0.0.1:{page.server_port}", UnexpectedResponse), (f"http://127.0.0.1:{nothing}", ConnectionLost),
+                      ("http://no-such-host.invalid", ConnectionLost), ("nonsense", ConnectionLost)):
+        with Teamster(url, "token") as wrong:
+            for act in (lambda: wrong.start(provider="claude", prompt="x"), wrong.runs, lambda: wrong.run("x").view(),
+                        lambda: next(wrong.run("x").entries()), lambda: next(wrong.watch())):
+                try:
+                    act()
+                except TeamsterError as error:
+                    assert isinstance(error, kind), (url, error)
+                else:
+                    raise AssertionError(url)
+    page.shutdown()
+    page.server_close()
+
+
+def a_large_entry_is_parsed_in_time_that_is_linear_in_its_size(_server, _client):
+    parser = SseParser()
+    piece = b"x" * (16 << 10)
+    assert parser.push(b"id: 1\r\ndata: ") == []
+    for _ in range(2240):
+        assert parser.push(piece) == []
+    assert [(name, len(data)) for name, data in parser.push(b"\r\n\r\n")] == [("message", 2240 * len(piece))]
+
+
+def the_limit_counts_from_the_break(_server, _client):
+    patience = Patience(Options("http://x", None, reconnect=0, silence=35))
+    patience.reached()
+    time.sleep(0.01)
+    # However long ago the last entry was.
+    assert patience.after(None) > 0
+
+
+def more_than_a_hundred_followers(server, client):
+    run = client.start(provider="claude", prompt="wait")
+
+    async def follow():
+        async with AsyncTeamster(server.url, server.token) as many:
+            followers = [many.run(run.id).entries() for _ in range(130)]
+            await asyncio.wait_for(asyncio.gather(*(anext(follower) for follower in followers)), LIMIT)
+            for follower in followers:
+                await follower.aclose()
+
+    asyncio.run(follow())
+    run.cancel(kill=True)
 
 
 def a_run_is_followed_answered_and_has_a_result(server, client):
@@ -239,7 +306,8 @@ def the_examples_of_its_readme(server, client):
     assert "user:message" not in out.getvalue() and out.getvalue().endswith("And the docs?\n"), out.getvalue()
 
 
-TESTS = [a_run_is_followed_answered_and_has_a_result, nothing_is_lost_when_the_server_is_killed_and_started_again,
+TESTS = [where_no_server_is_every_call_fails_at_once, a_large_entry_is_parsed_in_time_that_is_linear_in_its_size,
+         the_limit_counts_from_the_break, more_than_a_hundred_followers, a_run_is_followed_answered_and_has_a_result, nothing_is_lost_when_the_server_is_killed_and_started_again,
          a_start_during_a_restart_starts_one_run, errors_have_their_codes_and_end_what_cannot_go_on, a_session_takes_one_prompt_after_the_other, the_rest_of_the_api,
          the_same_with_asyncio, the_examples_of_its_readme]
 

@@ -2,13 +2,14 @@
 
 import assert from 'node:assert/strict';
 import {readFile} from 'node:fs/promises';
-import {join} from 'node:path';
+import {createServer} from 'node:http';
+import {dirname, join} from 'node:path';
 import {createRequire} from 'node:module';
 import {pathToFileURL} from 'node:url';
 import {Server, check, until} from './server.mjs';
 
 const installed = createRequire(join(process.env.CLIENT_MODULES, 'package.json')).resolve('@teamster-rs/client');
-const {ConnectionLost, Problem, Teamster} = await import(pathToFileURL(installed));
+const {ConnectionLost, Problem, Teamster, TeamsterError, UnexpectedResponse} = await import(pathToFileURL(installed));
 const server = await Server.start();
 const client = (more = {}) => new Teamster({url: server.url, token: server.token, ...more});
 const here = {provider: 'claude', workingDirectory: server.work};
@@ -52,6 +53,65 @@ await check('nothing is lost when the server is killed in the middle and started
   });
   await back;
   assert.equal(said(entries), pieces(60));
+});
+
+await check('where no server is, every call fails at once, with one family of errors', async () => {
+  const page = createServer((_, response) => response.setHeader('Content-Type', 'text/html').end('<!doctype html>'));
+  await new Promise((resolve) => page.listen(0, '127.0.0.1', resolve));
+  const html = `http://127.0.0.1:${page.address().port}`;
+  const closed = createServer();
+  await new Promise((resolve) => closed.listen(0, '127.0.0.1', resolve));
+  const nothing = `http://127.0.0.1:${closed.address().port}`;
+  await new Promise((resolve) => closed.close(resolve));
+  for (const [url, kind] of [[html, UnexpectedResponse], [nothing, ConnectionLost], ['http://no-such-host.invalid', ConnectionLost], ['nonsense', ConnectionLost]]) {
+    const wrong = client({url});
+    for (const act of [() => wrong.start(here), () => wrong.runs(), () => wrong.run('x').view(), () => wrong.run('x').entries().next(), () => wrong.watch().next()]) {
+      await assert.rejects(act, (error) => error instanceof kind && error instanceof TeamsterError, `${url} ${act}`);
+    }
+  }
+  page.close();
+});
+
+await check('every call has a limit of time and takes a signal', async () => {
+  // It accepts connections and never responds.
+  const deaf = createServer(() => {});
+  await new Promise((resolve) => deaf.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${deaf.address().port}`;
+  await assert.rejects(client({url, timeoutMs: 50}).runs(), ConnectionLost);
+  await assert.rejects(client({url}).session('x').clear({timeoutMs: 50}), ConnectionLost);
+  await assert.rejects(client({url}).limits({signal: AbortSignal.abort(new Error('enough'))}), /enough/);
+  deaf.closeAllConnections();
+  deaf.close();
+});
+
+await check('an entry of 35 MB is parsed in time that is linear in its size', async () => {
+  const {SseParser} = await import(pathToFileURL(join(dirname(installed), 'sse.js')));
+  const parser = new SseParser();
+  const piece = 'x'.repeat(16 << 10);
+  assert.deepEqual(parser.push('id: 1\r\ndata: '), []);
+  for (let i = 0; i < 2240; i++) parser.push(piece);
+  const [event] = parser.push('\r\n\r\n');
+  assert.deepEqual([event.event, event.data.length], ['message', 2240 * piece.length]);
+});
+
+await check('a key needs no secure context', async () => {
+  const {randomUUID} = crypto;
+  crypto.randomUUID = undefined;
+  const run = await client().start({...here, prompt: 'echo'}).finally(() => { crypto.randomUUID = randomUUID; });
+  assert.equal((await run.result()).status, 'completed');
+});
+
+await check('a reader that was slow loses no connection for that', async () => {
+  const run = await client({reconnectMs: 1500}).start({...here, prompt: 'count 3 0.1'});
+  let slow = false;
+  await all(run, async (entry) => {
+    if (entry.type !== 'text' || slow) return;
+    slow = true;
+    await server.kill();
+    // Longer than the limit: what counts is when the break is noticed.
+    await new Promise((resolve) => setTimeout(resolve, 2000));
+    await server.restart();
+  });
 });
 
 await check('a start during a restart starts one run', async () => {

@@ -1,5 +1,5 @@
 import { watch } from "./follow.js";
-import { Patience, json, send, type Connection } from "./http.js";
+import { Patience, json, randomKey, send, type CallOptions, type Connection } from "./http.js";
 import { Run } from "./run.js";
 import { Session } from "./session.js";
 import type { AgentList, Answer, Change, HistoryList, LimitList, PendingRequest, ProviderList, RequestList, RunList, RunView, SessionList, StartRun, StartSession, UsageSummary, ViewState } from "./types.js";
@@ -13,14 +13,15 @@ export interface Options {
   reconnectMs?: number;
   /** Time without a byte after which a stream counts as broken, in milliseconds. 35 s by default, more than two heartbeats. */
   silenceMs?: number;
+  /** Time limit of a response, in milliseconds. 60 s by default. */
+  timeoutMs?: number;
   /** The `fetch` to use. */
   fetch?: typeof fetch;
 }
 
-export interface StartOptions {
+export interface StartOptions extends CallOptions {
   /** A repeated request with the same key starts nothing and returns the existing run. Random by default. */
   idempotencyKey?: string;
-  signal?: AbortSignal;
 }
 
 /** A server. */
@@ -34,6 +35,7 @@ export class Teamster {
       fetch: options.fetch ?? globalThis.fetch.bind(globalThis),
       reconnectMs: options.reconnectMs ?? 300_000,
       silenceMs: options.silenceMs ?? 35_000,
+      timeoutMs: options.timeoutMs ?? 60_000,
     };
   }
 
@@ -48,12 +50,12 @@ export class Teamster {
   }
 
   private async begin(path: string, body: unknown, options: StartOptions): Promise<string> {
-    const { signal } = options;
-    const headers = { "Idempotency-Key": options.idempotencyKey ?? crypto.randomUUID() };
-    const patience = new Patience(this.connection.reconnectMs, signal);
+    const { signal, timeoutMs } = options;
+    const headers = { "Idempotency-Key": options.idempotencyKey ?? randomKey() };
+    const patience = new Patience(this.connection, signal);
     for (;;) {
       try {
-        return (await json<RunView>(this.connection, path, { method: "POST", body, headers, signal })).runId;
+        return (await json<RunView>(this.connection, path, { method: "POST", body, headers, signal, timeoutMs })).runId;
       } catch (error) {
         await patience.wait(error);
       }
@@ -71,23 +73,23 @@ export class Teamster {
   }
 
   /** Sessions, newest first. */
-  async sessions(query: { state?: ViewState } = {}): Promise<SessionList["sessions"]> {
-    return (await json<SessionList>(this.connection, `/sessions${search(query)}`)).sessions;
+  async sessions(query: { state?: ViewState } = {}, options: CallOptions = {}): Promise<SessionList["sessions"]> {
+    return (await json<SessionList>(this.connection, `/sessions${search(query)}`, options)).sessions;
   }
 
   /** A page of runs, newest first. */
-  runs(query: { state?: ViewState; since?: number; limit?: number; cursor?: string } = {}): Promise<RunList> {
-    return json(this.connection, `/runs${search(query)}`);
+  runs(query: { state?: ViewState; since?: number; limit?: number; cursor?: string } = {}, options: CallOptions = {}): Promise<RunList> {
+    return json(this.connection, `/runs${search(query)}`, options);
   }
 
   /** Pending requests of all runs. */
-  async requests(): Promise<PendingRequest[]> {
-    return (await json<RequestList>(this.connection, "/requests")).requests;
+  async requests(options: CallOptions = {}): Promise<PendingRequest[]> {
+    return (await json<RequestList>(this.connection, "/requests", options)).requests;
   }
 
   /** Answers a request. The first answer counts; a later one is a `Problem` with the code `ALREADY_ANSWERED`. */
-  answer(requestId: string, answer: Answer): Promise<void> {
-    return this.run(requestId.slice(0, requestId.lastIndexOf("/"))).answer(requestId, answer);
+  answer(requestId: string, answer: Answer, options: CallOptions = {}): Promise<void> {
+    return this.run(requestId.slice(0, requestId.lastIndexOf("/"))).answer(requestId, answer, options);
   }
 
   /** State of all runs and agents, then each change. */
@@ -96,38 +98,38 @@ export class Teamster {
   }
 
   /** The agents in a loop. */
-  agents(): Promise<AgentList> {
-    return json(this.connection, "/agents");
+  agents(options: CallOptions = {}): Promise<AgentList> {
+    return json(this.connection, "/agents", options);
   }
 
   /** Starts, stops, restarts or wakes an agent. */
-  command(agentId: string, command: "start" | "stop" | "restart" | "wake"): Promise<AgentList> {
-    return json(this.connection, `/agents/${encodeURIComponent(agentId)}/${command}`, { method: "POST" });
+  command(agentId: string, command: "start" | "stop" | "restart" | "wake", options: CallOptions = {}): Promise<AgentList> {
+    return json(this.connection, `/agents/${encodeURIComponent(agentId)}/${command}`, { ...options, method: "POST" });
   }
 
   /** The last lines of an agent's log. */
-  async agentLog(agentId: string, lines = 100): Promise<string> {
-    return (await send(this.connection, `/agents/${encodeURIComponent(agentId)}/log?lines=${lines}`)).text();
+  async agentLog(agentId: string, lines = 100, options: CallOptions = {}): Promise<string> {
+    return (await send(this.connection, `/agents/${encodeURIComponent(agentId)}/log?lines=${lines}`, { ...options, media: "text/plain" })).text();
   }
 
   /** The agents' CLIs on the server's machine, with their capabilities. */
-  async providers(): Promise<ProviderList["providers"]> {
-    return (await json<ProviderList>(this.connection, "/providers")).providers;
+  async providers(options: CallOptions = {}): Promise<ProviderList["providers"]> {
+    return (await json<ProviderList>(this.connection, "/providers", options)).providers;
   }
 
   /** Limits of subscriptions, such as the 5-hour and the weekly one. */
-  limits(): Promise<LimitList> {
-    return json(this.connection, "/limits");
+  limits(options: CallOptions = {}): Promise<LimitList> {
+    return json(this.connection, "/limits", options);
   }
 
   /** All recorded runs, attached ones and ticks of agents too, newest first. */
-  history(query: { since?: number; until?: number; status?: string; agent?: string; key?: string; directory?: string; limit?: number; cursor?: string } = {}): Promise<HistoryList> {
-    return json(this.connection, `/history${search(query)}`);
+  history(query: { since?: number; until?: number; status?: string; agent?: string; key?: string; directory?: string; limit?: number; cursor?: string } = {}, options: CallOptions = {}): Promise<HistoryList> {
+    return json(this.connection, `/history${search(query)}`, options);
   }
 
   /** Tokens and cost; `by` is `day`, `model`, `agent`, `key` and others. */
-  usage(query: { by?: string; since?: string; until?: string; provider?: string; models?: boolean } = {}): Promise<UsageSummary> {
-    return json(this.connection, `/usage${search(query)}`);
+  usage(query: { by?: string; since?: string; until?: string; provider?: string; models?: boolean } = {}, options: CallOptions = {}): Promise<UsageSummary> {
+    return json(this.connection, `/usage${search(query)}`, options);
   }
 }
 

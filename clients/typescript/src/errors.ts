@@ -1,7 +1,12 @@
 import type { ProblemCode } from "./types.js";
 
+/** Every error of this client, but that of an aborted signal. */
+export class TeamsterError extends Error {
+  override readonly name: string = "TeamsterError";
+}
+
 /** An error of the API: a problem of RFC 9457. */
-export class Problem extends Error {
+export class Problem extends TeamsterError {
   override readonly name = "Problem";
 
   constructor(
@@ -25,7 +30,12 @@ export class Problem extends Error {
   }
 }
 
-/** The server could not be reached for longer than `reconnectMs`. */
-export class ConnectionLost extends Error {
+/** The server cannot be reached: at its address is none, or it has not been there for longer than `reconnectMs`. */
+export class ConnectionLost extends TeamsterError {
   override readonly name = "ConnectionLost";
+}
+
+/** What is at the address is not `teamster serve`: its response has another type. */
+export class UnexpectedResponse extends TeamsterError {
+  override readonly name = "UnexpectedResponse";
 }

@@ -1,4 +1,4 @@
-import { Patience, json, send, type Connection } from "./http.js";
+import { Patience, STREAM, json, send, type Connection } from "./http.js";
 import { Silence, events } from "./sse.js";
 import type { Change, Entry, LogPage } from "./types.js";
 
@@ -12,7 +12,7 @@ const PAGE_SECONDS = 20;
  * of the same log.
  */
 export async function* follow(connection: Connection, path: string, after: number, signal: AbortSignal | undefined): AsyncGenerator<Entry, void, void> {
-  const patience = new Patience(connection.reconnectMs, signal);
+  const patience = new Patience(connection, signal);
   let seq = after;
   let streams = true;
   for (;;) {
@@ -22,7 +22,7 @@ export async function* follow(connection: Connection, path: string, after: numbe
         const either = signal ? AbortSignal.any([signal, abort.signal]) : abort.signal;
         // A proxy may hold back even the head of a response.
         const timer = setTimeout(() => abort.abort(new Silence("there is no response")), connection.silenceMs);
-        const response = await send(connection, `${path}?after=${seq}`, { headers: { Accept: "text/event-stream" }, signal: either }).finally(() => clearTimeout(timer));
+        const response = await send(connection, `${path}?after=${seq}`, { headers: { Accept: STREAM }, media: STREAM, signal: either }).finally(() => clearTimeout(timer));
         if (response.status === 204) return;
         try {
           for await (const event of events(response, connection.silenceMs)) {
@@ -39,9 +39,8 @@ export async function* follow(connection: Connection, path: string, after: numbe
         // The stream has closed without its end: it was cut.
         await patience.wait(new Error("the stream was cut"));
       } else {
-        const limit = AbortSignal.timeout(PAGE_SECONDS * 1000 + connection.silenceMs);
-        const either = signal ? AbortSignal.any([signal, limit]) : limit;
-        const page = await json<LogPage | undefined>(connection, `${path}?after=${seq}&wait=${PAGE_SECONDS}`, { signal: either });
+        const timeoutMs = PAGE_SECONDS * 1000 + connection.silenceMs;
+        const page = await json<LogPage | undefined>(connection, `${path}?after=${seq}&wait=${PAGE_SECONDS}`, { signal, timeoutMs });
         patience.reached();
         for (const entry of page?.entries ?? []) {
           seq = entry.seq;
@@ -50,7 +49,8 @@ export async function* follow(connection: Connection, path: string, after: numbe
         if (page === undefined || page.ended) return;
       }
     } catch (error) {
-      if (error instanceof Silence) streams = false;
+      // A silent response is the reason of the error, where it was aborted for that.
+      if (error instanceof Silence || (error instanceof Error && error.cause instanceof Silence)) streams = false;
       else await patience.wait(error);
     }
   }
@@ -58,10 +58,10 @@ export async function* follow(connection: Connection, path: string, after: numbe
 
 /** State of all runs and agents, then each change. A new connection after a break begins with a snapshot. */
 export async function* watch(connection: Connection, signal: AbortSignal | undefined): AsyncGenerator<Change, void, void> {
-  const patience = new Patience(connection.reconnectMs, signal);
+  const patience = new Patience(connection, signal);
   for (;;) {
     try {
-      const response = await send(connection, "/events", { headers: { Accept: "text/event-stream" }, signal });
+      const response = await send(connection, "/events", { headers: { Accept: STREAM }, media: STREAM, signal });
       for await (const event of events(response, connection.silenceMs)) {
         patience.reached();
         if (event !== "alive") yield JSON.parse(event.data) as Change;

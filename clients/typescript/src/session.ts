@@ -1,5 +1,5 @@
 import { follow } from "./follow.js";
-import { Patience, json, type Connection } from "./http.js";
+import { Patience, json, randomKey, type CallOptions, type Connection } from "./http.js";
 import type { Answer, ChangeSession, Entry, RunResult, RunView, TurnView } from "./types.js";
 
 /** A live session, which takes one prompt after the other. */
@@ -18,14 +18,14 @@ export class Session {
    * Sends a prompt, which begins a turn. During another turn it is a `Problem` with the code `SESSION_BUSY`. A
    * connection that breaks meanwhile is made again, and the turn is begun once only.
    */
-  async send(prompt: string, options: { from?: string; idempotencyKey?: string; signal?: AbortSignal } = {}): Promise<Turn> {
-    const { from, signal } = options;
-    const headers = { "Idempotency-Key": options.idempotencyKey ?? crypto.randomUUID() };
+  async send(prompt: string, options: { from?: string; idempotencyKey?: string } & CallOptions = {}): Promise<Turn> {
+    const { from, signal, timeoutMs } = options;
+    const headers = { "Idempotency-Key": options.idempotencyKey ?? randomKey() };
     const body = from === undefined ? { prompt } : { prompt, from };
-    const patience = new Patience(this.connection.reconnectMs, signal);
+    const patience = new Patience(this.connection, signal);
     for (;;) {
       try {
-        const turn = await json<TurnView>(this.connection, `${this.path}/turns`, { method: "POST", body, headers, signal });
+        const turn = await json<TurnView>(this.connection, `${this.path}/turns`, { method: "POST", body, headers, signal, timeoutMs });
         return new Turn(this.connection, this.id, turn.runId, turn.seq);
       } catch (error) {
         await patience.wait(error);
@@ -39,39 +39,39 @@ export class Session {
   }
 
   /** Current state; `live` is its activity. */
-  view(): Promise<RunView> {
-    return json(this.connection, this.path);
+  view(options: CallOptions = {}): Promise<RunView> {
+    return json(this.connection, this.path, options);
   }
 
   /** Answers a request of the turn in progress. */
-  async answer(requestId: string, answer: Answer): Promise<void> {
+  async answer(requestId: string, answer: Answer, options: CallOptions = {}): Promise<void> {
     const number = requestId.slice(requestId.lastIndexOf("/") + 1);
-    await json(this.connection, `/requests/${encodeURIComponent(this.id)}/${encodeURIComponent(number)}`, { method: "POST", body: answer });
+    await json(this.connection, `/requests/${encodeURIComponent(this.id)}/${encodeURIComponent(number)}`, { ...options, method: "POST", body: answer });
   }
 
   /** Sends text to the turn in progress, if the agent's CLI supports it. */
-  async steer(text: string, { from }: { from?: string } = {}): Promise<void> {
-    await json(this.connection, `${this.path}/steer`, { method: "POST", body: from === undefined ? { text } : { text, from } });
+  async steer(text: string, { from, ...options }: { from?: string } & CallOptions = {}): Promise<void> {
+    await json(this.connection, `${this.path}/steer`, { ...options, method: "POST", body: from === undefined ? { text } : { text, from } });
   }
 
   /** Ends the turn in progress; the session continues. */
-  async interrupt({ kill = false }: { kill?: boolean } = {}): Promise<void> {
-    await json(this.connection, `${this.path}/interrupt`, { method: "POST", body: { kill } });
+  async interrupt({ kill = false, ...options }: { kill?: boolean } & CallOptions = {}): Promise<void> {
+    await json(this.connection, `${this.path}/interrupt`, { ...options, method: "POST", body: { kill } });
   }
 
   /** Clears the context and continues. */
-  async clear(): Promise<void> {
-    await json(this.connection, `${this.path}/clear`, { method: "POST" });
+  async clear(options: CallOptions = {}): Promise<void> {
+    await json(this.connection, `${this.path}/clear`, { ...options, method: "POST" });
   }
 
   /** Changes the model or the permission, from the next turn on. */
-  change(changes: ChangeSession): Promise<RunView> {
-    return json(this.connection, this.path, { method: "PATCH", body: changes });
+  change(changes: ChangeSession, options: CallOptions = {}): Promise<RunView> {
+    return json(this.connection, this.path, { ...options, method: "PATCH", body: changes });
   }
 
   /** Ends the session; its log stays. */
-  end({ kill = false }: { kill?: boolean } = {}): Promise<RunView> {
-    return json(this.connection, `${this.path}?kill=${kill}`, { method: "DELETE" });
+  end({ kill = false, ...options }: { kill?: boolean } & CallOptions = {}): Promise<RunView> {
+    return json(this.connection, `${this.path}?kill=${kill}`, { ...options, method: "DELETE" });
   }
 }
 

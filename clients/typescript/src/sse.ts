@@ -6,15 +6,20 @@ export interface SseEvent {
 
 /** Parses text in pieces and returns complete events. */
 export class SseParser {
-  private rest = "";
+  /** Pieces of a line that is not complete yet: they are joined once, so that the work is linear in its size. */
+  private pieces: string[] = [];
   private event = "";
   private data: string[] = [];
 
   push(text: string): SseEvent[] {
     const events: SseEvent[] = [];
-    const lines = (this.rest + text).split(/\r?\n/);
-    this.rest = lines.pop() ?? "";
-    for (const line of lines) {
+    let start = 0;
+    for (let end = text.indexOf("\n"); end >= 0; end = text.indexOf("\n", start)) {
+      this.pieces.push(text.slice(start, end));
+      start = end + 1;
+      let line = this.pieces.join("");
+      this.pieces = [];
+      if (line.endsWith("\r")) line = line.slice(0, -1);
       if (line === "") {
         if (this.data.length > 0) events.push({ event: this.event || "message", data: this.data.join("\n") });
         this.event = "";
@@ -27,6 +32,7 @@ export class SseParser {
       if (field === "data") this.data.push(value);
       else if (field === "event") this.event = value;
     }
+    if (start < text.length) this.pieces.push(text.slice(start));
     return events;
   }
 }

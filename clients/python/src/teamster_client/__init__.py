@@ -2,7 +2,7 @@
 
 from . import types
 from .aio import AsyncRun, AsyncSession, AsyncTeamster, AsyncTurn
-from .errors import ConnectionLost, Problem
+from .errors import ConnectionLost, Problem, TeamsterError, UnexpectedResponse
 from .sync import Run, Session, Teamster, Turn
 
-__all__ = ["AsyncRun", "AsyncSession", "AsyncTeamster", "AsyncTurn", "ConnectionLost", "Problem", "Run", "Session", "Teamster", "Turn", "types"]
+__all__ = ["AsyncRun", "AsyncSession", "AsyncTeamster", "AsyncTurn", "ConnectionLost", "Problem", "Run", "Session", "Teamster", "TeamsterError", "Turn", "UnexpectedResponse", "types"]

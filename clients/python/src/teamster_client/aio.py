@@ -11,7 +11,7 @@ from typing import Any, Unpack, cast
 import httpx
 
 from . import types
-from .errors import Silence
+from .errors import ConnectionLost, Silence
 from .protocol import PAGE_SECONDS, Options, Patience, SseParser, body, path_of, query, request_path, start_headers
 
 
@@ -35,7 +35,12 @@ class AsyncTeamster:
         await self._http.aclose()
 
     async def _get(self, path: str, **more: Any) -> Any:
-        return body(await self._http.get(path, **more))
+        return await self._send("GET", path, **more)
+
+    async def _send(self, method: str, path: str, **more: Any) -> Any:
+        with self._options.errors():
+            response = await self._http.request(method, path, **more)
+        return body(self._options.received(response))
 
     async def start(self, *, idempotency_key: str | None = None, **run: Unpack[types.StartRun]) -> AsyncRun:
         """Starts a run. If the connection breaks, the request is repeated, and the run still starts once."""
@@ -49,10 +54,10 @@ class AsyncTeamster:
 
     async def _post_once(self, path: str, content: Any, idempotency_key: str | None) -> Any:
         headers = start_headers(idempotency_key)
-        patience = Patience(self._options.reconnect)
+        patience = Patience(self._options)
         while True:
             try:
-                return body(await self._http.post(path, json=content, headers=headers))
+                return await self._send("POST", path, json=content, headers=headers)
             except Exception as error:
                 await asyncio.sleep(patience.after(error))
 
@@ -78,11 +83,11 @@ class AsyncTeamster:
 
     async def answer(self, request_id: str, answer: types.Answer) -> None:
         """Answers a request. The first answer counts; a later one is a Problem with the code ALREADY_ANSWERED."""
-        body(await self._http.post(request_path(request_id), json=answer))
+        await self._send("POST", request_path(request_id), json=answer)
 
     async def watch(self) -> AsyncGenerator[types.Change, None]:
         """State of all runs and agents, then each change."""
-        patience = Patience(self._options.reconnect)
+        patience = Patience(self._options)
         while True:
             error: Exception | None = None
             try:
@@ -99,11 +104,13 @@ class AsyncTeamster:
 
     async def command(self, agent_id: str, command: str) -> types.AgentList:
         """``start``, ``stop``, ``restart`` or ``wake`` an agent."""
-        return body(await self._http.post(path_of("agents", agent_id, command)))
+        return await self._send("POST", path_of("agents", agent_id, command))
 
     async def agent_log(self, agent_id: str, lines: int = 100) -> str:
         """The last lines of an agent's log."""
-        response = await self._http.get(path_of("agents", agent_id, "log"), params={"lines": lines})
+        with self._options.errors():
+            response = await self._http.get(path_of("agents", agent_id, "log"), params={"lines": lines})
+        self._options.received(response, "text/plain")
         return response.text if response.is_success else cast(str, body(response))
 
     async def providers(self) -> list[dict[str, Any]]:
@@ -129,7 +136,7 @@ class AsyncTeamster:
 
         After a break, the stream continues behind the last entry. If a proxy buffers the stream, it is replaced by pages
         of the same log."""
-        patience = Patience(self._options.reconnect)
+        patience = Patience(self._options)
         streams = True
         while True:
             error: Exception | None = None
@@ -167,6 +174,7 @@ class AsyncTeamster:
                 if not response.is_success:
                     await response.aread()
                     body(response)
+                self._options.received(response, "text/event-stream")
                 if response.status_code == 204:
                     yield "end", ""
                 async for piece in response.aiter_bytes():
@@ -175,6 +183,8 @@ class AsyncTeamster:
                         yield event
         except httpx.ReadTimeout as error:
             raise Silence("the stream is silent") from error
+        except (httpx.TransportError, httpx.InvalidURL) as error:
+            raise ConnectionLost(f"cannot reach {self._options.url}: {error or type(error).__name__}") from error
 
 
 class AsyncRun:
@@ -216,7 +226,7 @@ class AsyncRun:
 
     async def cancel(self, *, kill: bool = False) -> types.RunView:
         """Stops the run; with ``kill`` it is killed at once. Returns before the run has ended."""
-        return body(await self._client._http.post(path_of("runs", self.id, "cancel"), json={"kill": kill}))
+        return await self._client._send("POST", path_of("runs", self.id, "cancel"), json={"kill": kill})
 
 
 class AsyncSession:
@@ -259,15 +269,15 @@ class AsyncSession:
         await self._command("clear")
 
     async def _command(self, command: str, content: Any = None) -> None:
-        body(await self._client._http.post(path_of("sessions", self.id, command), json=content))
+        await self._client._send("POST", path_of("sessions", self.id, command), json=content)
 
     async def change(self, *, model: str | None = None, permission: types.PermissionMode | None = None) -> types.RunView:
         """Changes the model or the permission, from the next turn on."""
-        return body(await self._client._http.patch(path_of("sessions", self.id), json=query(model=model, permission=permission)))
+        return await self._client._send("PATCH", path_of("sessions", self.id), json=query(model=model, permission=permission))
 
     async def end(self, *, kill: bool = False) -> types.RunView:
         """Ends the session; its log stays."""
-        return body(await self._client._http.delete(path_of("sessions", self.id), params=query(kill=kill or None)))
+        return await self._client._send("DELETE", path_of("sessions", self.id), params=query(kill=kill or None))
 
 
 class AsyncTurn:

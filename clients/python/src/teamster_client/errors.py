@@ -8,7 +8,11 @@ import httpx
 TRANSIENT = {408, 429, 500, 502, 503, 504}
 
 
-class Problem(Exception):
+class TeamsterError(Exception):
+    """Every error of this client."""
+
+
+class Problem(TeamsterError):
     """An error of the API: a problem of RFC 9457."""
 
     def __init__(self, status: int, code: str | None, detail: str) -> None:
@@ -34,9 +38,13 @@ class Problem(Exception):
         return self.code is None and self.status in TRANSIENT
 
 
-class ConnectionLost(Exception):
-    """The server could not be reached for longer than ``reconnect`` seconds."""
+class ConnectionLost(TeamsterError):
+    """The server cannot be reached: at its address is none, or it has been away for longer than ``reconnect`` seconds."""
 
 
-class Silence(Exception):
+class UnexpectedResponse(TeamsterError):
+    """What is at the address is not ``teamster serve``: its response has another type."""
+
+
+class Silence(TeamsterError):
     """No byte arrived for too long, although a stream has a heartbeat every 15 s."""
