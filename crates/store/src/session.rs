@@ -127,6 +127,9 @@ pub struct SessionFilter {
     pub limit: Option<u32>,
 }
 
+/// Age of the last heartbeat from which a lock is deleted. It is free long before, once a caller looks at it.
+const OLD_LOCK: Duration = Duration::from_hours(24);
+
 const COLUMNS: &str = "channel_id, user_id, thread_id, provider, session_id, model, \
                        working_directory, created_at, updated_at, expires_at";
 
@@ -238,14 +241,18 @@ impl Store {
         Ok(removed > 0)
     }
 
-    /// Deletes all expired sessions. Returns their number.
+    /// Deletes all expired sessions, and what killed processes have left of locks. Returns the number of sessions.
     ///
     /// # Errors
     ///
     /// Fails if the database fails.
     pub async fn expire(&self) -> Result<u64, StoreError> {
+        let now = self.now();
+        let query = sqlx::query("DELETE FROM teamster_session_locks WHERE heartbeat_at <= $1")
+            .bind(to_column(now.saturating_sub(millis(OLD_LOCK))));
+        self.execute("forget old locks", query).await?;
         let query = sqlx::query("DELETE FROM teamster_sessions WHERE expires_at <= $1")
-            .bind(to_column(self.now()));
+            .bind(to_column(now));
         self.execute("forget expired sessions", query).await
     }
 

@@ -175,6 +175,17 @@ on_each_database! {
         assert!(is_free(&store).await);
     }
 
+    async fn old_locks_are_deleted_with_expired_sessions(database) {
+        let (store, clock) = database.open_at(1_000_000).await;
+        let lock = locked(&store).await;
+        store.expire().await.unwrap();
+        assert!(!is_free(&store).await);
+        clock.store(1_000_000 + 24 * 60 * 60 * 1000, Relaxed);
+        store.expire().await.unwrap();
+        assert!(is_free(&store).await);
+        lock.release().await.unwrap();
+    }
+
     async fn a_recorder_releases_it_when_the_session_is_stored(database) {
         let store = database.open().await;
         let lock = locked(&store).await;
