@@ -211,6 +211,7 @@ pub(crate) fn flag(parameter: &str) -> Option<&'static str> {
         "prompt_delivery" => "--prompt-via",
         "slash_commands" => "--slash-commands",
         "session_id" => "--resume",
+        "session_key" => "--session-key",
         "fork" => "--fork",
         "new_session_id" => "--session-id",
         "working_directory" => "--cwd",

@@ -13,9 +13,9 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunEvent, RunRequest};
-use teamster::{CliInfo, ErrorKind, ExecuteParams, McpDelivery};
+use teamster::{AgentError, CliInfo, ErrorDetail, ErrorKind, ExecuteParams, McpDelivery};
 use teamster_core::time::epoch_ms;
 use uuid::Uuid;
 
@@ -318,17 +318,23 @@ async fn prepare(
         let open_history = conversation.open_history.get_or_init(|| open_history);
         request.observer = Some(Arc::new(open_history.recorder.clone()) as _);
     }
-    refuse_session_in_use(request)?;
+    refuse_session_in_use(history, request)?;
     Ok(Orchestrator::new(OrchestratorConfig::default())?)
 }
 
 /// Refuses a run whose session another process uses, before it is in the history or has a log.
-fn refuse_session_in_use(request: &RunRequest) -> anyhow::Result<()> {
+fn refuse_session_in_use(history: &History, request: &RunRequest) -> anyhow::Result<()> {
     if let Some(first) = request.candidates.first()
         && let Some(locks) = session_locks(None)
+        && let Err(error) = locks.writer(first.provider()).begin(&first.params)
     {
-        let begun = locks.writer(first.provider()).begin(&first.params);
-        begun.map_err(|error| anyhow!("{}", hints::message(&error)))?;
+        let error = match error.detail.as_deref() {
+            Some(ErrorDetail::Parameter { problem, .. }) if history.has_conversation() => {
+                AgentError::refused("session_key", problem.clone())
+            }
+            _ => error,
+        };
+        bail!("{}", hints::message(&error));
     }
     Ok(())
 }

@@ -110,7 +110,7 @@ fn run(
         };
         request.observer = (open_history.as_ref())
             .map(|open_history| std::sync::Arc::new(open_history.recorder.clone()) as _);
-        if let Err(error) = super::refuse_session_in_use(&request) {
+        if let Err(error) = super::refuse_session_in_use(&history, &request) {
             // Before the run is accepted: later the error would only be in its log.
             crate::fail(&error);
             return Ok(Err(exit_code::USAGE));

@@ -92,6 +92,11 @@ impl History {
         self
     }
 
+    /// Returns `true` if the run has a session key.
+    pub(super) fn has_conversation(&self) -> bool {
+        self.conversation.is_some()
+    }
+
     /// Opens the store and resumes the sessions of the conversation.
     ///
     /// Without a conversation, a store that cannot be used only leaves the run out of the history. Every error is a

@@ -308,3 +308,28 @@ fn a_killed_check_leaves_no_server() {
     teamster.wait();
     assert!(wait_gone(pid.pid(), LIMIT));
 }
+
+#[test]
+fn a_server_elsewhere_is_not_bound_to_the_git_repository_of_a_hook() {
+    let dir = tempfile::tempdir().unwrap();
+    let seen = |cwd: Option<&std::path::Path>| {
+        let seen = dir.path().join("seen");
+        let start = format!(
+            "printf '<%s>' \"$GIT_INDEX_FILE\" > '{}'; exec '{TEAMSTER}' fake-mcp",
+            seen.display()
+        );
+        let mut server = serde_json::json!({"command": "sh", "args": ["-c", start]});
+        if let Some(cwd) = cwd {
+            server["cwd"] = cwd.to_str().into();
+        }
+        let config = serde_json::json!({"a": server});
+        let ended = run(
+            teamster(["mcp", "check", "--mcp-config", &config.to_string()])
+                .env("GIT_INDEX_FILE", "/of/a/hook"),
+        );
+        assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+        fs::read_to_string(seen).unwrap()
+    };
+    assert_eq!(seen(None), "</of/a/hook>");
+    assert_eq!(seen(Some(dir.path())), "<>");
+}

@@ -215,14 +215,23 @@ fn a_run_whose_session_is_in_use_leaves_no_row() {
     agent.install(
         r#"printf '{"type":"system","subtype":"init","session_id":"session-1","model":"opus"}\n'; sleep 600"#,
     );
-    let mut first = Running::start(&mut command(&agent, ["x", "--json", "--run-id=first"]));
+    let args = ["x", "--json", "--run-id=first", "--session-key=k"];
+    let mut first = Running::start(&mut command(&agent, args));
     assert!(first.line().contains("session-1"));
-    for detach in [&[][..], &["--detach"]] {
+    for (session, detach) in [
+        ("--resume=session-1", &[][..]),
+        ("--resume=session-1", &["--detach"]),
+        ("--session-key=k", &[]),
+        ("--session-key=k", &["--detach"]),
+    ] {
         let second = started(
             &agent,
-            &[&["x", "--resume=session-1", "--run-id=second"], detach].concat(),
+            &[&["x", session, "--run-id=second"], detach].concat(),
         );
         assert_eq!((second.code, &*second.stdout), (Some(2), ""));
+        let (flag, _) = session.split_once('=').unwrap();
+        let expected = format!("error: {flag}: process ");
+        assert!(second.stderr.starts_with(&expected), "{}", second.stderr);
         assert!(
             second.stderr.contains("works with session session-1"),
             "{}",

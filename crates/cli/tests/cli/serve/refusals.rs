@@ -97,6 +97,25 @@ fn every_error_is_a_problem() {
 }
 
 #[test]
+fn a_session_key_and_a_worktree_are_refused_together_with_the_next_step() {
+    let claude = Claude::plays("text", 0);
+    let served = Served::of(&claude, &[]);
+    let body = json!({"provider": "claude", "prompt": "x", "sessionKey": "k", "worktree": true});
+    let refused = served.post("/v1/runs", &body);
+    let message = refused.json()["detail"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned();
+    assert!(message.contains("git worktree add"), "{message}");
+    refused.is_problem(422, "INVALID_PARAMS");
+    let body = json!({"provider": "claude", "prompt": "x", "newSession": true});
+    served
+        .post("/v1/runs", &body)
+        .is_problem(422, "INVALID_PARAMS");
+    assert_eq!(served.get("/v1/runs").json(), json!({"runs": []}));
+}
+
+#[test]
 fn bypass_and_commands_need_a_flag_of_the_server() {
     let claude = Claude::plays("text", 0);
     let served = Served::of(&claude, &[]);
