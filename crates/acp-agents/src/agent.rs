@@ -24,7 +24,7 @@ pub(crate) const fn capabilities() -> Capabilities {
     let mut can = Capabilities::none();
     can.resume = true;
     can.model = true;
-    // The agents have no read-only mode.
+    // Read-only is for those whose requests cover all tools with side effects.
     can.permission_modes = &[
         PermissionMode::Default,
         PermissionMode::AcceptEdits,
@@ -57,7 +57,7 @@ impl NamedAgent {
         settings.mcp_servers.clone_from(&params.mcp_servers);
         settings.model.clone_from(&params.model);
         settings.effort.clone_from(&params.effort);
-        settings.approve = Approve::of(params.permission).unwrap_or_default();
+        settings.approve = Approve::of_asking(params.permission).unwrap_or_default();
         AcpProtocol::new((self.dialect)(params), settings)
     }
 }
@@ -92,7 +92,7 @@ impl CliProvider for NamedAgent {
     }
 
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
-        let protocol = self.talk(&SessionOptions::new(params.clone()));
+        let protocol = self.talk(&SessionOptions::new(params.clone()).one_turn(true));
         Box::new(RecordedRun::new(protocol, params.prompt.clone()))
     }
 }

@@ -1,9 +1,11 @@
 //! Cline, run with `cline --acp`.
 
 use serde_json::Value;
-use teamster_acp::{Approve, Dialect, ModeSwitch, Tool, ToolCall, ToolEnd};
+use teamster_acp::{Approve, Dialect, ModeSwitch, Tool, ToolCall, ToolEnd, file_change};
 use teamster_core::provider::{Args, CredentialFile, Credentials, FileLocation, Sign};
-use teamster_core::{AgentError, Capabilities, CliInfo, PermissionMode, ToolKind};
+use teamster_core::{
+    AgentError, AgentEvent, Capabilities, ChangeKind, CliInfo, PermissionMode, ToolKind,
+};
 
 use crate::agent::{NamedAgent, capabilities};
 use crate::mcp_name::Servers;
@@ -12,9 +14,13 @@ use crate::mcp_name::Servers;
 pub const CLINE: NamedAgent = NamedAgent {
     info: &INFO,
     capabilities: &CAPABILITIES,
-    args: |_| {
+    args: |params| {
         let mut args = Args::new();
         args.add("--acp");
+        if params.permission != PermissionMode::Bypass {
+            // The user may have configured otherwise.
+            args.value("--auto-approve", "false");
+        }
         args
     },
     dialect: |params| {
@@ -52,8 +58,12 @@ static CAPABILITIES: Capabilities = {
     // Cline accepts MCP servers but does not offer their tools to the model.
     can.mcp.transports = &[];
     can.mcp.deliveries = &[];
+    can.permission_modes = PermissionMode::ALL;
     can
 };
+
+/// Tool that starts a sub-agent. What comes between its call and its end is the sub-agent's.
+const SUB_AGENT: &str = "spawn_agent";
 
 #[derive(Debug)]
 struct ClineDialect {
@@ -73,8 +83,13 @@ impl Dialect for ClineDialect {
             .split_once(": ")
             .map_or(title, |(name, _)| name)
             .clone_into(&mut tool.name);
-        if matches!(tool.name.as_str(), "editor" | "apply_patch") {
-            tool.kind = ToolKind::Edit;
+        match tool.name.as_str() {
+            "editor" | "apply_patch" => tool.kind = ToolKind::Edit,
+            SUB_AGENT => {
+                tool.kind = ToolKind::Task;
+                tool.sub_agent = true;
+            }
+            _ => {}
         }
         tool.mcp = self.servers.tool(&tool.name, "");
         if tool.mcp.is_some() {
@@ -84,29 +99,77 @@ impl Dialect for ClineDialect {
     }
 
     /// The status is `completed` even if the call failed.
-    fn tool_end(&mut self, call: &ToolCall, _: &Tool) -> ToolEnd {
+    fn tool_end(&mut self, call: &ToolCall, tool: &Tool) -> ToolEnd {
         let mut end = call.plain_end();
-        let results: Vec<&Value> = match &call.output {
+        // The error of a call that was denied or did not begin is JSON in a text.
+        let failed = match &call.output {
+            Some(Value::String(text)) => serde_json::from_str::<Value>(text).ok(),
+            _ => None,
+        };
+        let results: Vec<&Value> = match failed.as_ref().or(call.output.as_ref()) {
             Some(Value::Array(results)) => results.iter().collect(),
             Some(result) => vec![result],
             None => Vec::new(),
         };
-        let texts: Option<Vec<&str>> = results.iter().map(|it| it["result"].as_str()).collect();
+        let text = |result: &&Value| {
+            let fields = ["error", "result", "text"].into_iter();
+            let mut texts = fields.filter_map(|field| result[field].as_str());
+            texts.next().map(str::to_owned)
+        };
+        let texts: Option<Vec<String>> = results.iter().map(text).collect();
         if let Some(texts) = texts.filter(|texts| !texts.is_empty()) {
             end.output = texts.join("\n");
         }
         if results.iter().any(|result| result["success"] == false) {
             end.is_error = Some(true);
         }
+        if end.is_error == Some(false) && tool.kind == ToolKind::Edit {
+            end.effects = changes(&tool.input);
+        }
         end
     }
 
+    fn repeats_denied(&self) -> bool {
+        true
+    }
+
     fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {
-        Approve::of(mode).map(ModeSwitch::Answers).ok_or_else(|| {
-            AgentError::refused(
-                "permission",
-                format!("Cline cannot be brought to {}", mode.as_str()),
-            )
-        })
+        Approve::of_asking(mode)
+            .map(ModeSwitch::Answers)
+            .ok_or_else(|| {
+                AgentError::refused(
+                    "permission",
+                    format!("Cline cannot be brought to {}", mode.as_str()),
+                )
+            })
     }
 }
+
+/// Returns the files that an edit changed, from its arguments: a patch, or the path and the texts of one edit.
+fn changes(input: &Value) -> Vec<AgentEvent> {
+    if let Some(patch) = input["input"].as_str() {
+        let kinds = [
+            ("*** Add File: ", ChangeKind::Add),
+            ("*** Update File: ", ChangeKind::Update),
+            ("*** Delete File: ", ChangeKind::Delete),
+        ];
+        let change = |line: &str| {
+            let mut kinds = kinds.iter();
+            kinds.find_map(|(mark, kind)| Some(file_change(line.strip_prefix(mark)?.trim(), *kind)))
+        };
+        return patch.lines().filter_map(change).collect();
+    }
+    let Some(path) = input["path"].as_str() else {
+        return Vec::new();
+    };
+    let is_new = input["old_text"].is_null() && input["insert_line"].is_null();
+    let kind = if is_new {
+        ChangeKind::Add
+    } else {
+        ChangeKind::Update
+    };
+    vec![file_change(path, kind)]
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,12 +1,23 @@
 //! Kimi Code, run with `kimi acp`.
 
-use serde_json::Value;
-use teamster_acp::{Approve, Dialect, ModeSwitch, Tool, ToolCall};
-use teamster_core::provider::{Args, CredentialFile, Credentials, FileLocation, Sign};
-use teamster_core::{AgentError, Capabilities, CliInfo, PermissionMode, ToolKind};
+mod record;
+
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use teamster_acp::{
+    Approve, Dialect, Figures, ModeSwitch, PermissionOption, Question, Tool, ToolCall, ToolEnd,
+    TurnSoFar, file_change,
+};
+use teamster_core::provider::{
+    Args, CredentialFile, Credentials, FileLocation, RecordFiles, Sign, mcp_content,
+};
+use teamster_core::{AgentError, Capabilities, ChangeKind, CliInfo, PermissionMode, ToolKind};
 
 use crate::agent::{NamedAgent, capabilities};
+use crate::folder::{folder, is_plain};
 use crate::mcp_name::Servers;
+use record::Recorded;
 
 /// Kimi Code.
 pub const KIMI: NamedAgent = NamedAgent {
@@ -20,6 +31,8 @@ pub const KIMI: NamedAgent = NamedAgent {
     dialect: |params| {
         Box::new(KimiDialect {
             servers: Servers::of(params),
+            sessions: folder(params, "KIMI_CODE_HOME", ".kimi-code").map(|it| it.join("sessions")),
+            record: Recorded::default(),
         })
     },
 };
@@ -47,13 +60,22 @@ static INFO: CliInfo = {
 static CAPABILITIES: Capabilities = {
     let mut can = capabilities();
     can.effort = true;
+    can.usage = true;
     can.mcp.transports = &["stdio", "http", "sse"];
     can
 };
 
+/// Name of the tool that starts a sub-agent.
+const AGENT: &str = "Agent";
+/// Prefix of the options of a question, of which there may be only one.
+const CHOICE: &str = "q0_opt_";
+
 #[derive(Debug)]
 struct KimiDialect {
     servers: Servers,
+    /// The folder of the CLI's sessions.
+    sessions: Option<PathBuf>,
+    record: Recorded,
 }
 
 impl Dialect for KimiDialect {
@@ -62,14 +84,13 @@ impl Dialect for KimiDialect {
     }
 
     /// The first title is the tool's name. Until the call runs, its displayed content is the arguments, which grow
-    /// piece by piece.
+    /// piece by piece. A sub-agent's call is known only by its permission request, which has no arguments.
     fn tool(&mut self, call: &ToolCall) -> Tool {
         let mut tool = call.plain();
-        if call.input.is_none()
-            && let Some(arguments) = arguments(call)
-        {
-            tool.input = arguments;
+        if call.input.is_none() {
+            tool.input = arguments(call).unwrap_or_else(|| json!({}));
         }
+        tool.kind = kind(&tool.name).unwrap_or(tool.kind);
         tool.mcp = self.servers.tool(&tool.name, "mcp__");
         if tool.mcp.is_some() {
             tool.kind = ToolKind::Mcp;
@@ -81,8 +102,76 @@ impl Dialect for KimiDialect {
         call.input.is_none()
     }
 
+    /// Only a sub-agent's calls are not announced before permission for them is requested.
+    fn parent_of_request(&self, turn: &TurnSoFar) -> Option<String> {
+        let is_agent = |call: &&ToolCall| call.tool.as_ref().is_some_and(|it| it.name == AGENT);
+        let mut agents = turn.open_calls().filter(is_agent);
+        agents.next_back().map(|call| call.id.clone())
+    }
+
+    fn tool_end(&mut self, call: &ToolCall, tool: &Tool) -> ToolEnd {
+        let mut end = call.plain_end();
+        if let Some(Value::Array(parts)) = &call.output {
+            let blocks: Vec<Value> = parts.iter().map(block).collect();
+            end.output = mcp_content(&blocks);
+        }
+        // The CLI does not tell whether a file that it wrote had been there.
+        if tool.name == "Write" && end.is_error == Some(false) && end.effects.is_empty() {
+            let path = (call.locations.first()).and_then(|location| location["path"].as_str());
+            let path = path.or_else(|| tool.input["path"].as_str());
+            let change = |path| file_change(path, ChangeKind::Update);
+            end.effects.extend(path.map(change));
+        }
+        end
+    }
+
+    fn question(
+        &self,
+        _: &ToolCall,
+        request: &Value,
+        options: &[PermissionOption],
+    ) -> Option<Question> {
+        let is_choice = |option: &PermissionOption| option.id.starts_with(CHOICE);
+        if options.iter().any(is_choice) {
+            let choices = options.iter().filter(|option| is_choice(option));
+            let names = choices.map(|option| option.name.as_str()).collect();
+            return Some(Question::of_choices(request, names));
+        }
+        Question::of_options(request, options)
+    }
+
+    fn record_files(&self, session: &str) -> Option<RecordFiles> {
+        let sessions = self.sessions.as_ref().filter(|_| is_plain(session))?;
+        let paths = vec![format!("*/{session}/agents/*/wire.jsonl")];
+        Some(RecordFiles::new(sessions, paths, record::LINES))
+    }
+
+    fn record_line(&mut self, line: &str) {
+        self.record.line(line);
+    }
+
+    fn awaits_record(&self) -> bool {
+        self.sessions.is_some() && !self.record.has_ended()
+    }
+
+    fn figures(&mut self, _: &Value, _: &TurnSoFar) -> Figures {
+        let mut figures = Figures::default();
+        figures.usage = self.record.take_usage();
+        figures
+    }
+
+    /// A turn of which the model failed ends like one that went well.
+    fn failure(&mut self, _: Option<&str>, _: &TurnSoFar) -> Option<AgentError> {
+        self.record.take_failure()
+    }
+
+    fn turn_begins(&mut self) {
+        self.record = Recorded::default();
+    }
+
     fn mode(&self, mode: PermissionMode) -> Result<ModeSwitch, AgentError> {
-        Approve::of(mode).map(ModeSwitch::Answers).ok_or_else(|| {
+        let answers = Approve::of(mode).map(ModeSwitch::Answers);
+        answers.ok_or_else(|| {
             AgentError::refused(
                 "permission",
                 format!("Kimi Code cannot be brought to {}", mode.as_str()),
@@ -91,8 +180,37 @@ impl Dialect for KimiDialect {
     }
 }
 
+/// Returns the kind of a tool. A permission request has none, and the CLI counts searches as reads.
+fn kind(name: &str) -> Option<ToolKind> {
+    Some(match name {
+        "Read" | "ReadMediaFile" => ToolKind::Read,
+        "Glob" | "Grep" => ToolKind::Search,
+        "Write" | "Edit" => ToolKind::Edit,
+        "Bash" => ToolKind::Execute,
+        "FetchURL" | "WebSearch" => ToolKind::Fetch,
+        AGENT => ToolKind::Task,
+        _ => return None,
+    })
+}
+
+/// Converts a part of a result to a content block.
+fn block(part: &Value) -> Value {
+    let url = part["imageUrl"]["url"].as_str().unwrap_or_default();
+    let data = url
+        .strip_prefix("data:")
+        .and_then(|it| it.split_once(";base64,"));
+    match data {
+        Some((media_type, data)) => json!({"type": "image", "mimeType": media_type, "data": data}),
+        None if !url.is_empty() => json!({"type": "image", "uri": url}),
+        None => part.clone(),
+    }
+}
+
 /// Returns the displayed arguments, once they are complete.
 fn arguments(call: &ToolCall) -> Option<Value> {
     let shown = serde_json::from_str::<Value>(&call.text()).ok();
     shown.filter(Value::is_object)
 }
+
+#[cfg(test)]
+mod tests;

@@ -8,6 +8,7 @@
 
 mod agent;
 mod cline;
+mod folder;
 mod kimi;
 mod mcp_name;
 mod qwen;

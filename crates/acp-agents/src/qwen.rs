@@ -3,17 +3,25 @@
 //! Qwen Code is a fork of Gemini CLI, but its ACP output differs. The tool's name and each request's tokens are in
 //! `_meta`.
 
-use serde_json::Value;
+use std::collections::HashSet;
+use std::path::PathBuf;
+
+use serde_json::{Map, Value};
 use teamster_acp::{
-    Dialect, During, Figures, ModeSwitch, RpcError, Tool, ToolCall, ToolEnd, TurnSoFar,
+    Announcement, Approve, Choice, Chunk, Dialect, During, Figures, ModeSwitch, Next,
+    PermissionOption, Question, RpcError, Tool, ToolCall, ToolEnd, TurnSoFar, Words,
 };
-use teamster_core::provider::{Args, CredentialFile, Credentials, FileLocation, Sign};
+use teamster_core::provider::{Args, CredentialFile, Credentials, FileLocation, RecordFiles, Sign};
 use teamster_core::{
     AgentError, Capabilities, CliInfo, ErrorKind, ExecuteParams, PermissionMode, ToolKind, Usage,
 };
 
 use crate::agent::{NamedAgent, capabilities};
+use crate::folder::{folder, is_plain};
 use crate::mcp_name::Servers;
+
+/// JSON-RPC error code of an internal error.
+const INTERNAL: i64 = -32603;
 
 /// Qwen Code.
 pub const QWEN: NamedAgent = NamedAgent {
@@ -23,7 +31,10 @@ pub const QWEN: NamedAgent = NamedAgent {
     dialect: |params| {
         Box::new(QwenDialect {
             servers: Servers::of(params),
-            usage: None,
+            projects: folder(params, "QWEN_HOME", ".qwen").map(|it| it.join("projects")),
+            printed: None,
+            recorded: None,
+            background: HashSet::new(),
         })
     },
 };
@@ -64,6 +75,7 @@ static CAPABILITIES: Capabilities = {
     let mut can = capabilities();
     can.mcp.transports = &["stdio", "http", "sse"];
     can.usage = true;
+    can.permission_modes = PermissionMode::ALL;
     can
 };
 
@@ -83,15 +95,32 @@ fn mode(mode: PermissionMode) -> Option<&'static str> {
         PermissionMode::Default => "default",
         PermissionMode::AcceptEdits => "auto-edit",
         PermissionMode::Bypass => "yolo",
+        // It asks before each tool with side effects, and the answers allow none.
+        PermissionMode::ReadOnly => "default",
         _ => return None,
     })
 }
 
+/// Source of the agent's report that work in the background has ended.
+const REPORT: &str = "background_task_completed";
+/// Source of that report once more, at the beginning of the turn about it.
+const NOTIFICATION: &str = "background_notification";
+/// Beginning of the text of a turn about such work that failed.
+const NOTIFICATION_ERROR: &str = "[notification error] ";
+/// Tool that asks the user.
+const ASK_USER: &str = "ask_user_question";
+
 #[derive(Debug)]
 struct QwenDialect {
     servers: Servers,
-    /// Usage of the active turn.
-    usage: Option<Usage>,
+    /// The folder of the CLI's projects.
+    projects: Option<PathBuf>,
+    /// Usage of the active turn, as printed. Requests for the rest of a cut answer are not.
+    printed: Option<Usage>,
+    /// Usage of the active turn in the session's files.
+    recorded: Option<Usage>,
+    /// Ids of calls and commands in the background, of whose end no turn has been about.
+    background: HashSet<String>,
 }
 
 impl Dialect for QwenDialect {
@@ -115,37 +144,160 @@ impl Dialect for QwenDialect {
         tool
     }
 
-    /// Uses the raw output of a shell command: the displayed text adds lines around it.
+    /// Uses the raw output of a shell command: the displayed text adds lines around it. The raw output of an edit is
+    /// both versions of the file.
     fn tool_end(&mut self, call: &ToolCall, _: &Tool) -> ToolEnd {
         let mut end = call.plain_end();
-        if let Some(output) = call.output.as_ref()
-            && output["type"] == "shell_result"
-            && let Some(text) = output["output"].as_str()
-        {
-            text.clone_into(&mut end.output);
+        let shown = call.text();
+        if let Some(output) = call.output.as_ref() {
+            if output["type"] == "shell_result"
+                && let Some(text) = output["output"].as_str()
+            {
+                text.clone_into(&mut end.output);
+            }
+            if let Some(text) = edited(output).filter(|_| shown.is_empty()) {
+                end.output = text;
+            }
+            if output["executionMode"] == "background" {
+                self.background.insert(call.id.clone());
+            }
+        }
+        if let Some(id) = background_shell(&shown) {
+            self.background.insert(id.to_owned());
         }
         end
     }
 
     fn meta(&mut self, meta: &Value) {
+        if meta["source"] == NOTIFICATION {
+            let task = &meta["backgroundTask"];
+            for id in ["toolUseId", "taskId"] {
+                self.background
+                    .remove(task[id].as_str().unwrap_or_default());
+            }
+        }
         let tokens = &meta["usage"];
         let number = |name: &str| tokens[name].as_u64();
         let Some(input) = number("inputTokens") else {
             return;
         };
-        // The input tokens include the cached ones.
-        let cached = number("cachedReadTokens");
-        let usage = Usage::default()
-            .input_tokens(Some(input.saturating_sub(cached.unwrap_or(0))))
-            .output_tokens(number("outputTokens"))
-            .cache_read_tokens(cached)
-            .reasoning_tokens(number("thoughtTokens"));
-        self.usage = Some(self.usage.map_or(usage, |sum| sum.plus(usage)));
+        let usage = usage(
+            input,
+            number("outputTokens"),
+            number("cachedReadTokens"),
+            number("thoughtTokens"),
+        );
+        add(&mut self.printed, usage);
     }
 
+    /// What the agent reports about itself is marked.
+    fn chunk(&self, text: &str, meta: &Value, _: &TurnSoFar) -> Chunk {
+        match meta["source"].as_str() {
+            // It is printed a second time with the turn about it.
+            Some(NOTIFICATION) => Chunk::Noise,
+            Some(REPORT) => Chunk::Notice,
+            Some("background_notification_response") => Chunk::Answer,
+            _ if text.starts_with(NOTIFICATION_ERROR) && meta["backgroundTurn"].is_object() => {
+                Chunk::Hold
+            }
+            _ if meta["qwenDiscreteMessage"] == true => Chunk::Notice,
+            _ => Chunk::Answer,
+        }
+    }
+
+    fn words(&mut self, text: &str, _: Next<'_>, _: &TurnSoFar) -> Words {
+        match text.strip_prefix(NOTIFICATION_ERROR) {
+            Some(message) => {
+                Words::Failure(self.error(&RpcError::new(INTERNAL, message), During::Prompt))
+            }
+            None => Words::Answer,
+        }
+    }
+
+    fn announces(&self, method: &str) -> Option<Announcement> {
+        match method {
+            "_qwencode/start_turn" => Some(Announcement::Begin),
+            "_qwencode/end_turn" => Some(Announcement::End),
+            _ => None,
+        }
+    }
+
+    fn works_in_background(&self) -> bool {
+        !self.background.is_empty()
+    }
+
+    fn question(
+        &self,
+        call: &ToolCall,
+        request: &Value,
+        options: &[PermissionOption],
+    ) -> Option<Question> {
+        let name = request["_meta"]["toolName"].as_str();
+        if name.or(call.name.as_deref()) != Some(ASK_USER) {
+            return Question::of_options(request, options);
+        }
+        let questions = questions(request);
+        let texts = questions.iter().filter_map(|it| it["question"].as_str());
+        let message = texts.collect::<Vec<_>>().join("\n");
+        let fields = questions
+            .iter()
+            .map(|question| (title(question), labels(question)));
+        Some(Question::new(message, fields))
+    }
+
+    /// The answers are beside the option that submits them, each by the number of its question.
+    fn choice(
+        &self,
+        request: &Value,
+        answer: &Value,
+        options: &[PermissionOption],
+    ) -> Option<Choice> {
+        if request["_meta"]["toolName"] != ASK_USER {
+            return Choice::of_answer(answer, options);
+        }
+        let submit = options.iter().find(|option| option.kind == "allow_once")?;
+        let answers: Map<String, Value> = (questions(request).iter().enumerate())
+            .filter_map(|(at, question)| Some((at.to_string(), answer.get(title(question))?)))
+            .map(|(at, answer)| (at, answer.clone()))
+            .collect();
+        if answers.is_empty() {
+            return None;
+        }
+        let mut choice = Choice::new(&*submit.id);
+        choice.fields.insert("answers".to_owned(), answers.into());
+        Some(choice)
+    }
+
+    fn record_files(&self, session: &str) -> Option<RecordFiles> {
+        let projects = self.projects.as_ref().filter(|_| is_plain(session))?;
+        let paths = vec![
+            format!("*/chats/{session}.jsonl"),
+            format!("*/subagents/{session}/agent-*.jsonl"),
+        ];
+        Some(RecordFiles::new(projects, paths, &["\"usageMetadata\""]))
+    }
+
+    fn record_line(&mut self, line: &str) {
+        let line: Value = serde_json::from_str(line).unwrap_or_default();
+        let tokens = &line["usageMetadata"];
+        let number = |name: &str| tokens[name].as_u64();
+        if let Some(input) = number("promptTokenCount").filter(|_| line["type"] == "assistant") {
+            let usage = usage(
+                input,
+                number("candidatesTokenCount"),
+                number("cachedContentTokenCount"),
+                number("thoughtsTokenCount"),
+            );
+            add(&mut self.recorded, usage);
+        }
+    }
+
+    /// Takes the larger figures: what is recorded may be incomplete, and so is what is printed.
     fn figures(&mut self, _: &Value, _: &TurnSoFar) -> Figures {
         let mut figures = Figures::default();
-        figures.usage = self.usage.take();
+        let all = [self.printed.take(), self.recorded.take()];
+        let total = |usage: &Usage| usage.total_tokens();
+        figures.usage = all.into_iter().flatten().max_by_key(total);
         figures
     }
 
@@ -164,7 +316,10 @@ impl Dialect for QwenDialect {
 
     fn mode(&self, wanted: PermissionMode) -> Result<ModeSwitch, AgentError> {
         match mode(wanted) {
-            Some(mode) => Ok(ModeSwitch::Mode(mode.to_owned())),
+            Some(mode) => {
+                let approve = Approve::of_asking(wanted).unwrap_or_default();
+                Ok(ModeSwitch::ModeAndAnswers(mode.to_owned(), approve))
+            }
             None => Err(AgentError::refused(
                 "permission",
                 format!("Qwen Code cannot be brought to {}", wanted.as_str()),
@@ -173,25 +328,58 @@ impl Dialect for QwenDialect {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_error_of_the_service_is_known_by_its_status() {
-        let dialect = (QWEN.dialect)(&ExecuteParams::default());
-        let kind = |details: &str| {
-            let mut error = RpcError::new(-32603, "Internal error");
-            error.data = Some(serde_json::json!({"details": details}));
-            let error = dialect.error(&error, During::Prompt);
-            (error.kind, error.retryable)
-        };
-        // As the CLI printed it.
-        let missing =
-            "404 The model `no-such-model` does not exist or you do not have access to it.";
-        assert_eq!(Some(kind(missing).0), ErrorKind::of_http_status(404));
-        let server = "500 The server had an error while processing your request. Sorry about that!";
-        assert!(kind(server).1);
-        assert_eq!(kind("it rained"), (ErrorKind::Internal, false));
-    }
+/// Creates the usage of a request. The input includes what came from a cache.
+fn usage(input: u64, output: Option<u64>, cached: Option<u64>, thoughts: Option<u64>) -> Usage {
+    Usage::default()
+        .input_tokens(Some(input.saturating_sub(cached.unwrap_or(0))))
+        .output_tokens(output)
+        .cache_read_tokens(cached)
+        .reasoning_tokens(thoughts)
 }
+
+fn add(sum: &mut Option<Usage>, usage: Usage) {
+    *sum = Some(sum.map_or(usage, |sum| sum.plus(usage)));
+}
+
+/// Returns an edit in words, from its raw output.
+fn edited(output: &Value) -> Option<String> {
+    let path = output["filePath"]
+        .as_str()
+        .or_else(|| output["fileName"].as_str())?;
+    output.get("fileDiff")?;
+    let lines = |name: &str| output["diffStat"][name].as_u64().unwrap_or(0);
+    let (added, removed) = (lines("model_added_lines"), lines("model_removed_lines"));
+    Some(format!("{path}: {added} lines added, {removed} removed"))
+}
+
+/// Returns the id of a command in the background from the result of the call that began it.
+fn background_shell(text: &str) -> Option<&str> {
+    let mut lines = text.strip_prefix("Background shell started.\n")?.lines();
+    lines
+        .find_map(|line| line.strip_prefix("id: "))
+        .map(str::trim)
+}
+
+fn questions(request: &Value) -> &[Value] {
+    let questions = request["rawInput"]["questions"].as_array();
+    questions.map(Vec::as_slice).unwrap_or_default()
+}
+
+fn title(question: &Value) -> &str {
+    let header = question["header"]
+        .as_str()
+        .filter(|header| !header.is_empty());
+    header
+        .or_else(|| question["question"].as_str())
+        .unwrap_or_default()
+}
+
+fn labels(question: &Value) -> Vec<&str> {
+    let options = question["options"].as_array().into_iter().flatten();
+    options
+        .filter_map(|option| option["label"].as_str())
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -183,7 +183,7 @@ impl CliProvider for AcpAgent {
     }
 
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
-        let protocol = self.talk(&SessionOptions::new(params.clone()));
+        let protocol = self.talk(&SessionOptions::new(params.clone()).one_turn(true));
         Box::new(RecordedRun::new(protocol, params.prompt.clone()))
     }
 }

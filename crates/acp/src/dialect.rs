@@ -4,12 +4,14 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
+use teamster_core::provider::RecordFiles;
 use teamster_core::text::without_colors;
 use teamster_core::{AgentError, CostSource, ErrorKind, ModelUsage, PermissionMode, Usage};
 
 use crate::cost::SessionCost;
 use crate::errors::{During, RpcError};
 use crate::peer;
+use crate::question::{Choice, Question};
 use crate::settings::{Approve, ModeSwitch};
 use crate::tool::{PermissionOption, Tool, ToolCall, ToolEnd};
 use crate::turn::TurnSoFar;
@@ -65,10 +67,70 @@ pub trait Dialect: Send + 'static {
         None
     }
 
-    /// Classifies a chunk of text.
-    fn chunk(&self, text: &str, turn: &TurnSoFar) -> Chunk {
-        let _ = (text, turn);
+    /// Returns whether the agent reports a denied call again, with its output, after it has reported the call's end.
+    fn repeats_denied(&self) -> bool {
+        false
+    }
+
+    /// Returns the agent's id of the call of the sub-agent that an update comes from, which its extension data names.
+    fn parent(&self, meta: &Value) -> Option<String> {
+        meta["parentToolCallId"].as_str().map(str::to_owned)
+    }
+
+    /// Classifies a chunk of text by its text and extension data.
+    fn chunk(&self, text: &str, meta: &Value, turn: &TurnSoFar) -> Chunk {
+        let _ = (text, meta, turn);
         Chunk::Answer
+    }
+
+    /// Returns what a message with this method, which is not in the protocol, announces about turns of the agent's own.
+    fn announces(&self, method: &str) -> Option<Announcement> {
+        let _ = method;
+        None
+    }
+
+    /// Returns whether the agent works in the background, and will begin a turn of its own when that ends.
+    fn works_in_background(&self) -> bool {
+        false
+    }
+
+    /// Returns the question that a permission request asks its user in place of permission. `call` is the call as
+    /// known so far, `request` the request's own data about it.
+    fn question(
+        &self,
+        call: &ToolCall,
+        request: &Value,
+        options: &[PermissionOption],
+    ) -> Option<Question> {
+        let _ = call;
+        Question::of_options(request, options)
+    }
+
+    /// Returns the choice that an answer to a question means. `None` if it is none of the choices.
+    fn choice(
+        &self,
+        request: &Value,
+        answer: &Value,
+        options: &[PermissionOption],
+    ) -> Option<Choice> {
+        let _ = request;
+        Choice::of_answer(answer, options)
+    }
+
+    /// Returns the files in which the agent records data of this session that it does not send.
+    fn record_files(&self, session: &str) -> Option<RecordFiles> {
+        let _ = session;
+        None
+    }
+
+    /// Processes a new line of these files.
+    fn record_line(&mut self, line: &str) {
+        let _ = line;
+    }
+
+    /// Returns whether the end of an answered turn is still missing in these files.
+    fn awaits_record(&self) -> bool {
+        false
     }
 
     /// Classifies a chunk of text that was [held](Chunk::Hold), once the next event is known.
@@ -82,6 +144,15 @@ pub trait Dialect: Send + 'static {
     fn tells_requests(&self) -> bool {
         false
     }
+
+    /// Returns the agent's id of the call of the sub-agent that requests permission for a call which was not announced.
+    fn parent_of_request(&self, turn: &TurnSoFar) -> Option<String> {
+        let _ = turn;
+        None
+    }
+
+    /// Called when a prompt is sent.
+    fn turn_begins(&mut self) {}
 
     /// Called when a session is opened. `is_new` is false if it has earlier turns.
     fn session_opened(&mut self, is_new: bool) {
@@ -182,8 +253,20 @@ pub enum Chunk {
     Answer,
     /// Message of the agent about itself; discarded.
     Noise,
+    /// Message of the agent about itself; reported as a notice.
+    Notice,
     /// Undecided; the next update decides.
     Hold,
+}
+
+/// Announcement of an agent about a turn of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Announcement {
+    /// The turn begins.
+    Begin,
+    /// The turn has ended.
+    End,
 }
 
 /// The event after a held chunk of text.

@@ -21,6 +21,7 @@ mod one_turn;
 mod peer;
 mod probe;
 mod protocol;
+mod question;
 mod recorded;
 #[cfg(feature = "replay")]
 pub mod replay;
@@ -32,12 +33,13 @@ mod write;
 
 pub use agent::AcpAgent;
 pub use cost::SessionCost;
-pub use dialect::{Chunk, Dialect, Figures, Next, Plain, Words};
+pub use dialect::{Announcement, Chunk, Dialect, Figures, Next, Plain, Words};
 pub use errors::{During, RpcError};
 pub use one_turn::OneTurn;
 pub use probe::{Introduce, Introduction};
 pub use protocol::AcpProtocol;
+pub use question::{Choice, Question};
 pub use recorded::RecordedRun;
 pub use settings::{Approve, ModeSwitch, SESSION_CAPABILITIES, Settings};
-pub use tool::{PermissionOption, Tool, ToolCall, ToolEnd};
+pub use tool::{PermissionOption, Tool, ToolCall, ToolEnd, file_change};
 pub use turn::TurnSoFar;

@@ -1,6 +1,7 @@
 //! Client side of the protocol.
 
 mod calls;
+mod ending;
 mod orders;
 mod permissions;
 mod start;
@@ -8,28 +9,31 @@ mod updates;
 
 use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
+use std::time::Duration;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
 use teamster_core::provider::json_line::{self, parse};
 use teamster_core::provider::surrogates::Joiner;
 use teamster_core::provider::{
-    Decoder, Events, Exchange, Exit, Order, OrderId, RunSummary, SessionProtocol,
+    Activity, Decoder, Events, Exchange, Exit, Order, OrderId, RecordFiles, RunSummary,
+    SessionProtocol,
 };
-use teamster_core::{
-    AgentError, AgentEvent, ErrorCode, ErrorKind, Id, PermissionAnswer, Turn, TurnEnd,
-};
+use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, PermissionAnswer, Turn, Usage};
 
 use crate::dialect::{Dialect, Figures, Next};
 use crate::errors::{During, RpcError};
-use crate::peer;
 use crate::settings::{ModeSwitch, Settings};
 use crate::turn::TurnSoFar;
 use crate::wire::{AgentCapabilities, Message};
 use crate::write;
+use ending::{Answer, OwnTurn};
 use permissions::Pending;
 use start::{Opening, Stage, Step};
 use updates::Held;
+
+/// Reason with which an interrupted turn ends.
+const CANCELLED: &str = "cancelled";
 
 /// Connection to one process of an agent.
 pub struct AcpProtocol {
@@ -58,6 +62,10 @@ pub struct AcpProtocol {
     waiting: Option<Turn>,
     /// Id of the prompt request of the active turn.
     playing: Option<u64>,
+    /// The answer to that request, while more of the turn may come.
+    answer: Option<Answer>,
+    /// The active turn that the agent began by itself.
+    own: Option<OwnTurn>,
     turn: TurnSoFar,
     /// The agent's ids of calls of earlier turns.
     earlier: HashSet<String>,
@@ -114,6 +122,8 @@ impl AcpProtocol {
             offers: start::Offers::default(),
             waiting: None,
             playing: None,
+            answer: None,
+            own: None,
             turn: TurnSoFar::default(),
             earlier: HashSet::new(),
             held: None,
@@ -146,9 +156,10 @@ impl AcpProtocol {
             (Some(_), Some(id)) => {
                 // Requests for files and terminals, which `initialize` does not offer, and unknown ones.
                 write::no_such_method(&mut self.exchange, id);
+                self.announced(&message, out);
                 Some(())
             }
-            (Some(_), None) => None,
+            (Some(_), None) => self.announced(&message, out).then_some(()),
             (None, _) => {
                 let number = message.number()?;
                 let at = self.asked.iter().position(|(id, _)| *id == number)?;
@@ -174,10 +185,10 @@ impl AcpProtocol {
             Ask::Initialize => self.initialized(answer, out),
             Ask::Open(how) => self.opened(how, answer, out),
             Ask::Step => self.stepped(answer.err(), out),
-            Ask::Prompt if self.playing == Some(number) => match answer {
-                Ok(result) => self.prompt_ended(result, out),
-                Err(error) => self.prompt_failed(&error, out),
-            },
+            Ask::Prompt if self.playing == Some(number) && self.answer.is_none() => {
+                let answer = answer.map(|result| result.map_or(Value::Null, json_line::value));
+                self.prompt_answered(answer, out);
+            }
             Ask::Prompt => {}
             Ask::Clear(order) => self.cleared(order, answer, out),
             Ask::Model(order, model) => {
@@ -232,56 +243,13 @@ impl AcpProtocol {
         };
         match content {
             Ok(content) => {
+                self.dialect.turn_begins();
                 let id = self.ask(Ask::Prompt);
                 write::prompt(&mut self.exchange, id, &session, content);
                 self.playing = Some(id);
             }
             Err(error) => self.fail_turn(error, out),
         }
-    }
-
-    fn prompt_ended(&mut self, result: Option<&RawValue>, out: &mut Events) {
-        let result = result.map_or(Value::Null, json_line::value);
-        let stop_reason = result["stopReason"].as_str().map(str::to_owned);
-        let reported = self.resolve(Next::End(&result), out);
-        self.interrupted = stop_reason.as_deref() == Some("cancelled");
-        self.resumable = true;
-        let figures = self.dialect.figures(&result, &self.turn);
-        let failure = if self.interrupted {
-            None
-        } else {
-            reported
-                .or_else(|| self.dialect.failure(stop_reason.as_deref(), &self.turn))
-                .or_else(|| cut_short(stop_reason.as_deref()))
-        };
-        let failed = failure.is_some();
-        if let Some(error) = failure {
-            out.error(error);
-        }
-        self.end_turn(
-            End {
-                failed,
-                stop_reason,
-                figures,
-            },
-            out,
-        );
-    }
-
-    fn prompt_failed(&mut self, error: &RpcError, out: &mut Events) {
-        self.resolve(Next::Other, out);
-        let figures = self.dialect.figures(&peer::result_of(error), &self.turn);
-        let error = self.dialect.error(error, During::Prompt);
-        self.interrupted = self.cancelling && error.kind == ErrorKind::Aborted;
-        if !self.interrupted {
-            out.error(error);
-        }
-        let end = End {
-            failed: !self.interrupted,
-            figures,
-            ..End::default()
-        };
-        self.end_turn(end, out);
     }
 
     fn fail_turn(&mut self, error: AgentError, out: &mut Events) {
@@ -291,23 +259,6 @@ impl AcpProtocol {
             ..End::default()
         };
         self.end_turn(end, out);
-    }
-
-    /// Ends the turn, whether its prompt was sent or not.
-    fn end_turn(&mut self, end: End, out: &mut Events) {
-        for pending in std::mem::take(&mut self.permissions) {
-            self.exchange.withdraw(pending.number);
-        }
-        self.playing = None;
-        self.waiting = None;
-        self.cancelling = false;
-        out.push(AgentEvent::TurnEnd(Box::new(
-            TurnEnd::new(end.failed)
-                .stop_reason(end.stop_reason.clone())
-                .usage(end.figures.usage)
-                .cost_usd(end.figures.cost.map(|(usd, _)| usd)),
-        )));
-        self.end = Some(end);
     }
 }
 
@@ -319,20 +270,17 @@ impl Decoder for AcpProtocol {
     }
 
     fn finish(&mut self, _: &Exit, out: &mut Events) -> RunSummary {
+        let is_cut = self.end_with_process(out);
         self.resolve(Next::Other, out);
         let end = self.end.take();
         if end.as_ref().is_none_or(|end| end.failed) {
             // The rest of a call that had begun never came, but it may run.
             self.announce_pending(out);
         }
-        let turn = std::mem::take(&mut self.turn);
-        self.earlier.clear();
-        self.earlier.extend(turn.ended);
-        self.earlier
-            .extend(turn.open.into_iter().map(|open| open.call.id));
+        self.forget_turn();
         self.text = Joiner::default();
         self.thoughts = Joiner::default();
-        let failed = end.as_ref().map(|end| end.failed);
+        let failed = end.as_ref().map(|end| end.failed).filter(|_| !is_cut);
         let end = end.unwrap_or_default();
         RunSummary {
             ended_with_error: failed,
@@ -344,6 +292,25 @@ impl Decoder for AcpProtocol {
             cost: end.figures.cost,
             stop_reason: end.stop_reason,
             ..RunSummary::default()
+        }
+    }
+
+    fn record_files(&self) -> Option<RecordFiles> {
+        let given = || self.settings.session_id.as_deref().map(Id::from);
+        let session = self.session.clone().or_else(given)?;
+        self.dialect.record_files(&session)
+    }
+
+    fn record_line(&mut self, line: &str) -> Option<Usage> {
+        self.dialect.record_line(line);
+        None
+    }
+
+    fn activity(&self) -> Activity {
+        if self.own.is_none() && self.waits_for_background() {
+            Activity::Waiting
+        } else {
+            Activity::None
         }
     }
 
@@ -372,6 +339,14 @@ impl SessionProtocol for AcpProtocol {
 
     fn order(&mut self, order: Order, out: &mut Events) {
         self.obey(order, out);
+    }
+
+    fn awaited_silence(&self) -> Option<Duration> {
+        self.silence_of_end()
+    }
+
+    fn silence(&mut self, out: &mut Events) {
+        self.end_after_silence(out);
     }
 
     fn unsupported_answer(&self, id: u64, answer: &PermissionAnswer) -> Option<String> {

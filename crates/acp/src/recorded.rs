@@ -2,8 +2,10 @@
 
 use std::borrow::Cow;
 
-use teamster_core::provider::{Decoder, Events, Exit, Order, RunSummary, SessionProtocol};
-use teamster_core::{AgentEvent, ErrorKind, PermissionPolicy, Turn};
+use teamster_core::provider::{
+    Decoder, Events, Exit, Order, RecordFiles, RunSummary, SessionProtocol,
+};
+use teamster_core::{AgentEvent, ErrorKind, PermissionPolicy, Turn, Usage};
 
 use crate::protocol::AcpProtocol;
 
@@ -65,6 +67,14 @@ impl Decoder for RecordedRun {
 
     fn stop_requested(&mut self) {
         self.interrupt = true;
+    }
+
+    fn record_files(&self) -> Option<RecordFiles> {
+        self.protocol.record_files()
+    }
+
+    fn record_line(&mut self, line: &str) -> Option<Usage> {
+        self.protocol.record_line(line)
     }
 
     fn stderr_evidence<'a>(&self, stderr: &'a str) -> Cow<'a, str> {

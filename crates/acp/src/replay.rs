@@ -108,6 +108,10 @@ impl<'a> Replay<'a> {
         self.assembler.begin(turn);
         loop {
             self.deal();
+            // A recording has no times: what follows an answer may be of the next turn.
+            if self.assembler.awaited_silence().is_some() {
+                self.assembler.silence();
+            }
             if self.assembler.is_over() {
                 self.assembler.end_turn(0);
                 break;

@@ -45,6 +45,8 @@ pub struct Settings {
     pub slash_commands: bool,
     /// Tools allowed without a request to the caller.
     pub approve: Approve,
+    /// The session is a run: it has one turn, which waits for the agent's work in the background.
+    pub one_turn: bool,
 }
 
 /// Tools allowed without a request to the caller.
@@ -58,6 +60,8 @@ pub enum Approve {
     Edits,
     /// All tools.
     Everything,
+    /// Tools that only read, search or fetch according to the agent. All others are denied.
+    ReadOnly,
 }
 
 impl Approve {
@@ -69,6 +73,15 @@ impl Approve {
             PermissionMode::AcceptEdits => Some(Self::Edits),
             PermissionMode::Bypass => Some(Self::Everything),
             _ => None,
+        }
+    }
+
+    /// Returns the tools allowed in this mode, for an agent that requests permission for every tool with side effects,
+    /// whatever its user has configured: for such an agent, denials alone enforce the read-only mode too.
+    pub fn of_asking(mode: PermissionMode) -> Option<Self> {
+        match mode {
+            PermissionMode::ReadOnly => Some(Self::ReadOnly),
+            mode => Self::of(mode),
         }
     }
 }
@@ -108,6 +121,7 @@ impl Settings {
             session_cost_usd: options.session_cost_usd,
             slash_commands: params.slash_commands,
             approve: Approve::Nothing,
+            one_turn: options.one_turn,
         }
     }
 }

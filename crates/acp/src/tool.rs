@@ -26,6 +26,8 @@ pub struct ToolCall {
     pub output: Option<Value>,
     /// Content to display: text, file diffs, terminals.
     pub content: Vec<Value>,
+    /// The latest file diffs. Some agents display them only while the call runs.
+    pub diffs: Vec<Value>,
     /// Files and locations that the call concerns.
     pub locations: Vec<Value>,
     /// Extension data of the protocol (`_meta`).
@@ -169,7 +171,6 @@ impl ToolCall {
 
     /// Returns the file changes for which the agent shows a diff.
     pub fn changes(&self) -> Vec<AgentEvent> {
-        let is_diff = |item: &&Value| item["type"] == "diff";
         let change = |item: &Value| {
             let change = match item["oldText"].as_str() {
                 None | Some("") => ChangeKind::Add,
@@ -177,10 +178,12 @@ impl ToolCall {
             };
             Some(file_change(item["path"].as_str()?, change))
         };
-        (self.content.iter())
-            .filter(is_diff)
-            .filter_map(change)
-            .collect()
+        self.diffs.iter().filter_map(change).collect()
+    }
+
+    /// Returns whether the agent has sent any output.
+    pub(crate) fn has_output(&self) -> bool {
+        self.output.is_some() || !self.content.is_empty()
     }
 
     /// Returns whether the call is no longer pending.
@@ -190,7 +193,7 @@ impl ToolCall {
 }
 
 /// Creates a file change without the id of a call, which [`by_call`] adds.
-pub(crate) fn file_change(path: &str, change: ChangeKind) -> AgentEvent {
+pub fn file_change(path: &str, change: ChangeKind) -> AgentEvent {
     AgentEvent::FileChange(Box::new(FileChange::new(path, change)))
 }
 
@@ -267,6 +270,7 @@ mod tests {
             json!({"type": "diff", "path": "/b", "oldText": "y", "newText": "x"}),
             json!({"type": "terminal", "terminalId": "t"}),
         ];
+        call.diffs = call.content[1..3].to_vec();
         let end = call.plain_end();
         assert_eq!(end.output, "shown\n[terminal]");
         assert_eq!(end.is_error, Some(false));

@@ -22,6 +22,10 @@ pub struct TurnSoFar {
     pub(crate) rejected: bool,
     /// Number of consecutive retries of a request to the model.
     pub(crate) retries: u32,
+    /// True if more of the turn followed the answer to its prompt.
+    pub(crate) followed: bool,
+    /// Call of the sub-agent that the current update names.
+    pub(crate) named_parent: Option<Id>,
 }
 
 /// A call that has not ended.
@@ -35,11 +39,17 @@ pub(crate) struct Open {
     pub(crate) parent: Option<Id>,
     /// Number of requests to the model when the call was emitted.
     pub(crate) at: u32,
+    /// True if the call began after the answer to the prompt.
+    pub(crate) late: bool,
+    /// True if the agent reports the call itself, and not only requests permission for it.
+    pub(crate) reported: bool,
+    /// True if the agent has reported that the call begins (`tool_call`).
+    pub(crate) created: bool,
 }
 
 impl TurnSoFar {
     /// Returns the calls that have not ended.
-    pub fn open_calls(&self) -> impl Iterator<Item = &ToolCall> {
+    pub fn open_calls(&self) -> impl DoubleEndedIterator<Item = &ToolCall> {
         self.open.iter().map(|open| &open.call)
     }
 
@@ -72,11 +82,28 @@ impl TurnSoFar {
         self.open.iter_mut().find(|open| open.call.id == cli_id)
     }
 
+    /// Returns whether calls are open that began after the answer to the prompt. An agent need not report the end of
+    /// a call that is known only by its permission request.
+    pub(crate) fn late_calls(&self) -> bool {
+        self.open.iter().any(|open| open.late && open.reported)
+    }
+
     /// Returns the call of the active sub-agent, if there is one: text and calls belong to it. Calls in the same
-    /// response as the sub-agent's do not, because it has not sent a request to the model yet.
-    pub(crate) fn parent(&self) -> Option<Id> {
+    /// response as the sub-agent's do not, because it has not sent a request to the model yet. `tells_requests` is
+    /// false for agents that do not report requests: their sub-agent works as soon as its call is created.
+    pub(crate) fn parent(&self, tells_requests: bool) -> Option<Id> {
+        if self.named_parent.is_some() {
+            return self.named_parent.clone();
+        }
         let is_agent = |open: &&Open| open.call.tool.as_ref().is_some_and(|tool| tool.sub_agent);
-        let works = |open: &&Open| is_agent(open) && open.at < self.requests;
+        let works = |open: &&Open| {
+            is_agent(open)
+                && if tells_requests {
+                    open.at < self.requests
+                } else {
+                    open.created
+                }
+        };
         self.open.iter().rev().find(works)?.id.clone()
     }
 }

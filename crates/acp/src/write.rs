@@ -16,9 +16,11 @@ use agent_client_protocol_schema::v1::{
 use base64::Engine;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use teamster_core::provider::Exchange;
 use teamster_core::{AgentError, Image, ImageSource, McpServer, McpTransport};
 
+use crate::question::Choice;
 use crate::settings::Settings;
 
 const JSON_RPC: &str = "2.0";
@@ -179,6 +181,28 @@ pub(crate) fn permission(exchange: &mut Exchange, id: &RawValue, option: Option<
         id,
         result: RequestPermissionResponse::new(outcome),
     });
+}
+
+/// Responds to a question.
+pub(crate) fn choice(exchange: &mut Exchange, id: &RawValue, choice: Choice) {
+    let outcome = RequestPermissionOutcome::Selected(SelectedPermissionOutcome::new(choice.option));
+    exchange.write(&Response {
+        jsonrpc: JSON_RPC,
+        id,
+        result: Chosen {
+            response: RequestPermissionResponse::new(outcome),
+            fields: choice.fields,
+        },
+    });
+}
+
+/// A response with more fields than the protocol has.
+#[derive(Serialize)]
+struct Chosen {
+    #[serde(flatten)]
+    response: RequestPermissionResponse,
+    #[serde(flatten)]
+    fields: Map<String, Value>,
 }
 
 /// Responds to a request with an unknown method.

@@ -56,6 +56,19 @@ async fn one_process_for_many_turns() {
     session.close().await;
 }
 
+#[tokio::test]
+async fn what_follows_the_answer_is_a_part_of_it() {
+    let result = OneTurn::new(runtime())
+        .execute(ExecuteParams::new("late"))
+        .result()
+        .await;
+    assert_eq!(result.text, "just in time");
+    let session = runtime().open(SessionOptions::default()).unwrap();
+    assert_eq!(play(&*session, "late").await.text, "just in time");
+    assert_eq!(play(&*session, "args").await.text, "two words");
+    session.close().await;
+}
+
 /// The agent reports the total cost of the session.
 #[tokio::test]
 async fn the_cost_of_a_turn_is_known_after_a_restart_of_the_process() {

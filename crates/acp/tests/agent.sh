@@ -58,6 +58,11 @@ while IFS= read -r line; do
         say "{\"sessionUpdate\":\"tool_call\",\"toolCallId\":\"t1\",\"title\":\"sleep\",\"kind\":\"execute\",\"status\":\"completed\",\"rawInput\":{\"pid\":$!}}"
         answer '{"stopReason":"end_turn"}'
         ;;
+    *'"text":"late"'*)
+        text 'just '
+        answer '{"stopReason":"end_turn"}'
+        text 'in time'
+        ;;
     *'"text":"fall"'*)
         echo 'no way' >&2
         exit 3

@@ -131,7 +131,7 @@ impl Dialect for CopilotDialect {
         end
     }
 
-    fn chunk(&self, text: &str, turn: &TurnSoFar) -> Chunk {
+    fn chunk(&self, text: &str, _: &Value, turn: &TurnSoFar) -> Chunk {
         // Before the model is asked, the text is the CLI's. With slash commands it may be the output of a command.
         let before_all = turn.requests() == 0 && !self.slash_commands;
         match cli_messages::form(text) {

@@ -96,7 +96,7 @@ impl Dialect for GeminiDialect {
         Some(format!("Tool \"{}\" was canceled by the user.", tool.name))
     }
 
-    fn chunk(&self, text: &str, _: &TurnSoFar) -> Chunk {
+    fn chunk(&self, text: &str, _: &Value, _: &TurnSoFar) -> Chunk {
         match text.strip_prefix(NEW_MODE) {
             Some("default" | "autoEdit" | "yolo" | "plan") => Chunk::Noise,
             _ => Chunk::Answer,

@@ -335,7 +335,8 @@ impl<R: Reader> Driver<R> {
         }
         news |= self.poll_events(cx);
         news |= self.poll_other(cx);
-        self.poll_record(cx);
+        // The lines may change what the reader waits for.
+        news |= self.poll_record(cx);
         if news {
             self.note_end(Instant::now());
         }
@@ -408,10 +409,11 @@ impl<R: Reader> Driver<R> {
     }
 
     /// Reads new lines of record files. They do not reset the watchdog, whose limits apply to output.
-    fn poll_record(&mut self, cx: &mut Context<'_>) {
+    fn poll_record(&mut self, cx: &mut Context<'_>) -> bool {
         let Some(follower) = &mut self.follower else {
-            return;
+            return false;
         };
+        let mut news = false;
         while let Poll::Ready(lines) = follower.poll(&self.reader, cx) {
             if let Some(recording) = &mut self.recording
                 && let Some(notice) = recording.record(&lines)
@@ -420,7 +422,9 @@ impl<R: Reader> Driver<R> {
             }
             self.reader.record_lines(&lines);
             self.reader.flush();
+            news = true;
         }
+        news
     }
 
     /// Records the time at which the CLI's output ended, and resets it if more follows.

@@ -46,7 +46,7 @@ impl Follower {
 
     /// Polls the next lines during the run.
     pub(crate) fn poll(&mut self, reader: &impl Reader, cx: &mut Context<'_>) -> Poll<Vec<String>> {
-        if !self.live {
+        if !self.live && !reader.wants_record() {
             return Poll::Pending;
         }
         loop {
@@ -67,6 +67,12 @@ impl Follower {
             });
             ready!(looks.poll_tick(cx));
             if let Some(mut record) = self.take(|| reader.record_files()) {
+                if reader.wants_record()
+                    && let Some(files) = reader.record_files()
+                {
+                    // The process may have begun another session.
+                    record.follow(files);
+                }
                 self.look = Some(spawn_blocking(move || {
                     let lines = record.lines(false);
                     (record, lines)

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use teamster_core::provider::{
     Activity, Decoder, Events, Exchange, Exit, Order, RecordFiles, RunSummary, SessionProtocol,
@@ -140,6 +141,14 @@ impl SessionProtocol for Guarded<dyn SessionProtocol> {
 
     fn unsupported_answer(&self, id: u64, answer: &PermissionAnswer) -> Option<String> {
         self.ask(None, |protocol| protocol.unsupported_answer(id, answer))
+    }
+
+    fn awaited_silence(&self) -> Option<Duration> {
+        self.ask(None, SessionProtocol::awaited_silence)
+    }
+
+    fn silence(&mut self, out: &mut Events) {
+        self.catch(|protocol| protocol.silence(out));
     }
 
     fn interrupted(&self) -> bool {

@@ -31,16 +31,16 @@ pub(crate) trait Reader: Send {
     /// Reports that the output after the decision to stop, of this size in bytes, was not decoded to its end.
     fn lost_output(&mut self, bytes: u64);
 
-    /// Returns the files in which the CLI records data that it does not print. A session has none: its protocol
-    /// reports usage.
-    fn record_files(&self) -> Option<RecordFiles> {
-        None
+    /// Returns the files in which the CLI records data that it does not print.
+    fn record_files(&self) -> Option<RecordFiles>;
+
+    /// Returns whether new lines of these files are wanted now, without a caller that follows them.
+    fn wants_record(&self) -> bool {
+        false
     }
 
     /// Processes lines of these files.
-    fn record_lines(&mut self, lines: &[String]) {
-        let _ = lines;
-    }
+    fn record_lines(&mut self, lines: &[String]);
 
     /// Adds a notice of the engine.
     fn notice(&mut self, notice: Notice);

@@ -47,6 +47,11 @@ impl Record {
         }
     }
 
+    /// Follows these files in place of those so far.
+    pub(crate) fn follow(&mut self, files: RecordFiles) {
+        self.files = files;
+    }
+
     /// Returns the requested lines since the last call. A last line without newline counts only if the CLI is `gone`. A
     /// file that does not exist or was truncated has none. Blocks.
     pub(crate) fn lines(&mut self, gone: bool) -> Vec<String> {

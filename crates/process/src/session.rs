@@ -5,7 +5,9 @@ pub(crate) mod commands;
 mod current;
 mod reading;
 mod replies;
+mod setting;
 mod shared;
+mod silence;
 
 use std::sync::{Arc, Mutex};
 
@@ -27,7 +29,8 @@ use crate::reset_time;
 use crate::runtime::{CliRuntime, Entries};
 use crate::spill::Spill;
 use crate::start::{Refused, start};
-use reading::{SessionReading, Setting};
+use reading::SessionReading;
+use setting::Setting;
 use shared::{Command, Known, NewTurn, Wish};
 
 /// Limit of attempts to send a turn, each to a new process, if processes end before the turn begins.
@@ -264,6 +267,8 @@ impl<P: SessionProvider> Inner<P> {
             options.params.prompt.clone_from(&turn.prompt);
         }
         let params = &options.params;
+        // Before the process starts: what a resumed session has recorded so far is not of this process.
+        let record = assembler.record_files();
         let setting = Setting {
             assembler,
             panicked,
@@ -283,7 +288,7 @@ impl<P: SessionProvider> Inner<P> {
             &self.config_of_process(number, options.one_turn),
             params,
             launch,
-            None,
+            record,
             abort,
             |limits, pid| {
                 process = pid.and_then(ProcessIdentity::of);

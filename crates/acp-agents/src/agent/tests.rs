@@ -14,7 +14,9 @@ fn args(agent: NamedAgent, change: impl FnOnce(&mut ExecuteParams)) -> Result<St
 #[test]
 fn each_is_started_as_an_acp_agent() {
     assert_eq!(args(KIMI, |_| {}).unwrap(), "acp");
-    assert_eq!(args(CLINE, |_| {}).unwrap(), "--acp");
+    assert_eq!(args(CLINE, |_| {}).unwrap(), "--acp --auto-approve=false");
+    let bypass = args(CLINE, |params| params.permission = PermissionMode::Bypass);
+    assert_eq!(bypass.unwrap(), "--acp");
     let qwen = |mode| args(QWEN, |params| params.permission = mode).unwrap();
     assert_eq!(
         qwen(PermissionMode::Default),
@@ -31,11 +33,14 @@ fn each_is_started_as_an_acp_agent() {
 
 #[test]
 fn unsupported_parameters_are_refused_by_name() {
+    let read_only = |agent| args(agent, |params| params.permission = PermissionMode::ReadOnly);
+    let error = read_only(KIMI).unwrap_err();
+    assert!(error.message.contains("permission"), "{error}");
+    assert!(error.message.contains("Kimi Code"), "{error}");
+    // These ask before each tool with side effects.
+    assert_eq!(read_only(CLINE).unwrap(), "--acp --auto-approve=false");
+    assert_eq!(read_only(QWEN).unwrap(), "--acp --approval-mode=default");
     for agent in [CLINE, KIMI, QWEN] {
-        let error = args(agent, |params| params.permission = PermissionMode::ReadOnly);
-        let error = error.unwrap_err();
-        assert!(error.message.contains("permission"), "{error}");
-        assert!(error.message.contains(agent.info.name), "{error}");
         let mut params = ExecuteParams::new("hi");
         params.max_turns = Some(1);
         assert!(

@@ -17,7 +17,7 @@ impl AcpProtocol {
     pub(super) fn call(&mut self, raw: &RawValue, is_new: bool, out: &mut Events) -> Option<()> {
         let update: CallUpdate<'_> = parse(raw.get())?;
         let cli_id = update.tool_call_id.as_deref()?;
-        if self.playing.is_none() {
+        if !self.is_active() {
             return self.is_of_earlier(cli_id).then_some(());
         }
         let is_over = self.turn.ended.contains(cli_id) || self.is_of_earlier(cli_id);
@@ -27,7 +27,12 @@ impl AcpProtocol {
         self.resolve(Next::Call(cli_id), out);
         let open = self.turn.open_or_new(cli_id);
         merge(&mut open.call, &update);
-        let ended = matches!(open.call.status.as_deref(), Some("completed" | "failed"));
+        open.reported = true;
+        open.created |= is_new;
+        // The agent reports a denied call once more, with its output.
+        let is_repeated = open.denied && self.dialect.repeats_denied() && !open.call.has_output();
+        let ended =
+            matches!(open.call.status.as_deref(), Some("completed" | "failed")) && !is_repeated;
         let begun = open.call.has_begun();
         let is_reported = open.id.is_some();
         let call = &self.turn.find(cli_id)?.call;
@@ -41,7 +46,7 @@ impl AcpProtocol {
         Some(())
     }
 
-    fn is_of_earlier(&self, cli_id: &str) -> bool {
+    pub(super) fn is_of_earlier(&self, cli_id: &str) -> bool {
         self.earlier.contains(cli_id)
     }
 
@@ -68,7 +73,8 @@ impl AcpProtocol {
 
     /// Emits a call, unless it already was. Returns its id and tool.
     pub(super) fn announce(&mut self, cli_id: &str, out: &mut Events) -> Option<(Id, Tool)> {
-        let parent = self.turn.parent();
+        let parent = self.turn.parent(self.dialect.tells_requests());
+        let late = self.is_late();
         let open = self.turn.open.iter_mut().find(|it| it.call.id == cli_id)?;
         if let (Some(id), Some(tool)) = (&open.id, &open.call.tool) {
             return Some((id.clone(), tool.clone()));
@@ -83,6 +89,7 @@ impl AcpProtocol {
         open.id = Some(id.clone());
         open.parent.clone_from(&parent);
         open.at = self.turn.requests;
+        open.late = late;
         open.call.tool = Some(tool.clone());
         self.turn.answer = false;
         self.turn.retries = 0;
@@ -167,6 +174,9 @@ impl TurnSoFar {
                 denied: false,
                 parent: None,
                 at: 0,
+                late: false,
+                reported: false,
+                created: false,
             });
             self.open.len() - 1
         });
@@ -206,6 +216,11 @@ fn merge(call: &mut ToolCall, update: &CallUpdate<'_>) {
     set(&mut call.meta, update.meta);
     if update.content.is_some() {
         call.content = list(update.content);
+        let is_diff = |item: &&Value| item["type"] == "diff";
+        let diffs: Vec<Value> = call.content.iter().filter(is_diff).cloned().collect();
+        if !diffs.is_empty() {
+            call.diffs = diffs;
+        }
     }
     if update.locations.is_some() {
         call.locations = list(update.locations);

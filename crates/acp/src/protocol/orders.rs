@@ -4,7 +4,7 @@ use teamster_core::AgentError;
 use teamster_core::provider::{Events, Order};
 
 use super::start::Stage;
-use super::{AcpProtocol, Ask, End};
+use super::{AcpProtocol, Ask, CANCELLED, End};
 use crate::write;
 
 impl AcpProtocol {
@@ -12,6 +12,10 @@ impl AcpProtocol {
         match order {
             Order::Turn(turn) => {
                 self.interrupted = false;
+                if self.end.take().is_some() {
+                    // Left by a turn of the agent's own that had no events.
+                    self.forget_turn();
+                }
                 self.waiting = Some(turn);
                 self.advance(out);
             }
@@ -56,7 +60,9 @@ impl AcpProtocol {
     }
 
     fn interrupt(&mut self, out: &mut Events) {
-        if self.playing.is_some() {
+        if self.is_active() && self.is_late() {
+            self.interrupt_late(out);
+        } else if self.playing.is_some() {
             if self.cancelling {
                 return;
             }
@@ -72,7 +78,7 @@ impl AcpProtocol {
         } else if self.waiting.is_some() {
             self.interrupted = true;
             let end = End {
-                stop_reason: Some("cancelled".to_owned()),
+                stop_reason: Some(CANCELLED.to_owned()),
                 ..End::default()
             };
             self.end_turn(end, out);

@@ -1,14 +1,16 @@
 //! Permission requests.
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 use teamster_core::provider::Events;
-use teamster_core::provider::json_line::parse;
+use teamster_core::provider::json_line::{parse, value};
 use teamster_core::{
     AgentEvent, Decision, Permission, PermissionAnswer, PermissionRequest, ToolKind,
 };
 
 use super::AcpProtocol;
 use crate::dialect::Next;
+use crate::question::{Choice, text_of};
 use crate::settings::Approve;
 use crate::tool::{PermissionOption, Tool};
 use crate::wire::{CallUpdate, OptionLine, PermissionParams, list};
@@ -23,7 +25,12 @@ pub(super) struct Pending {
     options: Vec<PermissionOption>,
     /// The agent's id of the call.
     call: String,
+    /// The request's own data about the call, if it is a question.
+    question: Option<Value>,
 }
+
+/// Reason for a denial that no caller gave.
+const READ_ONLY: &str = "the permission mode allows only tools that read";
 
 impl AcpProtocol {
     pub(super) fn permission(&mut self, id: &RawValue, params: &RawValue, out: &mut Events) {
@@ -34,11 +41,18 @@ impl AcpProtocol {
         let (Some(params), Some(call)) = (params, call) else {
             return write::permission(&mut self.exchange, id, None);
         };
-        if self.playing.is_none() || self.cancelling {
+        if self.cancelling || !self.is_active() && !self.may_begin() {
             return write::permission(&mut self.exchange, id, None);
         }
+        self.begin_own();
         let cli_id = call.tool_call_id.as_deref().unwrap_or_default().to_owned();
         self.resolve(Next::Call(&cli_id), out);
+        let own = params.tool_call.map(value).unwrap_or_default();
+        self.turn.named_parent = self.parent_in(&own["_meta"]);
+        if self.turn.named_parent.is_none() && self.turn.find(&cli_id).is_none() {
+            let parent = self.dialect.parent_of_request(&self.turn);
+            self.turn.named_parent = parent.and_then(|parent| self.id_of_call(&parent));
+        }
         self.know_of_request(&cli_id, &call);
         let Some((tool_id, tool)) = self.announce(&cli_id, out) else {
             return write::permission(&mut self.exchange, id, None);
@@ -47,28 +61,53 @@ impl AcpProtocol {
             .into_iter()
             .map(|option| PermissionOption::new(option.option_id, option.name, option.kind))
             .collect();
-        if self.is_approved(&tool)
-            && let Some(once) = options.iter().find(|option| option.kind == "allow_once")
-        {
-            return write::permission(&mut self.exchange, id, Some(&once.id));
+        let question = (self.turn.find(&cli_id).map(|open| open.call.clone()))
+            .and_then(|call| self.dialect.question(&call, &own, &options));
+        if question.is_none() {
+            let once = options.iter().find(|option| option.kind == "allow_once");
+            if let Some(once) = once.filter(|_| self.is_approved(&tool)) {
+                return write::permission(&mut self.exchange, id, Some(&once.id));
+            }
+            if self.settings.approve == Approve::ReadOnly {
+                out.push(AgentEvent::Permission(Box::new(
+                    Permission::new(tool.name, Decision::Denied)
+                        .tool_id(tool_id)
+                        .reason(Some(READ_ONLY.to_owned())),
+                )));
+                let rejecting = rejecting(&options).map(|option| option.id.as_str());
+                write::permission(&mut self.exchange, id, rejecting);
+                return self.was_denied(&cli_id, out);
+            }
         }
         self.next_permission += 1;
         let number = self.next_permission;
         let title = call.title.as_deref().filter(|title| !title.is_empty());
+        // The title may only repeat the tool's name.
+        let says_more = title.filter(|title| *title != tool.name).map(str::to_owned);
+        let message = (question.as_ref().map(|question| question.message.clone()))
+            .or(says_more)
+            .or_else(|| text_of(&own))
+            .or_else(|| title.map(str::to_owned));
         out.push(AgentEvent::Permission(Box::new(
             Permission::new(tool.name.clone(), Decision::Requested)
                 .tool_id(tool_id.clone())
-                .reason(title.map(str::to_owned)),
+                .reason(message.clone()),
         )));
         let mut request = PermissionRequest::new(number, tool.name, tool.kind, tool.input);
         request.tool_id = Some(tool_id);
-        request.message = title.map(str::to_owned);
+        request.message = message;
+        let is_question = question.is_some();
+        if let Some(question) = question {
+            request.schema = Some(question.schema);
+            request.takes_input = true;
+        }
         self.exchange.ask(request);
         self.permissions.push(Pending {
             number,
             id: id.to_owned(),
             options,
             call: cli_id,
+            question: is_question.then_some(own),
         });
     }
 
@@ -82,6 +121,10 @@ impl AcpProtocol {
                 )
             }
             Approve::Everything => true,
+            Approve::ReadOnly => matches!(
+                tool.kind,
+                ToolKind::Read | ToolKind::Search | ToolKind::Fetch
+            ),
         }
     }
 
@@ -96,6 +139,9 @@ impl AcpProtocol {
             return;
         };
         let pending = self.permissions.remove(at);
+        if let Some(choice) = self.choice_of(&pending, answer) {
+            return write::choice(&mut self.exchange, &pending.id, choice);
+        }
         let chosen = self.option_of(&pending, answer);
         write::permission(
             &mut self.exchange,
@@ -107,18 +153,31 @@ impl AcpProtocol {
         }
     }
 
+    /// Returns the choice for the answer to a question.
+    fn choice_of(&self, pending: &Pending, answer: &PermissionAnswer) -> Option<Choice> {
+        match answer {
+            PermissionAnswer::AllowWith(answer) => {
+                let question = pending.question.as_ref()?;
+                self.dialect.choice(question, answer, &pending.options)
+            }
+            _ => None,
+        }
+    }
+
     /// Returns the agent's option for this answer.
     fn option_of<'a>(
         &self,
         pending: &'a Pending,
         answer: &PermissionAnswer,
     ) -> Option<&'a PermissionOption> {
-        let of_kind = |kind: &str| pending.options.iter().find(|option| option.kind == kind);
-        let once = || of_kind("allow_once");
+        let options = &pending.options;
+        let once = || options.iter().find(|option| option.kind == "allow_once");
         match answer {
+            // No option of a question allows a tool.
+            _ if pending.question.is_some() => rejecting(options),
             PermissionAnswer::Allow => once(),
-            PermissionAnswer::AllowAlways => self.dialect.always(&pending.options).or_else(once),
-            _ => of_kind("reject_once").or_else(|| of_kind("reject_always")),
+            PermissionAnswer::AllowAlways => self.dialect.always(options).or_else(once),
+            _ => rejecting(options),
         }
     }
 
@@ -129,6 +188,8 @@ impl AcpProtocol {
         let pending = self.permissions.iter().find(|it| it.number == number)?;
         match answer {
             PermissionAnswer::Deny(_) => None,
+            _ if pending.question.is_some() => (self.choice_of(pending, answer).is_none())
+                .then(|| "the answer is none of the choices".to_owned()),
             PermissionAnswer::AllowWith(_) => {
                 Some(format!("{name} cannot run a tool with a changed input"))
             }
@@ -136,6 +197,13 @@ impl AcpProtocol {
                 "{name} offers no way to allow a tool this time only"
             )),
             _ => None,
+        }
+    }
+
+    /// Withdraws all permission requests.
+    pub(super) fn withdraw_all(&mut self) {
+        for pending in std::mem::take(&mut self.permissions) {
+            self.exchange.withdraw(pending.number);
         }
     }
 
@@ -149,4 +217,10 @@ impl AcpProtocol {
             pending.call != cli_id
         });
     }
+}
+
+/// Returns the option that rejects a tool, or skips a question.
+fn rejecting(options: &[PermissionOption]) -> Option<&PermissionOption> {
+    let of_kind = |kind: &str| options.iter().find(|option| option.kind == kind);
+    of_kind("reject_once").or_else(|| of_kind("reject_always"))
 }

@@ -1,5 +1,6 @@
 //! The lines are made up, based on the output of real agents.
 
+mod ending;
 mod extensions;
 mod orders;
 mod permissions;
@@ -115,8 +116,16 @@ impl Talk {
         self.ended()
     }
 
-    /// Returns the events of the turn, which must have ended.
+    /// Reports the silence that the protocol waits for, if it does.
+    fn be_silent(&mut self) {
+        if self.assembler.awaited_silence().is_some() {
+            self.assembler.silence();
+        }
+    }
+
+    /// Returns the events of the turn, which must end with the agent's silence.
     fn ended(&mut self) -> Vec<AgentEvent> {
+        self.be_silent();
         assert!(self.assembler.is_over());
         self.assembler.end_turn(0);
         let events: Vec<_> = self.assembler.out().drain().collect();

@@ -1,6 +1,7 @@
 //! Updates during a turn.
 
 use serde::Deserialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
 use teamster_core::provider::json_line::{parse, value};
 use teamster_core::provider::surrogates::Chars;
@@ -14,7 +15,7 @@ use super::AcpProtocol;
 use super::start::Stage;
 use crate::dialect::{Chunk, Next, Words};
 use crate::peer;
-use crate::wire::{Opened, PlanLine, Update, UpdateParams, list};
+use crate::wire::{CallUpdate, Opened, PlanLine, Update, UpdateParams, list};
 
 /// A chunk of text that is not classified yet.
 #[derive(Debug)]
@@ -33,9 +34,10 @@ impl AcpProtocol {
             (Some(id), Some(ours)) => **id == **ours,
             _ => true,
         };
-        if self.playing.is_some()
+        let meta = update.meta.map(value).unwrap_or_default();
+        if self.is_active()
             && is_ours
-            && let Some(event) = update.meta.and_then(|meta| peer::event(&value(meta)))
+            && let Some(event) = peer::event(&meta)
         {
             self.resolve(Next::Other, out);
             out.push(event);
@@ -45,14 +47,23 @@ impl AcpProtocol {
         if is_known || self.is_replay() {
             return Some(());
         }
-        if self.playing.is_none() || !is_ours {
-            return self.is_of_no_use(kind, &update, raw, out).then_some(());
+        if is_ours && !self.is_active() && self.begins_turn(kind, &update, &meta, raw) {
+            self.begin_own();
         }
-        if let Some(meta) = update.meta {
-            self.dialect.meta(&value(meta));
+        if !self.is_active() || !is_ours {
+            return self
+                .is_of_no_use(kind, &update, &meta, raw, out)
+                .then_some(());
+        }
+        if !meta.is_null() {
+            self.dialect.meta(&meta);
+        }
+        self.turn.named_parent = self.parent_in(&meta);
+        if self.answer.is_some() && kind != "usage_update" {
+            self.turn.followed = true;
         }
         match kind {
-            "agent_message_chunk" => self.message_chunk(&update, out),
+            "agent_message_chunk" => self.message_chunk(&update, &meta, out),
             "agent_thought_chunk" => self.thought(&update, out),
             // The agent echoes the prompt.
             "user_message_chunk" => Some(()),
@@ -117,12 +128,44 @@ impl AcpProtocol {
         self.playing.is_none() && self.stage != Stage::Ready
     }
 
+    /// Returns whether an update between two turns begins a turn of the agent's own.
+    fn begins_turn(&self, kind: &str, update: &Update<'_>, meta: &Value, raw: &RawValue) -> bool {
+        let text = || update.content.and_then(text_of).unwrap_or_default();
+        self.may_begin()
+            && match kind {
+                "agent_message_chunk" => {
+                    let text = text();
+                    let chunk = self.dialect.chunk(&text, meta, &self.turn);
+                    !text.is_empty() && !matches!(chunk, Chunk::Noise | Chunk::Notice)
+                }
+                "agent_thought_chunk" => !text().is_empty(),
+                "tool_call" => parse::<CallUpdate<'_>>(raw.get())
+                    .and_then(|call| Some(!self.is_of_earlier(call.tool_call_id.as_deref()?)))
+                    .unwrap_or(false),
+                _ => false,
+            }
+    }
+
+    /// Returns the call of the sub-agent that an update names as its origin.
+    pub(super) fn parent_in(&self, meta: &Value) -> Option<Id> {
+        let parent = self.dialect.parent(meta)?;
+        self.id_of_call(&parent)
+    }
+
+    /// Returns the id under which a call was emitted.
+    pub(super) fn id_of_call(&self, parent: &str) -> Option<Id> {
+        let open = (self.turn.open.iter()).find(|open| open.call.id == parent);
+        let known = || Some(Id::from(parent)).filter(|id| self.turn.used.contains(id));
+        open.and_then(|open| open.id.clone()).or_else(known)
+    }
+
     /// Handles an update outside of the turn: between turns, or of another session. Returns whether it can be
     /// discarded.
     fn is_of_no_use(
         &mut self,
         kind: &str,
         update: &Update<'_>,
+        meta: &Value,
         raw: &RawValue,
         out: &mut Events,
     ) -> bool {
@@ -133,11 +176,18 @@ impl AcpProtocol {
                 true
             }
             "tool_call" | "tool_call_update" => {
-                self.playing.is_none() && self.call(raw, false, out).is_some()
+                !self.is_active() && self.call(raw, false, out).is_some()
             }
             "agent_message_chunk" => {
                 let text = update.content.and_then(text_of).unwrap_or_default();
-                self.dialect.chunk(&text, &self.turn) == Chunk::Noise
+                match self.dialect.chunk(&text, meta, &self.turn) {
+                    Chunk::Noise => true,
+                    Chunk::Notice => {
+                        out.notice(NoticeLevel::Info, NoticeSource::Stdout, text);
+                        true
+                    }
+                    _ => false,
+                }
             }
             _ => false,
         }
@@ -169,7 +219,7 @@ impl AcpProtocol {
         id
     }
 
-    fn message_chunk(&mut self, update: &Update<'_>, out: &mut Events) -> Option<()> {
+    fn message_chunk(&mut self, update: &Update<'_>, meta: &Value, out: &mut Events) -> Option<()> {
         let content = update.content?;
         let text = match chars_of(content) {
             Some(Chars(bytes)) => self.text.push(&bytes).into_owned(),
@@ -177,8 +227,9 @@ impl AcpProtocol {
         };
         self.resolve(Next::Other, out);
         let message = self.message_of(update);
-        match self.dialect.chunk(&text, &self.turn) {
+        match self.dialect.chunk(&text, meta, &self.turn) {
             Chunk::Noise => {}
+            Chunk::Notice => out.notice(NoticeLevel::Info, NoticeSource::Stdout, text),
             Chunk::Hold => self.held = Some(Held { text, message }),
             Chunk::Answer => self.say(text, message, out),
         }
@@ -190,12 +241,13 @@ impl AcpProtocol {
             return;
         }
         self.resumable = true;
-        self.turn.answer |= !text.trim().is_empty();
+        let parent = self.turn.parent(self.dialect.tells_requests());
+        self.turn.answer |= parent.is_none() && !text.trim().is_empty();
         self.turn.retries = 0;
         out.push(AgentEvent::Text(
             Text::new(text)
                 .message_id(message_id)
-                .parent_tool_id(self.turn.parent()),
+                .parent_tool_id(parent),
         ));
     }
 
@@ -210,7 +262,7 @@ impl AcpProtocol {
             out.push(AgentEvent::Thinking(
                 Thinking::new(text)
                     .message_id(update.message_id.as_deref().map(Id::from))
-                    .parent_tool_id(self.turn.parent()),
+                    .parent_tool_id(self.turn.parent(self.dialect.tells_requests())),
             ));
         }
         Some(())

@@ -203,6 +203,11 @@ impl Engine {
         }
         let asked = self.assembler.exchange(Exchange::take_asked);
         self.asked.extend(asked.iter().map(|request| request.id));
+        // The agent may have begun a turn by itself.
+        self.is_playing |= self.assembler.turn().is_some();
+        if self.assembler.awaited_silence().is_some() {
+            self.assembler.silence();
+        }
         if self.is_playing && self.assembler.is_over() {
             self.assembler.end_turn(0);
             self.end();

@@ -209,6 +209,7 @@ impl RunAssembler {
         match self.decoder.activity() {
             Activity::None if self.turn_ended => Phase::Ended,
             Activity::Background if self.turn_ended => Phase::Background,
+            Activity::Waiting => Phase::Background,
             _ if self.tools.open().len() == 0 => Phase::Model,
             _ => Phase::Tools(self.tools.open().map(|(_, name)| name.clone()).collect()),
         }

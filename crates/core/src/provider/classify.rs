@@ -51,6 +51,8 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("eai_again", ErrorKind::Network),
     ("fetch failed", ErrorKind::Network),
     ("socket hang up", ErrorKind::Network),
+    // Bun's, as of a model service that closes the connection in the middle of an answer.
+    ("socket connection was closed", ErrorKind::Network),
     ("connection refused", ErrorKind::Network),
     ("connection reset", ErrorKind::Network),
     ("connection failed", ErrorKind::Network),

@@ -89,6 +89,8 @@ pub enum Activity {
     None,
     /// The CLI waits for its work in the background.
     Background,
+    /// The CLI waits for its work in the background within its turn, which ends only after that.
+    Waiting,
     /// Another turn has begun, but has no event yet.
     Turn,
 }

@@ -2,6 +2,8 @@
 
 mod assemble;
 
+use std::time::Duration;
+
 use serde::Serialize;
 
 pub use assemble::SessionAssembler;
@@ -38,6 +40,18 @@ pub trait SessionProtocol: Decoder {
     fn unsupported_answer(&self, id: u64, answer: &PermissionAnswer) -> Option<String> {
         let _ = (id, answer);
         None
+    }
+
+    /// Returns the silence that the protocol waits for, or `None` if it waits for none. This is for CLIs that may print
+    /// more of a turn after they have reported its end.
+    fn awaited_silence(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Called once the CLI has printed nothing of the turn for [`awaited_silence`](Self::awaited_silence). The lines of
+    /// [`record_files`](Decoder::record_files) that exist by then were passed, unless a read of them takes longer.
+    fn silence(&mut self, out: &mut Events) {
+        let _ = out;
     }
 
     /// Returns whether the turn that has just ended was interrupted, as reported by the CLI.

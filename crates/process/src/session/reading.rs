@@ -1,48 +1,31 @@
 //! The turns of a session: decodes lines to events and sends orders as lines.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::path::PathBuf;
-use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use teamster_core::provider::{Events, Exchange, Exit, Order, Phase, SessionAssembler, Stop};
+use teamster_core::provider::{Events, Exchange, Exit, Order, Phase, RecordFiles, Stop};
 use teamster_core::time::millis;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, CancellationToken, ErrorKind, PermissionAnswer,
     PermissionPolicy, PermissionRequest, Timeouts,
 };
-use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::asking::Asking;
 use super::commands::CommandTimes;
 use super::current::Current;
 use super::replies::Replies;
-use super::shared::{Command, GRACE_WITHOUT_TOOLS, Known, NewTurn, Wish};
+use super::setting::Setting;
+use super::shared::{Command, GRACE_WITHOUT_TOOLS, NewTurn, Wish};
+use super::silence::Silence;
 use crate::framing::Frame;
-use crate::guard::{Panicked, panic_error};
+use crate::guard::panic_error;
 use crate::notice::Notice;
 use crate::queue::queue;
 use crate::reading::Reader;
 use crate::spill::Spill;
 use crate::watchdog::{Limits, deadline};
-
-/// Configuration of a session's reader.
-pub(crate) struct Setting {
-    pub(crate) assembler: SessionAssembler,
-    pub(crate) panicked: Panicked,
-    pub(crate) commands: mpsc::UnboundedReceiver<Command>,
-    pub(crate) known: Arc<Known>,
-    pub(crate) interruptible: bool,
-    pub(crate) idle: Option<Duration>,
-    /// True if an earlier process began the session.
-    pub(crate) restarted: bool,
-    pub(crate) interrupt_grace: Duration,
-    pub(crate) queue_memory_bytes: usize,
-    pub(crate) spill_dir: Option<PathBuf>,
-    pub(crate) spill_limit_bytes: u64,
-}
 
 /// Runs the turns of one process, one after another.
 pub(crate) struct SessionReading {
@@ -64,6 +47,7 @@ pub(crate) struct SessionReading {
     interrupting: Option<Instant>,
     /// Start of the idle time. `None` before the first turn, for which the process was started.
     idle_since: Option<Instant>,
+    silence: Silence,
     /// Input not yet written to the CLI.
     input: Vec<u8>,
     /// True if all handles are dropped, or the session was closed.
@@ -89,6 +73,7 @@ impl SessionReading {
             ended_commands: None,
             interrupting: None,
             idle_since: None,
+            silence: Silence::default(),
             input: Vec::new(),
             closing: false,
             stopping: false,
@@ -220,6 +205,7 @@ impl SessionReading {
             let written = self.setting.assembler.exchange(Exchange::take_written);
             self.input.extend(written);
         }
+        self.silence.settle(&self.setting.assembler);
     }
 
     fn answer(&mut self, request: &PermissionRequest, answer: PermissionAnswer) {
@@ -317,6 +303,7 @@ impl Reader for SessionReading {
             news = true;
         }
         news |= self.replies.give_up();
+        news |= self.silence.poll(&mut self.setting.assembler);
         if (self.idle_until()).is_some_and(|until| Instant::now() >= until) {
             self.command(Command::CloseIfIdle);
             news = true;
@@ -336,15 +323,32 @@ impl Reader for SessionReading {
         if self.failed.is_some() || self.over {
             return;
         }
+        let before = self.setting.assembler.out().as_slice().len();
         match frame {
             Frame::Line(line) => self.setting.assembler.line(line),
             Frame::Oversize { bytes, head } => self.setting.assembler.oversize_line(bytes, head),
         }
+        self.silence.follow(&mut self.setting.assembler, before);
         self.follow();
     }
 
     fn lost_output(&mut self, bytes: u64) {
         self.setting.assembler.lost_output(bytes);
+    }
+
+    fn record_files(&self) -> Option<RecordFiles> {
+        self.setting.assembler.record_files()
+    }
+
+    /// Returns whether a turn waits for its end. Between turns nothing is read, so that an idle process costs nothing.
+    fn wants_record(&self) -> bool {
+        self.silence.is_awaited()
+    }
+
+    fn record_lines(&mut self, lines: &[String]) {
+        for line in lines {
+            self.setting.assembler.record_line(line);
+        }
     }
 
     fn notice(&mut self, notice: Notice) {
@@ -388,6 +392,7 @@ impl Reader for SessionReading {
         let until = [
             self.replies.deadline(),
             self.interrupting,
+            self.silence.deadline(&self.setting.assembler),
             self.idle_until(),
         ];
         until.into_iter().flatten().min()

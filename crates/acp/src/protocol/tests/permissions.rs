@@ -165,16 +165,109 @@ fn a_request_ends_with_its_call_and_with_its_turn() {
     assert_eq!(second.len(), 1);
     assert_ne!(first, second);
     talk.ended();
-    // Outside of a turn, requests are cancelled.
-    request(&mut talk, &json!(2), "edit", ALL);
-    assert_eq!(
-        talk.written()[0]["result"]["outcome"]["outcome"],
-        "cancelled"
-    );
     // Send a request without any data.
     talk.line(json!({"id": 3, "method": "session/request_permission", "params": {}}));
     assert_eq!(
         talk.written()[0]["result"]["outcome"]["outcome"],
         "cancelled"
     );
+}
+
+/// Returns a protocol with a request for a choice of its user in an active turn.
+fn choice(approve: Approve) -> Talk {
+    let mut with = settings();
+    with.approve = approve;
+    let mut talk = Talk::ready_with(with, json!({}));
+    talk.begin("hi");
+    talk.request("session/prompt");
+    talk.line(
+        json!({"id": 5, "method": "session/request_permission", "params": {
+        "sessionId": SESSION, "options": [
+            {"optionId": "q0_opt_0", "name": "Red", "kind": "allow_once"},
+            {"optionId": "q0_opt_1", "name": "Blue", "kind": "allow_once"},
+            {"optionId": "q0_skip", "name": "Skip", "kind": "reject_once"}],
+        "toolCall": {"toolCallId": "t1", "title": "AskUserQuestion", "content": [
+            {"type": "content", "content": {"type": "text", "text": "Which colour?"}}]}}}),
+    );
+    talk
+}
+
+#[test]
+fn a_choice_is_not_a_permission() {
+    for (approve, answer, option) in [
+        (
+            Approve::Everything,
+            PermissionAnswer::AllowWith(json!({"choice": "Blue"})),
+            "q0_opt_1",
+        ),
+        (Approve::Everything, PermissionAnswer::Deny(None), "q0_skip"),
+        (Approve::ReadOnly, PermissionAnswer::Allow, "q0_skip"),
+        (
+            Approve::Nothing,
+            PermissionAnswer::AllowWith(json!({"choice": "Green"})),
+            "q0_skip",
+        ),
+    ] {
+        let mut talk = choice(approve);
+        assert_eq!(talk.written(), [json!(null); 0], "no answer is made up");
+        let asked = talk.asked();
+        assert_eq!(asked[0].message.as_deref(), Some("Which colour?"));
+        let schema = asked[0].schema.as_ref().unwrap();
+        assert_eq!(
+            schema["properties"]["choice"]["enum"],
+            json!(["Red", "Blue"])
+        );
+        assert!(asked[0].takes_input);
+        talk.assembler.answer(&asked[0], answer.clone());
+        assert_eq!(
+            talk.written()[0]["result"],
+            json!({"outcome": {"outcome": "selected", "optionId": option}}),
+            "{answer:?}"
+        );
+    }
+}
+
+#[test]
+fn without_a_caller_a_choice_is_skipped() {
+    let talk = choice(Approve::Everything);
+    let asked = talk.assembler.exchange(Exchange::take_asked);
+    for policy in [
+        teamster_core::PermissionPolicy::Allow,
+        teamster_core::PermissionPolicy::Deny,
+    ] {
+        let answer = policy.answer(&asked[0]);
+        assert!(matches!(answer, Some(PermissionAnswer::Deny(Some(_)))));
+    }
+}
+
+#[test]
+fn read_only_is_an_answer_by_kind() {
+    let mut with = settings();
+    with.approve = Approve::ReadOnly;
+    let mut talk = Talk::ready_with(with, json!({}));
+    talk.begin("hi");
+    let prompt = talk.request("session/prompt");
+    for (id, kind) in ["read", "search", "fetch", "execute", "edit", "other"]
+        .iter()
+        .enumerate()
+    {
+        let call = format!("t{id}");
+        talk.line(
+            json!({"id": id, "method": "session/request_permission", "params": {
+            "sessionId": SESSION, "toolCall": {"toolCallId": call, "title": kind, "kind": kind},
+            "options": [{"optionId": "once", "kind": "allow_once"},
+                        {"optionId": "no", "kind": "reject_once"}]}}),
+        );
+    }
+    let chosen: Vec<_> = (talk.written().iter())
+        .map(|line| line["result"]["outcome"]["optionId"].clone())
+        .collect();
+    assert_eq!(chosen, ["once", "once", "once", "no", "no", "no"]);
+    assert!(talk.asked().is_empty());
+    talk.line(json!({"id": prompt, "result": {"stopReason": "end_turn"}}));
+    let events = talk.ended();
+    let denied: Vec<_> = (result(&events).permission_denials.iter())
+        .map(|denial| denial.tool_name.as_str())
+        .collect();
+    assert_eq!(denied, ["execute", "edit", "other"]);
 }

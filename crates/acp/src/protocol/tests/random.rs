@@ -19,6 +19,7 @@ enum Step {
     Permission(u8),
     Allow(PermissionAnswer),
     Interrupt,
+    Silence,
     Clear,
     Model,
     Mode,
@@ -78,6 +79,7 @@ fn step() -> impl Strategy<Value = Step> {
         ])
         .prop_map(Step::Allow),
         1 => Just(Step::Interrupt),
+        3 => Just(Step::Silence),
         1 => Just(Step::Clear),
         1 => Just(Step::Model),
         1 => Just(Step::Mode),
@@ -168,6 +170,7 @@ impl Engine {
                 }
             }
             Step::Interrupt => self.talk.order(Order::Interrupt),
+            Step::Silence => self.talk.be_silent(),
             // Orders to clear are only sent between turns.
             Step::Clear if playing => {}
             Step::Clear => self.order(Order::Clear),

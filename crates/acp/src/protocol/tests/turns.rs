@@ -151,11 +151,15 @@ fn late_items_are_not_those_of_the_next_turn() {
     let mut talk = Talk::ready();
     talk.begin("one");
     talk.update(json!({"sessionUpdate": "tool_call", "toolCallId": "t1", "status": "in_progress"}));
-    talk.end("cancelled");
+    talk.order(Order::Interrupt);
+    talk.written();
+    talk.line(json!({"id": 3, "result": {"stopReason": "cancelled"}}));
+    talk.ended();
     talk.update(
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "t1", "status": "failed"}),
     );
     talk.text("late");
+    assert_eq!(talk.assembler.turn(), None, "it is of the interrupted turn");
     talk.begin("two");
     talk.update(
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "t1", "status": "failed"}),

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use crate::provider::{
     Activity, Decoder, Events, Exchange, Exit, Order, Phase, RecordFiles, RunAssembler, RunSummary,
@@ -167,6 +168,32 @@ impl SessionAssembler {
         if let Some(turn) = &mut self.turn {
             turn.assembler.lost_output(bytes, &mut self.out);
         }
+    }
+
+    /// Returns the silence that the protocol waits for ([`SessionProtocol::awaited_silence`]).
+    pub fn awaited_silence(&self) -> Option<Duration> {
+        self.protocol.lock().awaited_silence()
+    }
+
+    /// Reports that silence to the protocol.
+    pub fn silence(&mut self) {
+        let protocol = &self.protocol;
+        match &mut self.turn {
+            Some(turn) => {
+                (turn.assembler).events(&mut self.out, |out| protocol.lock().silence(out));
+            }
+            None => protocol.lock().silence(&mut Events::new()),
+        }
+    }
+
+    /// Returns the files in which the CLI records data that it does not print, as soon as they are known.
+    pub fn record_files(&self) -> Option<RecordFiles> {
+        self.protocol.lock().record_files()
+    }
+
+    /// Passes a new line of these files to the protocol.
+    pub fn record_line(&mut self, line: &str) {
+        self.protocol.lock().record_line(line);
     }
 
     /// Passes an order to the protocol.

@@ -1,0 +1,198 @@
+use serde_json::json;
+use teamster_acp::replay::{Replay, names, result};
+use teamster_core::{AgentEvent, PermissionAnswer, SessionOptions, SessionProvider};
+
+use super::*;
+
+#[test]
+fn an_error_of_the_service_is_known_by_its_status() {
+    let dialect = (QWEN.dialect)(&ExecuteParams::default());
+    let kind = |details: &str| {
+        let mut error = RpcError::new(-32603, "Internal error");
+        error.data = Some(json!({"details": details}));
+        let error = dialect.error(&error, During::Prompt);
+        (error.kind, error.retryable)
+    };
+    // As the CLI printed it.
+    let missing = "404 The model `no-such-model` does not exist or you do not have access to it.";
+    assert_eq!(Some(kind(missing).0), ErrorKind::of_http_status(404));
+    let server = "500 The server had an error while processing your request. Sorry about that!";
+    assert!(kind(server).1);
+    assert_eq!(kind("it rained"), (ErrorKind::Internal, false));
+}
+
+/// Plays these updates in a turn, as version 0.24.4 printed them, shortened.
+fn lines(updates: &[Value]) -> String {
+    let mut lines = vec![
+        json!({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 1}}),
+        json!({"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "s1"}}),
+    ];
+    lines.extend(updates.iter().map(|update| match update.get("method") {
+        Some(_) => update.clone(),
+        None => json!({"jsonrpc": "2.0", "method": "session/update",
+                       "params": {"sessionId": "s1", "update": update}}),
+    }));
+    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
+    lines.join("\n") + "\n"
+}
+
+const ANSWER: &str = r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}"#;
+
+fn text(text: &str, meta: Value) -> Value {
+    json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text},
+           "_meta": meta})
+}
+
+// Made by hand: lines of version 0.24.4, shortened.
+#[test]
+fn a_background_agent_s_turn_is_a_part_of_a_run_s_answer() {
+    let task = json!({"taskId": "t", "toolUseId": "c1", "status": "completed"});
+    let announced = |method: &str, id: Option<u64>| {
+        let mut line = json!({"jsonrpc": "2.0", "method": method, "params": {"sessionId": "s1"}});
+        if let Some(id) = id {
+            line["id"] = id.into();
+        }
+        line
+    };
+    let before = lines(&[
+        json!({"sessionUpdate": "tool_call", "toolCallId": "c1", "status": "in_progress",
+               "title": "Agent", "rawInput": {"prompt": "count"}, "_meta": {"toolName": "agent"}}),
+        json!({"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "completed",
+               "content": [{"type": "content", "content": {"type": "text", "text": "Background agent launched"}}],
+               "rawOutput": {"type": "task_execution", "executionMode": "background"}}),
+        text("It runs. ", Value::Null),
+    ]);
+    let after = [
+        text(
+            "Background agent completed.",
+            json!({"source": REPORT, "qwenDiscreteMessage": true, "backgroundTask": task}),
+        ),
+        announced("_qwencode/start_turn", Some(1)),
+        text(
+            "Background agent completed.",
+            json!({"source": NOTIFICATION, "qwenDiscreteMessage": true, "backgroundTask": task}),
+        ),
+        text(
+            "It is over.",
+            json!({"source": "background_notification_response", "qwenDiscreteMessage": true}),
+        ),
+        announced("_qwencode/end_turn", None),
+    ];
+    let after = lines(&after);
+    let after: Vec<&str> = after.lines().skip(2).collect();
+    let recording = format!("{before}{ANSWER}\n{}", after.join("\n"));
+    let options = SessionOptions::default().one_turn(true);
+    let mut replay = Replay::new(QWEN.protocol(&options), &recording);
+    let events = replay.turn("hi");
+    assert_eq!(
+        names(&events),
+        [
+            "session",
+            "tool_use",
+            "tool_result",
+            "text",
+            "notice",
+            "text",
+            "turn_end",
+            "done"
+        ]
+    );
+    assert_eq!(result(&events).text, "It runs. It is over.");
+}
+
+// Made by hand: lines of version 0.24.4, shortened.
+#[test]
+fn a_sub_agent_s_words_are_not_the_answer() {
+    let of_agent = json!({"parentToolCallId": "c1", "subagentType": "general-purpose"});
+    let recording = lines(&[
+        json!({"sessionUpdate": "tool_call", "toolCallId": "c1", "status": "in_progress",
+               "title": "Agent", "rawInput": {"prompt": "count"}, "_meta": {"toolName": "agent"}}),
+        text("I look. ", of_agent.clone()),
+        json!({"sessionUpdate": "tool_call", "toolCallId": "c2", "status": "in_progress",
+               "title": "Shell", "rawInput": {"command": "ls"}, "_meta": {"toolName": "run_shell_command", "parentToolCallId": "c1"}}),
+        text("The helper has counted.", Value::Null),
+    ]) + ANSWER;
+    let events = Replay::of(&QWEN, &recording, |_| {}).turn("hi");
+    assert_eq!(result(&events).text, "The helper has counted.");
+    let parents: Vec<_> = (events.iter())
+        .filter_map(|event| match event {
+            AgentEvent::ToolUse(call) => Some(call.parent_tool_id.as_deref()),
+            AgentEvent::Text(text) => Some(text.parent_tool_id.as_deref()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(parents, [None, Some("c1"), Some("c1"), None]);
+}
+
+// Made by hand: a line of version 0.24.4, shortened.
+#[test]
+fn an_edit_is_reported_in_words() {
+    let recording = lines(&[
+        json!({"sessionUpdate": "tool_call", "toolCallId": "c1", "status": "completed", "kind": "edit",
+               "content": [{"type": "diff", "path": "/w/a.txt", "oldText": "", "newText": "Hello.\n"}],
+               "rawInput": {"file_path": "/w/a.txt"}, "_meta": {"toolName": "write_file"},
+               "rawOutput": {"fileDiff": "+Hello.", "fileName": "a.txt", "filePath": "/w/a.txt",
+                   "originalContent": "", "newContent": "Hello.\n",
+                   "diffStat": {"model_added_lines": 1, "model_removed_lines": 0}}}),
+    ]) + ANSWER;
+    let events = Replay::of(&QWEN, &recording, |_| {}).turn("hi");
+    let output = events.iter().find_map(|event| match event {
+        AgentEvent::ToolResult(end) => Some(end.output.as_str()),
+        _ => None,
+    });
+    assert_eq!(output, Some("/w/a.txt: 1 lines added, 0 removed"));
+}
+
+#[test]
+fn requests_that_are_not_printed_are_in_the_record() {
+    let mut dialect = (QWEN.dialect)(&ExecuteParams::default());
+    dialect.meta(&json!({"usage": {"inputTokens": 100, "outputTokens": 20}}));
+    // As version 0.24.4 wrote it, shortened.
+    let line = r#"{"type":"assistant","message":{"role":"model"},"usageMetadata":{"promptTokenCount":100,"candidatesTokenCount":20,"thoughtsTokenCount":0,"totalTokenCount":120,"cachedContentTokenCount":30}}"#;
+    for _ in 0..5 {
+        dialect.record_line(line);
+    }
+    let usage = dialect
+        .figures(&Value::Null, &TurnSoFar::default())
+        .usage
+        .unwrap();
+    assert_eq!(
+        (usage.input_tokens, usage.output_tokens),
+        (Some(350), Some(100))
+    );
+    assert_eq!(usage.cache_read_tokens, Some(150));
+    // Without a record, what is printed counts.
+    dialect.meta(&json!({"usage": {"inputTokens": 100, "outputTokens": 20}}));
+    let usage = dialect
+        .figures(&Value::Null, &TurnSoFar::default())
+        .usage
+        .unwrap();
+    assert_eq!(usage.output_tokens, Some(20));
+}
+
+// Made by hand: a line of version 0.24.4, shortened.
+#[test]
+fn its_questions_are_answered_by_their_numbers() {
+    let questions = json!([{"header": "Colour", "question": "Which colour?",
+        "options": [{"label": "Red"}, {"label": "Blue"}]}]);
+    let recording = lines(&[
+        json!({"jsonrpc": "2.0", "id": 0, "method": "session/request_permission",
+        "params": {"sessionId": "s1", "options": [
+            {"optionId": "proceed_once", "name": "Submit", "kind": "allow_once"},
+            {"optionId": "cancel", "name": "Cancel", "kind": "reject_once"}],
+        "toolCall": {"toolCallId": "c1", "title": "Ask user 1 question", "rawInput": {"questions": questions},
+            "_meta": {"toolName": "ask_user_question"}}}}),
+    ]) + ANSWER;
+    let mut replay = Replay::of(&QWEN, &recording, |params| {
+        params.permission = PermissionMode::Bypass;
+    });
+    replay.answer(PermissionAnswer::AllowWith(json!({"Colour": "Blue"})));
+    replay.turn("hi");
+    let asked = replay.asked();
+    assert_eq!(asked[0].message.as_deref(), Some("Which colour?"));
+    assert_eq!(
+        replay.written()[3]["result"],
+        json!({"outcome": {"outcome": "selected", "optionId": "proceed_once"},
+               "answers": {"0": "Blue"}})
+    );
+}
