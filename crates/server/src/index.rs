@@ -8,6 +8,7 @@ use memchr::memmem;
 use teamster_core::sync::lock;
 use teamster_core::{AgentEvent, Decision, RunResult, Usage};
 use teamster_orchestrator::{RunEvent, RunLogEntry};
+use teamster_process::ProcessIdentity;
 use teamster_runner::{
     LiveState, LiveStatus, LogLine, RunFolder, RunState, Runs, RunsError, client,
 };
@@ -55,6 +56,8 @@ struct Silence {
     until: Instant,
     /// The time of the last write to the log.
     changed_at: Option<u64>,
+    /// The process was stopped (`SIGSTOP`).
+    is_stopped: bool,
 }
 
 /// The data read from a log so far.
@@ -267,6 +270,10 @@ impl CachedRun {
             status: status.clone(),
             until: Instant::now() + SILENCE,
             changed_at: self.folder.changed_at(),
+            is_stopped: self
+                .folder
+                .runner()
+                .is_some_and(ProcessIdentity::is_stopped),
         });
         Some(status)
     }
@@ -274,9 +281,11 @@ impl CachedRun {
     /// Returns the status of a runner that did not answer a moment ago.
     fn silence(&self) -> Option<LiveStatus> {
         let silence = lock(&self.silence).clone()?;
+        let runner = self.folder.runner();
         let is_recent = Instant::now() < silence.until
             && self.folder.changed_at() == silence.changed_at
-            && self.folder.runner().map(|it| it.pid()) == silence.status.pid;
+            && runner.map(ProcessIdentity::pid) == silence.status.pid
+            && runner.is_some_and(ProcessIdentity::is_stopped) == silence.is_stopped;
         is_recent.then_some(silence.status)
     }
 

@@ -5,6 +5,8 @@ pub(crate) mod client;
 mod document;
 mod doors;
 mod feed;
+#[cfg(target_os = "linux")]
+mod hanging;
 mod history;
 mod page;
 mod refusals;
