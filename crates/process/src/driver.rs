@@ -136,9 +136,7 @@ impl<R: Reader> Driver<R> {
                 return None;
             }
             if let Some(error) = self.reader.hopeless() {
-                let mut error = error.clone();
-                error.message += "; the CLI's own retries were cut short, as they would fail too";
-                return Some(Stop::Failed(error));
+                return Some(Stop::Failed(error.clone()));
             }
             let (mut until, stop) = self.limit();
             let now = Instant::now();

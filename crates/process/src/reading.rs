@@ -55,8 +55,10 @@ pub(crate) trait Reader: Send {
     fn stop_wanted(&self) -> Option<Stop>;
 
     /// Returns the error of a request that the CLI goes on to retry although it cannot succeed. The process is then
-    /// stopped, unless it ends by itself.
-    fn hopeless(&self) -> Option<&AgentError>;
+    /// stopped, unless it ends by itself. A session interrupts the turn instead.
+    fn hopeless(&self) -> Option<&AgentError> {
+        None
+    }
 
     /// Returns the time at which [`stop_wanted`](Self::stop_wanted) may change without an event.
     fn deadline(&self) -> Option<Instant>;

@@ -381,8 +381,12 @@ impl RunAssembler {
         };
         match event {
             AgentEvent::Retry(retry) if retry.error.kind == ErrorKind::Auth => {
-                let is_hopeless = !retry.error.retryable;
-                self.hopeless = is_hopeless.then(|| retry.error.clone());
+                self.hopeless = (!retry.error.retryable).then(|| {
+                    let mut error = retry.error.clone();
+                    error.message +=
+                        "; the CLI's own retries were cut short, as they would fail too";
+                    error
+                });
             }
             // It was no error of the credentials after all.
             AgentEvent::Text(_) | AgentEvent::Thinking(_) | AgentEvent::ToolUse(_) => {

@@ -262,6 +262,9 @@ impl SessionReading {
         if self.current.is_none() && self.setting.assembler.turn() == Some(false) {
             self.begin_unasked();
         }
+        if self.setting.assembler.hopeless().is_some() {
+            self.interrupt();
+        }
         self.settle();
     }
 
@@ -377,15 +380,8 @@ impl Reader for SessionReading {
 
     fn stop_wanted(&self) -> Option<Stop> {
         let late = |until: Instant| Instant::now() >= until;
-        if self.interrupting.is_some_and(late) || self.force() {
-            Some(Stop::Aborted)
-        } else {
-            None
-        }
-    }
-
-    fn hopeless(&self) -> Option<&AgentError> {
-        self.setting.assembler.hopeless()
+        let is_wanted = self.interrupting.is_some_and(late) || self.force();
+        is_wanted.then(|| self.setting.assembler.interruption())
     }
 
     fn deadline(&self) -> Option<Instant> {

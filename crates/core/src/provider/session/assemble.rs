@@ -278,6 +278,12 @@ impl SessionAssembler {
         self.protocol.lock().interrupted()
     }
 
+    /// Returns why the turn in progress is interrupted: by its caller, or because of an error that cannot heal.
+    pub fn interruption(&self) -> Stop {
+        let hopeless = self.hopeless().cloned();
+        hopeless.map_or(Stop::Aborted, Stop::Failed)
+    }
+
     /// Returns the session's id, or `None` until the session can be resumed by it.
     pub fn session_id(&self) -> Option<Id> {
         self.protocol.lock().session_id()
@@ -290,7 +296,7 @@ impl SessionAssembler {
 
     /// Ends the turn while the process continues. `done` is the last event in [`out`](Self::out).
     pub fn end_turn(&mut self, duration_ms: u64) {
-        let stop = self.interrupted().then_some(Stop::Aborted);
+        let stop = self.interrupted().then(|| self.interruption());
         let exit = Exit {
             stop,
             ..Exit::default()

@@ -164,6 +164,23 @@ fn an_interrupted_turn_is_aborted() {
 }
 
 #[test]
+fn a_turn_that_is_interrupted_because_of_a_wrong_key_has_failed() {
+    let mut session = session();
+    session.begin(Turn::new("one"));
+    assert_eq!(session.interruption(), Stop::Aborted);
+    let wrong = AgentError::new(ErrorCode::CliError, ErrorKind::Auth, "wrong key");
+    let retry = crate::Retry::new(1, wrong);
+    session.runtime_event(AgentEvent::Retry(Box::new(retry)));
+    assert!(session.hopeless().is_some());
+    lines(&mut session, &[r#"{"end":true,"cut":true}"#]);
+    session.end_turn(0);
+    let events = taken(&mut session);
+    assert_eq!(names(&events), ["retry", "turn_end", "error", "done"]);
+    assert_eq!(result(&events).status, RunStatus::Failed);
+    assert_eq!(result(&events).errors[0].kind, ErrorKind::Auth);
+}
+
+#[test]
 fn a_process_that_ends_in_a_turn_takes_it_along() {
     let mut session = session();
     session.begin(Turn::new("one"));
