@@ -116,7 +116,7 @@ fn change_of(mark: &str) -> ChangeKind {
 /// Returns the output of git; `None` if it fails.
 async fn git(directory: &Path, args: &[&str]) -> Option<String> {
     let mut command = Command::new("git");
-    // The work tree is that of the directory, whatever repository a hook has bound this process to.
+    // The work tree is that of the directory, also if a hook has bound this process to another repository.
     for name in LOCAL_GIT_VARIABLES {
         command.env_remove(name);
     }

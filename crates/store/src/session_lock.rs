@@ -125,7 +125,7 @@ impl Store {
         match held.writer.presence(&Writer::this()) {
             Presence::Running => false,
             Presence::Ended => true,
-            // On another machine, or where processes cannot be told apart.
+            // On another machine, or where the system does not distinguish processes.
             _ => self.now().saturating_sub(held.heartbeat_at) > millis(LOST_AFTER),
         }
     }

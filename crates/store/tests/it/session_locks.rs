@@ -124,7 +124,7 @@ on_each_database! {
         let deadline = Instant::now() + LIMIT;
         while fs::read_to_string(&file).unwrap_or_default() != "locked\n" {
             assert!(Instant::now() < deadline, "the lock was never taken");
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::task::yield_now().await;
         }
         let error = store.session_or_lock(&key(), SHORT).await.unwrap_err();
         let StoreError::SessionBeginning { key: shown, pid, .. } = &error else {
@@ -193,7 +193,7 @@ on_each_database! {
         let run_id = Id::from("r-1");
         accept(&recorder, &run_id, &params()).await;
         assert!(!is_free(&store).await);
-        // A fallback's session says nothing about that of the first agent.
+        // A fallback's session is not that of the first agent.
         recorder.session(&run_id, "codex", &"s-0".into()).await;
         assert!(!is_free(&store).await);
         recorder.session(&run_id, "claude", &"s-1".into()).await;

@@ -353,7 +353,7 @@ fn submodules_are_checked_out_from_the_repositories_that_are_there() {
         ended.stderr
     );
 
-    // One that cannot be checked out is named, and the run goes on.
+    // One that cannot be checked out is named, and the run continues.
     let head = repository.path().join(".git/modules/libs/b/HEAD");
     fs::write(head, "nothing").unwrap();
     let ended = repository.command(&["run", "cmd:cat libs/a/outer.txt", "x", "--worktree"]);
