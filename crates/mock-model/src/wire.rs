@@ -4,6 +4,7 @@ mod anthropic;
 mod chat;
 mod gemini;
 mod responses;
+pub(crate) mod schemas;
 
 use std::time::Duration;
 

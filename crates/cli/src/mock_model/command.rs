@@ -1,13 +1,14 @@
 //! Runs a command with the environment that points CLIs at the mock server.
 
 use std::ffi::{OsStr, OsString};
+use std::io;
 use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use anyhow::Context;
 use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::unistd::{Pid, getpgrp, tcgetpgrp};
 use teamster::process::{find_program, run_mark};
 use teamster_mock_model::{Cli, MockModel, Pointing, Script, Settings};
 use teamster_process::foreign_git_variables;
@@ -18,7 +19,7 @@ use super::pointed::{Pointed, URL_VARIABLE};
 use super::requests::RequestPrinter;
 use crate::args::MockModelArgs;
 use crate::guard::Guard;
-use crate::signals::Source;
+use crate::signals::{Source, StopSignal};
 use crate::{exit_code, orphans, tokio_runtime};
 
 /// The grace period before SIGTERM. A terminal sends its signal to the command as well, and a second one could mean
@@ -108,17 +109,29 @@ async fn run(
     signals: &mut Source,
     printer: &mut RequestPrinter,
 ) -> anyhow::Result<u8> {
-    let status = tokio::select! {
-        biased;
-        status = child.wait() => Some(status.context("cannot wait for the command")?),
-        () = signals.next() => {
-            stop(&mut child, signals).await;
-            None
+    let status = loop {
+        tokio::select! {
+            biased;
+            status = child.wait() => break Some(status.context("cannot wait for the command")?),
+            signal = signals.stop_signal() => {
+                // The terminal sends Ctrl-C to the command too. What it means there is up to that: in an agent's own
+                // interface it interrupts a turn.
+                if signal == StopSignal::Interrupt && is_in_foreground() {
+                    continue;
+                }
+                stop(&mut child, signals).await;
+                break None;
+            }
+            () = printer.report(model) => break None,
         }
-        () = printer.report(model) => None,
     };
     printer.catch_up(model);
     Ok(status.map_or(exit_code::ABORTED, code_of))
+}
+
+/// Returns whether Ctrl-C at the terminal reaches this process, and with it the command.
+fn is_in_foreground() -> bool {
+    tcgetpgrp(io::stdin()).is_ok_and(|group| group == getpgrp())
 }
 
 /// Stops the command: waits, then sends SIGTERM, then SIGKILL. Each further signal skips to the next step.

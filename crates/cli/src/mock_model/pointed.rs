@@ -70,7 +70,10 @@ impl Pointed {
             .flat_map(|(_, pointing)| pointing.env.iter().cloned())
             .collect();
         if keep_home {
+            // The folders of XDG belong to the command too. A CLI that has no other variable gets them if it is named.
+            let is_named = self.clis.len() < Cli::ALL.len();
             let folders = self.clis.iter().flat_map(|(_, pointing)| &pointing.folders);
+            let folders = folders.filter(|(name, _)| is_named || !name.starts_with("XDG_"));
             set.extend(
                 folders.map(|(variable, folder)| {
                     ((*variable).to_owned(), text(&self.home.join(folder)))
@@ -83,9 +86,10 @@ impl Pointed {
             .clis
             .iter()
             .flat_map(|(_, pointing)| &pointing.elsewhere);
+        let is_kept = |name: &str| keep_home && name.starts_with("XDG_");
         let unset = elsewhere
             .copied()
-            .filter(|name| !set.contains_key(*name))
+            .filter(|name| !set.contains_key(*name) && !is_kept(name))
             .collect();
         (set, unset)
     }

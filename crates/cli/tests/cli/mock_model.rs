@@ -217,10 +217,13 @@ fn a_shell_can_take_the_variables_and_go_on() {
 #[test]
 fn a_command_gets_the_variables_and_gives_its_exit_code() {
     let place = Place::new();
-    let show = "echo $HOME; echo $ANTHROPIC_BASE_URL; echo $TEAMSTER_MOCK_URL; echo $CLAUDE_CONFIG_DIR; exit 9";
+    let show = "echo $HOME; echo $ANTHROPIC_BASE_URL; echo $TEAMSTER_MOCK_URL; echo $CLAUDE_CONFIG_DIR; \
+                echo $XDG_DATA_HOME; exit 9";
     let all = |extra: &[&str]| {
         let args = extra.iter().copied().chain(["--", "sh", "-c", show]);
-        run(place.model(args).env("CLAUDE_CONFIG_DIR", "/mine"))
+        let mut model = place.model(args);
+        model.env("XDG_DATA_HOME", "/data");
+        run(model.env("CLAUDE_CONFIG_DIR", "/mine"))
     };
     let ended = all(&[]);
     assert_eq!((ended.code, &*ended.stderr), (Some(9), ""));
@@ -228,12 +231,17 @@ fn a_command_gets_the_variables_and_gives_its_exit_code() {
     assert!(lines[0].contains("teamster-mock-"), "{lines:?}");
     assert!(lines[1].starts_with("http://127.0.0.1:"), "{lines:?}");
     assert_eq!(lines[1], lines[2]);
-    assert_eq!(lines[3], "");
+    assert_eq!(lines[3..], ["", ""]);
 
     let ended = all(&["--keep-home"]);
     let lines: Vec<_> = ended.stdout.lines().collect();
     assert_eq!(lines[0], "/home/of/the/user");
     assert!(lines[3].contains("teamster-mock-"), "{lines:?}");
+    assert_eq!(lines[4], "/data");
+    // A CLI that has no other variable, and is named.
+    let ended = all(&["--keep-home", "--cli", "opencode"]);
+    let lines: Vec<_> = ended.stdout.lines().collect();
+    assert!(lines[4].contains("teamster-mock-"), "{lines:?}");
 
     let ended = all(&["--cli", "codex"]);
     assert_eq!(ended.stdout.lines().nth(1), Some(""));
@@ -280,6 +288,38 @@ fn a_signal_ends_the_command_and_what_it_started() {
             assert_eq!(place.left(), 0);
         }
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn ctrl_c_at_a_terminal_belongs_to_the_command() {
+    let place = Place::new();
+    let script = "n=0; trap 'n=$((n+1)); echo caught $n' INT; echo ready
+        while [ $n -lt 3 ]; do sleep 0.05; done; exit 5";
+    let model = place.model(["--", "sh", "-c", script]);
+    let terminal = nix::pty::openpty(None, None).unwrap();
+    let mut command = Command::new("setsid");
+    command
+        .args(["--ctty", "--wait"])
+        .arg(model.get_program())
+        .args(model.get_args())
+        .current_dir(place.path())
+        .stdin(terminal.slave);
+    for (name, value) in model.get_envs() {
+        if let Some(value) = value {
+            command.env(name, value);
+        }
+    }
+    let mut running = Running::start(&mut command);
+    drop(command);
+    assert_eq!(running.line(), "ready\n");
+    let mut keys = fs::File::from(terminal.master);
+    for number in 1..=3 {
+        keys.write_all(b"\x03").unwrap();
+        assert_eq!(running.line(), format!("caught {number}\n"));
+    }
+    let ended = running.end();
+    assert_eq!((ended.code, &*ended.stderr), (Some(5), ""));
 }
 
 #[test]

@@ -11,6 +11,14 @@ pub(super) fn point_at(url: &str) -> Pointing {
     for (name, _) in &mut pointing.env {
         *name = name.replacen("OPENCODE_", "KILO_", 1);
     }
+    // Otherwise it reports its use to its vendor, and sends it sessions.
+    for (name, value) in [
+        ("KILO_TELEMETRY_LEVEL", "off"),
+        ("KILO_DISABLE_SESSION_INGEST", "1"),
+        ("KILO_DISABLE_SHARE", "1"),
+    ] {
+        pointing.env.push((name.to_owned(), value.to_owned()));
+    }
     let others = ["KILO_CONFIG", "KILO_CONFIG_DIR"];
     pointing
         .elsewhere
@@ -25,4 +33,21 @@ pub(super) fn is_asking(user_agent: &str, _: &[String]) -> bool {
 
 pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
     opencode::call(part, place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_telemetry_is_off() {
+        let env = point_at("http://127.0.0.1:1").env;
+        let off = ("KILO_TELEMETRY_LEVEL".to_owned(), "off".to_owned());
+        assert!(env.contains(&off), "{env:?}");
+        let of_origin: Vec<_> = env
+            .iter()
+            .filter(|(name, _)| name.starts_with("OPENCODE_"))
+            .collect();
+        assert!(of_origin.is_empty(), "{of_origin:?}");
+    }
 }

@@ -48,10 +48,14 @@ pub(super) fn point_at(url: &str) -> Pointing {
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .into(),
         model: Some(format!("{PROVIDER}/{MODEL}")),
-        files: vec![HomeFile {
-            path: ".pi/agent/models.json".into(),
-            content: models.to_string(),
-        }],
+        files: vec![
+            HomeFile::new(".pi/agent/models.json", models.to_string()),
+            // A program that starts Pi names no model, and Pi would take one of a real service.
+            HomeFile::new(
+                ".pi/agent/settings.json",
+                json!({"defaultProvider": PROVIDER, "defaultModel": MODEL}).to_string(),
+            ),
+        ],
         elsewhere: elsewhere(&["PI_CODING_AGENT_DIR", "PI_CODING_AGENT_SESSION_DIR"]),
         folders: [("PI_CODING_AGENT_DIR", ".pi/agent")].into(),
         before_prompt: &["--print"],
@@ -95,9 +99,12 @@ mod tests {
     fn both_protocols_are_in_the_file_of_models_with_prices() {
         let pointing = point_at("http://127.0.0.1:1");
         assert_eq!(pointing.model.as_deref(), Some("mock/mock-model"));
-        let [file] = pointing.files.as_slice() else {
-            panic!("one file");
+        let [file, settings] = pointing.files.as_slice() else {
+            panic!("two files");
         };
+        let expected = json!({"defaultProvider": "mock", "defaultModel": "mock-model"});
+        let settings: Value = serde_json::from_str(&settings.content).unwrap();
+        assert_eq!(settings, expected);
         assert_eq!(file.path, Path::new(".pi/agent/models.json"));
         let models: Value = serde_json::from_str(&file.content).unwrap();
         for (provider, api, base) in [

@@ -2,10 +2,13 @@
 
 use serde_json::json;
 
-use super::{Call, CallContext, Habits, HomeFile, Pointing, elsewhere};
+use super::{Call, CallContext, Habits, HomeFile, Pointing, choices, elsewhere};
 use crate::Part;
 
 pub(super) const HABITS: Habits = Habits::NONE;
+
+/// The tool that calls a deferred one, in versions such as 0.24.
+const DEFERRED: &str = "tool_call";
 
 /// Uses Chat Completions. The settings select the login. They also disable Qwen's own requests after a turn,
 /// which would consume the script's next answers: suggestions for the next prompt, and notes for its memory.
@@ -21,6 +24,8 @@ pub(super) fn point_at(url: &str) -> Pointing {
         "telemetry": {"enabled": false},
         "general": {"enableAutoUpdate": false},
         "ui": {"enableFollowupSuggestions": false},
+        // Qwen sends images to models only that it knows to take them.
+        "model": {"generationConfig": {"modalities": {"image": true}}},
         "memory": {"enableManagedAutoMemory": false, "enableManagedAutoDream": false, "enableAutoSkill": false},
     });
     Pointing {
@@ -40,7 +45,69 @@ pub(super) fn is_asking(user_agent: &str, _: &[String]) -> bool {
     user_agent.starts_with("QwenCode/")
 }
 
-/// Returns `None`: Qwen's tools are identified by their schemas.
-pub(super) fn call(_: &Part, _: &CallContext<'_>) -> Option<Call> {
-    None
+/// Returns the calls that need a special case: those of tools that Qwen defers, which it offers behind `tool_call`, and
+/// a question. All others are identified by their schemas.
+pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
+    let (name, arguments) = match part {
+        Part::Ask(question) => {
+            let question = json!({"question": question, "header": "Question", "options": choices(), "multiSelect": false});
+            let input = json!({"questions": [question]});
+            return Some(Call::new("ask_user_question", input));
+        }
+        Part::Mcp {
+            server,
+            tool,
+            arguments,
+        } => (format!("mcp__{server}__{tool}"), arguments),
+        _ => return None,
+    };
+    let is_offered = |name: &str| place.tools.iter().any(|tool| tool == name);
+    if is_offered(&name) || !is_offered(DEFERRED) {
+        return None;
+    }
+    let input = json!({"name": name, "arguments": arguments});
+    Some(Call::new(DEFERRED, input))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_deferred_tool_is_called_behind_another() {
+        let tools = |names: &[&str]| names.iter().map(|&it| it.to_owned()).collect::<Vec<_>>();
+        let called = |part: Part, tools: &[String]| {
+            let place = CallContext {
+                directory: None,
+                tools,
+                offers: &[],
+            };
+            call(&part, &place).map(|call| (call.name, call.input))
+        };
+        let deferring = tools(&["read_file", "tool_call", "tool_search"]);
+        let mcp = || Part::Mcp {
+            server: "tiny".to_owned(),
+            tool: "echo".to_owned(),
+            arguments: json!({"a": 1}),
+        };
+        let input = json!({"name": "mcp__tiny__echo", "arguments": {"a": 1}});
+        assert_eq!(
+            called(mcp(), &deferring),
+            Some(("tool_call".to_owned(), input))
+        );
+        // Offered tools are identified by their schemas.
+        assert_eq!(
+            called(mcp(), &tools(&["tool_call", "mcp__tiny__echo"])),
+            None
+        );
+        assert_eq!(called(mcp(), &tools(&["read_file"])), None);
+        assert_eq!(called(Part::Shell("ls".to_owned()), &deferring), None);
+        let (name, input) = called(Part::Ask("Which?".to_owned()), &deferring).unwrap();
+        assert_eq!(name, "ask_user_question");
+        assert_eq!(input["questions"][0]["question"], "Which?");
+        assert_eq!(
+            input["questions"][0]["options"].as_array().unwrap().len(),
+            2
+        );
+    }
 }

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 
 use super::{Request, Shared};
 use crate::cli::{CallContext, offered};
-use crate::wire::{Frame, ParsedRequest, Reply, RequestKind, Say, Wire, opening, say};
+use crate::wire::{Frame, ParsedRequest, Reply, RequestKind, Say, Wire, opening, say, schemas};
 use crate::{Cli, ErrorKind, HttpError, Protocol, Stop, Tokens, Turn};
 
 /// A body that can break off.
@@ -186,6 +186,10 @@ fn plan(shared: &Shared, head: &Parts, seen: &mut Request) -> Planned {
     seen.protocol = Some(protocol);
     seen.cli = cli;
     seen.model = Some(model.clone());
+    if let Some(message) = schemas::refusal(protocol, &seen.body) {
+        let failure = wire.error(ErrorKind::InvalidRequest, Some(&message));
+        return json_body(failure.status, &failure.body);
+    }
     let turn = match what {
         RequestKind::Body(body) => return json_body(200, &body),
         RequestKind::Helper(text) => {
