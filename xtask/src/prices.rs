@@ -18,10 +18,10 @@ const PACKAGE: &str = "@pydantic/genai-prices";
 const VERSION: &str = "0.1.8";
 
 /// Path of the table, from the root of the repository.
-const TABLE: &str = "crates/usage/src/prices/table.json";
+const TABLE: &str = "crates/prices/src/table.json";
 /// Paths of the licences of the data.
-const LICENSE: &str = "crates/usage/src/prices/LICENSE-genai-prices";
-const LICENSE_LITELLM: &str = "crates/usage/src/prices/LICENSE-litellm";
+const LICENSE: &str = "crates/prices/src/LICENSE-genai-prices";
+const LICENSE_LITELLM: &str = "crates/prices/src/LICENSE-litellm";
 
 /// Vendors whose models the CLIs use, by their names in the package. Zhipu is left out: its prices are in CNY
 /// and depend on the length of answers. Z.AI sells the same models in USD.
@@ -69,7 +69,7 @@ const PRICES: [(&str, &str); 5] = [
     ("cacheWrite1h", "cache_write_1h_mtok"),
 ];
 
-/// Write the table of prices to crates/usage/src/prices.
+/// Write the table of prices to crates/prices/src.
 ///
 /// The data is that of the npm package @pydantic/genai-prices (MIT), and for a few models that of the Python
 /// package litellm (MIT). npm and pip download them; node and python3 read the data out of them.

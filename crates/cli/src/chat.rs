@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunObserver};
+use teamster::orchestrator::{Orchestrator, RunObserver};
 use teamster::process::find_program;
 use teamster::{AgentError, AgentEvent, CliInfo, LogEntry, PermissionPolicy, RuntimeConfig};
 use teamster_core::provider::RunAssembler;
@@ -173,7 +173,7 @@ fn chat(args: &ChatArgs, id: &str, worktree: Option<&Worktree>) -> anyhow::Resul
         let open_history = history.open_for_session().await;
         runs.observer = (open_history.as_ref())
             .map(|open_history| Arc::new(open_history.recorder.clone()) as Arc<dyn RunObserver>);
-        let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
+        let orchestrator = Orchestrator::new(crate::estimates::orchestrator_config())?;
         let mut chat = Chat::new(runs, orchestrator, display, signals, questions);
         let code = chat.run(input, at_terminal).await;
         if let Some(open_history) = open_history {

@@ -12,6 +12,7 @@ mod demo;
 mod detached;
 mod doctor;
 mod drive;
+mod estimates;
 mod exit_code;
 mod guard;
 mod hints;

@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, bail};
-use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunEvent, RunRequest};
+use teamster::orchestrator::{Orchestrator, RunEvent, RunRequest};
 use teamster::{AgentError, CliInfo, ErrorDetail, ErrorKind, ExecuteParams, McpDelivery};
 use teamster_core::time::epoch_ms;
 use uuid::Uuid;
@@ -319,7 +319,7 @@ async fn prepare(
         request.observer = Some(Arc::new(open_history.recorder.clone()) as _);
     }
     refuse_session_in_use(history, request)?;
-    Ok(Orchestrator::new(OrchestratorConfig::default())?)
+    Ok(Orchestrator::new(crate::estimates::orchestrator_config())?)
 }
 
 /// Refuses a run whose session another process uses, before it is in the history or has a log.

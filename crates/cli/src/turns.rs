@@ -66,7 +66,8 @@ pub(crate) fn plan(
     let open = |runtime: &dyn SessionRuntime, mut params: ExecuteParams| -> Result<_, PlanError> {
         let capabilities = runtime.capabilities();
         if budget.tokens.is_some() || budget.usd.is_some() {
-            params.usage_updates |= budget.tokens.is_some();
+            let estimates = !capabilities.cost && capabilities.live_usage;
+            params.usage_updates |= budget.tokens.is_some() || estimates;
             for tool in capabilities.uncounted_tools {
                 if !params.allowed_tools.iter().any(|allowed| allowed == tool) {
                     params.denied_tools.push((*tool).to_owned());

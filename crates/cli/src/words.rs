@@ -75,12 +75,16 @@ pub(crate) fn tokens(usage: &Usage) -> Option<String> {
 
 /// Formats the cost as `$0.0034` or `$1.20`, with a `~` before an estimate.
 pub(crate) fn cost(result: &RunResult) -> Option<String> {
-    let usd = result.total_cost_usd?;
-    let about = match result.cost_source {
+    cost_of(result.total_cost_usd, result.cost_source)
+}
+
+/// Formats a cost with this source, with a `~` before an estimate.
+pub(crate) fn cost_of(usd: Option<f64>, source: Option<CostSource>) -> Option<String> {
+    let about = match source {
         Some(CostSource::Estimated) => "~",
         _ => "",
     };
-    Some(format!("{about}{}", self::usd(usd)))
+    Some(format!("{about}{}", self::usd(usd?)))
 }
 
 /// Formats an amount as `$0.0034` or `$1.20`.

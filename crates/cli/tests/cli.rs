@@ -15,6 +15,7 @@ mod demo;
 mod detached;
 mod doctor;
 mod embedded;
+mod estimates;
 mod help;
 mod json_rpc;
 #[cfg(target_os = "linux")]

@@ -265,6 +265,10 @@ impl Decoder for CodexDecoder {
         self.recorded.line(line)
     }
 
+    fn recorded_model(&self) -> Option<String> {
+        self.recorded.model.clone()
+    }
+
     fn activity(&self) -> Activity {
         self.turns.activity()
     }

@@ -25,6 +25,12 @@ const FIRST_TAIL: u64 = 64 << 10;
 const LARGEST_TAIL: u64 = 16 << 20;
 /// Texts in the lines that have figures.
 const FIGURES: &[&str] = &["\"token_usage_record\"", "\"token_count\""];
+/// Texts in the lines that are read during a run: those with figures, and those with the model of a turn.
+const RECORDED: &[&str] = &[
+    "\"token_usage_record\"",
+    "\"token_count\"",
+    "\"turn_context\"",
+];
 /// Bytes at the beginning of a line that contain its type.
 const HEAD: usize = 256;
 
@@ -88,7 +94,7 @@ fn folder_of(day: u64) -> String {
 pub(crate) fn files(home: &Path, id: &str, begun: Option<u64>) -> Option<RecordFiles> {
     let id = id.to_ascii_lowercase();
     let paths = folders(&id)?.map(|folder| format!("{folder}/rollout-*-{id}.jsonl"));
-    let mut files = RecordFiles::new(home.join("sessions"), paths.into(), FIGURES);
+    let mut files = RecordFiles::new(home.join("sessions"), paths.into(), RECORDED);
     files.others = begun.map(|day| OtherRecordFiles {
         paths: (day.saturating_sub(1)..=day + 2)
             .map(|day| format!("{}/rollout-*.jsonl", folder_of(day)))
@@ -196,6 +202,8 @@ pub(crate) struct Recorded {
     /// The total of the session before the run.
     before: Baseline,
     total: Option<Totals>,
+    /// The model of the last turn, which the CLI does not print.
+    pub(crate) model: Option<String>,
     /// Sum of the run's requests: the only usage known if `before` is unknown.
     requests: Option<Totals>,
     /// The last total of each sub-agent.
@@ -219,6 +227,10 @@ impl Recorded {
 
     /// Handles a line. Returns the run's usage so far if it has changed; totals are often repeated.
     pub(crate) fn line(&mut self, line: &str) -> Option<Usage> {
+        if let Some(model) = model_in(line) {
+            self.model = Some(model);
+            return None;
+        }
         let figures = Figures::in_line(line.as_bytes())?;
         // The total is zero after the context was too small.
         if figures.total.is_zero() {
@@ -271,6 +283,19 @@ impl Recorded {
     pub(crate) fn session_usage(&self) -> Option<Usage> {
         self.total.map(Usage::from)
     }
+}
+
+/// Returns the model in the settings of a turn.
+fn model_in(line: &str) -> Option<String> {
+    let head = line.get(..HEAD).unwrap_or(line);
+    if !head.contains("\"turn_context\"") {
+        return None;
+    }
+    let line = Object::parse(line)?;
+    (line.text("type")? == "turn_context")
+        .then(|| line.object("payload")?.text("model"))
+        .flatten()
+        .map(std::borrow::Cow::into_owned)
 }
 
 fn sum(so_far: Option<Totals>, more: Option<Totals>) -> Option<Totals> {

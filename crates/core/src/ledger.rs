@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::ops::Add;
 
-use crate::{AgentEvent, Id, RunResult, TextPiece, Usage};
+use crate::{AgentEvent, CostSource, Id, RunResult, TextPiece, Usage};
 
 /// The messages of the main agent, which can still be retracted.
 ///
@@ -298,6 +298,8 @@ pub struct UsageLedger {
     pub usage: Option<Usage>,
     /// Cost in USD.
     pub cost_usd: Option<f64>,
+    /// The cost is an estimate, at least in part.
+    pub is_estimate: bool,
 }
 
 impl UsageLedger {
@@ -306,9 +308,9 @@ impl UsageLedger {
         match event {
             AgentEvent::Usage(report) => {
                 self.usage = Some(report.usage);
-                self.cost_usd = report.cost_usd.or(self.cost_usd);
+                self.set_cost(report.cost_usd, report.cost_source);
             }
-            AgentEvent::TurnEnd(end) => self.cost_usd = end.cost_usd.or(self.cost_usd),
+            AgentEvent::TurnEnd(end) => self.set_cost(end.cost_usd, None),
             _ => {}
         }
     }
@@ -316,7 +318,25 @@ impl UsageLedger {
     /// Updates the ledger with a result, whose figures take precedence.
     pub fn result(&mut self, result: &RunResult) {
         self.usage = result.usage.or(self.usage);
-        self.cost_usd = result.total_cost_usd.or(self.cost_usd);
+        self.set_cost(result.total_cost_usd, result.cost_source);
+    }
+
+    fn set_cost(&mut self, usd: Option<f64>, source: Option<CostSource>) {
+        if usd.is_some() {
+            self.cost_usd = usd;
+            self.is_estimate = source == Some(CostSource::Estimated);
+        }
+    }
+
+    /// Returns the source of the cost. A cost that is partly an estimate counts as one.
+    pub fn cost_source(&self) -> Option<CostSource> {
+        self.cost_usd.map(|_| {
+            if self.is_estimate {
+                CostSource::Estimated
+            } else {
+                CostSource::Reported
+            }
+        })
     }
 
     /// Returns the sum of both. A figure that only one side has is kept unchanged.
@@ -325,6 +345,7 @@ impl UsageLedger {
         Self {
             usage: sum(self.usage, other.usage, Usage::plus),
             cost_usd: sum(self.cost_usd, other.cost_usd, f64::add),
+            is_estimate: self.is_estimate || other.is_estimate,
         }
     }
 }

@@ -141,7 +141,13 @@ pub(crate) fn records(sources: &UsageSources<'_>) -> Vec<UsageRecord> {
     for record in records.iter_mut().filter(|_| !of_files) {
         if let (None, Some(provider)) = (record.cost_usd, sources.provider) {
             let estimate = |model: &str| {
-                (sources.prices).estimate_sum(provider, model, &record.usage(), None, sources.now)
+                (sources.prices).estimate_sum(
+                    provider.id(),
+                    model,
+                    &record.usage(),
+                    None,
+                    sources.now,
+                )
             };
             let cost = record.model.as_deref().and_then(estimate);
             // The stream may have the requested model, such as `auto`; the files have the one that answered.

@@ -300,6 +300,7 @@ impl Account {
             duration_ms: now_ms.saturating_sub(now.began_ms),
             usage: now.used.usage.filter(|usage| !usage.is_empty()),
             cost_usd: now.used.cost_usd,
+            cost_source: now.used.cost_source(),
             error: ended.error.clone(),
         });
         ended

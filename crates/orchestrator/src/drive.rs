@@ -20,6 +20,7 @@ use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 
 use crate::account::{Account, Ended};
+use crate::estimate::Estimator;
 use crate::events::Sender;
 use crate::log::{Part, View};
 use crate::merge::Merge;
@@ -42,6 +43,7 @@ pub(crate) struct Driver {
     on_event: Option<OnEvent>,
     observer: Option<Arc<dyn RunObserver>>,
     account: Account,
+    estimator: Estimator,
     merge: Merge,
     /// The consumer's view of the log.
     view: View,
@@ -85,6 +87,7 @@ impl Driver {
         let side_effects = request.retry.side_effects.clone();
         Self {
             account: Account::new(run_id.clone(), side_effects, derives),
+            estimator: Estimator::new(config.prices.clone()),
             merge: Merge::new(request.may_repeat()),
             view,
             derives,
@@ -309,7 +312,8 @@ impl Driver {
         }
         let capabilities = candidate.runtime.capabilities();
         let spent = self.account.spent();
-        params.usage_updates |= self.budget.tokens.is_some();
+        let estimates = self.budget.usd.is_some() && !capabilities.cost && capabilities.live_usage;
+        params.usage_updates |= self.budget.tokens.is_some() || estimates;
         if self.budget.tokens.is_some() || self.budget.usd.is_some() {
             for tool in capabilities.uncounted_tools {
                 if !params.allowed_tools.iter().any(|allowed| allowed == tool) {

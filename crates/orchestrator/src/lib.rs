@@ -46,6 +46,7 @@
 
 mod account;
 mod drive;
+mod estimate;
 mod event;
 mod events;
 mod log;
@@ -68,7 +69,8 @@ pub use orchestrator::{Clock, Orchestrator, OrchestratorConfig, Run};
 pub use outcome::{Attempt, Outcome};
 pub use policy::{Action, AfterSideEffects, RetryPolicy, SideEffectRule, SideEffects};
 pub use registry::{ActiveRun, Held, Limits, RunPhase};
-pub use request::{Budget, Candidate, OnEvent, RunRequest};
+pub use request::{Budget, Candidate, OnEvent, RunRequest, has_live_cost};
 pub use run_log::RunLog;
 pub use runtime::OrchestratedRuntime;
 pub use session_turns::SessionTurns;
+pub use teamster_prices::{PriceFileError, PriceList};

@@ -8,9 +8,9 @@ use std::sync::Arc;
 
 use teamster_core::provider::RunAssembler;
 use teamster_core::{
-    AgentError, AgentEvent, CostSource, Decision, ErrorDetail, ErrorKind, Id, LogEntry,
-    NoticeLevel, NoticeSource, PermissionDenial, Retract, Retry, RunResult, RunStatus, Text,
-    TextLedger, UsageLedger,
+    AgentError, AgentEvent, Decision, ErrorDetail, ErrorKind, Id, LogEntry, NoticeLevel,
+    NoticeSource, PermissionDenial, Retract, Retry, RunResult, RunStatus, Text, TextLedger,
+    UsageLedger,
 };
 
 use crate::{Next, RunEvent};
@@ -391,7 +391,7 @@ impl Current {
         result.usage = result.usage.or(seen);
         if result.total_cost_usd.is_none() {
             result.total_cost_usd = used.cost_usd;
-            result.cost_source = used.cost_usd.map(|_| CostSource::Reported);
+            result.cost_source = used.cost_source();
         }
         result
     }

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use teamster_core::provider::RunAssembler;
 use teamster_core::time::epoch_ms;
 use teamster_core::{AbortHandle, AgentError, Id, RunResult, RunStatus};
+use teamster_prices::PriceList;
 use uuid::Uuid;
 
 use crate::drive::Driver;
@@ -49,6 +50,10 @@ pub struct OrchestratorConfig {
     /// the stop ladder of every CLI.
     #[serde(with = "humantime_serde")]
     pub abort_grace: Duration,
+    /// Prices for the estimated cost of agents that report tokens and no cost. Default: the table of
+    /// [`PriceList`], without a user's file.
+    #[serde(skip)]
+    pub prices: PriceList,
     /// Clock of the time of day. Default: the system clock.
     #[serde(skip, default = "system_clock")]
     pub clock: Clock,
@@ -65,6 +70,7 @@ impl Default for OrchestratorConfig {
             rate_limit_hold: Duration::from_secs(5),
             quota_hold: Duration::from_mins(5),
             abort_grace: Duration::from_secs(30),
+            prices: PriceList::default(),
             clock: system_clock(),
         }
     }

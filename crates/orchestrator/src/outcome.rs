@@ -3,7 +3,7 @@
 pub(crate) mod wire;
 
 use serde::{Deserialize, Serialize};
-use teamster_core::{AgentError, Id, RunResult, Usage};
+use teamster_core::{AgentError, CostSource, Id, RunResult, Usage};
 
 /// The outcome of a run over all its attempts: the result and the data of each attempt.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -99,6 +99,9 @@ pub struct Attempt {
     /// Cost in USD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// The source of the cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_source: Option<CostSource>,
     /// The error of a failed attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<AgentError>,
@@ -115,6 +118,7 @@ impl Attempt {
             duration_ms,
             usage: None,
             cost_usd: None,
+            cost_source: None,
             error: None,
         }
     }

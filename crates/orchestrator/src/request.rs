@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use derive_setters::Setters;
 use serde::Deserialize;
-use teamster_core::{AbortHandle, AgentError, AgentRuntime, ExecuteParams, SharedRuntime};
+use teamster_core::{
+    AbortHandle, AgentError, AgentRuntime, Capabilities, ExecuteParams, SharedRuntime,
+};
 
 use crate::{RetryPolicy, RunEvent, RunObserver};
 
@@ -248,14 +250,24 @@ pub struct Budget {
     /// when the CLI prints or records them ([`ExecuteParams::usage_updates`]), so an excess is found at the earliest
     /// after the answer that caused it.
     pub tokens: Option<u64>,
-    /// USD, as reported by the CLIs. Refused for a provider that neither reports costs while it runs nor has a limit of
-    /// its own.
+    /// USD, as reported by the CLIs, else as estimated from tokens ([`OrchestratorConfig::prices`]). An excess is found
+    /// when the figures come: during an attempt, or for a provider that has them only at its end, before the next one.
+    /// A run that uses tokens without a price ends. Refused for a provider without figures and without a limit of its
+    /// own.
+    ///
+    /// [`OrchestratorConfig::prices`]: crate::OrchestratorConfig::prices
     pub usd: Option<f64>,
     /// Time since the run's acceptance, waiting included.
     #[serde(with = "humantime_serde")]
     pub time: Option<Duration>,
     /// Answers of the model. For a CLI without a limit of its own, tool results separate the answers.
     pub turns: Option<u32>,
+}
+
+/// Returns whether the cost of such an agent is known while it runs: reported, or estimated from the tokens of an agent
+/// that reports none.
+pub fn has_live_cost(can: &Capabilities) -> bool {
+    can.live_cost || (!can.cost && can.live_usage)
 }
 
 impl Budget {
@@ -293,8 +305,12 @@ impl Budget {
         if self.turns == Some(0) {
             return nothing("turns");
         }
-        if self.usd.is_some() && !capabilities.live_cost && !capabilities.max_budget_usd {
-            return cannot("usd", "does not report costs while it runs");
+        let has_figures = has_live_cost(capabilities) || (!capabilities.cost && capabilities.usage);
+        if self.usd.is_some() && !has_figures && !capabilities.max_budget_usd {
+            return cannot(
+                "usd",
+                "does not report costs while it runs, nor tokens to estimate them from",
+            );
         }
         if self.tokens.is_some() && !capabilities.live_usage {
             return cannot("tokens", "does not report tokens while it runs");

@@ -109,6 +109,10 @@ impl<D: Decoder + ?Sized> Decoder for Guarded<D> {
         self.catch(|decoder| decoder.record_line(line)).flatten()
     }
 
+    fn recorded_model(&self) -> Option<String> {
+        self.ask(None, D::recorded_model)
+    }
+
     fn activity(&self) -> Activity {
         self.ask(Activity::None, D::activity)
     }

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use teamster_core::time::epoch_ms;
 use teamster_core::{
-    AgentError, AgentEvent, Done, ErrorCode, ErrorKind, Id, LogEntry, RunResult, RunStatus,
+    AgentError, AgentEvent, CostSource, Done, ErrorCode, ErrorKind, Id, LogEntry, RunResult,
+    RunStatus,
 };
 use teamster_core::{TextLedger, ToolLedger};
 use teamster_orchestrator::{RunEvent, RunLogEntry};
@@ -160,7 +161,10 @@ impl RecoveredRun {
             }
             AgentEvent::Usage(report) => {
                 self.result.usage = Some(report.usage);
-                self.result.total_cost_usd = report.cost_usd.or(self.result.total_cost_usd);
+                if report.cost_usd.is_some() {
+                    self.result.total_cost_usd = report.cost_usd;
+                    self.result.cost_source = report.cost_source.or(Some(CostSource::Reported));
+                }
             }
             AgentEvent::Error(error) => self.result.errors.push(error.error),
             // The end of a turn.
@@ -172,6 +176,7 @@ impl RecoveredRun {
                 self.result.errors.clear();
                 self.result.usage = None;
                 self.result.total_cost_usd = None;
+                self.result.cost_source = None;
             }
             _ => {}
         }

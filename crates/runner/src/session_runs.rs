@@ -10,6 +10,7 @@ use teamster_core::{
 };
 use teamster_orchestrator::{
     Budget, Candidate, RetryPolicy, RunEvent, RunLogEntry, RunObserver, RunRequest, SessionTurns,
+    has_live_cost,
 };
 
 use crate::SessionWriter;
@@ -99,6 +100,8 @@ pub struct SessionRuns {
     /// Number of the newest turn.
     count: u64,
     totals: Totals,
+    /// The provider of the last turn, and the model that it has reported.
+    model: Option<(String, String)>,
 }
 
 impl SessionRuns {
@@ -115,6 +118,7 @@ impl SessionRuns {
             settled: false,
             count: 0,
             totals: Totals::default(),
+            model: None,
         }
     }
 
@@ -168,6 +172,12 @@ impl SessionRuns {
             text.clone_into(&mut params.prompt);
             params.images = images.to_vec();
             params.session_id = candidate.session.id().map(|id| id.to_string());
+            // Not every agent names its model in each turn, and its price depends on it.
+            let known = self
+                .model
+                .as_ref()
+                .filter(|(by, _)| by == candidate.provider());
+            params.model = params.model.or_else(|| Some(known?.1.clone()));
             candidate.turn(params, begun.take())
         };
         let first = turn(&self.candidates[self.current]);
@@ -182,7 +192,8 @@ impl SessionRuns {
             request.retry.retries = 0;
         }
         request.budget = remaining(self.budget, &self.totals);
-        if !self.candidates.iter().all(|it| it.capabilities.live_cost) {
+        let is_live = |it: &SessionCandidate| has_live_cost(&it.capabilities);
+        if !self.candidates.iter().all(is_live) {
             // Checked between two turns only.
             request.budget.usd = None;
         }
@@ -197,8 +208,14 @@ impl SessionRuns {
                 if let Some(writer) = &mut self.writer {
                     writer.see(&entry.event);
                 }
-                if let AgentEvent::Done(done) = &entry.event {
-                    self.turn_ended(&done.result);
+                match &entry.event {
+                    AgentEvent::Session(session) => {
+                        let provider = self.session().provider().to_owned();
+                        let model = session.model.clone();
+                        self.model = model.map(|model| (provider, model)).or(self.model.take());
+                    }
+                    AgentEvent::Done(done) => self.turn_ended(&done.result),
+                    _ => {}
                 }
             }
             RunLogEntry::Run(entry) => {
@@ -244,11 +261,11 @@ impl SessionRuns {
 /// turn.
 fn remaining(budget: Budget, totals: &Totals) -> Budget {
     let mut remaining = budget;
-    let tokens = totals.usage.and_then(|usage| usage.total_tokens());
+    let tokens = totals.used.usage.and_then(|usage| usage.total_tokens());
     remaining.tokens =
         (remaining.tokens).map(|most| most.saturating_sub(tokens.unwrap_or_default()).max(1));
     remaining.usd = (remaining.usd)
-        .map(|most| (most - totals.cost_usd.unwrap_or_default()).max(f64::MIN_POSITIVE));
+        .map(|most| (most - totals.used.cost_usd.unwrap_or_default()).max(f64::MIN_POSITIVE));
     remaining.turns = (remaining.turns).map(|most| most.saturating_sub(totals.answers).max(1));
     let time = Duration::from_millis(totals.duration_ms);
     remaining.time =
@@ -281,10 +298,15 @@ impl fmt::Display for SpentBudget {
 
 /// Returns the part of this budget that is spent.
 pub(crate) fn spent(budget: &Budget, totals: &Totals) -> Option<SpentBudget> {
-    let tokens = totals.usage.and_then(|usage| usage.total_tokens());
+    let tokens = totals.used.usage.and_then(|usage| usage.total_tokens());
     let time = Duration::from_millis(totals.duration_ms);
     let kind = match () {
-        () if budget.usd.is_some_and(|most| totals.cost_usd >= Some(most)) => BudgetKind::Usd,
+        () if budget
+            .usd
+            .is_some_and(|most| totals.used.cost_usd >= Some(most)) =>
+        {
+            BudgetKind::Usd
+        }
         () if budget.tokens.is_some_and(|most| tokens >= Some(most)) => BudgetKind::Tokens,
         () if budget.turns.is_some_and(|most| totals.answers >= most) => BudgetKind::Turns,
         () if budget.time.is_some_and(|most| time >= most) => BudgetKind::Time,

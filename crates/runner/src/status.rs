@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
-use teamster_core::{AgentEvent, CostSource, Id, RunResult, Usage};
+use teamster_core::{AgentEvent, CostSource, Id, RunResult, Usage, UsageLedger};
 use teamster_orchestrator::{RunEvent, RunLogEntry};
 
 /// Status of a live run or session.
@@ -35,9 +35,12 @@ pub struct LiveStatus {
     /// Usage so far, as reported.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub usage: Option<Usage>,
-    /// Cost so far in USD, as reported.
+    /// Cost so far in USD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// The source of the cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_source: Option<CostSource>,
     /// Process id of a runner that does not answer, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
@@ -56,6 +59,7 @@ impl LiveStatus {
             session_id: None,
             usage: None,
             cost_usd: None,
+            cost_source: None,
             pid: None,
         }
     }
@@ -112,9 +116,7 @@ impl TurnStatus {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Totals {
     pub(crate) turns: u64,
-    pub(crate) usage: Option<Usage>,
-    pub(crate) cost_usd: Option<f64>,
-    pub(crate) estimated: bool,
+    pub(crate) used: UsageLedger,
     pub(crate) duration_ms: u64,
     /// Number of answers of the model.
     pub(crate) answers: u32,
@@ -124,39 +126,19 @@ impl Totals {
     /// Adds the result of a turn.
     pub(crate) fn add(&mut self, result: &RunResult) {
         self.turns += 1;
-        self.usage = sum(self.usage, result.usage);
-        self.cost_usd = sum_cost(self.cost_usd, result.total_cost_usd);
-        self.estimated |= result.cost_source == Some(CostSource::Estimated);
+        let mut used = UsageLedger::default();
+        used.result(result);
+        self.used = self.used.plus(used);
         self.duration_ms = self.duration_ms.saturating_add(result.duration_ms);
         self.answers = self.answers.saturating_add(result.num_turns.unwrap_or(1));
     }
 
     /// Writes the sums to the result of the session.
     pub(crate) fn write_to(self, result: &mut RunResult) {
-        result.usage = self.usage;
-        result.total_cost_usd = self.cost_usd;
-        result.cost_source = self.cost_usd.map(|_| {
-            if self.estimated {
-                CostSource::Estimated
-            } else {
-                CostSource::Reported
-            }
-        });
+        result.usage = self.used.usage;
+        result.total_cost_usd = self.used.cost_usd;
+        result.cost_source = self.used.cost_source();
         result.num_turns = u32::try_from(self.turns).ok();
-    }
-}
-
-fn sum(one: Option<Usage>, other: Option<Usage>) -> Option<Usage> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one.plus(other)),
-        (one, other) => one.or(other),
-    }
-}
-
-fn sum_cost(one: Option<f64>, other: Option<f64>) -> Option<f64> {
-    match (one, other) {
-        (Some(one), Some(other)) => Some(one + other),
-        (one, other) => one.or(other),
     }
 }
 
@@ -175,8 +157,7 @@ struct Board {
     model: Option<String>,
     session_id: Option<Id>,
     /// Usage of the turn in progress.
-    usage: Option<Usage>,
-    cost_usd: Option<f64>,
+    used: UsageLedger,
 }
 
 impl StatusBoard {
@@ -189,6 +170,7 @@ impl StatusBoard {
             () if board.is_idle => LiveState::Idle,
             () => LiveState::Running,
         };
+        let used = board.totals.used.plus(board.used);
         LiveStatus {
             state,
             since: board.since,
@@ -197,8 +179,9 @@ impl StatusBoard {
             provider: board.provider.clone(),
             model: board.model.clone(),
             session_id: board.session_id.clone(),
-            usage: sum(board.totals.usage, board.usage),
-            cost_usd: sum_cost(board.totals.cost_usd, board.cost_usd),
+            usage: used.usage,
+            cost_usd: used.cost_usd,
+            cost_source: used.cost_source(),
             pid: None,
         }
     }
@@ -215,10 +198,7 @@ impl StatusBoard {
                     board.session_id = Some(session.session_id.clone());
                     board.model = session.model.clone().or(board.model.take());
                 }
-                AgentEvent::Usage(report) => {
-                    board.usage = Some(report.usage);
-                    board.cost_usd = report.cost_usd.or(board.cost_usd);
-                }
+                event @ AgentEvent::Usage(_) => board.used.event(event),
                 _ => {}
             },
             RunLogEntry::Run(entry) => match &entry.event {
@@ -263,8 +243,7 @@ impl StatusBoard {
     pub(crate) fn add(&self, result: &RunResult) {
         let mut board = self.board();
         board.totals.add(result);
-        board.usage = None;
-        board.cost_usd = None;
+        board.used = UsageLedger::default();
     }
 
     pub(crate) fn totals(&self) -> Totals {

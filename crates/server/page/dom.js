@@ -196,10 +196,10 @@ export function count(number) {
   return String(number);
 }
 
-/// Formats an amount in USD.
-export function usd(amount) {
+/// Formats an amount in USD, an estimate with a `~`.
+export function usd(amount, source) {
   if (amount === undefined || amount === null) return '–';
-  return `$${amount.toFixed(amount !== 0 && amount < 0.995 ? 4 : 2)}`;
+  return `${source === 'estimated' ? '~' : ''}$${amount.toFixed(amount !== 0 && amount < 0.995 ? 4 : 2)}`;
 }
 
 /// `1 run`, `2 runs`.

@@ -167,7 +167,13 @@ export class Entries {
 
   on_usage(entry) {
     this.facts.usage = entry.usage;
-    this.facts.costUsd = entry.costUsd ?? this.facts.costUsd;
+    this.cost(entry.costUsd, entry.costSource);
+  }
+
+  cost(amount, source) {
+    if (amount === undefined) return;
+    this.facts.costUsd = amount;
+    this.facts.costSource = source;
   }
 
   on_retry(entry) {
@@ -226,10 +232,10 @@ export class Entries {
       fill(state, 'not ended');
     }
     this.facts.usage = result.usage ?? this.facts.usage;
-    this.facts.costUsd = result.totalCostUsd ?? this.facts.costUsd;
+    this.cost(result.totalCostUsd, result.costSource);
     this.facts.model = result.model ?? this.facts.model;
     const [word, kind] = STATUS[result.status] ?? [result.status, 'off'];
-    const figures = [span(result.durationMs), result.numTurns && many(result.numTurns, 'turn'), tokens(result.usage), result.totalCostUsd !== undefined && `${result.costSource === 'estimated' ? '~' : ''}${usd(result.totalCostUsd)}`];
+    const figures = [span(result.durationMs), result.numTurns && many(result.numTurns, 'turn'), tokens(result.usage), result.totalCostUsd !== undefined && usd(result.totalCostUsd, result.costSource)];
     const card = h('div.card.done', {'data-kind': kind}, h('p', h('b', word), ` ${figures.filter(Boolean).join(' · ')}`));
     if (result.structuredOutput !== undefined) put(card, block(JSON.stringify(result.structuredOutput, null, 2)));
     if (result.status !== 'completed' && result.stderr) put(card, h('details', h('summary', 'What it printed on stderr'), block(result.stderr)));

@@ -19,6 +19,7 @@ export function runOf(record) {
     sessionId: record.sessionId,
     usage: record.usage,
     costUsd: record.costUsd,
+    costSource: record.costSource,
     durationMs: record.durationMs,
     error: record.error,
     requests: [],

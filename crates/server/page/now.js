@@ -54,7 +54,7 @@ function row(run) {
     standingOf.refresh();
     const isFailed = now.state === 'ended' && now.error && now.status !== 'aborted';
     figures.classList.toggle('why', Boolean(isFailed));
-    const text = isFailed ? now.error.message : [now.durationMs !== undefined && span(now.durationMs), now.costUsd !== undefined && usd(now.costUsd),
+    const text = isFailed ? now.error.message : [now.durationMs !== undefined && span(now.durationMs), now.costUsd !== undefined && usd(now.costUsd, now.costSource),
       now.costUsd === undefined && now.usage && `${count((now.usage.inputTokens ?? 0) + (now.usage.outputTokens ?? 0))} tokens`].filter(Boolean).join(' · ');
     if (figures.textContent !== text) figures.textContent = text;
   };

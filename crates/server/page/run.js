@@ -85,8 +85,9 @@ export function run(main, id, whole) {
   const fact = (name, ...content) => (content.some((part) => part) ? [h('dt', name), h('dd', content)] : []);
 
   function about_() {
-    const {usage, costUsd, model, session} = entries.facts;
-    const cost = current?.costUsd ?? costUsd;
+    const {usage, costUsd, costSource, model, session} = entries.facts;
+    const known = current?.costUsd === undefined ? {costUsd, costSource} : current;
+    const cost = known.costUsd !== undefined && usd(known.costUsd, known.costSource);
     const used = tokens(current?.usage ?? usage);
     // A selection stays while nothing changes.
     const key = JSON.stringify([current?.runId, current?.durationMs, current?.state, current?.sessionId, cost, used, model, session]);
@@ -99,7 +100,7 @@ export function run(main, id, whole) {
         fact('Directory', current?.directory && h('code.wrap', current.directory)),
         fact('Branch', current?.branch && h('code.wrap', current.branch)),
         fact('Tokens', used),
-        fact('Cost', cost !== undefined && usd(cost)),
+        fact('Cost', cost),
         fact('Session', (current?.sessionId ?? session) && h('code.wrap', current?.sessionId ?? session)),
         fact('In a terminal', h('code.wrap', `teamster attach ${id.slice(0, 13)}`)));
     }
@@ -108,7 +109,7 @@ export function run(main, id, whole) {
     planRows(plan, entries.plan);
     planPart.hidden = entries.plan.length === 0;
     const parts = [entries.plan.length > 0 && `${entries.plan.filter((item) => item.status === 'completed').length} of ${entries.plan.length} done`,
-      entries.files.size > 0 && `${many(entries.files.size, 'file')} changed`, cost !== undefined && usd(cost), used];
+      entries.files.size > 0 && `${many(entries.files.size, 'file')} changed`, cost, used];
     fill(summary, parts.filter(Boolean).slice(0, 3).join(' · ') || 'About this run');
   }
 

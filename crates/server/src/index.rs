@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use memchr::memmem;
 use teamster_core::sync::lock;
-use teamster_core::{AgentEvent, Decision, RunResult, Usage};
+use teamster_core::{AgentEvent, Decision, RunResult, UsageLedger};
 use teamster_orchestrator::{RunEvent, RunLogEntry};
 use teamster_process::ProcessIdentity;
 use teamster_runner::{
@@ -66,8 +66,7 @@ struct Progress {
     /// The number of the last entry read.
     seq: u64,
     session_id: Option<String>,
-    usage: Option<Usage>,
-    cost_usd: Option<f64>,
+    used: UsageLedger,
     /// Requests without a decision in the log. An agent can withdraw one without an entry.
     open_requests: Vec<String>,
     /// The final summary of an ended run.
@@ -324,8 +323,9 @@ impl CachedRun {
             seq: progress.seq,
             changed_at: self.folder.changed_at(),
             session_id: progress.session_id.clone(),
-            usage: progress.usage,
-            cost_usd: progress.cost_usd,
+            usage: progress.used.usage,
+            cost_usd: progress.used.cost_usd,
+            cost_source: progress.used.cost_source(),
             duration_ms: None,
             error: None,
             requests: Vec::new(),
@@ -354,7 +354,10 @@ fn apply_result(summary: &mut RunSummary, result: &RunResult) {
     let session = result.session_id.as_ref().map(ToString::to_string);
     summary.session_id = session.or(summary.session_id.take());
     summary.usage = result.usage.or(summary.usage);
-    summary.cost_usd = result.total_cost_usd.or(summary.cost_usd);
+    if result.total_cost_usd.is_some() {
+        summary.cost_usd = result.total_cost_usd;
+        summary.cost_source = result.cost_source;
+    }
     summary.duration_ms = Some(result.duration_ms);
     summary.error = result.failure();
 }
@@ -383,10 +386,7 @@ impl Progress {
     fn event(&mut self, event: AgentEvent) {
         match event {
             AgentEvent::Session(session) => self.session_id = Some(session.session_id.to_string()),
-            AgentEvent::Usage(report) => {
-                self.usage = Some(report.usage);
-                self.cost_usd = report.cost_usd.or(self.cost_usd);
-            }
+            event @ AgentEvent::Usage(_) => self.used.event(&event),
             AgentEvent::Permission(permission) => {
                 let Some(id) = permission.request_id else {
                     return;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use teamster_core::{AgentError, Capabilities, RunResult, RunStatus, Usage};
+use teamster_core::{AgentError, Capabilities, CostSource, RunResult, RunStatus, Usage};
 use teamster_runner::protocol::PendingRequest;
 use teamster_runner::{LiveStatus, RunInfo};
 
@@ -49,6 +49,9 @@ pub struct RunSummary {
     /// The cost so far in US dollars, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// The source of the cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_source: Option<CostSource>,
     /// The duration in milliseconds; absent while the run is live.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,

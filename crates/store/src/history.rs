@@ -17,7 +17,7 @@ use crate::{Store, StoreError};
 
 pub(crate) const COLUMNS: &str = "run_id, prompt_hash, provider, model, session_id, conversation, \
     working_directory, status, started_at, ended_at, duration_ms, input_tokens, output_tokens, \
-    cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_usd, num_turns, error_kind, \
+    cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_usd, cost_source, num_turns, error_kind, \
     error_message, error_retryable, error, attempts, attempt_log, host, process_space, pid, process_start, \
     heartbeat_at";
 
@@ -127,7 +127,7 @@ impl Store {
              output_tokens = $9, cache_read_tokens = $10, cache_write_tokens = $11, \
              reasoning_tokens = $12, cost_usd = NULLIF($13, -1.0), num_turns = $14, \
              error_kind = $15, error_message = $16, error_retryable = $17, attempts = $18, \
-             attempt_log = $19, error = $20 \
+             attempt_log = $19, error = $20, cost_source = $21 \
              WHERE run_id = $1 AND status IN ('running', 'interrupted')",
         )
         .bind(text(&outcome.run_id))
@@ -149,7 +149,11 @@ impl Store {
         .bind(error.map(|error| i64::from(error.retryable)))
         .bind(i64::try_from(outcome.attempts.len()).unwrap_or(i64::MAX))
         .bind(serde_json::to_string(&outcome.attempts).ok())
-        .bind(error.and_then(|error| serde_json::to_string(error).ok()));
+        .bind(error.and_then(|error| serde_json::to_string(error).ok()))
+        .bind(
+            cost.and(result.cost_source)
+                .and_then(|source| word(&source)),
+        );
         match self.execute("write down the end of a run", query).await? {
             0 => Err(StoreError::NotRunning {
                 run_id: outcome.run_id.to_string(),
@@ -453,6 +457,7 @@ fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, sqlx::Error>
         duration_ms: optional_figure(row, "duration_ms")?,
         usage: Some(usage).filter(|usage| !usage.is_empty()),
         cost_usd: row.try_get("cost_usd")?,
+        cost_source: optional("cost_source")?.map(from_word).transpose()?,
         num_turns: optional_figure(row, "num_turns")?.map(small),
         error,
         attempts: small(figure(row, "attempts")?),

@@ -27,6 +27,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "session locks",
         include_str!("../migrations/0003_session_locks.sql"),
     ),
+    (
+        4,
+        "cost source",
+        include_str!("../migrations/0004_cost_source.sql"),
+    ),
 ];
 
 /// Table of the applied migrations. Its name is specific, because a PostgreSQL database may be shared with other

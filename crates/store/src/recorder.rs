@@ -265,6 +265,7 @@ fn without_text(outcome: &Outcome) -> Outcome {
         .status(from.status)
         .usage(from.usage)
         .total_cost_usd(from.total_cost_usd)
+        .cost_source(from.cost_source)
         .num_turns(from.num_turns);
     let mut kept = Outcome::new(outcome.run_id.clone(), outcome.provider.clone(), result);
     kept.model.clone_from(&outcome.model);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use derive_setters::Setters;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
-use teamster_core::{AgentError, ExecuteParams, RunStatus, Usage};
+use teamster_core::{AgentError, CostSource, ExecuteParams, RunStatus, Usage};
 use teamster_orchestrator::Attempt;
 
 use crate::StoreError;
@@ -275,6 +275,9 @@ pub struct RunRecord {
     /// Cost of all attempts together, in USD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// The source of the cost. Absent in a record of an earlier version, which kept reported costs only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_source: Option<CostSource>,
     /// Turns of all attempts, as the CLIs count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub num_turns: Option<u32>,
@@ -317,6 +320,7 @@ impl RunRecord {
             duration_ms: None,
             usage: None,
             cost_usd: None,
+            cost_source: None,
             num_turns: None,
             error: None,
             attempts: 0,

@@ -12,11 +12,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::prices::PriceList;
 use crate::source::Found;
 use crate::{Diagnostics, Key, Record};
 use entry::{Entry, Names};
 use requests::{ByKey, Requests};
+use teamster_prices::PriceList;
 
 pub use history::{Joined, PastRun, Witness};
 pub use report::{Dimension, Figures, Group};

@@ -19,7 +19,6 @@ use teamster_core::Usage;
 
 use crate::lines::{self, Line};
 use crate::places::Places;
-use crate::prices::Vendor;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, is_jsonl};
 use crate::{Key, Provider, Record};
@@ -27,7 +26,6 @@ use wire::{Context, Count, Kind, Meta, Settings, Started, Tokens, Used, Wrapped}
 
 pub(crate) const TRAITS: Traits = Traits {
     reads_on: true,
-    first_vendor: Some(Vendor::OpenAi),
     limits: Some(limits::of_line),
     ..Traits::NONE
 };

@@ -20,13 +20,11 @@ use teamster_core::Usage;
 
 use crate::lines::{self, Line};
 use crate::places::Places;
-use crate::prices::Vendor;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources};
 use crate::{Key, Provider, Record};
 
 pub(crate) const TRAITS: Traits = Traits {
-    first_vendor: Some(Vendor::Copilot),
     premium_requests: true,
     ..Traits::NONE
 };

@@ -18,15 +18,11 @@ use teamster_core::Usage;
 
 use crate::lines::{self, Line};
 use crate::places::Places;
-use crate::prices::Vendor;
 use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, has_object, small_file};
 use crate::{Key, Provider, Record};
 
-pub(crate) const TRAITS: Traits = Traits {
-    first_vendor: Some(Vendor::Google),
-    ..Traits::NONE
-};
+pub(crate) const TRAITS: Traits = Traits { ..Traits::NONE };
 
 /// Part of every message with figures.
 static FIGURES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"tokens\""));

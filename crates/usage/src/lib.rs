@@ -20,6 +20,7 @@ mod cline;
 mod codex;
 mod copilot;
 mod embedded;
+mod estimates;
 mod gemini;
 mod kilo;
 mod kimi;
@@ -30,7 +31,6 @@ mod money;
 mod opencode;
 mod pi;
 mod places;
-pub mod prices;
 mod provider;
 mod qwen;
 mod record;
@@ -50,3 +50,4 @@ pub use summary::{
     HistoryShare, LimitList, ModelFigures, PriceSource, UnpricedModel, UsageGroup, UsageLimit,
     UsageSummary,
 };
+pub use teamster_prices as prices;

@@ -8,10 +8,10 @@ use std::time::SystemTime;
 use jiff::Timestamp;
 use teamster_core::Usage;
 
-use crate::prices::PriceList;
 use crate::scan;
 use crate::source::{Found, Sources};
 use crate::{Accounts, Diagnostics, Dimension, Places, Provider};
+use teamster_prices::PriceList;
 
 /// Usage of one model since a mark.
 #[derive(Debug, Clone, PartialEq)]

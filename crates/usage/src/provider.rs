@@ -6,7 +6,6 @@ use std::str::FromStr;
 
 use crate::limits::ReadLimits;
 use crate::places::Places;
-use crate::prices::Vendor;
 use crate::source::{Sink, Source, Sources};
 use crate::{claude, cline, codex, copilot, embedded, gemini, kilo, kimi, opencode, pi, qwen};
 
@@ -91,8 +90,6 @@ readers! {
 pub(crate) struct Traits {
     /// True if a file can be read from any position without its beginning.
     pub(crate) reads_on: bool,
-    /// The most likely vendor of a model that is named without one.
-    pub(crate) first_vendor: Option<Vendor>,
     /// True if web searches are counted and paid for individually.
     pub(crate) pays_searches: bool,
     /// True if premium requests are counted instead of costs.
@@ -104,7 +101,6 @@ pub(crate) struct Traits {
 impl Traits {
     pub(crate) const NONE: Self = Self {
         reads_on: false,
-        first_vendor: None,
         pays_searches: false,
         premium_requests: false,
         limits: None,

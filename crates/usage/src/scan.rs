@@ -10,9 +10,9 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use teamster_core::sync::lock;
 
-use crate::prices::PriceList;
 use crate::source::{Found, Sink, Source, Sources};
 use crate::{Accounts, Diagnostics, Places, Provider};
+use teamster_prices::PriceList;
 
 /// Number of records that a thread collects before it adds them to the accounts.
 const BATCH: usize = 1024;

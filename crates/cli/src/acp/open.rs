@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunObserver};
+use teamster::orchestrator::{Orchestrator, RunObserver};
 use teamster::{AgentError, ErrorCode, ErrorKind, PermissionPolicy, SessionCapabilities};
 use teamster_acp_server::Setup;
 use teamster_runner::{DetachedSession, LogLimits, Requests, RunInfo, RunKind, SessionPlan};
@@ -126,7 +126,7 @@ pub(super) async fn open(
     let run =
         (shared.runs.accept(&about, LogLimits::default())).map_err(|error| failed(error.into()))?;
     let folder = run.folder.clone();
-    let orchestrator = Orchestrator::new(OrchestratorConfig::default())
+    let orchestrator = Orchestrator::new(crate::estimates::orchestrator_config())
         .map_err(|error| failed(anyhow!("{error}")))?;
     let session = DetachedSession::new(
         run,

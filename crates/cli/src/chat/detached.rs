@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use teamster::PermissionPolicy;
-use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunObserver};
+use teamster::orchestrator::{Orchestrator, RunObserver};
 use teamster_runner::{
     AtRest, DetachedSession, LogLimits, Requests, Retention, RunInfo, RunKind, Runs, SessionPlan,
 };
@@ -69,7 +69,7 @@ pub(crate) fn runner(args: &mut ChatArgs, id: Option<String>) -> anyhow::Result<
         let open_history = history.open_for_session().await;
         plan.runs.observer = (open_history.as_ref())
             .map(|open_history| Arc::new(open_history.recorder.clone()) as Arc<dyn RunObserver>);
-        let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
+        let orchestrator = Orchestrator::new(crate::estimates::orchestrator_config())?;
         let session = DetachedSession::new(run, orchestrator, plan, requests, request_events);
         let control = session.control();
         runner::stop_by_signals(move |kill| control.end(kill))?;

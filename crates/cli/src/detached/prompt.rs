@@ -126,13 +126,13 @@ impl UserPrompt {
             }
             Command::Cost | Command::Session => run.status().await.map(|status| {
                 let session = status.session_id.as_deref().map(words::one_line);
-                let cost = status.cost_usd.map(words::usd);
+                let cost = words::cost_of(status.cost_usd, status.cost_source);
                 let tokens = status.usage.as_ref().and_then(words::tokens);
                 print(&format!(
                     "{}, {}, {}\nsession {}",
                     words::plural(status.turns, "turn"),
                     tokens.as_deref().unwrap_or("tokens not reported"),
-                    cost.as_deref().unwrap_or("cost not reported"),
+                    cost.as_deref().unwrap_or("cost unknown"),
                     session.as_deref().unwrap_or("not started")
                 ));
             }),

@@ -283,9 +283,7 @@ impl Turns {
         }
         self.sink.clear_line();
         let turns = words::plural(u64::from(result.num_turns.unwrap_or_default()), "turn");
-        let cost = result
-            .total_cost_usd
-            .map(|usd| format!(", {}", words::usd(usd)));
+        let cost = words::cost(result).map(|cost| format!(", {cost}"));
         let how = if result.is_success() {
             "ended"
         } else {

@@ -3,7 +3,7 @@
 use std::io;
 
 use anyhow::Context;
-use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunRequest};
+use teamster::orchestrator::{Orchestrator, RunRequest};
 use teamster::{AgentEvent, CliInfo, NoticeLevel, NoticeSource};
 use teamster_runner::{
     BeforeDone, DetachedRun, Finished, LogLimits, NewRun, Requests, RunInfo, Runs,
@@ -161,7 +161,7 @@ struct RunContext {
 /// Detaches this process, performs the run and returns its result.
 async fn work(run: NewRun, request: RunRequest, context: RunContext) -> anyhow::Result<Finished> {
     runner::detach(&run)?;
-    let orchestrator = Orchestrator::new(OrchestratorConfig::default())?;
+    let orchestrator = Orchestrator::new(crate::estimates::orchestrator_config())?;
     let run = DetachedRun::new(
         run,
         &orchestrator,

@@ -26,10 +26,14 @@ pub(super) fn new(
 ) -> anyhow::Result<(RunRequest, Vec<String>)> {
     let retry = &args.retry;
     let mut budget = Budget::default();
+    let provider = crate::providers().get(info.id);
+    let own_budget = (provider.as_ref()).is_some_and(|it| it.capabilities().max_budget_usd);
     if retry.allows_several_attempts() {
         // A CLI's own limit applies to one attempt; the run's limit applies to all of them.
-        budget.usd = params.max_budget_usd.take();
         budget.turns = params.max_turns.take();
+    }
+    if retry.allows_several_attempts() || !own_budget {
+        budget.usd = params.max_budget_usd.take();
     }
     budget.time = retry.max_time.filter(|time| *time != Duration::MAX);
     budget.tokens = retry.max_tokens;
@@ -40,7 +44,8 @@ pub(super) fn new(
             Some(policy) => {
                 // The orchestrator passes it to each attempt.
                 let mut of_attempt = params.clone();
-                of_attempt.max_budget_usd = params.max_budget_usd.or(budget.usd);
+                let own = budget.usd.filter(|_| plain.capabilities().max_budget_usd);
+                of_attempt.max_budget_usd = params.max_budget_usd.or(own);
                 policy.runtime(plain, config, &of_attempt)?
             }
             None => plain,

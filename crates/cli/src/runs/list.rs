@@ -170,7 +170,7 @@ fn row(run: &RunRecord, now_ms: u64) -> Row {
                 .map(words::duration_ms)
                 .unwrap_or_default(),
             tokens.map(words::count).unwrap_or_default(),
-            run.cost_usd.map(words::usd).unwrap_or_default(),
+            words::cost_of(run.cost_usd, run.cost_source).unwrap_or_default(),
             note,
         ],
         narrow: [

@@ -153,8 +153,7 @@ fn table(runs: &[Live], out: &mut impl Write) -> io::Result<()> {
             state(run),
             turns.unwrap_or_default(),
             status
-                .and_then(|status| status.cost_usd)
-                .map(words::usd)
+                .and_then(|status| words::cost_of(status.cost_usd, status.cost_source))
                 .unwrap_or_default(),
             run.changed_at.map(age).unwrap_or_default(),
         ];

@@ -53,7 +53,7 @@ fn print(run: &RunRecord, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
     let tokens = run.usage.as_ref().and_then(words::tokens);
     let tokens = tokens.map(|text| text.trim_start_matches("tokens ").to_owned());
     line("tokens", tokens)?;
-    line("cost", run.cost_usd.map(words::usd))?;
+    line("cost", words::cost_of(run.cost_usd, run.cost_source))?;
     line("turns", run.num_turns.map(|turns| turns.to_string()))?;
     let hash = words::one_line(&run.prompt_hash);
     line("prompt", Some(format!("sha256 {hash}")))?;

@@ -4,9 +4,9 @@ use std::io::Write;
 
 use anyhow::Context;
 use jiff::Timestamp;
-use teamster::Usage;
 use teamster::store::{RunFilter, RunRecord, Store, StoreError};
 use teamster::usage::{PastRun, Provider, Witness};
+use teamster::{CostSource, Usage};
 
 use super::TimeSpan;
 use crate::args::StoreArgs;
@@ -93,7 +93,7 @@ fn parts(record: &RunRecord) -> Vec<Part<'_>> {
         session: attempt.session_id.as_deref(),
         model: attempt.model.as_deref(),
         usage: attempt.usage,
-        cost_usd: attempt.cost_usd,
+        cost_usd: reported(attempt.cost_usd, attempt.cost_source),
         turns: None,
     });
     let mut parts: Vec<_> = attempts.collect();
@@ -103,7 +103,7 @@ fn parts(record: &RunRecord) -> Vec<Part<'_>> {
             session: record.session_id.as_deref(),
             model: record.model.as_deref(),
             usage: record.usage,
-            cost_usd: record.cost_usd,
+            cost_usd: reported(record.cost_usd, record.cost_source),
             turns: None,
         });
     }
@@ -115,6 +115,11 @@ fn parts(record: &RunRecord) -> Vec<Part<'_>> {
         only.turns = record.num_turns;
     }
     parts
+}
+
+/// Returns a cost that the agent's CLI has reported. An estimate is made again from the tokens, by the prices of now.
+fn reported(cost_usd: Option<f64>, source: Option<CostSource>) -> Option<f64> {
+    cost_usd.filter(|_| source != Some(CostSource::Estimated))
 }
 
 fn past_run(record: &RunRecord, part: &Part<'_>, provider: Provider) -> Option<PastRun> {

@@ -162,6 +162,20 @@ fn a_total_counts_once_however_often_it_is_written() {
 }
 
 #[test]
+fn the_model_is_that_of_the_turn() {
+    let mut run = Recorded::default();
+    assert_eq!(run.model, None);
+    for line in recorded().lines() {
+        run.line(line);
+    }
+    assert_eq!(run.model.as_deref(), Some("gpt-5.5"));
+    // Made by hand: a text of a tool that has the words of such a line.
+    let other = r#"{"type":"response_item","payload":{"type":"turn_context","model":"other"}}"#;
+    run.line(other);
+    assert_eq!(run.model.as_deref(), Some("gpt-5.5"));
+}
+
+#[test]
 fn the_usage_of_a_resumed_run_is_the_difference_to_the_earlier_total() {
     let lines = recorded();
     let mut lines: Vec<_> = lines.lines().collect();

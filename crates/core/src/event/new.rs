@@ -8,7 +8,7 @@ use super::payload::{
     Session, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd, Unknown, UsageReport,
 };
 use crate::setters::setters;
-use crate::{AgentError, RawJson, RunResult, Usage};
+use crate::{AgentError, CostSource, RawJson, RunResult, Usage};
 
 /// Defines constructors that take the fields in parentheses, and setters of those in braces.
 macro_rules! payloads {
@@ -44,7 +44,7 @@ payloads! {
     FileChange(path: String, change: ChangeKind) { tool_id: Id }
     PlanEntry(content: String, status: PlanStatus) {}
     Permission(tool_name: String, decision: Decision) { tool_id: Id, reason: String, request_id: String }
-    UsageReport(usage: Usage) { cost_usd: f64 }
+    UsageReport(usage: Usage) { cost_usd: f64, cost_source: CostSource }
     RateLimit(status: String) { resets_at: u64, kind: String, utilization: f64 }
     Notice(level: NoticeLevel, source: NoticeSource, message: String) {}
     Unknown(native: RawJson) {}

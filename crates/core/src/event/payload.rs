@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::{AgentError, RawJson, RunResult, Usage};
+use crate::{AgentError, CostSource, RawJson, RunResult, Usage};
 
 /// Id of a message, tool call or session. It is shared because every delta of a message carries it.
 pub type Id = Arc<str>;
@@ -329,9 +329,12 @@ pub enum Decision {
 pub struct UsageReport {
     /// Usage of the run so far.
     pub usage: Usage,
-    /// Cost of the run so far in USD, if the CLI reports it.
+    /// Cost of the run so far in USD, as the CLI reports it or as it is estimated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_usd: Option<f64>,
+    /// The source of the cost, if it is an estimate.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_source: Option<CostSource>,
 }
 
 /// Payload of `retry`: the CLI itself repeats a request.

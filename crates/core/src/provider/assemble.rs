@@ -8,8 +8,8 @@ use crate::raw_json::make_readable;
 use crate::text::excerpt;
 use crate::{
     AgentError, AgentEvent, Decision, Diagnostics, Done, ErrorCode, ErrorKind, Id, NoticeLevel,
-    NoticeSource, PermissionDenial, RawJson, RunResult, RunStatus, Text, TextLedger, Thinking,
-    ToolLedger, UsageReport,
+    NoticeSource, PermissionDenial, RawJson, RunResult, RunStatus, Session, Text, TextLedger,
+    Thinking, ToolLedger, UsageReport,
 };
 
 /// Runs a [`Decoder`] on the lines of one run, enforces the grammar of the stream, and creates the [`RunResult`].
@@ -194,10 +194,20 @@ impl RunAssembler {
     /// Processes a new line of these files and pushes the usage that it reports.
     pub fn record_line(&mut self, line: &str, out: &mut Events) {
         if let Some(usage) = self.decoder.record_line(line) {
-            out.push(AgentEvent::Usage(Box::new(UsageReport {
-                usage,
-                cost_usd: None,
-            })));
+            self.model_is_recorded(out);
+            out.push(AgentEvent::Usage(Box::new(UsageReport::new(usage))));
+        }
+    }
+
+    /// Pushes the session with its model, once the CLI's files name one that the output does not.
+    fn model_is_recorded(&mut self, out: &mut Events) {
+        if self.model.is_none()
+            && let Some(id) = &self.session_id
+            && let Some(model) = self.decoder.recorded_model()
+        {
+            self.model = Some(model.clone());
+            let session = Session::new(id.clone()).model(model);
+            out.push(AgentEvent::Session(Box::new(session)));
         }
     }
 
@@ -250,6 +260,7 @@ impl RunAssembler {
         if let Some(output) = &mut summary.structured_output {
             make_readable(output);
         }
+        summary.model = summary.model.or_else(|| self.decoder.recorded_model());
         self.check(from, None, out);
         if let Some(error) = self.unanswered(&exit, &summary) {
             summary.ended_with_error = Some(true);

@@ -52,6 +52,11 @@ pub trait Decoder: Send {
         None
     }
 
+    /// Returns the model that the lines of these files name, for a CLI whose output names none.
+    fn recorded_model(&self) -> Option<String> {
+        None
+    }
+
     /// Announces that the process is about to be stopped or the turn to be interrupted. Later output may have another
     /// meaning.
     fn stop_requested(&mut self) {}

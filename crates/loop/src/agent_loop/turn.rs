@@ -36,7 +36,7 @@ impl AgentLoop {
             return Ok(orchestrator.clone());
         }
         let clock = self.clock.clone();
-        let mut config = OrchestratorConfig::default();
+        let mut config = OrchestratorConfig::default().prices(self.prices.clone());
         config.clock =
             Arc::new(move || u64::try_from(clock.now().as_millisecond()).unwrap_or_default());
         if self.options.fallbacks.is_empty() {

@@ -16,7 +16,7 @@ use teamster_core::{
 use tokio::time::{Instant, sleep_until};
 
 use super::Driver;
-use super::budget::{budget_error, over, unheld};
+use super::budget::{budget_error, over, unheld, unpriced};
 use super::caught::{caught, observed};
 use crate::account::{Ended, broken_off};
 use crate::registry::{Registration, Update};
@@ -51,6 +51,11 @@ impl Driver {
             candidate.runtime.capabilities(),
             self.elapsed_ms(),
         );
+        self.estimator.begin(
+            candidate.provider(),
+            params.model.as_deref(),
+            candidate.runtime.capabilities(),
+        );
         registration.update(Update::Attempt {
             attempt: self.account.attempt(),
             provider: candidate.provider().to_owned(),
@@ -75,7 +80,8 @@ impl Driver {
         self.tell_session(candidate.provider(), registration).await;
         if ended.error.is_none() {
             // A completed attempt may still exceed the budget.
-            ended.error = over(&self.budget, &self.account.spent());
+            ended.error = (self.without_price(candidate))
+                .or_else(|| over(&self.budget, &self.account.spent()));
         }
         let Some(error) = &mut ended.error else {
             return ended;
@@ -247,6 +253,7 @@ impl Driver {
 
     /// Records an event under the ids that it has in the run's log.
     fn observe(&mut self, event: &mut AgentEvent, now_ms: u64, out: &mut Vec<RunEvent>) {
+        self.estimator.event(event);
         self.merge.rename(event);
         self.account.event(event, now_ms, out);
         self.merge.observe(event);
@@ -305,7 +312,13 @@ impl Driver {
         {
             return Some(unheld(candidate.provider(), most));
         }
-        over(&self.budget, &self.account.spent_so_far())
+        (self.without_price(candidate)).or_else(|| over(&self.budget, &self.account.spent_so_far()))
+    }
+
+    /// Returns an error if the budget is in USD and the agent has used tokens whose price is unknown.
+    fn without_price(&self, candidate: &Candidate) -> Option<AgentError> {
+        let most = self.budget.usd.filter(|_| self.estimator.is_unpriced())?;
+        Some(unpriced(candidate.provider(), self.estimator.model(), most))
     }
 
     /// Returns the deadline of a runtime that was asked to stop.

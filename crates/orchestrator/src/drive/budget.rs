@@ -88,6 +88,23 @@ pub(super) fn unheld(provider: &str, most: u64) -> AgentError {
     ))
 }
 
+/// Creates the error of a run whose budget in USD cannot be enforced, because the price of its tokens is unknown.
+pub(super) fn unpriced(provider: &str, model: Option<&str>, most: f64) -> AgentError {
+    let model = match model {
+        Some(model) => format!("the model {}", teamster_core::text::one_line(model)),
+        None => format!("the model of {provider}, which it does not name"),
+    };
+    AgentError::new(
+        ErrorCode::BudgetExceeded,
+        ErrorKind::Budget,
+        format!(
+            "the run cannot be held to {most} USD: there is no price for {model}; add one to a file of prices \
+             (`TEAMSTER_PRICES`), choose another model, or limit tokens instead"
+        ),
+    )
+    .detail(ErrorDetail::budget(BudgetKind::Usd, Some(most)))
+}
+
 /// Creates the error of a run that has exceeded its budget.
 pub(super) fn budget_error(budget: BudgetKind, limit: Option<f64>) -> AgentError {
     let most = limit.map_or_else(String::new, |most| format!("{most} "));

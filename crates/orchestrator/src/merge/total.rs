@@ -13,7 +13,6 @@ use teamster_core::{
 pub(super) struct Total {
     used: UsageLedger,
     usage_by_model: BTreeMap<String, ModelUsage>,
-    cost_source: Option<CostSource>,
     num_turns: Option<u32>,
     api_duration_ms: Option<u64>,
     denials: Vec<PermissionDenial>,
@@ -26,6 +25,7 @@ impl Total {
         self.used = self.used.plus(UsageLedger {
             usage: result.usage.take(),
             cost_usd: result.total_cost_usd.take(),
+            is_estimate: result.cost_source.take() == Some(CostSource::Estimated),
         });
         for (model, more) in mem::take(&mut result.usage_by_model) {
             let so_far = self.usage_by_model.entry(model).or_default();
@@ -34,11 +34,6 @@ impl Total {
             so_far.context_window = more.context_window.or(so_far.context_window);
             so_far.max_output_tokens = more.max_output_tokens.or(so_far.max_output_tokens);
         }
-        // A cost that is partly estimated counts as estimated.
-        self.cost_source = match (self.cost_source, result.cost_source.take()) {
-            (Some(CostSource::Estimated), _) => self.cost_source,
-            (so_far, more) => more.or(so_far),
-        };
         let turns = result.num_turns.take();
         self.num_turns = sum(self.num_turns, turns, u32::saturating_add);
         let millis = result.api_duration_ms.take();
@@ -57,9 +52,12 @@ impl Total {
         let used = self.used.plus(UsageLedger {
             usage: Some(report.usage),
             cost_usd: report.cost_usd,
+            is_estimate: report.cost_source == Some(CostSource::Estimated),
         });
         report.usage = used.usage.unwrap_or_default();
         report.cost_usd = used.cost_usd;
+        let is_estimate = |source: &CostSource| *source == CostSource::Estimated;
+        report.cost_source = used.cost_source().filter(is_estimate);
     }
 
     /// Writes the sums into the result.
@@ -67,7 +65,7 @@ impl Total {
         result.usage = self.used.usage;
         result.usage_by_model = self.usage_by_model;
         result.total_cost_usd = self.used.cost_usd;
-        result.cost_source = self.cost_source;
+        result.cost_source = self.used.cost_source();
         result.num_turns = self.num_turns;
         result.api_duration_ms = self.api_duration_ms;
         result.permission_denials = self.denials;

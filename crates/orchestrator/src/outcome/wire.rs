@@ -4,7 +4,9 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
-use teamster_core::{AgentError, ErrorKind, Id, RunResult, RunStatus, TextPiece, Usage};
+use teamster_core::{
+    AgentError, CostSource, ErrorKind, Id, RunResult, RunStatus, TextPiece, Usage,
+};
 
 use super::Attempt;
 
@@ -80,9 +82,12 @@ struct OutcomeMeta<'a> {
     /// The attempts, in order.
     #[serde(default, skip_serializing_if = "<[Attempt]>::is_empty")]
     attempt_log: Cow<'a, [Attempt]>,
-    /// Reported cost of all attempts together, in USD.
+    /// Cost of all attempts together, in USD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     cost_usd: Option<f64>,
+    /// The source of the cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    cost_source: Option<CostSource>,
     /// Turns of all attempts, as the CLIs count them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     num_turns: Option<u32>,
@@ -146,6 +151,7 @@ impl<'a> From<&'a super::Outcome> for End<'a> {
                     attempts: u32::try_from(outcome.attempts.len()).unwrap_or(u32::MAX),
                     attempt_log: Cow::Borrowed(&outcome.attempts),
                     cost_usd: result.total_cost_usd,
+                    cost_source: result.cost_source,
                     num_turns: result.num_turns,
                 },
             },
@@ -194,6 +200,7 @@ impl From<End<'_>> for super::Outcome {
         result.duration_ms = meta.duration_ms;
         result.usage = usage;
         result.total_cost_usd = meta.cost_usd;
+        result.cost_source = meta.cost_source;
         result.num_turns = meta.num_turns;
         result.errors = meta.error.iter().map(|error| (**error).clone()).collect();
         result.structured_output = structured_output.map(Cow::into_owned);

@@ -58,9 +58,11 @@ async fn a_run_with_a_tool_word_for_word() {
                 "payloads": [{"text": "let me look"}, {"text": "it is y"}],
                 "meta": {
                     "runId": "r", "status": "success", "sessionId": "s1", "provider": "claude", "model": "opus",
-                    "durationMs": 75, "attempts": 1, "costUsd": 0.25, "numTurns": 2,
+                    "durationMs": 75, "attempts": 1, "costUsd": 0.25,
+                    "costSource": "reported", "numTurns": 2,
                     "attemptLog": [{"provider": "claude", "model": "opus", "sessionId": "s1", "resumed": false,
-                                    "durationMs": 75, "costUsd": 0.25}],
+                                    "durationMs": 75, "costUsd": 0.25,
+                                    "costSource": "reported"}],
                 },
             }}),
         ]

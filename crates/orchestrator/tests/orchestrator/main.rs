@@ -10,6 +10,7 @@ mod broken_answers;
 mod budgets;
 mod common;
 mod consumer;
+mod estimates;
 mod faults;
 mod lifecycle;
 mod limits;

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
 use teamster_core::{
-    AgentError, BudgetKind, ErrorCode, ErrorDetail, ErrorKind, RunResult, RunStatus, Usage,
+    AgentError, BudgetKind, CostSource, ErrorCode, ErrorDetail, ErrorKind, RunResult, RunStatus,
+    Usage,
 };
 use teamster_orchestrator::{Attempt, Outcome};
 use teamster_store::{
@@ -43,6 +44,7 @@ fn full(run_id: &str) -> Outcome {
     outcome.model = Some("gpt".into());
     outcome.duration_ms = 77;
     outcome.result.total_cost_usd = Some(0.1 + 0.2);
+    outcome.result.cost_source = Some(CostSource::Estimated);
     outcome.result.num_turns = Some(4);
     outcome.error = Some(failure.clone());
     let mut attempt = Attempt::new("claude", 5);
@@ -87,7 +89,8 @@ on_each_database! {
         store.end_run(&full("r")).await.unwrap();
         store.close().await;
         database.execute("ALTER TABLE teamster_runs DROP COLUMN error").await;
-        database.execute("DELETE FROM teamster_migrations WHERE version = 2").await;
+        database.execute("ALTER TABLE teamster_runs DROP COLUMN cost_source").await;
+        database.execute("DELETE FROM teamster_migrations WHERE version IN (2, 4)").await;
 
         let store = database.open().await;
         let error = store.run("r").await.unwrap().unwrap().error.unwrap();
@@ -142,6 +145,7 @@ on_each_database! {
         assert_eq!(run.session_id.as_deref(), Some("s-2"));
         assert_eq!(run.usage, outcome.result.usage);
         assert_eq!((run.cost_usd, run.num_turns), (Some(0.1 + 0.2), Some(4)));
+        assert_eq!(run.cost_source, Some(CostSource::Estimated));
         assert_eq!((run.attempts, run.attempt_log), (1, outcome.attempts.clone()));
         let error = run.error.unwrap();
         assert_eq!((error.kind, error.retryable), (ErrorKind::RateLimit, true));

@@ -10,8 +10,8 @@ use teamster_core::Usage;
 
 use super::Accounts;
 use super::entry::Entry;
+use crate::estimates::Estimates;
 use crate::money::Money;
-use crate::prices::Estimates;
 use crate::{Key, Provider, Record};
 
 /// Dimension by which figures are grouped.

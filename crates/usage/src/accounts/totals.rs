@@ -11,8 +11,9 @@ use jiff::Timestamp;
 use teamster_core::Usage;
 
 use super::Accounts;
+use crate::estimates::Estimates;
 use crate::money::Money;
-use crate::prices::{self, Estimates};
+use crate::prices::plain_name;
 use crate::{Key, Provider, Record};
 
 /// Allowed running time of a process before the mark of a meter, in milliseconds. The process is started after the
@@ -260,7 +261,7 @@ impl Accounts {
                 for (name, sums) in &totals.models {
                     let earlier = base.and_then(|base| base.models.get(name));
                     let more = sums.minus(&earlier.copied().unwrap_or_default());
-                    let plain = prices::plain_name(name);
+                    let plain = Arc::<str>::from(plain_name(name));
                     written.entry(plain.clone()).or_insert_with(|| name.clone());
                     let sums = reported.entry(plain).or_default();
                     *sums = sums.plus(&more);
@@ -323,7 +324,7 @@ impl Settled {
         if let Some(plain) = self.plain.get(model) {
             return plain.clone();
         }
-        let plain = prices::plain_name(model);
+        let plain = Arc::<str>::from(plain_name(model));
         self.plain.insert(model.clone(), plain.clone());
         plain
     }

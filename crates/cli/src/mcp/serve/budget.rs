@@ -1,17 +1,25 @@
 //! The budget shared by all runs of a server.
 
-use teamster::Usage;
+use teamster::{CostSource, Usage};
 
-/// Reported cost and tokens of runs.
+/// Cost and tokens of runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) struct Spent {
     pub(super) usd: f64,
+    /// A part of the cost is an estimate.
+    pub(super) is_estimate: bool,
     pub(super) tokens: u64,
 }
 
 impl Spent {
-    pub(super) fn add(&mut self, usd: Option<f64>, usage: Option<Usage>) {
+    pub(super) fn add(
+        &mut self,
+        usd: Option<f64>,
+        source: Option<CostSource>,
+        usage: Option<Usage>,
+    ) {
         self.usd += usd.unwrap_or_default();
+        self.is_estimate |= source == Some(CostSource::Estimated);
         let tokens = usage.and_then(|usage| usage.total_tokens());
         self.tokens = self.tokens.saturating_add(tokens.unwrap_or_default());
     }
@@ -53,16 +61,16 @@ mod tests {
             share(spent, (Some(1.0), Some(100)), (Some(2.0), Some(10))),
             Ok((Some(1.0), Some(10)))
         );
-        spent.add(Some(0.75), Some(Usage::default().input_tokens(60)));
-        spent.add(None, None);
+        spent.add(Some(0.75), None, Some(Usage::default().input_tokens(60)));
+        spent.add(None, None, None);
         assert_eq!(
             share(spent, (Some(1.0), Some(100)), (None, None)),
             Ok((Some(0.25), Some(40)))
         );
-        spent.add(Some(0.25), None);
+        spent.add(Some(0.25), None, None);
         let error = share(spent, (Some(1.0), None), (None, None)).unwrap_err();
         assert!(error.contains("spent (USD)"), "{error}");
-        spent.add(None, Some(Usage::default().output_tokens(40)));
+        spent.add(None, None, Some(Usage::default().output_tokens(40)));
         let error = share(spent, (None, Some(100)), (None, None)).unwrap_err();
         assert!(error.contains("spent (tokens)"), "{error}");
     }

@@ -50,6 +50,7 @@ pub(super) fn ended(run_id: &str, agent: &str, result: &RunResult) -> Value {
         ("model", json!(result.model)),
         ("usage", json!(result.usage)),
         ("costUsd", json!(result.total_cost_usd)),
+        ("costSource", json!(result.cost_source)),
         ("structuredOutput", json!(result.structured_output)),
         ("error", json!(result.failure())),
     ];

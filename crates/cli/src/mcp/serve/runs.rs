@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use teamster::orchestrator::RunLogEntry;
-use teamster::{AgentEvent, PermissionMode, RunResult};
+use teamster::{AgentEvent, CostSource, PermissionMode, RunResult};
 use teamster_core::sync::lock;
 use teamster_core::time::millis;
 use teamster_runner::protocol::Answer;
@@ -165,7 +165,7 @@ impl AgentRuns {
         let mut live = 0;
         for (run_id, started) in started {
             if let Some(result) = started.result {
-                spent.add(result.total_cost_usd, result.usage);
+                spent.add(result.total_cost_usd, result.cost_source, result.usage);
                 continue;
             }
             let Ok(run) = self.find(&run_id) else {
@@ -174,11 +174,11 @@ impl AgentRuns {
             match client::status(&run).await {
                 Ok(status) => {
                     live += 1;
-                    spent.add(status.cost_usd, status.usage);
+                    spent.add(status.cost_usd, status.cost_source, status.usage);
                 }
                 Err(_) => {
                     if let Some(result) = self.result(&run) {
-                        spent.add(result.total_cost_usd, result.usage);
+                        spent.add(result.total_cost_usd, result.cost_source, result.usage);
                     }
                 }
             }
@@ -193,6 +193,7 @@ impl AgentRuns {
             "runs": lock(&self.started).len(),
             "running": live,
             "costUsd": spent.usd,
+            "costSource": if spent.is_estimate { CostSource::Estimated } else { CostSource::Reported },
             "tokens": spent.tokens,
             "maxBudgetUsd": self.limits.max_budget_usd,
             "maxTokens": self.limits.max_tokens,

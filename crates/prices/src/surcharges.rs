@@ -1,12 +1,12 @@
 //! Prices that are not in the table: those of faster services and of web searches.
 
-use super::table::Rates;
+use crate::table::Rates;
 
 /// Price of a web search by Anthropic's service in USD, as counted by Claude Code 2.1.330.
-pub(super) const WEB_SEARCH: f64 = 0.01;
+pub(crate) const WEB_SEARCH: f64 = 0.01;
 
 /// Price factor of tokens if the service is limited to the United States, as counted by Claude Code 2.1.330.
-pub(super) const US_ONLY: f64 = 1.1;
+pub(crate) const US_ONLY: f64 = 1.1;
 
 /// Claude's fast mode: models, then input, output and cache reads in USD per million tokens. A cache write costs 1.25
 /// times the input, or twice the input for an hour. The prices are those in Claude Code 2.1.330.
@@ -34,7 +34,7 @@ const PRIORITY: [(&[&str], f64, f64, f64); 6] = [
 ];
 
 /// Returns the prices of a model's faster service, if known. `name` has no vendor and no date.
-pub(super) fn fast(name: &str) -> Option<Rates> {
+pub(crate) fn fast(name: &str) -> Option<Rates> {
     let of = |list: &'static [(&[&str], f64, f64, f64)]| {
         list.iter().find(|(names, ..)| names.contains(&name))
     };

@@ -7,7 +7,7 @@ use jiff::civil::{Date, Time};
 use jiff::tz::TimeZone;
 use serde::Deserialize;
 
-use crate::Provider;
+use crate::Vendor;
 
 /// Output of `cargo xtask prices`.
 const TEXT: &str = include_str!("table.json");
@@ -18,7 +18,7 @@ static TABLE: LazyLock<Table> = LazyLock::new(|| {
 });
 
 #[derive(Deserialize)]
-pub(super) struct File {
+pub(crate) struct File {
     source: String,
     version: String,
     date: String,
@@ -44,20 +44,6 @@ struct Vendors {
     zai: Vec<Model>,
 }
 
-/// A vendor of models.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Vendor {
-    Anthropic,
-    OpenAi,
-    Google,
-    Copilot,
-    Xai,
-    DeepSeek,
-    MiniMax,
-    Moonshot,
-    Zai,
-}
-
 /// Vendors whose models others sell as well. Copilot's list has Copilot's own prices for them.
 const MAKERS: [Vendor; 4] = [
     Vendor::Anthropic,
@@ -80,21 +66,21 @@ const ALL_MAKERS: [Vendor; 8] = [
 
 /// The table.
 #[derive(Debug, Default)]
-pub(super) struct Table {
+pub(crate) struct Table {
     /// The source packages and their versions.
-    pub(super) name: String,
+    pub(crate) name: String,
     /// The date of publication.
-    pub(super) date: String,
+    pub(crate) date: String,
     vendors: Vendors,
 }
 
 impl Table {
     /// Returns the table of this repository.
-    pub(super) fn get() -> &'static Self {
+    pub(crate) fn get() -> &'static Self {
         &TABLE
     }
 
-    pub(super) fn of(file: File) -> Self {
+    pub(crate) fn of(file: File) -> Self {
         Self {
             name: format!("{} {}, {}", file.source, file.version, file.second_source),
             date: file.date,
@@ -116,11 +102,11 @@ impl Table {
         }
     }
 
-    /// Returns the model with this name in a CLI.
-    pub(super) fn find(&self, provider: Provider, name: &str) -> Option<&Model> {
+    /// Returns the model with this name. `first` is the most likely vendor of a name without one.
+    pub(crate) fn find(&self, first: Option<Vendor>, name: &str) -> Option<&Model> {
         let name = name.trim().to_ascii_lowercase();
         let (path, name) = name.rsplit_once('/').unwrap_or(("", &name));
-        let vendors = vendors(provider, path)?;
+        let vendors = vendors(first, path)?;
         let name = without_size(name);
         // The date may be part of the name and select another model than the name without it.
         let names = [name, undated(name)];
@@ -132,9 +118,9 @@ impl Table {
     }
 }
 
-/// Returns the vendors whose prices apply, in order, for this CLI and prefix of the model's name. Returns `None` if the
-/// prices are unknown, such as those of a private server.
-fn vendors(provider: Provider, path: &str) -> Option<Vec<Vendor>> {
+/// Returns the vendors whose prices apply, in order, for this prefix of the model's name. `default` is the most likely one
+/// without a prefix. Returns `None` if the prices are unknown, such as those of a private server.
+fn vendors(default: Option<Vendor>, path: &str) -> Option<Vec<Vendor>> {
     use Vendor::{Anthropic, Copilot, DeepSeek, Google, MiniMax, Moonshot, OpenAi, Xai, Zai};
     let first_of = |vendor: Vendor, others: &[Vendor]| {
         let others = others.iter().filter(|other| **other != vendor);
@@ -163,7 +149,7 @@ fn vendors(provider: Provider, path: &str) -> Option<Vec<Vendor>> {
             | "vertex",
             _,
         ) => MAKERS.to_vec(),
-        ("", _) => match provider.traits().first_vendor {
+        ("", _) => match default {
             Some(vendor) => first_of(vendor, &ALL_MAKERS),
             None => ALL_MAKERS.to_vec(),
         },
@@ -172,14 +158,14 @@ fn vendors(provider: Provider, path: &str) -> Option<Vec<Vendor>> {
 }
 
 /// Returns a model's name without its vendor, its date and the size of its context window.
-pub(super) fn plain_name(name: &str) -> String {
+pub(crate) fn plain_name(name: &str) -> String {
     let name = name.trim().to_ascii_lowercase();
     let (_, last) = name.rsplit_once('/').unwrap_or(("", &name));
     undated(without_size(last)).to_owned()
 }
 
 /// Returns a name without prefixes of services and without the size of the context window.
-pub(super) fn without_size(name: &str) -> &str {
+pub(crate) fn without_size(name: &str) -> &str {
     let name = name.split_once('[').map_or(name, |(name, _)| name);
     // Bedrock: `us.anthropic.claude-sonnet-4-5-20250929-v1:0`.
     name.rsplit_once("anthropic.")
@@ -188,7 +174,7 @@ pub(super) fn without_size(name: &str) -> &str {
 
 /// A model.
 #[derive(Debug, Deserialize)]
-pub(super) struct Model {
+pub(crate) struct Model {
     names: Vec<String>,
     /// Names of other models, although `names` match them.
     #[serde(default)]
@@ -201,7 +187,7 @@ pub(super) struct Model {
 
 impl Model {
     /// Creates a model without names.
-    pub(super) fn of(prices: Prices, fast: Option<Prices>) -> Self {
+    pub(crate) fn of(prices: Prices, fast: Option<Prices>) -> Self {
         Self {
             names: Vec::new(),
             not: Vec::new(),
@@ -217,7 +203,7 @@ impl Model {
     }
 
     /// Returns the prices that applied at a time.
-    pub(super) fn at(&self, at: Timestamp) -> Option<&Prices> {
+    pub(crate) fn at(&self, at: Timestamp) -> Option<&Prices> {
         let at = at.to_zoned(TimeZone::UTC).datetime();
         let holds = |prices: &&Prices| {
             let within = |(start, end): (Time, Time)| start <= at.time() && at.time() < end;
@@ -227,7 +213,7 @@ impl Model {
     }
 
     /// Returns the prices of the faster service, if the table has them.
-    pub(super) fn fast(&self) -> Option<&Prices> {
+    pub(crate) fn fast(&self) -> Option<&Prices> {
         self.fast.as_ref()
     }
 }
@@ -264,7 +250,7 @@ fn goes_on(beginning: &str, rest: &str) -> bool {
 }
 
 /// Returns a name without the date at its end: `-20250929` or `-2026-03-05`.
-pub(super) fn undated(name: &str) -> &str {
+pub(crate) fn undated(name: &str) -> &str {
     for form in ["-dddddddd", "-dddd-dd-dd"] {
         let Some(place) = name.len().checked_sub(form.len()) else {
             continue;
@@ -289,7 +275,7 @@ pub(super) fn undated(name: &str) -> &str {
 
 /// Prices, optionally from a date on or for some hours.
 #[derive(Debug, Deserialize)]
-pub(super) struct Prices {
+pub(crate) struct Prices {
     from: Option<Date>,
     /// Start and end of the hours on each day, in UTC.
     hours: Option<(Time, Time)>,
@@ -301,37 +287,37 @@ pub(super) struct Prices {
 
 /// Prices of requests with more input than a limit, including cache reads and writes.
 #[derive(Debug, Deserialize)]
-pub(super) struct Tier {
-    pub(super) above: u64,
+pub(crate) struct Tier {
+    pub(crate) above: u64,
     #[serde(flatten)]
-    pub(super) prices: KnownPrices,
+    pub(crate) prices: KnownPrices,
 }
 
 /// Known prices, in USD per million tokens.
 #[derive(Debug, Clone, Copy, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct KnownPrices {
-    pub(super) input: Option<f64>,
-    pub(super) output: Option<f64>,
-    pub(super) cache_read: Option<f64>,
-    pub(super) cache_write: Option<f64>,
+pub(crate) struct KnownPrices {
+    pub(crate) input: Option<f64>,
+    pub(crate) output: Option<f64>,
+    pub(crate) cache_read: Option<f64>,
+    pub(crate) cache_write: Option<f64>,
     #[serde(rename = "cacheWrite1h")]
-    pub(super) cache_write_1h: Option<f64>,
+    pub(crate) cache_write_1h: Option<f64>,
 }
 
 /// The prices of a request, in USD per million tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Rates {
-    pub(super) input: f64,
-    pub(super) output: f64,
-    pub(super) cache_read: f64,
-    pub(super) cache_write: f64,
-    pub(super) cache_write_1h: f64,
+pub(crate) struct Rates {
+    pub(crate) input: f64,
+    pub(crate) output: f64,
+    pub(crate) cache_read: f64,
+    pub(crate) cache_write: f64,
+    pub(crate) cache_write_1h: f64,
 }
 
 impl Prices {
     /// Creates prices that apply at any time.
-    pub(super) fn always(base: KnownPrices, tiers: Vec<Tier>) -> Self {
+    pub(crate) fn always(base: KnownPrices, tiers: Vec<Tier>) -> Self {
         Self {
             from: None,
             hours: None,
@@ -341,7 +327,7 @@ impl Prices {
     }
 
     /// Returns the prices of a request with this much input.
-    pub(super) fn rates(&self, input: u64) -> Rates {
+    pub(crate) fn rates(&self, input: u64) -> Rates {
         let mut prices_now = self.base;
         for tier in &self.tiers {
             if input > tier.above {

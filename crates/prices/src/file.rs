@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde::de::{self, Deserialize, Deserializer, Visitor};
 
-use super::table::{KnownPrices, Model, Prices, Tier, undated, without_size};
+use crate::table::{KnownPrices, Model, Prices, Tier, undated, without_size};
 
 /// Error of a price file.
 #[derive(Debug, thiserror::Error)]
@@ -36,8 +36,8 @@ pub enum PriceFileError {
 
 /// The models of a file.
 #[derive(Debug)]
-pub(super) struct FilePrices {
-    pub(super) path: PathBuf,
+pub(crate) struct FilePrices {
+    pub(crate) path: PathBuf,
     /// Models by their names in lower case. A name with a `/` includes the vendor.
     models: Vec<(String, Model)>,
 }
@@ -132,7 +132,7 @@ impl<'de> Deserialize<'de> for Usd {
 }
 
 impl FilePrices {
-    pub(super) fn read(path: &Path) -> Result<Self, PriceFileError> {
+    pub(crate) fn read(path: &Path) -> Result<Self, PriceFileError> {
         let text = std::fs::read_to_string(path).map_err(|source| PriceFileError::Read {
             path: path.to_owned(),
             source,
@@ -140,7 +140,7 @@ impl FilePrices {
         Self::parse(&text, path)
     }
 
-    pub(super) fn parse(text: &str, path: &Path) -> Result<Self, PriceFileError> {
+    pub(crate) fn parse(text: &str, path: &Path) -> Result<Self, PriceFileError> {
         let content: Content = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start.min(text.len()));
             let before = text.get(..at).unwrap_or_default();
@@ -163,7 +163,7 @@ impl FilePrices {
     }
 
     /// Returns the index of the model with the longest entry that matches this name.
-    pub(super) fn find(&self, name: &str) -> Option<usize> {
+    pub(crate) fn find(&self, name: &str) -> Option<usize> {
         let name = name.trim().to_ascii_lowercase();
         let (path, last) = name.rsplit_once('/').unwrap_or(("", &name));
         let last = without_size(last);
@@ -188,7 +188,7 @@ impl FilePrices {
         })
     }
 
-    pub(super) fn model(&self, place: usize) -> Option<&Model> {
+    pub(crate) fn model(&self, place: usize) -> Option<&Model> {
         self.models.get(place).map(|(_, model)| model)
     }
 }

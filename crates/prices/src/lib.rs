@@ -7,8 +7,8 @@
 mod file;
 mod surcharges;
 mod table;
+mod vendor;
 
-use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,12 +16,11 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use teamster_core::Usage;
 
-use crate::{Provider, Record};
 use file::FilePrices;
-pub(crate) use table::Vendor;
 use table::{Model, Prices, Rates, Table};
 
 pub use file::PriceFileError;
+pub use vendor::Vendor;
 
 /// Environment variable with the path of the user's price file.
 const FILE_VARIABLE: &str = "TEAMSTER_PRICES";
@@ -43,6 +42,10 @@ fn own_file(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
 pub struct PriceList {
     file: Option<Arc<FilePrices>>,
 }
+
+/// The prices of a model in a list, found by its name ([`PriceList::find`]).
+#[derive(Debug, Clone, Copy)]
+pub struct ModelPrices(Found);
 
 /// Source of a model's prices.
 #[derive(Debug, Clone, Copy)]
@@ -101,18 +104,18 @@ impl PriceList {
     /// Estimates the cost of one request, in USD. Returns `None` if the model has no price, or if neither input nor
     /// output is known.
     ///
-    /// `cache_write_1h_tokens` is the part of `usage.cache_write_tokens` that the cache keeps for an hour. `model` is
-    /// the name as written by the CLI, with or without the vendor, a date, or the size of the context window:
-    /// `claude-opus-4-8[1m]`, `anthropic/claude-opus-4-8`, `claude-sonnet-4-5-20250929`.
+    /// `cache_write_1h_tokens` is the part of `usage.cache_write_tokens` that the cache keeps for an hour. `cli` is the
+    /// id of the provider. `model` is the name as written by the CLI, with or without the vendor, a date, or the size of
+    /// the context window: `claude-opus-4-8[1m]`, `anthropic/claude-opus-4-8`, `claude-sonnet-4-5-20250929`.
     pub fn estimate(
         &self,
-        provider: Provider,
+        cli: &str,
         model: &str,
         usage: &Usage,
         cache_write_1h_tokens: Option<u64>,
         at: Timestamp,
     ) -> Option<f64> {
-        let prices = self.model(self.find(provider, model)?)?.at(at)?;
+        let prices = self.model(self.find(cli, model)?)?.at(at)?;
         cost(prices, usage, cache_write_1h_tokens, true)
     }
 
@@ -123,69 +126,120 @@ impl PriceList {
             return None;
         }
         // The CLI matters only if the service is not named.
-        self.estimate(Provider::OpenCode, model, usage, None, Timestamp::now())
+        self.estimate("", model, usage, None, Timestamp::now())
     }
 
     /// Estimates the cost of several requests of unknown sizes. The higher prices of large requests are ignored.
     pub fn estimate_sum(
         &self,
-        provider: Provider,
+        cli: &str,
         model: &str,
         usage: &Usage,
         cache_write_1h_tokens: Option<u64>,
         at: Timestamp,
     ) -> Option<f64> {
-        let prices = self.model(self.find(provider, model)?)?.at(at)?;
+        let prices = self.model(self.find(cli, model)?)?.at(at)?;
         cost(prices, usage, cache_write_1h_tokens, false)
     }
 
-    fn find(&self, provider: Provider, name: &str) -> Option<Found> {
-        let own = self.file.as_ref().and_then(|file| file.find(name));
-        own.map(Found::File)
-            .or_else(|| Table::get().find(provider, name).map(Found::Table))
+    /// Returns the prices of a model, by the id of the provider and the name as written by the CLI. `None` if it has none.
+    pub fn find(&self, cli: &str, model: &str) -> Option<ModelPrices> {
+        let own = self.file.as_ref().and_then(|file| file.find(model));
+        let found = own.map(Found::File).or_else(|| {
+            let table = Table::get().find(Vendor::of_cli(cli), model);
+            table.map(Found::Table)
+        });
+        found.map(ModelPrices)
     }
 
-    fn model(&self, found: Found) -> Option<&Model> {
-        match found {
+    /// Estimates the cost of a request by prices that were found in this list before, in USD. Returns `None` if neither
+    /// input nor output is known, or if the model's faster service has no known price.
+    pub fn cost(&self, prices: ModelPrices, request: &Request<'_>) -> Option<f64> {
+        let model = self.model(prices)?;
+        let usage = request.usage;
+        let (one_request, hour) = (!request.is_sum, request.cache_write_1h_tokens);
+        let tokens = cost(model.at(request.at)?, usage, hour, one_request)?;
+        let tokens = if request.fast {
+            let size = if one_request { size(usage) } else { 0 };
+            let written = usage.cache_write_tokens.unwrap_or(0);
+            let hour = hour.unwrap_or(0).min(written);
+            // A faster service without a known price is not estimated by the normal price.
+            let rates = self.fast(prices, request.cli, request.model, size)?;
+            at_rates(rates, usage, hour)
+        } else {
+            tokens
+        };
+        let more = if request.us_only {
+            surcharges::US_ONLY
+        } else {
+            1.0
+        };
+        Some(tokens * more)
+    }
+
+    fn model(&self, found: ModelPrices) -> Option<&Model> {
+        match found.0 {
             Found::File(place) => self.file.as_ref()?.model(place),
             Found::Table(model) => Some(model),
         }
     }
 
     /// Returns the prices of a model's faster service for a request of this size.
-    fn fast(&self, found: Found, provider: Provider, name: &str, size: u64) -> Option<Rates> {
+    fn fast(&self, found: ModelPrices, cli: &str, name: &str, size: u64) -> Option<Rates> {
         let fast = |model: &Model| Some(model.fast()?.rates(size));
         (self.model(found).and_then(fast))
-            .or_else(|| Table::get().find(provider, name).and_then(fast))
+            .or_else(|| {
+                let table = Table::get().find(Vendor::of_cli(cli), name);
+                table.and_then(fast)
+            })
             .or_else(|| surcharges::fast(&table::plain_name(name)))
     }
 }
 
-/// Estimates the cost of one request with the table, as [`PriceList::estimate`] does.
-pub fn estimate(
-    provider: Provider,
-    model: &str,
-    usage: &Usage,
-    cache_write_1h_tokens: Option<u64>,
-    at: Timestamp,
-) -> Option<f64> {
-    PriceList::default().estimate(provider, model, usage, cache_write_1h_tokens, at)
+/// A request, or several, whose cost is estimated.
+#[derive(Debug, Clone, Copy)]
+#[non_exhaustive]
+pub struct Request<'a> {
+    /// The id of the provider.
+    pub cli: &'a str,
+    /// The model, without its vendor.
+    pub model: &'a str,
+    /// The tokens.
+    pub usage: &'a Usage,
+    /// The part of `usage.cache_write_tokens` that the cache keeps for an hour.
+    pub cache_write_1h_tokens: Option<u64>,
+    /// The tokens are those of several requests, so the higher prices of large requests are ignored.
+    pub is_sum: bool,
+    /// The faster service has answered.
+    pub fast: bool,
+    /// The service was limited to the United States.
+    pub us_only: bool,
+    /// The time of the request.
+    pub at: Timestamp,
 }
 
-/// Estimates the cost of several requests with the table, as [`PriceList::estimate_sum`] does.
-pub fn estimate_sum(
-    provider: Provider,
-    model: &str,
-    usage: &Usage,
-    cache_write_1h_tokens: Option<u64>,
-    at: Timestamp,
-) -> Option<f64> {
-    PriceList::default().estimate_sum(provider, model, usage, cache_write_1h_tokens, at)
+impl<'a> Request<'a> {
+    /// Creates a request to the normal service.
+    pub fn new(cli: &'a str, model: &'a str, usage: &'a Usage, at: Timestamp) -> Self {
+        Self {
+            cli,
+            model,
+            usage,
+            cache_write_1h_tokens: None,
+            is_sum: false,
+            fast: false,
+            us_only: false,
+            at,
+        }
+    }
 }
+
+/// Price of a web search by Anthropic's service, in USD.
+pub const WEB_SEARCH: f64 = surcharges::WEB_SEARCH;
 
 /// Returns a model's name without its vendor, its date and the size of its context window.
-pub(crate) fn plain_name(name: &str) -> Arc<str> {
-    table::plain_name(name).into()
+pub fn plain_name(name: &str) -> String {
+    table::plain_name(name)
 }
 
 /// Returns the source of the table's prices, for display.
@@ -242,70 +296,6 @@ fn at_rates(rates: Rates, usage: &Usage, hour: u64) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "to 15 digits")]
     let part = |(tokens, price): (u64, f64)| tokens as f64 * price / 1e6;
     parts.into_iter().map(part).sum()
-}
-
-/// Key of a model's prices: the CLI, the vendor of the answer, and the model.
-type ModelKey = (Provider, Option<Arc<str>>, Arc<str>);
-
-/// Estimates for many records. Each model is looked up once.
-#[derive(Debug, Default)]
-pub(crate) struct Estimates {
-    list: PriceList,
-    models: HashMap<ModelKey, Option<Found>>,
-}
-
-impl Estimates {
-    pub(crate) fn new(list: PriceList) -> Self {
-        Self {
-            list,
-            models: HashMap::new(),
-        }
-    }
-
-    /// Estimates the cost of a record.
-    pub(crate) fn of(&mut self, record: &Record) -> Option<f64> {
-        let name = record.model.as_ref()?;
-        let provider = record.provider;
-        let list = &self.list;
-        let found = *self
-            .models
-            .entry((provider, record.vendor.clone(), name.clone()))
-            .or_insert_with(|| match &record.vendor {
-                Some(vendor) => list.find(provider, &format!("{vendor}/{name}")),
-                None => list.find(provider, name),
-            });
-        let prices = list.model(found?)?.at(record.at)?;
-        let usage = &record.usage;
-        let tokens = cost(prices, usage, record.cache_write_1h_tokens, !record.sum);
-        let tokens = if record.fast {
-            let rates = list.fast(
-                found?,
-                provider,
-                name,
-                if record.sum { 0 } else { size(usage) },
-            );
-            let written = usage.cache_write_tokens.unwrap_or(0);
-            let hour = record.cache_write_1h_tokens.unwrap_or(0).min(written);
-            // A faster service without a known price is not estimated by the normal price.
-            tokens.and(Some(at_rates(rates?, usage, hour)))
-        } else {
-            tokens
-        };
-        let more = if record.us_only {
-            surcharges::US_ONLY
-        } else {
-            1.0
-        };
-        let tokens = tokens.map(|tokens| tokens * more);
-        let searches = record.web_searches;
-        let searches = searches.filter(|_| record.provider.traits().pays_searches);
-        #[expect(clippy::cast_precision_loss, reason = "to 15 digits")]
-        let searches = searches.map(|searches| searches as f64 * surcharges::WEB_SEARCH);
-        match (tokens, searches) {
-            (Some(tokens), Some(searches)) => Some(tokens + searches),
-            (one, None) | (None, one) => one,
-        }
-    }
 }
 
 #[cfg(test)]
