@@ -92,11 +92,10 @@ fn args(params: &ExecuteParams) -> Args {
 
 fn mode(mode: PermissionMode) -> Option<&'static str> {
     Some(match mode {
-        PermissionMode::Default => "default",
+        // Read-only: it asks before each tool with side effects, and the answers allow none.
+        PermissionMode::Default | PermissionMode::ReadOnly => "default",
         PermissionMode::AcceptEdits => "auto-edit",
         PermissionMode::Bypass => "yolo",
-        // It asks before each tool with side effects, and the answers allow none.
-        PermissionMode::ReadOnly => "default",
         _ => return None,
     })
 }

@@ -71,7 +71,7 @@ impl Call {
 
     /// Sets the directory of relative paths.
     pub(crate) fn in_directory(mut self, directory: &Path) -> Self {
-        self.directory = directory.to_owned();
+        directory.clone_into(&mut self.directory);
         self
     }
 

@@ -252,7 +252,7 @@ impl CopilotDecoder {
             "subagent.started" | "subagent.completed" | "subagent.failed" => {
                 self.sub_agent(kind, &parse(text)?, out);
             }
-            "session.start" => self.session.starts(parse(text)?, &mut self.ending, out),
+            "session.start" => self.session.starts(&parse(text)?, &mut self.ending, out),
             "session.shutdown" => {
                 parse::<Line<'_, wire::Shutdown<'_>>>(text)?;
                 self.ending.shut_down(Totals::of_line(text));

@@ -45,7 +45,7 @@ impl LastOutput {
 mod tests {
     use super::*;
 
-    const LIMIT: usize = LAST_OUTPUT_BYTES as usize;
+    const LIMIT: usize = 8 << 20;
 
     #[test]
     fn output_counts_from_the_decision_on() {

@@ -22,11 +22,13 @@ fn played(updates: &[Value]) -> Vec<AgentEvent> {
     Replay::of(&CLINE, &lines.join("\n"), |_| {}).turn("hi")
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "shorter tests")]
 fn call(id: &str, title: &str, input: Value) -> Value {
     json!({"sessionUpdate": "tool_call", "toolCallId": id, "title": title, "kind": "other",
            "status": "pending", "rawInput": input})
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "shorter tests")]
 fn end(id: &str, status: &str, output: Value) -> Value {
     json!({"sessionUpdate": "tool_call_update", "toolCallId": id, "status": status,
            "rawOutput": output})

@@ -20,7 +20,8 @@ fn lines(updates: &[Value]) -> String {
             None => json!({"jsonrpc": "2.0", "method": "session/update",
                            "params": {"sessionId": "session_1", "update": update}}),
         };
-        lines += &format!("{line}\n");
+        lines.push_str(&line.to_string());
+        lines.push('\n');
     }
     lines + ANSWERED
 }

@@ -38,6 +38,7 @@ fn lines(updates: &[Value]) -> String {
 
 const ANSWER: &str = r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}"#;
 
+#[expect(clippy::needless_pass_by_value, reason = "shorter tests")]
 fn text(text: &str, meta: Value) -> Value {
     json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text},
            "_meta": meta})

@@ -57,7 +57,7 @@ impl SessionState {
     /// Handles the start of the session, in versions that print it.
     pub(super) fn starts(
         &mut self,
-        line: Line<'_, Start<'_>>,
+        line: &Line<'_, Start<'_>>,
         ending: &mut Ending,
         out: &mut Events,
     ) {

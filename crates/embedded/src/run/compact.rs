@@ -76,7 +76,9 @@ fn compacted(messages: &[Message]) -> Option<Compacted> {
             } else {
                 MOST_RECENT
             };
-            results.iter_mut().for_each(|result| shorten(result, most));
+            for result in results {
+                shorten(result, most);
+            }
         }
     }
     let mut dropped = 0;

@@ -431,7 +431,7 @@ fn a_worktree_that_was_cut_off_in_the_making_is_removed_by_the_next_run() {
         "/usr/bin/env git -C \"$2\" worktree add --quiet --no-checkout --lock -b \"$7\" \"$8\" \"$9\"",
         "mkdir -p \"$8/sub\"; echo one > \"$8/sub/file\"",
     ] {
-        crate::cli::program(
+        program(
             &bin.join("git"),
             &format!(
                 "case \"$3 $4\" in 'worktree add') PATH=/usr/local/bin:/usr/bin:/bin; {making}; kill -KILL $PPID;; \

@@ -37,7 +37,7 @@ impl RunAssembler {
         let mut objects = mixed_line::objects(&text);
         let mut done = 0;
         let mut other_text = false;
-        while let Some(found) = objects.next() {
+        for found in objects.by_ref() {
             let json = found.json.as_bytes();
             let mut events = Events::new();
             self.decoder.line(json, &mut events);
