@@ -84,6 +84,10 @@ pub fn main_with(providers: Providers) -> ExitCode {
     unsafe {
         teamster::embedded::hide_keys();
     }
+    if let Some(problem) = teamster::embedded::become_sandboxed(std::env::args_os().skip(1)) {
+        let _ = writeln!(io::stderr(), "error: {problem}");
+        return ExitCode::from(126);
+    }
     // Before anything else: the fake agent takes foreign arguments, and tests measure its start.
     let mut args = std::env::args_os().skip(1);
     match args.next() {

@@ -10,6 +10,8 @@ pub(crate) struct ExtraArgs {
     pub(crate) base_url: Option<String>,
     /// `--max-tokens N`: maximum tokens of an answer.
     pub(crate) max_tokens: Option<u32>,
+    /// `--sandbox`: commands can write only in the directories of the run.
+    pub(crate) sandbox: bool,
 }
 
 impl ExtraArgs {
@@ -22,9 +24,13 @@ impl ExtraArgs {
                 Some((name, value)) => (name, Some(value.to_owned())),
                 None => (arg.as_str(), None),
             };
+            if arg == "--sandbox" {
+                parsed.sandbox = true;
+                continue;
+            }
             if !matches!(name, "--base-url" | "--max-tokens") {
                 return Err(refused(format!(
-                    "there is no argument `{}`; there is: --base-url URL, --max-tokens N",
+                    "there is no argument `{}`; there is: --base-url URL, --max-tokens N, --sandbox",
                     excerpt(name, 100)
                 )));
             }
@@ -58,9 +64,15 @@ mod tests {
         let expected = ExtraArgs {
             base_url: Some("http://h/v1?a=b".into()),
             max_tokens: Some(7),
+            sandbox: true,
         };
         assert_eq!(
-            parse(&["--base-url=http://h/v1?a=b", "--max-tokens", "7"]),
+            parse(&[
+                "--base-url=http://h/v1?a=b",
+                "--sandbox",
+                "--max-tokens",
+                "7"
+            ]),
             Ok(expected)
         );
         assert_eq!(parse(&[]), Ok(ExtraArgs::default()));

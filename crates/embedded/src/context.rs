@@ -61,6 +61,7 @@ impl Context {
             roots: Arc::new(Roots::new(settings.directories.clone())),
             params: params.clone(),
             hidden: settings.target.service.key_variables,
+            sandbox: settings.sandbox.clone(),
         };
         Ok(Self {
             system: prompt::system(&params, settings.working_directory()),

@@ -52,6 +52,7 @@ mod permission;
 mod prompt;
 mod request;
 mod run;
+mod sandbox;
 mod schema;
 mod session;
 mod settings;
@@ -74,6 +75,7 @@ pub use teamster_core;
 
 pub use config::{EmbeddedConfig, Prices};
 pub use keys::hide_keys;
+pub use sandbox::become_sandboxed;
 
 /// Id of the runtime, which is its agent name in `teamster`.
 pub const ID: &str = "embedded";

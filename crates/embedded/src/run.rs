@@ -446,7 +446,8 @@ fn refuse_cut(stop: StopReason, max_tokens: u32) -> Result<(), AgentError> {
             return Err(AgentError::new(
                 ErrorCode::CliError,
                 ErrorKind::ContextWindow,
-                "the answer was cut because the conversation fills the model's context window",
+                "the answer was cut because the conversation fills the model's context window; begin a new session, \
+                 or use a model that takes more",
             ));
         }
         StopReason::MaxTokens => format!(

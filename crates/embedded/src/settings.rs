@@ -10,6 +10,7 @@ use crate::config::EmbeddedConfig;
 use crate::limits::Limits;
 use crate::model::{self, Target};
 use crate::permission::Rules;
+use crate::sandbox;
 use crate::wire::Effort;
 use crate::{INFO, store};
 
@@ -32,6 +33,8 @@ pub(crate) struct Settings {
     pub(crate) limits: Limits,
     pub(crate) sessions: PathBuf,
     pub(crate) secrets: Secrets,
+    /// Program that confines commands, if they are to be confined.
+    pub(crate) sandbox: Option<PathBuf>,
 }
 
 impl Settings {
@@ -52,6 +55,10 @@ impl Settings {
         }
         let args = ExtraArgs::parse(&params.extra_args)?;
         let directories = directories(params)?;
+        let sandbox = args.sandbox.then(sandbox::program).transpose();
+        let sandbox = sandbox.map_err(|problem| {
+            AgentError::refused("extra_args", format!("--sandbox: {problem}"))
+        })?;
         let rules = Rules::new(&params.allowed_tools, &params.denied_tools)?;
         let effort = match &params.effort {
             None => None,
@@ -90,6 +97,7 @@ impl Settings {
             limits: Limits::new(params.timeouts.or(config.process.timeouts)),
             sessions,
             secrets,
+            sandbox,
         })
     }
 

@@ -88,6 +88,8 @@ pub(crate) struct ToolContext {
     pub(crate) params: Arc<ExecuteParams>,
     /// Variables that are removed from the environment of commands.
     pub(crate) hidden: &'static [&'static str],
+    /// Program that confines commands, if they are to be confined.
+    pub(crate) sandbox: Option<PathBuf>,
 }
 
 impl ToolContext {

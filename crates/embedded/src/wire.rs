@@ -13,7 +13,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use teamster_core::Usage;
+use teamster_core::{ErrorKind, Usage};
 
 use crate::conversation::{Answer, Block, Message};
 
@@ -266,7 +266,11 @@ impl AnswerReader {
         }
         self.outside(rest.trim(), out)?;
         if !self.decoder.has_ended() {
-            return Err(Failure::broken_off());
+            return Err(if self.has_events {
+                Failure::broken_off()
+            } else {
+                Failure::new(ErrorKind::Network, "the service answered with nothing")
+            });
         }
         if let Some(event) = self.malformed {
             return Err(Failure::malformed(&event));

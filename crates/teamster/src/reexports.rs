@@ -40,7 +40,7 @@ pub mod copilot {
 /// Embedded agent, whose model loop runs in this process.
 #[cfg(feature = "embedded")]
 pub mod embedded {
-    pub use teamster_embedded::{Embedded, EmbeddedConfig, Prices, hide_keys};
+    pub use teamster_embedded::{Embedded, EmbeddedConfig, Prices, become_sandboxed, hide_keys};
 }
 
 /// Gemini CLI.

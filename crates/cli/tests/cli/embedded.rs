@@ -271,3 +271,50 @@ fn a_command_cannot_read_the_key_of_its_parent() {
     );
     assert_eq!(read("found"), "", "processes with the key");
 }
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_sandbox_keeps_commands_from_writing_elsewhere_and_from_looking_at_the_program() {
+    let script = r#"
+[[turn]]
+parts = [{ shell = """
+echo in > inside
+echo out > "$OUTSIDE/file"
+(exec 3< /proc/$PPID/mem && echo opened > memory)
+cat "$OUTSIDE/readable" > copied
+true
+""" }]
+
+[[turn]]
+parts = [{ text = "Done." }]
+"#;
+    let workspace = Workspace::new(script);
+    // Not below the folder for temporary files, which commands may use.
+    let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    fs::write(outside.path().join("readable"), "yes").unwrap();
+    let mut command = workspace.command([
+        "run",
+        "embedded",
+        "Write.",
+        "--model=openai/gpt-5.1",
+        "--permission=bypass",
+        "--json",
+        "--",
+        "--sandbox",
+    ]);
+    let ended = run(command.env("OUTSIDE", outside.path()));
+    assert_eq!(ended.code, Some(0), "{}\n{}", ended.stdout, ended.stderr);
+    let read = |file: &str| fs::read_to_string(workspace.path().join(file)).unwrap_or_default();
+    assert_eq!(
+        (read("inside").as_str(), read("copied").as_str()),
+        ("in\n", "yes")
+    );
+    assert!(!outside.path().join("file").exists(), "{}", ended.stdout);
+    // Root could open it without the sandbox.
+    assert_eq!(read("memory"), "", "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("Permission denied"),
+        "{}",
+        ended.stdout
+    );
+}

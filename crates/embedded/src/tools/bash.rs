@@ -13,6 +13,7 @@ use teamster_core::{
 use teamster_process::{CliRuntime, EnvPolicy};
 
 use super::{Output, ToolContext, count, text};
+use crate::sandbox;
 
 /// Maximum and default timeout of a command, in milliseconds.
 pub(super) const MOST_MS: u64 = 3_600_000;
@@ -29,6 +30,8 @@ static CAN: Capabilities = Capabilities::none();
 /// stream is on stderr and stays empty.
 struct Command {
     script: String,
+    /// Arguments of the program that confines the command, if there is one.
+    before: Vec<OsString>,
 }
 
 impl CliProvider for Command {
@@ -44,8 +47,9 @@ impl CliProvider for Command {
         // Merge both streams, to keep the order of the writes. Keep the event stream open while the command runs. The
         // command is a separate argument, so it needs no quoting.
         let args = ["-c", "exec 198>&2 2>&1; eval \"$1\"", "bash", &self.script];
+        let before = self.before.iter().cloned();
         Ok(Launch {
-            args: args.map(OsString::from).into(),
+            args: before.chain(args.map(OsString::from)).collect(),
             stdin: Stdin::Closed,
             events_on: EventsOn::Stderr,
             ..Launch::default()
@@ -89,7 +93,12 @@ pub(super) async fn call(
     }
     let limit = Duration::from_millis(count(input, "timeout_ms").unwrap_or(USUAL_MS) as u64);
     let mut config = context.config.process.clone();
-    config.program = None;
+    config.program.clone_from(&context.sandbox);
+    let mut before = Vec::new();
+    if context.sandbox.is_some() {
+        before = sandbox::arguments(context.roots.all());
+        before.push("bash".into());
+    }
     config.record_to = None;
     config.observer = None;
     config.stderr_tail_bytes = MOST_OUTPUT;
@@ -119,6 +128,7 @@ pub(super) async fn call(
     let runtime = CliRuntime::with_config(
         Command {
             script: command.to_owned(),
+            before,
         },
         config,
     );

@@ -12,7 +12,12 @@ type Change = fn(&mut ExecuteParams);
 #[tokio::test(flavor = "multi_thread")]
 async fn bad_parameters_are_refused_by_name_and_nothing_is_asked() {
     let stage = Stage::new("[[turn]]\nparts = [{ text = \"Nobody hears this.\" }]").await;
-    let changes: [(Change, &str); 15] = [
+    let changes: [(Change, &str); 16] = [
+        (
+            |p| p.extra_args = vec!["--sandbox".into()],
+            // Of this test's program.
+            "extra_args: --sandbox: this program cannot confine commands",
+        ),
         (|p| p.prompt = " ".into(), "prompt: it is empty"),
         (
             |p| p.model = Some("llama3".into()),

@@ -352,4 +352,9 @@ fn a_service_that_gives_up_is_no_end() {
     assert_eq!(blocks(&completed.unwrap()), ["text All."]);
     let nothing = read(WireKind::Chat, &[b"data: [DONE]\n\n"]).1.unwrap_err();
     assert_eq!(nothing, Failure::broken_off());
+    let nothing = read(WireKind::Chat, &[b"\n"]).1.unwrap_err();
+    assert_eq!(
+        (nothing.kind, nothing.message.as_str()),
+        (ErrorKind::Network, "the service answered with nothing")
+    );
 }
