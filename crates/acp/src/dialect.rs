@@ -218,6 +218,21 @@ pub trait Dialect: Send + 'static {
         false
     }
 
+    /// Returns the mode to set in a session that begins in the mode `current`. `None` leaves that one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the agent would allow more than is approved here, and has no mode in which it asks.
+    fn initial_mode(
+        &self,
+        current: &str,
+        offered: &[&str],
+        approve: Approve,
+    ) -> Result<Option<String>, AgentError> {
+        let _ = (current, offered, approve);
+        Ok(None)
+    }
+
     /// Returns how to switch the session to this permission mode.
     ///
     /// # Errors
@@ -336,9 +351,54 @@ impl Plain {
     }
 }
 
+/// Names that agents give to the mode in which they ask before tools with side effects.
+const ASKS: &[&str] = &["default", "ask", "manual"];
+/// Names that agents give to modes in which they allow all tools.
+const ALLOWS_ALL: &[&str] = &[
+    "bypassPermissions",
+    "bypass",
+    "dontAsk",
+    "full-access",
+    "yolo",
+];
+/// Names that agents give to modes in which they allow edits.
+const ALLOWS_EDITS: &[&str] = &["acceptEdits", "accept-edits", "auto-edit", "autoEdit"];
+
 impl Dialect for Plain {
     fn name(&self) -> &str {
         &self.name
+    }
+
+    /// The permission mode is kept by the answers to the agent's requests, so the agent must ask. Its user may have
+    /// configured otherwise, as `claude-agent-acp` takes its first mode from the user's settings.
+    fn initial_mode(
+        &self,
+        current: &str,
+        offered: &[&str],
+        approve: Approve,
+    ) -> Result<Option<String>, AgentError> {
+        let fits = match approve {
+            Approve::Everything => ALLOWS_ALL.contains(&current),
+            Approve::Edits => ALLOWS_EDITS.contains(&current),
+            _ => false,
+        };
+        if self.is_teamster || fits || ASKS.contains(&current) {
+            return Ok(None);
+        }
+        let asking = ASKS.iter().find(|mode| offered.contains(mode));
+        let allows = ALLOWS_ALL.contains(&current) || ALLOWS_EDITS.contains(&current);
+        match asking {
+            Some(mode) => Ok(Some((*mode).to_owned())),
+            None if allows && approve != Approve::Everything => Err(AgentError::refused(
+                "permission",
+                format!(
+                    "{} begins in its mode {current} and has none in which it asks; choose another in its settings, or \
+                     allow everything",
+                    self.name
+                ),
+            )),
+            None => Ok(None),
+        }
     }
 
     fn session_opened(&mut self, is_new: bool) {

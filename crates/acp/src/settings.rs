@@ -13,6 +13,7 @@ pub static SESSION_CAPABILITIES: SessionCapabilities = {
     can.set_permission = true;
     can.permissions = true;
     can.images = true;
+    can.unasked = true;
     can
 };
 

@@ -201,6 +201,14 @@ where
 pub(crate) struct Modes {
     #[serde(deserialize_with = "or_default")]
     pub(crate) current_mode_id: Option<String>,
+    #[serde(deserialize_with = "readable_items")]
+    pub(crate) available_modes: Vec<ModeLine>,
+}
+
+/// A mode of a session.
+#[derive(Deserialize)]
+pub(crate) struct ModeLine {
+    pub(crate) id: String,
 }
 
 /// Models of a session.
@@ -221,6 +229,14 @@ pub(crate) struct ConfigOption {
     pub(crate) category: Option<String>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) current_value: Option<String>,
+    #[serde(deserialize_with = "readable_items")]
+    pub(crate) options: Vec<ValueLine>,
+}
+
+/// A value of a setting.
+#[derive(Deserialize)]
+pub(crate) struct ValueLine {
+    pub(crate) value: String,
 }
 
 /// An entry of a plan.

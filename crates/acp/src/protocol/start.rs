@@ -57,6 +57,8 @@ pub(super) struct Offers {
     pub(super) takes_models: bool,
     /// Mode that was set last.
     pub(super) chosen_mode: Option<ModeSwitch>,
+    /// Mode that the session must be set to first.
+    pub(super) first_mode: Option<ModeSwitch>,
 }
 
 /// Supported version of the protocol.
@@ -311,6 +313,9 @@ impl AcpProtocol {
             self.dialect.session_had_cost(usd);
         }
         self.take_session(&id, &result, out);
+        if let Err(error) = self.find_first_mode(&result) {
+            return self.cannot_start(error, out);
+        }
         self.steps.clear();
         self.steps
             .extend(self.settings.model.clone().map(Step::Model));
@@ -320,8 +325,9 @@ impl AcpProtocol {
         // The agent replays the session before it responds to this request.
         let current = self.mode.clone().filter(|_| replays);
         let mode = self.settings.mode.clone().or(current);
-        self.steps
-            .extend(mode.map(ModeSwitch::Mode).map(Step::Mode));
+        let first = self.offers.first_mode.clone();
+        let mode = first.or_else(|| mode.map(ModeSwitch::Mode));
+        self.steps.extend(mode.map(Step::Mode));
         self.stage = Stage::Open;
         self.advance(out);
     }
@@ -350,6 +356,9 @@ impl AcpProtocol {
         self.dialect.session_opened(true);
         self.cost_usd = None;
         self.take_session(&id, &result, out);
+        if let Err(error) = self.find_first_mode(&result) {
+            return self.exchange.settle(order, Err(error));
+        }
         self.settle(order, None);
         self.steps.clear();
         self.steps
@@ -357,10 +366,36 @@ impl AcpProtocol {
         self.steps
             .extend(self.settings.effort.clone().map(Step::Effort));
         let first = self.settings.mode.clone().map(ModeSwitch::Mode);
-        let mode = self.offers.chosen_mode.clone().or(first);
+        let chosen = self.offers.chosen_mode.clone();
+        let mode = chosen.or(first).or(self.offers.first_mode.clone());
         self.steps.extend(mode.map(Step::Mode));
         self.stage = Stage::Open;
         self.advance(out);
+    }
+
+    /// Finds the mode that a session must be set to, from those that the agent offers: as modes, or as a setting.
+    fn find_first_mode(&mut self, opened: &Opened) -> Result<(), AgentError> {
+        self.offers.first_mode = None;
+        let approve = self.settings.approve;
+        if let Some(modes) = &opened.modes
+            && let Some(current) = &modes.current_mode_id
+        {
+            let offered: Vec<&str> = modes.available_modes.iter().map(|it| &*it.id).collect();
+            let mode = self.dialect.initial_mode(current, &offered, approve)?;
+            self.offers.first_mode = mode.map(ModeSwitch::Mode);
+            return Ok(());
+        }
+        let is_mode = |category: &Option<String>| category.as_deref() == Some("mode");
+        let option = (opened.config_options.iter()).find(|option| is_mode(&option.category));
+        if let Some(option) = option
+            && let Some(current) = &option.current_value
+        {
+            let offered: Vec<&str> = option.options.iter().map(|it| &*it.value).collect();
+            let mode = self.dialect.initial_mode(current, &offered, approve)?;
+            let switch = |mode| ModeSwitch::Option(option.id.clone(), mode);
+            self.offers.first_mode = mode.map(switch);
+        }
+        Ok(())
     }
 
     fn take_session(&mut self, id: &str, opened: &Opened, out: &mut Events) {

@@ -3,6 +3,7 @@
 use teamster_core::{ErrorKind, McpServer, RunStatus};
 
 use super::*;
+use crate::settings::Approve;
 
 #[test]
 fn a_turn_waits_until_the_session_is_ready() {
@@ -241,4 +242,86 @@ fn a_process_that_ends_before_the_session_was_there_takes_the_turn_along() {
     let events: Vec<_> = talk.assembler.out().drain().collect();
     assert_eq!(names(&events), ["error", "done"]);
     assert_eq!(result(&events).errors[0].message, "no key");
+}
+
+/// Opens a session with these modes. Returns the mode that is set, or the error of the turn.
+fn first_mode(current: &str, offered: &[&str], approve: Approve) -> Result<Option<String>, String> {
+    let mut with = settings();
+    with.approve = approve;
+    let mut talk = Talk::new(with);
+    talk.begin("hi");
+    talk.initialized(json!({}));
+    let modes: Vec<_> = offered
+        .iter()
+        .map(|id| json!({"id": id, "name": id}))
+        .collect();
+    talk.answer(
+        "session/new",
+        json!({"sessionId": SESSION, "modes": {"currentModeId": current, "availableModes": modes}}),
+    );
+    let written = talk.written();
+    match written.first().map(|line| line["method"].clone()) {
+        Some(method) if method == "session/set_mode" => {
+            Ok(written[0]["params"]["modeId"].as_str().map(str::to_owned))
+        }
+        Some(_) => Ok(None),
+        None => Err(result(&talk.ended()).errors[0].message.clone()),
+    }
+}
+
+#[test]
+fn an_agent_is_set_to_the_mode_in_which_it_asks() {
+    let claude = [
+        "auto",
+        "default",
+        "acceptEdits",
+        "plan",
+        "bypassPermissions",
+    ];
+    let is = |mode: &str| Ok(Some(mode.to_owned()));
+    for approve in [Approve::Nothing, Approve::Edits, Approve::Everything] {
+        assert_eq!(first_mode("auto", &claude, approve), is("default"));
+        assert_eq!(first_mode("plan", &claude, approve), is("default"));
+        assert_eq!(first_mode("default", &claude, approve), Ok(None));
+    }
+    assert_eq!(
+        first_mode("acceptEdits", &claude, Approve::Nothing),
+        is("default")
+    );
+    assert_eq!(first_mode("acceptEdits", &claude, Approve::Edits), Ok(None));
+    assert_eq!(
+        first_mode("bypassPermissions", &claude, Approve::Edits),
+        is("default")
+    );
+    assert_eq!(
+        first_mode("bypassPermissions", &claude, Approve::Everything),
+        Ok(None)
+    );
+    // Modes of an agent's own, which may ask.
+    assert_eq!(
+        first_mode("auto", &["read-only", "auto"], Approve::Nothing),
+        Ok(None)
+    );
+    let error = first_mode("yolo", &["yolo", "plan"], Approve::Nothing).unwrap_err();
+    assert!(
+        error.starts_with("permission: Agent begins in its mode yolo"),
+        "{error}"
+    );
+    assert_eq!(first_mode("yolo", &["yolo"], Approve::Everything), Ok(None));
+}
+
+#[test]
+fn a_mode_may_be_a_setting() {
+    let mut talk = Talk::new(settings());
+    talk.initialized(json!({}));
+    talk.answer(
+        "session/new",
+        json!({"sessionId": SESSION, "configOptions": [{"id": "m", "category": "mode",
+            "currentValue": "auto", "options": [{"value": "auto"}, {"value": "default"}]}]}),
+    );
+    let params = talk.written()[0]["params"].clone();
+    assert_eq!(
+        params,
+        json!({"sessionId": SESSION, "configId": "m", "value": "default"})
+    );
 }
