@@ -73,7 +73,12 @@ impl PiDecoder {
     pub fn for_run(params: &ExecuteParams) -> Self {
         Self {
             slash_commands: params.slash_commands,
-            calls: Calls::without(Withheld::of(params)),
+            calls: Calls::of(
+                Withheld::of(params),
+                (params.mcp_servers.iter())
+                    .map(|server| server.name.clone())
+                    .collect(),
+            ),
             ..Self::default()
         }
     }

@@ -1,6 +1,7 @@
 //! Launch of Pi.
 
 mod files;
+pub(crate) mod mcp;
 mod session;
 
 use std::iter;
@@ -156,12 +157,21 @@ fn options(params: &ExecuteParams, args: &mut Args) {
     if let Some(effort) = &params.effort {
         option("--thinking", effort);
     }
-    if let Some(tools) = tools(params) {
+    if let Some(mut tools) = tools(params) {
+        // A list of tools leaves out those of servers, unless they are in it.
+        let is_free = matches!(
+            params.permission,
+            PermissionMode::Default | PermissionMode::Bypass
+        );
+        let servers = params.mcp_servers.iter().filter(|_| is_free);
+        let of_servers: Vec<String> = servers.map(mcp::all_tools).collect();
+        tools.extend(of_servers.iter().map(String::as_str));
         option("--tools", &tools.join(","));
     }
     if !params.denied_tools.is_empty() {
         option("--exclude-tools", &params.denied_tools.join(","));
     }
+    mcp::add(&params.mcp_servers, args);
     // As a file, because a text that is the path of a file would be read as that file.
     let (flag, text) = match &params.system_prompt {
         Some(SystemPrompt::Append(text)) => ("--append-system-prompt", text),
@@ -284,6 +294,7 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     {
         return invalid("system_prompt", "it is empty; leave it out");
     }
+    mcp::check(&params.mcp_servers)?;
     check_extra_args(params)
 }
 

@@ -12,7 +12,7 @@ mod session;
 
 use teamster_core::provider::{Decoder, Launch};
 use teamster_core::{
-    AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, PermissionMode,
+    AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery, PermissionMode,
     SystemPromptSupport,
 };
 
@@ -49,6 +49,10 @@ static CAPABILITIES: Capabilities = {
     can.allowed_tools = true;
     can.denied_tools = true;
     can.images = true;
+    can.mcp.transports = &["stdio", "http"];
+    can.mcp.deliveries = &[McpDelivery::Private];
+    can.mcp.cwd = true;
+    can.mcp.tool_timeout = true;
     can.prompt_on_stdin = true;
     can.text_deltas = true;
     can.thinking = true;

@@ -3,6 +3,7 @@
 //! Each command is a JSON line with an id, and its `response` has the same id. The events of a turn are those of a
 //! run. `agent_settled` ends a turn.
 
+mod dialogs;
 mod lines;
 mod orders;
 mod wire;
@@ -13,7 +14,8 @@ use teamster_core::provider::{
     Activity, Decoder, Events, Exchange, Exit, Order, OrderId, RunSummary, SessionProtocol,
 };
 use teamster_core::{
-    AgentError, ErrorCode, ErrorKind, Id, SessionCapabilities, SessionOptions, SessionProvider,
+    AgentError, ErrorCode, ErrorKind, Id, PermissionAnswer, SessionCapabilities, SessionOptions,
+    SessionProvider,
 };
 
 use crate::{Pi, PiDecoder, launch};
@@ -25,6 +27,8 @@ static CAPABILITIES: SessionCapabilities = {
     can.clear = true;
     can.set_model = true;
     can.images = true;
+    // For questions of extensions. The CLI itself asks for no permission.
+    can.permissions = true;
     can
 };
 
@@ -68,6 +72,9 @@ struct PiSession {
     model_provider: Option<String>,
     /// The session, once the CLI has saved it.
     resumable: Option<Id>,
+    /// Questions of extensions without an answer.
+    dialogs: Vec<dialogs::Open>,
+    dialogs_so_far: u64,
 }
 
 /// Purpose of a command.
@@ -103,6 +110,8 @@ impl PiSession {
             steering: false,
             model_provider: None,
             resumable: resumed.map(Id::from),
+            dialogs: Vec::new(),
+            dialogs_so_far: 0,
         }
     }
 
@@ -147,6 +156,7 @@ impl Decoder for PiSession {
             self.settle_all();
         }
         self.playing = false;
+        self.close_dialogs();
         self.interrupt = false;
         self.decoder.next_turn();
         summary
@@ -180,6 +190,10 @@ impl SessionProtocol for PiSession {
 
     fn order(&mut self, order: Order, out: &mut Events) {
         self.obey(order, out);
+    }
+
+    fn unsupported_answer(&self, id: u64, answer: &PermissionAnswer) -> Option<String> {
+        self.is_no_answer(id, answer)
     }
 
     fn interrupted(&self) -> bool {

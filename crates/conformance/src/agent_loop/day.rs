@@ -42,10 +42,11 @@ pub(crate) fn is_hot(cli: Cli) -> bool {
     cli != Cli::Copilot
 }
 
-/// Returns whether the CLI supports MCP servers. If not, a loop is refused in a directory with a `.mcp.json`.
+/// Returns whether the pinned version of the CLI supports MCP servers. Pi has them since 1.0.
 pub(crate) fn takes_servers(cli: Cli) -> bool {
     let provider = teamster::provider(cli.id());
-    provider.is_some_and(|provider| !provider.capabilities().mcp.transports.is_empty())
+    let can = provider.is_some_and(|provider| !provider.capabilities().mcp.transports.is_empty());
+    can && cli != Cli::Pi
 }
 
 /// Returns an answer whose usage is derived from its number.

@@ -339,3 +339,48 @@ fn a_call_that_was_begun_and_never_ran_is_counted() {
     assert_eq!(result.diagnostics.unfinished_calls, 1);
     assert_eq!(result.diagnostics.unknown, 0);
 }
+
+// Made by hand: lines of version 1.6.0, shortened.
+#[test]
+fn tools_of_servers_and_calls_of_scripts() {
+    let mut params = ExecuteParams::new("x");
+    params.mcp_servers = vec![teamster_core::McpServer::stdio("my-own", "b", ["c"])];
+    let start = |id: &str, name: &str, parent: &str| {
+        json!({"type": "tool_execution_start", "toolCallId": id, "toolName": name, "args": {},
+               "parentToolCallId": parent})
+    };
+    let end = |id: &str, name: &str| {
+        json!({"type": "tool_execution_end", "toolCallId": id, "toolName": name, "isError": false,
+               "result": {"content": [{"type": "text", "text": "ok"}]}})
+    };
+    let (events, _) = run_with(
+        &params,
+        &[
+            session(),
+            start("c1", "codemode", ""),
+            start("c1/1", "mcp__my_own__echo_it", "c1"),
+            end("c1/1", "mcp__my_own__echo_it"),
+            end("c1", "codemode"),
+            start("c2", "mcp__other__x__y", ""),
+        ],
+    );
+    let calls: Vec<_> = (events.iter())
+        .filter_map(|event| match event {
+            AgentEvent::ToolUse(call) => Some((
+                call.mcp
+                    .as_ref()
+                    .map(|it| (it.server.as_str(), it.tool.as_str())),
+                call.parent_tool_id.as_deref(),
+            )),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            (None, None),
+            (Some(("my-own", "echo_it")), Some("c1")),
+            (Some(("other", "x__y")), None)
+        ]
+    );
+}

@@ -5,11 +5,12 @@ use std::collections::HashMap;
 use serde_json::Value;
 use teamster_core::provider::{BegunCalls, Events, UniqueIds, media_placeholder};
 use teamster_core::{
-    AgentEvent, ChangeKind, Decision, FileChange, Id, Permission, ToolKind, ToolResult, ToolUse,
+    AgentEvent, ChangeKind, Decision, FileChange, Id, McpTool, Permission, ToolKind, ToolResult,
+    ToolUse,
 };
 
 use super::wire::{Block, ToolEnd, ToolStart};
-use crate::launch::Withheld;
+use crate::launch::{Withheld, mcp};
 
 /// The calls of a run.
 #[derive(Debug, Default)]
@@ -20,21 +21,25 @@ pub(super) struct Calls {
     open: HashMap<String, Open>,
     begun: BegunCalls,
     withheld: Withheld,
+    /// Names of the run's MCP servers.
+    servers: Vec<String>,
 }
 
 #[derive(Debug)]
 struct Open {
     id: Id,
     name: String,
+    parent: Option<Id>,
     /// The file that the call changes.
     changes: Option<String>,
 }
 
 impl Calls {
-    /// Creates the calls of a run without these tools.
-    pub(super) fn without(withheld: Withheld) -> Self {
+    /// Creates the calls of a run without these tools, and with these MCP servers.
+    pub(super) fn of(withheld: Withheld, servers: Vec<String>) -> Self {
         Self {
             withheld,
+            servers,
             ..Self::default()
         }
     }
@@ -53,7 +58,13 @@ impl Calls {
     pub(super) fn start(&mut self, line: ToolStart, out: &mut Events) {
         self.begun.came(&line.tool_call_id);
         let id = self.ids.unique(&line.tool_call_id);
-        let kind = kind_of(&line.tool_name);
+        let mcp = self.mcp_tool(&line.tool_name);
+        let kind = match mcp {
+            Some(_) => ToolKind::Mcp,
+            None => kind_of(&line.tool_name),
+        };
+        let parent = (line.parent_tool_call_id.as_ref())
+            .and_then(|parent| Some(self.open.get(parent)?.id.clone()));
         let changes = matches!(line.tool_name.as_str(), "edit" | "write")
             .then(|| line.args.get("path").and_then(Value::as_str))
             .flatten()
@@ -61,15 +72,31 @@ impl Calls {
         let open = Open {
             id: id.clone(),
             name: line.tool_name.clone(),
+            parent: parent.clone(),
             changes,
         };
         self.open.insert(line.tool_call_id, open);
-        out.push(AgentEvent::ToolUse(Box::new(ToolUse::new(
-            line.tool_name,
-            id,
-            kind,
-            line.args,
-        ))));
+        out.push(AgentEvent::ToolUse(Box::new(
+            ToolUse::new(line.tool_name, id, kind, line.args)
+                .mcp(mcp)
+                .parent_tool_id(parent),
+        )));
+    }
+
+    /// Splits the name of an MCP server's tool, in which the CLI replaces most characters of the server's name.
+    fn mcp_tool(&self, name: &str) -> Option<McpTool> {
+        let rest = name.strip_prefix(mcp::PREFIX)?;
+        let known = self.servers.iter().find_map(|server| {
+            let tool = rest
+                .strip_prefix(&*mcp::in_names(server))?
+                .strip_prefix("__")?;
+            Some(McpTool::new(server.as_str(), tool))
+        });
+        // A server of the user's own configuration.
+        known.or_else(|| {
+            let (server, tool) = rest.split_once("__")?;
+            Some(McpTool::new(server, tool))
+        })
     }
 
     /// Handles the end of a call. Returns `false` if its start was lost.
@@ -88,7 +115,9 @@ impl Calls {
             )));
         }
         out.push(AgentEvent::ToolResult(Box::new(
-            ToolResult::new(call.id.clone(), output).is_error(line.is_error),
+            ToolResult::new(call.id.clone(), output)
+                .is_error(line.is_error)
+                .parent_tool_id(call.parent),
         )));
         if line.is_error == Some(false)
             && let Some(path) = call.changes

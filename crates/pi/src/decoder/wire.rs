@@ -112,6 +112,9 @@ pub(crate) struct ToolStart {
     pub(crate) tool_name: String,
     #[serde(default, deserialize_with = "of_any_depth")]
     pub(crate) args: Value,
+    /// The call that made this one, such as that of a script.
+    #[serde(default, deserialize_with = "or_default")]
+    pub(crate) parent_tool_call_id: Option<String>,
 }
 
 /// `tool_execution_end`.

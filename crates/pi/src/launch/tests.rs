@@ -167,10 +167,6 @@ fn ambiguous_values_are_refused_by_name() {
             params().system_prompt(SystemPrompt::Append(String::new())),
             "system_prompt: ",
         ),
-        (
-            params().mcp_servers([teamster_core::McpServer::stdio("a", "b", ["c"])]),
-            "mcp_servers",
-        ),
     ] {
         let message = refused(&params);
         assert!(message.starts_with(start), "{message}");
@@ -187,4 +183,39 @@ fn a_session_is_started_without_a_prompt_and_its_stdin_stays_open() {
     );
     assert_eq!(launch.stdin, Stdin::Open(Vec::new()));
     assert!(launch.env_remove.contains(&"PI_SESSION_ID"));
+}
+
+#[test]
+fn servers_are_registered_by_a_private_extension() {
+    let with = |permission| {
+        let server = teamster_core::McpServer::stdio("my-own", "b", ["c"]).env("TOKEN", "s3cret");
+        let mut params = ExecuteParams::new("x").mcp_servers([server]);
+        params.permission = permission;
+        params
+    };
+    let launch = launched(&with(PermissionMode::Default));
+    assert_eq!(args(&launch)[2..4], ["--extension", ""]);
+    let [file] = &launch.private_files[..] else {
+        panic!("{:?}", launch.private_files.len());
+    };
+    let text = String::from_utf8(file.content.clone()).unwrap();
+    let servers = text.split_once("Object.entries(").unwrap().1;
+    let servers = servers.split_once(")) {").unwrap().0;
+    assert_eq!(
+        serde_json::from_str::<serde_json::Value>(servers).unwrap(),
+        serde_json::json!({"my-own": {"command": "b", "args": ["c"], "env": {"TOKEN": "s3cret"},
+            "exposure": "direct"}})
+    );
+    // Nothing asks, so a mode that allows only some tools leaves out those of servers.
+    let launch = launched(&with(PermissionMode::AcceptEdits));
+    assert!(!args(&launch).iter().any(|arg| arg.contains("mcp__")));
+    let mut named = with(PermissionMode::Default);
+    named.allowed_tools = vec!["grep".into()];
+    let launch = launched(&named);
+    assert!(args(&launch).contains(&"read,bash,edit,write,grep,mcp__my_own__*"));
+    let mut odd = with(PermissionMode::Default);
+    for value in ["!date", "a${HOME}"] {
+        odd.mcp_servers[0] = teamster_core::McpServer::stdio("a", "b", ["c"]).env("X", value);
+        assert!(refused(&odd).contains("`!`"), "{}", refused(&odd));
+    }
 }

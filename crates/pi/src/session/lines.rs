@@ -6,7 +6,7 @@ use teamster_core::provider::{Decoder, Events};
 use teamster_core::text::excerpt;
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, NoticeLevel, NoticeSource};
 
-use super::wire::{Data, Dialog, Queue, Response};
+use super::wire::{Data, Queue, Response};
 use super::{PiSession, Purpose};
 use crate::decoder::errors;
 
@@ -58,6 +58,7 @@ impl PiSession {
     /// Handles the end of the turn that the decoder reported.
     fn settled(&mut self, out: &mut Events) {
         self.playing = false;
+        self.close_dialogs();
         self.interrupted = self.interrupt && self.decoder.ending.is_aborted();
         self.is_written_down();
         if self.steering {
@@ -147,24 +148,6 @@ impl PiSession {
             self.decoder.model = Some(model.id);
             self.model_provider = Some(model.provider);
         }
-    }
-
-    /// Closes a dialog of an extension, which would otherwise wait forever. Returns `false` if it is not a dialog.
-    fn dialog(&mut self, dialog: &Dialog, out: &mut Events) -> bool {
-        if !matches!(
-            dialog.method.as_str(),
-            "select" | "confirm" | "input" | "editor"
-        ) {
-            return false;
-        }
-        let answer = json!({"type": "extension_ui_response", "id": dialog.id, "cancelled": true});
-        self.exchange.write(&answer);
-        let message = format!(
-            "an extension asked {:?}, which was answered with no: Pi's extensions cannot ask here",
-            excerpt(&dialog.title, NOTICE_BYTES)
-        );
-        out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
-        true
     }
 }
 

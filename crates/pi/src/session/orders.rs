@@ -11,7 +11,11 @@ impl PiSession {
     pub(super) fn obey(&mut self, order: Order, out: &mut Events) {
         match order {
             Order::Turn(turn) => self.begin(&turn, out),
-            Order::Interrupt => self.stop(),
+            Order::Interrupt => {
+                self.close_dialogs();
+                self.stop();
+            }
+            Order::Answer(number, answer) => self.answer_dialog(number, &answer),
             Order::Steer(id, text) => self.steer(id, &text),
             Order::Clear(id) => self.ask(Purpose::Clear(id), json!({"type": "new_session"})),
             Order::SetModel(id, model) => self.set_model(id, &model),

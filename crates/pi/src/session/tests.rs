@@ -242,19 +242,79 @@ fn a_model_has_its_provider_with_it_or_that_of_the_model_before() {
     }
 }
 
-#[test]
-fn an_extension_that_asks_gets_no_for_an_answer() {
+/// Plays a turn in which an extension asks. Returns the question and the written answer.
+fn asked(
+    method: &str,
+    more: &Value,
+    answer: teamster_core::PermissionAnswer,
+) -> (teamster_core::PermissionRequest, Value) {
     let mut talk = Talk::ready();
     talk.turn();
-    talk.say(
-        &json!({"type": "extension_ui_request", "id": "u-1", "method": "confirm",
-        "title": "Delete all?"}),
-    );
-    assert_eq!(
-        talk.written(),
-        [json!({"type": "extension_ui_response", "id": "u-1", "cancelled": true})]
-    );
+    let mut line = json!({"type": "extension_ui_request", "id": "u-1", "method": method,
+        "title": "Which colour?"});
+    for (name, value) in more.as_object().unwrap() {
+        line[name] = value.clone();
+    }
+    talk.say(&line);
+    assert!(talk.written().is_empty());
+    let mut asked = talk.session.exchange(Exchange::take_asked);
+    assert_eq!(asked.len(), 1);
+    talk.session.answer(&asked[0], answer);
+    let written = talk.written();
+    assert_eq!(written.len(), 1);
     talk.answered("Hi.", "stop");
-    let (events, _) = talk.end();
-    assert_eq!(events[1].type_name(), "notice");
+    talk.end();
+    (asked.remove(0), written[0].clone())
+}
+
+// Made by hand: questions of version 1.6.0, shortened.
+#[test]
+fn an_extension_s_question_goes_to_the_caller() {
+    use teamster_core::PermissionAnswer::{Allow, AllowWith, Deny};
+    let answer = |fields: Value| {
+        let mut line = json!({"type": "extension_ui_response", "id": "u-1"});
+        for (name, value) in fields.as_object().unwrap() {
+            line[name] = value.clone();
+        }
+        line
+    };
+    let options = json!({"options": ["Red", "Blue"]});
+    let (question, written) = asked("select", &options, AllowWith(json!({"value": "Blue"})));
+    assert_eq!(question.message.as_deref(), Some("Which colour?"));
+    assert!(question.takes_input);
+    let schema = question.schema.unwrap();
+    assert_eq!(
+        schema["properties"]["value"]["enum"],
+        json!(["Red", "Blue"])
+    );
+    assert_eq!(written, answer(json!({"value": "Blue"})));
+    let sure = json!({"message": "It is gone then."});
+    let (question, written) = asked("confirm", &sure, AllowWith(json!({"confirmed": true})));
+    assert_eq!(
+        question.message.as_deref(),
+        Some("Which colour?\nIt is gone then.")
+    );
+    assert_eq!(written, answer(json!({"confirmed": true})));
+    let (_, written) = asked("input", &json!({}), AllowWith(json!({"value": "green"})));
+    assert_eq!(written, answer(json!({"value": "green"})));
+    for no in [Deny(None), Allow, AllowWith(json!({"other": 1}))] {
+        let (_, written) = asked("editor", &json!({}), no);
+        assert_eq!(written, answer(json!({"cancelled": true})));
+    }
+}
+
+#[test]
+fn a_question_ends_with_its_turn_and_there_is_none_between_turns() {
+    let question = json!({"type": "extension_ui_request", "id": "u-1", "method": "confirm",
+        "title": "Delete all?"});
+    let closed = json!({"type": "extension_ui_response", "id": "u-1", "cancelled": true});
+    let mut talk = Talk::ready();
+    talk.turn();
+    talk.say(&question);
+    talk.answered("Hi.", "stop");
+    assert_eq!(talk.written(), [closed.clone()]);
+    talk.end();
+    talk.say(&question);
+    assert_eq!(talk.written(), [closed]);
+    assert!(talk.session.turn().is_none());
 }

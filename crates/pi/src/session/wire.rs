@@ -65,4 +65,8 @@ pub(super) struct Dialog {
     pub(super) method: String,
     #[serde(deserialize_with = "or_default")]
     pub(super) title: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) message: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(super) options: Vec<String>,
 }
