@@ -134,14 +134,14 @@ mod tests {
         assert!(left_out[0].contains("old is left out"), "{left_out:?}");
         assert!(left_out[1].contains("a name of words"), "{left_out:?}");
         // No servers at all, no folders. The servers of the command line stay, and are refused.
-        let (fits, params, left_out) = fitted("pi", "pi", setup());
+        let (fits, params, left_out) = fitted("cline", "cline", setup());
         assert!(fits && params.slash_commands);
         assert_eq!(names(&params), ["own"]);
         assert_eq!(params.add_dirs.len(), 0);
         assert_eq!(left_out.len(), 4, "{left_out:?}");
         assert_eq!(
             left_out[0],
-            "Pi takes no folders beside its working directory: 1 folder left out"
+            "Cline takes no folders beside its working directory: 1 folder left out"
         );
     }
 
@@ -149,9 +149,12 @@ mod tests {
     fn a_fallback_has_the_permission_mode_of_the_session() {
         let mut setup = setup();
         setup.settings.mode = PermissionMode::ReadOnly;
-        let (fits, _, left_out) = fitted("claude", "cline", setup.clone());
+        let (fits, _, left_out) = fitted("claude", "kimi", setup.clone());
         assert!(!fits);
-        assert_eq!(left_out, ["Cline is no fallback: it has no mode read-only"]);
+        assert_eq!(
+            left_out,
+            ["Kimi Code is no fallback: it has no mode read-only"]
+        );
         assert!(fitted("claude", "codex", setup).0);
     }
 }

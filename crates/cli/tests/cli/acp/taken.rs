@@ -39,7 +39,7 @@ fn a_fallback_gets_what_it_takes_of_the_editor_s_input() {
     let agent = Agent::new();
     let mut editor = Editor::new(
         &agent,
-        ["claude", "--fallback", "codex", "--fallback", "pi"],
+        ["claude", "--fallback", "codex", "--fallback", "cline"],
     );
     editor.initialize();
     let server = json!({"name": "files", "command": "/bin/true", "args": [], "env": []});
@@ -57,7 +57,7 @@ fn a_fallback_gets_what_it_takes_of_the_editor_s_input() {
         .collect();
     // The agent itself says something about the server, which its stand-in does not load.
     assert!(
-        words[0].contains("MCP server files is left out") && words[0].contains("Pi"),
+        words[0].contains("MCP server files is left out") && words[0].contains("Cline"),
         "{words:?}"
     );
     let starts = agent.starts();
@@ -68,9 +68,9 @@ fn a_fallback_gets_what_it_takes_of_the_editor_s_input() {
 fn an_agent_without_mcp_servers_leaves_out_those_of_the_editor() {
     let agent = Agent::new();
     // It ends at once, which is another error than a refused parameter.
-    crate::cli::program(&agent.path("pi"), "exit 7");
-    let mut command = command(&agent, ["pi"]);
-    command.env("TEAMSTER_PI_BIN", agent.path("pi"));
+    crate::cli::program(&agent.path("cline"), "exit 7");
+    let mut command = command(&agent, ["cline"]);
+    command.env("TEAMSTER_CLINE_BIN", agent.path("cline"));
     let mut editor = Editor::start(&mut command);
     let about = editor.initialize();
     let can = &about["result"]["agentCapabilities"];
