@@ -128,6 +128,8 @@ export interface Attempt {
   usage?: Usage | null;
   /** Cost in USD. */
   costUsd?: number | null;
+  /** The source of the cost. */
+  costSource?: CostSource | null;
   /** The error of a failed attempt. */
   error?: AgentError | null;
 }
@@ -487,8 +489,10 @@ export interface UsageLogEntry {
   native?: Native | null;
   /** Usage of the run so far. */
   usage: Usage;
-  /** Cost of the run so far in USD, if the CLI reports it. */
+  /** Cost of the run so far in USD, as the CLI reports it or as it is estimated. */
   costUsd?: number | null;
+  /** The source of the cost, if it is an estimate. */
+  costSource?: CostSource | null;
   type: "usage";
 }
 
@@ -976,8 +980,10 @@ export interface LiveStatus {
   sessionId?: string | null;
   /** Usage so far, as reported. */
   usage?: Usage | null;
-  /** Cost so far in USD, as reported. */
+  /** Cost so far in USD. */
   costUsd?: number | null;
+  /** The source of the cost. */
+  costSource?: CostSource | null;
   /** Process id of a runner that does not answer, if it is known. */
   pid?: number | null;
 }
@@ -1131,8 +1137,10 @@ export interface OutcomeMeta {
   attempts: number;
   /** The attempts, in order. */
   attemptLog?: Attempt[];
-  /** Reported cost of all attempts together, in USD. */
+  /** Cost of all attempts together, in USD. */
   costUsd?: number | null;
+  /** The source of the cost. */
+  costSource?: CostSource | null;
   /** Turns of all attempts, as the CLIs count them. */
   numTurns?: number | null;
 }
@@ -1318,6 +1326,8 @@ export interface RunRecord {
   usage?: Usage | null;
   /** Cost of all attempts together, in USD. */
   costUsd?: number | null;
+  /** The source of the cost. Absent in a record of an earlier version, which kept reported costs only. */
+  costSource?: CostSource | null;
   /** Turns of all attempts, as the CLIs count them. */
   numTurns?: number | null;
   /** The error of a run that failed. Its code and details are known if it is the error of the last attempt. */
@@ -1421,6 +1431,8 @@ export interface RunSummary {
   usage?: Usage | null;
   /** The cost so far in US dollars, if known. */
   costUsd?: number | null;
+  /** The source of the cost. */
+  costSource?: CostSource | null;
   /** The duration in milliseconds; absent while the run is live. */
   durationMs?: number | null;
   /** The error of a failed run. */
@@ -1463,6 +1475,8 @@ export interface RunView {
   usage?: Usage | null;
   /** The cost so far in US dollars, if known. */
   costUsd?: number | null;
+  /** The source of the cost. */
+  costSource?: CostSource | null;
   /** The duration in milliseconds; absent while the run is live. */
   durationMs?: number | null;
   /** The error of a failed run. */

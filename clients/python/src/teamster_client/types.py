@@ -129,6 +129,8 @@ class Attempt(TypedDict):
     usage: NotRequired[Union["Usage", None]]
     #: Cost in USD.
     costUsd: NotRequired[Union[float, None]]
+    #: The source of the cost.
+    costSource: NotRequired[Union["CostSource", None]]
     #: The error of a failed attempt.
     error: NotRequired[Union["AgentError", None]]
 
@@ -477,8 +479,10 @@ class UsageLogEntry(TypedDict):
     native: NotRequired[Union["Native", None]]
     #: Usage of the run so far.
     usage: "Usage"
-    #: Cost of the run so far in USD, if the CLI reports it.
+    #: Cost of the run so far in USD, as the CLI reports it or as it is estimated.
     costUsd: NotRequired[Union[float, None]]
+    #: The source of the cost, if it is an estimate.
+    costSource: NotRequired[Union["CostSource", None]]
     type: Literal["usage"]
 
 class RetryLogEntry(TypedDict):
@@ -939,8 +943,10 @@ class LiveStatus(TypedDict):
     sessionId: NotRequired[Union[str, None]]
     #: Usage so far, as reported.
     usage: NotRequired[Union["Usage", None]]
-    #: Cost so far in USD, as reported.
+    #: Cost so far in USD.
     costUsd: NotRequired[Union[float, None]]
+    #: The source of the cost.
+    costSource: NotRequired[Union["CostSource", None]]
     #: Process id of a runner that does not answer, if it is known.
     pid: NotRequired[Union[int, None]]
 
@@ -1094,8 +1100,10 @@ class OutcomeMeta(TypedDict):
     attempts: int
     #: The attempts, in order.
     attemptLog: NotRequired[list["Attempt"]]
-    #: Reported cost of all attempts together, in USD.
+    #: Cost of all attempts together, in USD.
     costUsd: NotRequired[Union[float, None]]
+    #: The source of the cost.
+    costSource: NotRequired[Union["CostSource", None]]
     #: Turns of all attempts, as the CLIs count them.
     numTurns: NotRequired[Union[int, None]]
 
@@ -1279,6 +1287,8 @@ class RunRecord(TypedDict):
     usage: NotRequired[Union["Usage", None]]
     #: Cost of all attempts together, in USD.
     costUsd: NotRequired[Union[float, None]]
+    #: The source of the cost. Absent in a record of an earlier version, which kept reported costs only.
+    costSource: NotRequired[Union["CostSource", None]]
     #: Turns of all attempts, as the CLIs count them.
     numTurns: NotRequired[Union[int, None]]
     #: The error of a run that failed. Its code and details are known if it is the error of the last attempt.
@@ -1382,6 +1392,8 @@ class RunSummary(TypedDict):
     usage: NotRequired[Union["Usage", None]]
     #: The cost so far in US dollars, if known.
     costUsd: NotRequired[Union[float, None]]
+    #: The source of the cost.
+    costSource: NotRequired[Union["CostSource", None]]
     #: The duration in milliseconds; absent while the run is live.
     durationMs: NotRequired[Union[int, None]]
     #: The error of a failed run.
@@ -1424,6 +1436,8 @@ class RunView(TypedDict):
     usage: NotRequired[Union["Usage", None]]
     #: The cost so far in US dollars, if known.
     costUsd: NotRequired[Union[float, None]]
+    #: The source of the cost.
+    costSource: NotRequired[Union["CostSource", None]]
     #: The duration in milliseconds; absent while the run is live.
     durationMs: NotRequired[Union[int, None]]
     #: The error of a failed run.
