@@ -71,6 +71,7 @@ fn an_agent_without_mcp_servers_leaves_out_those_of_the_editor() {
     crate::cli::program(&agent.path("cline"), "exit 7");
     let mut command = command(&agent, ["cline"]);
     command.env("TEAMSTER_CLINE_BIN", agent.path("cline"));
+    command.env("CLINE_API_KEY", "sk-test");
     let mut editor = Editor::start(&mut command);
     let about = editor.initialize();
     let can = &about["result"]["agentCapabilities"];
