@@ -77,7 +77,7 @@ await check('an answer at the width of a phone reaches the agent, and its run go
   const id = await server.run('ask');
   await page.waitForSelector('.request');
   assert.equal(await page.title(), '(1) teamster');
-  assert.equal(await page.getAttribute('link[rel=icon]', 'href'), '/page/icon-waiting.svg');
+  assert.equal(await page.getAttribute('link[rel=icon]', 'href'), 'page/icon-waiting.svg');
   assert.deepEqual(await page.evaluate(() => window.notes), [['claude needs an answer', 'Bash: cargo nextest run --workspace']]);
   const width = await page.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
   assert.ok(width[0] <= width[1], `the page is ${width[0]} wide`);

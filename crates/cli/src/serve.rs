@@ -35,35 +35,37 @@ pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<u8> {
     let owner = config.owner.clone();
     let server = Server::new(config, backend::Program);
     raise_descriptors();
-    server_runtime()
-        .context("cannot start the runtime")?
-        .block_on(async {
-            // Before the addresses are printed, so that a signal after that ends the server cleanly.
-            let mut signals = Source::new().context("cannot listen for signals")?;
-            let mut bound = Vec::new();
-            for address in &args.listen {
-                bound.push(server.bind(address).await?);
+    let runtime = server_runtime().context("cannot start the runtime")?;
+    let served = runtime.block_on(async {
+        // Before the addresses are printed, so that a signal after that ends the server cleanly.
+        let mut signals = Source::new().context("cannot listen for signals")?;
+        let mut bound = Vec::new();
+        for address in &args.listen {
+            bound.push(server.bind(address).await?);
+        }
+        if announce(&bound, owner.as_ref()).is_err() {
+            return Ok(exit_code::ABORTED);
+        }
+        let serving: Vec<_> = (bound.into_iter())
+            .map(|bound| tokio::spawn(bound.serve()))
+            .collect();
+        signals.next().await;
+        server.end();
+        let served = async {
+            for serving in serving {
+                // Ignore a panic of one listener, so that the others end cleanly.
+                let _ = serving.await;
             }
-            if announce(&bound, owner.as_ref()).is_err() {
-                return Ok(exit_code::ABORTED);
-            }
-            let serving: Vec<_> = (bound.into_iter())
-                .map(|bound| tokio::spawn(bound.serve()))
-                .collect();
-            signals.next().await;
-            server.end();
-            let served = async {
-                for serving in serving {
-                    // Ignore a panic of one listener, so that the others end cleanly.
-                    let _ = serving.await;
-                }
-            };
-            tokio::select! {
-                () = served => {}
-                () = signals.next() => {}
-            }
-            Ok(exit_code::SUCCESS)
-        })
+        };
+        tokio::select! {
+            () = served => {}
+            () = signals.next() => {}
+        }
+        Ok(exit_code::SUCCESS)
+    });
+    // A disk that hangs does not delay the end.
+    runtime.shutdown_background();
+    served
 }
 
 /// Returns the folder of the server's files.

@@ -194,6 +194,14 @@ pub enum RunEvent {
         /// Id of the run.
         run_id: Id,
     },
+    /// A placeholder for entries of a log on disk that cannot be read, because their lines were changed or damaged. Its
+    /// number is that of the last of them. Runs do not emit it.
+    #[serde(rename = "damaged")]
+    #[non_exhaustive]
+    Damaged {
+        /// Id of the run.
+        run_id: Id,
+    },
     /// An event that only a newer version knows, in its wire form. Runs do not emit it.
     #[serde(untagged, deserialize_with = "newer")]
     #[cfg_attr(feature = "schema", schemars(skip, !untagged))]
@@ -201,7 +209,7 @@ pub enum RunEvent {
 }
 
 /// The types that this version knows.
-const TYPES: [&str; 13] = [
+const TYPES: [&str; 14] = [
     "run:start",
     "run:end",
     "run:error",
@@ -215,6 +223,7 @@ const TYPES: [&str; 13] = [
     "assistant:message",
     "user:message",
     "reset",
+    "damaged",
 ];
 
 fn newer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NewerEvent, D::Error> {
@@ -280,6 +289,7 @@ impl RunEvent {
             Self::Message { .. } => "assistant:message",
             Self::UserMessage { .. } => "user:message",
             Self::Reset { .. } => "reset",
+            Self::Damaged { .. } => "damaged",
             Self::Newer(_) => "newer",
         }
     }
@@ -311,7 +321,8 @@ impl RunEvent {
             | Self::Chunk { run_id, .. }
             | Self::Message { run_id, .. }
             | Self::UserMessage { run_id, .. }
-            | Self::Reset { run_id } => run_id,
+            | Self::Reset { run_id }
+            | Self::Damaged { run_id } => run_id,
             Self::Newer(_) => return None,
         })
     }

@@ -138,7 +138,7 @@ impl<'de> Deserialize<'de> for LifecycleEntry {
 /// An entry of a run's log.
 ///
 /// On the wire, the `type` of an event of the run itself contains a colon, and that of an agent's event does not.
-/// The exception is [`RunEvent::Reset`], which is `reset`. An event that only a newer version knows is read as
+/// The exceptions are [`RunEvent::Reset`] and [`RunEvent::Damaged`], which are `reset` and `damaged`. An event that only a newer version knows is read as
 /// [`RunEvent::Newer`] or [`AgentEvent::Newer`].
 ///
 /// [`AgentEvent::Newer`]: teamster_core::AgentEvent::Newer
@@ -156,7 +156,7 @@ impl<'de> Deserialize<'de> for RunLogEntry {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let line = Value::deserialize(deserializer)?;
         let name = line.get("type").and_then(Value::as_str);
-        if name.is_some_and(|name| name.contains(':') || name == "reset") {
+        if name.is_some_and(|name| name.contains(':') || ["reset", "damaged"].contains(&name)) {
             LifecycleEntry::deserialize(line).map(Self::Run)
         } else {
             LogEntry::deserialize(line).map(Self::Agent)
@@ -173,6 +173,16 @@ impl RunLogEntry {
             at_ms,
             attempt: 1,
             event: RunEvent::reset(run_id),
+        })
+    }
+
+    /// Creates the entry that takes the place of damaged entries up to this number.
+    pub fn damaged(seq: u64, at_ms: u64, run_id: Id) -> Self {
+        Self::Run(LifecycleEntry {
+            seq,
+            at_ms,
+            attempt: 1,
+            event: RunEvent::Damaged { run_id },
         })
     }
 

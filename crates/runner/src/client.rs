@@ -1,5 +1,6 @@
 //! Clients of runners: following a log, and sending commands.
 
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::pin::pin;
 use std::time::Duration;
@@ -11,12 +12,11 @@ use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use crate::background::{Reader, blocking};
 use crate::protocol::{Answer, Command, PendingRequest, Reply};
 use crate::server::SOCKET;
 use crate::socket_path::ShortPath;
-use crate::{
-    LiveState, LiveStatus, LogLine, RefusalCode, RunFolder, RunLogReader, RunState, RunsError,
-};
+use crate::{LiveState, LiveStatus, LogLine, RefusalCode, RunFolder, RunState, RunsError};
 
 /// Pause before the next attempt to connect to a live runner that does not listen, because it is ending.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -94,7 +94,9 @@ fn is_absent(error: &io::Error) -> bool {
 #[derive(Debug)]
 pub struct Follow {
     run: RunFolder,
-    reader: RunLogReader,
+    reader: Reader,
+    /// Entries that were read and not returned yet.
+    read: VecDeque<LogLine>,
     runner: Option<Connection>,
     /// Time limit for the first answer of the runner, until it has come.
     answers_by: Option<Instant>,
@@ -109,10 +111,11 @@ impl Follow {
     ///
     /// Fails if the log cannot be opened.
     pub fn new(run: RunFolder, after: u64) -> Result<Self, RunsError> {
-        let reader = run.log(after)?;
+        let reader = Reader::Idle(run.log(after)?);
         Ok(Self {
             run,
             reader,
+            read: VecDeque::new(),
             runner: None,
             answers_by: None,
             settled: false,
@@ -125,8 +128,11 @@ impl Follow {
     ///
     /// Fails as [`next`](Self::next) does.
     pub async fn end(run: RunFolder) -> Result<Option<LogLine>, RunsError> {
-        let newest = run.last_line()?.map_or(0, |line| line.seq());
-        let mut follow = Self::new(run, newest.saturating_sub(1))?;
+        let mut follow = blocking(move || {
+            let newest = run.last_line()?.map_or(0, |line| line.seq());
+            Self::new(run, newest.saturating_sub(1))
+        })
+        .await?;
         let mut last = None;
         while let Some(line) = follow.next().await? {
             last = Some(line);
@@ -139,18 +145,36 @@ impl Follow {
         &self.run
     }
 
+    /// Reads entries that are in the log now, without waiting for others. [`next`](Self::next) returns them at once.
+    /// Cancel-safe.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the log cannot be read.
+    pub async fn read(&mut self) -> Result<(), RunsError> {
+        if self.read.is_empty() {
+            self.read = self.reader.next_lines().await?.0;
+        }
+        Ok(())
+    }
+
     /// Waits for the next entry. Returns `None` after the last one. Cancel-safe.
     ///
     /// # Errors
     ///
-    /// Fails if the log cannot be read, is damaged, or cannot be completed after the runner was killed, and with
+    /// Fails if the log cannot be read, or cannot be completed after the runner was killed, and with
     /// [`RunsError::NotAnswering`] if a live runner sends no first answer.
     pub async fn next(&mut self) -> Result<Option<LogLine>, RunsError> {
         loop {
-            if let Some(line) = self.reader.next_line()? {
+            if let Some(line) = self.read.pop_front() {
                 return Ok(Some(line));
             }
-            if self.reader.has_ended() || self.settled {
+            let (lines, has_ended) = self.reader.next_lines().await?;
+            if !lines.is_empty() {
+                self.read = lines;
+                continue;
+            }
+            if has_ended || self.settled {
                 return Ok(None);
             }
             let Some(runner) = &mut self.runner else {
@@ -183,7 +207,8 @@ impl Follow {
             self.runner = Some(runner);
             return Ok(());
         }
-        match self.run.settle()? {
+        let run = self.run.clone();
+        match blocking(move || run.settle()).await? {
             RunState::Ended => self.settled = true,
             RunState::Live if Instant::now() >= limit => {
                 self.answers_by = None;

@@ -69,14 +69,6 @@ pub enum RunsError {
         /// Id of the run.
         id: String,
     },
-    /// The log is damaged: a line is no entry.
-    #[error("{}: no entry at byte {offset}: the file was changed or damaged", path.display())]
-    Damaged {
-        /// Path of the log.
-        path: PathBuf,
-        /// Byte offset of the line.
-        offset: u64,
-    },
     /// A system call failed.
     #[error("cannot {action} {}: {error}", path.display())]
     Io {

@@ -1,8 +1,8 @@
 //! Folders of runs.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -11,9 +11,10 @@ use serde::{Deserialize, Serialize};
 use teamster_core::time::epoch_ms;
 use teamster_process::sweep_leftovers;
 
+use crate::files::{self, lock_exclusively, make_private, open_lock, sync_folder, write_synced};
 use crate::log::FILE;
 use crate::server::Listener;
-use crate::step::{Step, before, sync};
+use crate::step::{Step, before};
 use crate::{LogLimits, LogLine, RunLogReader, RunLogWriter, RunsError, recover};
 
 /// File that a live runner locks.
@@ -127,7 +128,6 @@ impl Runs {
         check_id(&info.run_id)?;
         make_private(&self.root).map_err(RunsError::io("make", &self.root))?;
         // Created under another name until it is complete, so readers never see a run without its lock.
-        let draft = self.root.join(format!("{HIDDEN}new-{}", info.run_id));
         let path = self.root.join(&info.run_id);
         if path.exists() {
             return Err(RunsError::Exists {
@@ -135,15 +135,7 @@ impl Runs {
             });
         }
         before(Step::MakeDraft);
-        DirBuilder::new()
-            .mode(0o700)
-            .create(&draft)
-            .map_err(|error| match error.kind() {
-                ErrorKind::AlreadyExists => RunsError::Exists {
-                    id: info.run_id.clone(),
-                },
-                _ => RunsError::io("make", &draft)(error),
-            })?;
+        let draft = self.make_draft(&info.run_id)?;
         let made = (|| {
             before(Step::CreateLock);
             let mut lock = lock_exclusively(&draft, LOCK)?.ok_or_else(|| RunsError::Locked {
@@ -184,6 +176,32 @@ impl Runs {
             let _ = fs::remove_dir_all(&draft);
         }
         made
+    }
+
+    /// Makes a folder of its own for this attempt to accept the run: a draft that another process has, or left when
+    /// it was killed, is no run and takes no id.
+    fn make_draft(&self, run_id: &str) -> Result<PathBuf, RunsError> {
+        let mut number: u32 = 0;
+        loop {
+            let draft = self.hidden("new", run_id, number);
+            match DirBuilder::new().mode(0o700).create(&draft) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists && number < u32::MAX => {
+                    number += 1;
+                }
+                made => {
+                    return made
+                        .map(|()| draft.clone())
+                        .map_err(RunsError::io("make", draft));
+                }
+            }
+        }
+    }
+
+    /// Returns the path of a folder that no reader takes for a run. Its name belongs to this process.
+    fn hidden(&self, kind: &str, run_id: &str, number: u32) -> PathBuf {
+        let process = std::process::id();
+        let name = format!("{HIDDEN}{kind}-{run_id}.{process}.{number}");
+        self.root.join(name)
     }
 
     /// Returns the run with this id, or the only one with this prefix.
@@ -261,8 +279,12 @@ impl Runs {
 
     fn open(&self, id: &str) -> Result<Option<RunFolder>, RunsError> {
         let path = self.root.join(id);
+        // A link leads to a folder that is not this user's log.
+        if !fs::symlink_metadata(&path).is_ok_and(|about| about.is_dir()) {
+            return Ok(None);
+        }
         let file = path.join(INFO);
-        let text = match fs::read(&file) {
+        let text = match files::read(&file) {
             Err(error)
                 if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
             {
@@ -295,7 +317,7 @@ pub struct NewRun {
 /// It is unlocked explicitly, not by closing the file: a child process that another thread is starting may
 /// still have the file open.
 #[derive(Debug)]
-pub struct RunLock(File);
+pub struct RunLock(pub(crate) File);
 
 impl RunLock {
     pub(crate) fn file(&mut self) -> &mut File {
@@ -387,13 +409,36 @@ impl RunFolder {
             return Ok(false);
         };
         // Renamed first, so that readers never find a half-removed run.
-        let name = format!("{HIDDEN}old-{}", self.info.run_id);
-        let old = self.path.with_file_name(name);
         before(Step::RenameRemoved);
-        fs::rename(&self.path, &old).map_err(RunsError::io("remove", &self.path))?;
+        let old = self.hide()?;
         before(Step::RemoveFolder);
         fs::remove_dir_all(&old).map_err(RunsError::io("remove", &old))?;
         Ok(true)
+    }
+
+    /// Gives the folder a name that no reader takes for a run, and that no removal that was cut off has left.
+    fn hide(&self) -> Result<PathBuf, RunsError> {
+        let root = self.path.parent().unwrap_or(Path::new(""));
+        let runs = Runs::at(root);
+        let mut number: u32 = 0;
+        loop {
+            let old = runs.hidden("old", &self.info.run_id, number);
+            match fs::rename(&self.path, &old) {
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists
+                    ) && number < u32::MAX =>
+                {
+                    number += 1;
+                }
+                hidden => {
+                    return hidden
+                        .map(|()| old)
+                        .map_err(RunsError::io("remove", &self.path));
+                }
+            }
+        }
     }
 
     /// Removes the socket. The runner calls this before it releases the lock.
@@ -405,12 +450,13 @@ impl RunFolder {
 
     /// Returns the size of the log, in bytes.
     pub fn log_bytes(&self) -> u64 {
-        fs::metadata(self.path.join(FILE)).map_or(0, |about| about.len())
+        fs::symlink_metadata(self.path.join(FILE)).map_or(0, |about| about.len())
     }
 
     /// Returns the time of the last write to the log, in milliseconds since the Unix epoch.
     pub fn changed_at(&self) -> Option<u64> {
-        let changed = fs::metadata(self.path.join(FILE)).ok()?.modified().ok()?;
+        let about = fs::symlink_metadata(self.path.join(FILE)).ok()?;
+        let changed = about.modified().ok()?;
         Some(teamster_core::time::epoch_ms_of(changed))
     }
 
@@ -434,59 +480,4 @@ fn check_id(id: &str) -> Result<(), RunsError> {
         return Err(RunsError::InvalidId { id: id.to_owned() });
     }
     Ok(())
-}
-
-fn open_lock(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .mode(0o600)
-        .open(path)
-}
-
-/// Takes the lock with this name in a folder. Returns `None` while another process holds it.
-pub(crate) fn lock_exclusively(folder: &Path, name: &str) -> Result<Option<RunLock>, RunsError> {
-    let path = folder.join(name);
-    let file = open_lock(&path).map_err(RunsError::io("open", &path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(Some(RunLock(file))),
-        Err(TryLockError::WouldBlock) => Ok(None),
-        Err(TryLockError::Error(error)) => Err(RunsError::io("lock", path)(error)),
-    }
-}
-
-/// Creates a folder that only its owner can enter. Missing parents get the usual permissions.
-pub fn make_private(path: &Path) -> io::Result<()> {
-    if path.is_dir() {
-        return Ok(());
-    }
-    if let Some(parent) = path.parent() {
-        fs::create_dir_all(parent)?;
-    }
-    match DirBuilder::new().mode(0o700).create(path) {
-        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
-        made => made,
-    }
-}
-
-fn write_synced(path: &Path, content: &io::Result<Vec<u8>>) -> io::Result<()> {
-    before(Step::WriteInfo);
-    let content = content
-        .as_ref()
-        .map_err(|error| io::Error::other(error.to_string()))?;
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    io::Write::write_all(&mut file, content)?;
-    sync(Step::SyncInfo, &file)
-}
-
-fn sync_folder(step: Step, path: &Path) -> Result<(), RunsError> {
-    File::open(path)
-        .and_then(|folder| sync(step, &folder))
-        .map_err(RunsError::io("sync", path))
 }

@@ -1,6 +1,5 @@
 //! Process of a runner, named in the lock file of its run.
 
-use std::fs;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -9,7 +8,7 @@ use teamster_process::{ProcessIdentity, ProcessSignal, process_space};
 use tokio::time::{Instant, sleep};
 
 use crate::folder::{LOCK, RunLock};
-use crate::{RunFolder, RunsError};
+use crate::{RunFolder, RunsError, files};
 
 /// Time to wait for the end of a killed runner. A process that takes longer hangs in the kernel.
 const KILL_LIMIT: Duration = Duration::from_secs(5);
@@ -48,7 +47,7 @@ impl RunFolder {
     /// Returns the process that holds the run's lock, its runner. `None` if it has ended, is in another container, or
     /// is of a version that did not write its id.
     pub fn runner(&self) -> Option<ProcessIdentity> {
-        let text = fs::read(self.path().join(LOCK)).ok()?;
+        let text = files::read(&self.path().join(LOCK)).ok()?;
         let holder: Holder = serde_json::from_slice(&text).ok()?;
         let process = ProcessIdentity::new(holder.pid, holder.start_time);
         (holder.space == process_space() && process.is_running()).then_some(process)

@@ -28,10 +28,12 @@
 //! [`RunLogEntry`]: teamster_orchestrator::RunLogEntry
 #![warn(missing_docs)]
 
+mod background;
 pub mod client;
 mod detached_run;
 mod detached_session;
 mod error;
+mod files;
 mod folder;
 mod holder;
 pub mod launch;
@@ -56,7 +58,8 @@ mod step;
 pub use detached_run::{DetachedRun, Finished};
 pub use detached_session::{AtRest, DetachedSession, SessionPlan};
 pub use error::{RefusalCode, RunsError};
-pub use folder::{NewRun, RunFolder, RunInfo, RunKind, RunLock, RunState, Runs, make_private};
+pub use files::{make_private, open_linked_file};
+pub use folder::{NewRun, RunFolder, RunInfo, RunKind, RunLock, RunState, Runs};
 pub use log::{LogLimits, LogLine, Position, RunLogReader, RunLogWriter};
 pub use log_task::BeforeDone;
 pub use requests::Requests;

@@ -1,6 +1,5 @@
 //! Recovery of a log whose writer was killed.
 
-use std::fs::File;
 use std::path::Path;
 
 use teamster_core::time::epoch_ms;
@@ -13,12 +12,12 @@ use teamster_orchestrator::{RunEvent, RunLogEntry};
 
 use crate::log::{FILE, LogLine, last_entry, run_id_of};
 use crate::status::Totals;
-use crate::{LogLimits, RunLogReader, RunLogWriter, RunsError};
+use crate::{LogLimits, RunLogReader, RunLogWriter, RunsError, files};
 
 /// Returns the last complete entry of the log in this folder.
 pub(crate) fn last_line(folder: &Path) -> Result<Option<LogLine>, RunsError> {
     let path = folder.join(FILE);
-    let last = File::open(&path).and_then(|file| last_entry(&file, &run_id_of(folder)));
+    let last = files::open(&path).and_then(|file| last_entry(&file, &run_id_of(folder)));
     Ok(last.map_err(RunsError::io("read", &path))?.1)
 }
 

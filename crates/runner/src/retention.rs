@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use teamster_core::time::{epoch_ms, epoch_ms_of, millis};
 
-use crate::folder::{HIDDEN, lock_exclusively};
+use crate::files::lock_exclusively;
+use crate::folder::HIDDEN;
 use crate::{RunFolder, Runs, RunsError};
 
 /// File that a pruning process locks.
@@ -98,7 +99,7 @@ impl Runs {
     fn logs_by_age(&self) -> Result<Vec<LogFile>, RunsError> {
         let mut all = Vec::new();
         for id in self.ids()? {
-            let about = fs::metadata(self.root().join(&id).join(crate::log::FILE));
+            let about = fs::symlink_metadata(self.root().join(&id).join(crate::log::FILE));
             if let Ok(about) = about
                 && let Ok(changed) = about.modified()
             {
@@ -119,7 +120,7 @@ impl Runs {
         for entry in fs::read_dir(self.root()).map_err(list)? {
             let path = entry.map_err(list)?.path();
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if name.starts_with(HIDDEN) && path.is_dir() && is_stale_draft(&path, since)? {
+            if name.starts_with(HIDDEN) && is_folder(&path) && is_stale_draft(&path, since)? {
                 match fs::remove_dir_all(&path) {
                     Err(error) if error.kind() != io::ErrorKind::NotFound => {
                         return Err(RunsError::io("remove", &path)(error));
@@ -131,6 +132,11 @@ impl Runs {
         }
         Ok(())
     }
+}
+
+/// Returns whether this is a folder, and not a link to one.
+fn is_folder(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|about| about.is_dir())
 }
 
 /// Returns whether no process holds this draft, and it has not changed since this time.

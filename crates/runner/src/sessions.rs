@@ -18,7 +18,7 @@ use teamster_core::{
     SharedRuntime,
 };
 
-use crate::folder::make_private;
+use crate::files::make_private;
 use crate::step::{Step, before};
 
 /// Maximum length of the name of a lock file, in bytes.

@@ -249,6 +249,161 @@ fn a_run_that_has_ended_can_be_removed_and_no_other() {
 }
 
 #[test]
+fn what_killed_processes_left_takes_no_id_and_keeps_no_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = Runs::at(dir.path());
+    // As if a process with the id of this one had been killed, and as earlier versions named them.
+    let process = std::process::id();
+    for left in [
+        ".new-r".to_owned(),
+        ".old-r".to_owned(),
+        format!(".new-r.{process}.0"),
+        format!(".old-r.{process}.0"),
+    ] {
+        fs::create_dir(dir.path().join(&left)).unwrap();
+        fs::write(dir.path().join(&left).join("lock"), "").unwrap();
+    }
+    drop(accept(&runs, "r"));
+    assert!(runs.find("r").unwrap().remove().unwrap());
+    assert!(runs.get("r").unwrap().is_none());
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 4);
+}
+
+/// Replaces a line of the log, from 1.
+fn replace_line(run: &RunFolder, number: usize, with: &[u8]) {
+    let path = run.path().join("events.ndjson");
+    let log = fs::read(&path).unwrap();
+    let mut lines: Vec<_> = log.split_inclusive(|byte| *byte == b'\n').collect();
+    lines[number - 1] = with;
+    fs::write(&path, lines.concat()).unwrap();
+}
+
+#[test]
+fn damaged_lines_are_one_entry_and_nothing_else_is_lost() {
+    // Made by hand: what a damaged disk, an editor and another program leave.
+    for damage in [
+        &b"garbage\n"[..],
+        b"\n",
+        b"{\"seq\":3,\"type\":\"text\",\"te\n",
+        b"{\"seq\":3,\"atMs\":1,\"type\":\"text\",\"text\":\"\xff\"}\n",
+        b"{\"seq\":3}\n",
+        b"one\ntwo\n",
+    ] {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = Runs::at(dir.path());
+        let mut run = accept(&runs, "r");
+        for id in 1..=5 {
+            run.log.push(tool(id, "x"));
+        }
+        run.log.push(done());
+        run.log.flush().unwrap();
+        let folder = run.folder.clone();
+        drop(run);
+        replace_line(&folder, 3, damage);
+        let all = entries(&folder, 0);
+        let types: Vec<_> = all.iter().map(|(seq, name)| (*seq, &**name)).collect();
+        assert_eq!(
+            types,
+            [
+                (1, "tool_use"),
+                (2, "tool_use"),
+                (3, "damaged"),
+                (4, "tool_use"),
+                (5, "tool_use"),
+                (6, "done")
+            ],
+            "{damage:?}"
+        );
+        // From any entry on, the rest is the same.
+        for after in 1..6 {
+            assert_eq!(
+                entries(&folder, after),
+                all[after as usize..],
+                "{damage:?} {after}"
+            );
+        }
+        let followed = block_on(async {
+            let mut follow = Follow::new(folder.clone(), 0).unwrap();
+            let mut seen = Vec::new();
+            while let Some(line) = follow.next().await.unwrap() {
+                let entry = line.entry().unwrap();
+                assert_eq!(entry.seq(), line.seq());
+                seen.push((line.seq(), line.type_name()));
+            }
+            seen
+        });
+        assert_eq!(followed, all);
+    }
+}
+
+#[test]
+fn the_log_of_a_killed_runner_ends_although_a_line_is_damaged() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = Runs::at(dir.path());
+    let mut run = accept(&runs, "r");
+    for id in 1..=3 {
+        run.log.push(tool(id, "x"));
+    }
+    run.log.flush().unwrap();
+    let folder = run.folder.clone();
+    drop(run);
+    replace_line(&folder, 2, b"garbage\n");
+    assert_eq!(folder.settle().unwrap(), RunState::Ended);
+    let types: Vec<_> = entries(&folder, 0)
+        .into_iter()
+        .map(|(_, name)| name)
+        .collect();
+    assert_eq!(types, ["tool_use", "damaged", "tool_use", "error", "done"]);
+}
+
+#[test]
+fn recovery_writes_through_no_link_and_waits_for_no_pipe() {
+    for name in ["events.ndjson", "lock", "recovery.lock"] {
+        for is_pipe in [false, true] {
+            let dir = tempfile::tempdir().unwrap();
+            let other = dir.path().join("other");
+            fs::write(&other, "not a log\n").unwrap();
+            let runs = Runs::at(dir.path().join("runs"));
+            let mut run = accept(&runs, "r");
+            run.log.push(tool(1, "x"));
+            run.log.flush().unwrap();
+            let folder = run.folder.clone();
+            drop(run);
+            let file = folder.path().join(name);
+            let _ = fs::remove_file(&file);
+            if is_pipe {
+                nix::unistd::mkfifo(&file, nix::sys::stat::Mode::S_IRWXU).unwrap();
+            } else {
+                std::os::unix::fs::symlink(&other, &file).unwrap();
+            }
+            assert!(folder.settle().is_err(), "{name} {is_pipe}");
+            assert_eq!(fs::read_to_string(&other).unwrap(), "not a log\n", "{name}");
+            // It hides no other run.
+            drop(accept(&runs, "s"));
+            let ids: Vec<_> = runs
+                .list()
+                .unwrap()
+                .iter()
+                .map(|run| run.id().to_owned())
+                .collect();
+            assert!(ids.contains(&"s".to_owned()), "{name} {is_pipe}");
+        }
+    }
+}
+
+#[test]
+fn a_folder_that_is_a_link_is_no_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let elsewhere = Runs::at(dir.path().join("elsewhere"));
+    drop(accept(&elsewhere, "r"));
+    let runs = Runs::at(dir.path().join("runs"));
+    drop(accept(&runs, "s"));
+    std::os::unix::fs::symlink(elsewhere.root().join("r"), runs.root().join("r")).unwrap();
+    assert!(runs.get("r").unwrap().is_none());
+    assert_eq!(runs.list().unwrap().len(), 1);
+}
+
+#[test]
 fn the_path_of_the_folder_may_be_longer_than_that_of_a_socket() {
     let dir = tempfile::tempdir().unwrap();
     let root = dir.path().join("x".repeat(120)).join("y".repeat(120));

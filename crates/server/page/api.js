@@ -14,9 +14,15 @@ export class Problem extends Error {
 /// Dispatches an event when a request was refused because there is no login.
 export const unauthorized = new EventTarget();
 
+/// The address of a path of the API: below the page's, because a proxy may serve it below a path of its own.
+export const address = (path) => path.slice(1);
+
+/// The path of the page.
+export const base = location.pathname.replace(/[^/]*$/, '');
+
 async function send(method, path, {body, headers = {}, text = false, signal} = {}) {
   if (body !== undefined) headers['Content-Type'] = 'application/json';
-  const response = await fetch(path, {
+  const response = await fetch(address(path), {
     method,
     headers,
     signal,
@@ -26,7 +32,7 @@ async function send(method, path, {body, headers = {}, text = false, signal} = {
   setClock(response);
   if (!response.ok) {
     const problem = new Problem(response.status, await response.json().catch(() => undefined));
-    if (response.status === 401 && path !== '/v1/login') unauthorized.dispatchEvent(new Event('unauthorized'));
+    if (response.status === 401 && !path.startsWith('/v1/login')) unauthorized.dispatchEvent(new Event('unauthorized'));
     throw problem;
   }
   if (response.status === 204) return undefined;

@@ -23,7 +23,7 @@ function show() {
   badge.textContent = String(waiting.length);
   badge.setAttribute('aria-label', `${waiting.length} waiting`);
   const icon = document.querySelector('link[rel=icon]');
-  const href = waiting.length > 0 ? '/page/icon-waiting.svg' : '/page/icon.svg';
+  const href = waiting.length > 0 ? 'page/icon-waiting.svg' : 'page/icon.svg';
   if (icon.getAttribute('href') !== href) icon.setAttribute('href', href);
   for (const {request, run} of waiting) {
     if (seen.has(request.requestId)) continue;
@@ -41,7 +41,7 @@ function notify(request, run) {
     const notification = new Notification(`${run.provider} needs an answer`, {
       body: marked(request.message ?? [request.toolName, subject(request.input)].filter(Boolean).join(': ').slice(0, 200)),
       tag: request.requestId,
-      icon: '/page/icon-waiting.svg',
+      icon: 'page/icon-waiting.svg',
     });
     notification.onclick = () => {
       window.focus();

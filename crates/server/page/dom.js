@@ -109,7 +109,7 @@ export function svg(name, attributes = {}, ...children) {
 
 /// An icon of icons.svg.
 export function icon(name) {
-  return svg('svg', {viewBox: '0 0 24 24', 'aria-hidden': 'true', class: 'icon'}, svg('use', {href: `/page/icons.svg#${name}`}));
+  return svg('svg', {viewBox: '0 0 24 24', 'aria-hidden': 'true', class: 'icon'}, svg('use', {href: `page/icons.svg#${name}`}));
 }
 
 /// Replaces the children of `list` by those of `items`, and keeps the elements (with focus and input) of items that stay.

@@ -222,6 +222,10 @@ export class Entries {
     this.line(entry, 'maybe', 'The beginning of this log was removed to make room.');
   }
 
+  on_damaged(entry) {
+    this.line(entry, 'maybe', 'A part of this log is damaged and left out.');
+  }
+
   on_done(entry) {
     const {result} = entry;
     this.isInTurn = false;

@@ -1,6 +1,6 @@
 // The page: login, views, keyboard. It is a client of the public API and has no paths of its own.
 
-import {post, remove, unauthorized} from './api.js';
+import {base, post, remove, unauthorized} from './api.js';
 import {agents} from './agents.js';
 import {start as drawAttention, title} from './attention.js';
 import {cost} from './cost.js';
@@ -25,7 +25,7 @@ function tokenOfAddress() {
 }
 
 async function logIn(token) {
-  await post('/v1/login', {token});
+  await post('/v1/login', {token, path: base});
   comeIn();
   connect();
 }
@@ -133,7 +133,7 @@ function onKey(event) {
 document.querySelector('#help').addEventListener('click', () => dialog.showModal());
 document.querySelector('#keys-close').addEventListener('click', () => dialog.close());
 document.querySelector('#logout').addEventListener('click', async () => {
-  await remove('/v1/login').catch(() => {});
+  await remove(`/v1/login?path=${encodeURIComponent(base)}`).catch(() => {});
   dialog.close();
   location.reload();
 });
@@ -158,7 +158,7 @@ drawAttention();
 const token = tokenOfAddress();
 if (token !== undefined) {
   try {
-    await post('/v1/login', {token});
+    await post('/v1/login', {token, path: base});
     show();
   } catch (error) {
     askForToken(error.status === 401 ? 'This token is not valid, or was revoked.' : error.message);

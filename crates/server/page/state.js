@@ -1,7 +1,7 @@
 // The shared state: one stream of `/v1/events` for all tabs of this browser, because a browser opens only six
 // connections to an origin. The tab that holds the lock has the stream and passes its messages on.
 
-import {get, getIfThere, unauthorized} from './api.js';
+import {address, base, get, getIfThere, unauthorized} from './api.js';
 
 /// Time without a first message after which a proxy is taken to buffer the stream, and the page polls.
 const PATIENCE = 6000;
@@ -85,7 +85,7 @@ function take(message) {
   askSessions();
 }
 
-const tabs = 'BroadcastChannel' in window ? new BroadcastChannel('teamster') : undefined;
+const tabs = 'BroadcastChannel' in window ? new BroadcastChannel(`teamster ${base}`) : undefined;
 let source;
 let retry = 0;
 let timers = {};
@@ -115,7 +115,7 @@ function open() {
   source?.close();
   clearTimeout(timers.patience);
   clearTimeout(timers.open);
-  source = new EventSource('/v1/events');
+  source = new EventSource(address('/v1/events'));
   const opened = source;
   timers.patience = setTimeout(poll, PATIENCE);
   source.onmessage = (event) => {
@@ -200,7 +200,7 @@ export function join() {
   };
   tabs.postMessage({type: 'hello'});
   // This tab holds the lock until it is closed; then another tab gets it.
-  navigator.locks.request('teamster', () => {
+  navigator.locks.request(`teamster ${base}`, () => {
     lead();
     return new Promise(() => {});
   });

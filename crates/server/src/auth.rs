@@ -1,24 +1,34 @@
 //! Authentication and authorization of requests.
 
+use std::future::poll_fn;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
+use async_stream::stream;
+use axum::body::{Body, HttpBody};
 use axum::extract::{Request, State};
-use axum::http::HeaderMap;
 use axum::http::header::{AUTHORIZATION, COOKIE};
+use axum::http::{HeaderMap, Method};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use futures_core::Stream;
+use futures_core::future::BoxFuture;
 use ring::hmac;
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
+use tokio::time::{MissedTickBehavior, interval};
 
 use crate::listen::Transport;
+use crate::places::Place;
 use crate::server::Shared;
-use crate::token::{TokenInfo, hash, hex};
+use crate::token::{FileVersion, TokenInfo, hash, hex};
 use crate::{OwnerToken, Problem, ProblemCode, Scope, TokenError, Tokens};
 
 /// The lifetime of a browser login.
 const LOGIN: Duration = Duration::from_hours(30 * 24);
+/// The interval of checks whether the token of a response in progress is still valid.
+const CHECK: Duration = Duration::from_secs(1);
 /// The name of the owner's token in logins. Other token names cannot contain parentheses.
 const OWNER: &str = "(owner)";
 
@@ -27,6 +37,8 @@ const OWNER: &str = "(owner)";
 pub(crate) struct Caller {
     name: String,
     scopes: Vec<Scope>,
+    /// The caller's token; `None` on a Unix socket.
+    key: Option<Key>,
 }
 
 impl Caller {
@@ -43,20 +55,21 @@ impl Caller {
 /// All valid tokens.
 #[derive(Debug)]
 pub(crate) struct Keys {
-    owner: Option<Key>,
+    /// The file of the owner's token.
+    owner: Option<PathBuf>,
     tokens: Tokens,
     cache: Mutex<CachedTokens>,
 }
 
-/// The token file as of its last read.
+/// The token files as of their last read.
 #[derive(Debug, Default)]
 struct CachedTokens {
-    /// Modification time and inode of the file when it was read.
-    changed: Option<(SystemTime, u64)>,
+    /// Versions of the owner's file and of that of the named tokens. `None` before the first read.
+    versions: Option<[Option<FileVersion>; 2]>,
     keys: Vec<Key>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Key {
     name: String,
     hash: String,
@@ -76,25 +89,45 @@ impl From<&TokenInfo> for Key {
 impl Keys {
     pub(crate) fn new(owner: Option<&OwnerToken>, tokens: Tokens) -> Self {
         Self {
-            owner: owner.map(|owner| Key {
-                name: OWNER.to_owned(),
-                hash: hash(owner.secret()),
-                scopes: vec![Scope::Admin],
-            }),
+            owner: owner.map(|owner| owner.path().to_owned()),
             tokens,
             cache: Mutex::default(),
         }
     }
 
-    /// Returns the tokens that are valid now. Reads the file again if it changed.
+    /// Returns the tokens that are valid now. Reads the files again if they changed.
     fn current(&self) -> Result<Vec<Key>, TokenError> {
-        let changed = self.tokens.changed();
+        let owner = self.owner.as_deref();
+        let versions = Some([owner.and_then(FileVersion::of), self.tokens.version()]);
         let mut cache = lock(&self.cache);
-        if cache.changed != changed {
-            let keys = self.tokens.list()?.iter().map(Key::from).collect();
-            *cache = CachedTokens { changed, keys };
+        if cache.versions != versions {
+            // An owner's token that cannot be read is not valid: it may be the one that is being replaced.
+            let owner = owner.and_then(|path| OwnerToken::read(path).ok());
+            let owner = owner.map(|owner| Key {
+                name: OWNER.to_owned(),
+                hash: hash(owner.secret()),
+                scopes: vec![Scope::Admin],
+            });
+            let named = self.tokens.list()?;
+            let keys = owner
+                .into_iter()
+                .chain(named.iter().map(Key::from))
+                .collect();
+            *cache = CachedTokens { versions, keys };
         }
-        Ok(self.owner.iter().chain(&cache.keys).cloned().collect())
+        Ok(cache.keys.clone())
+    }
+
+    /// Waits until this token is revoked or replaced.
+    async fn revoked(&self, key: &Key) {
+        let mut ticks = interval(CHECK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if !self.current().is_ok_and(|keys| keys.contains(key)) {
+                return;
+            }
+        }
     }
 
     fn by_secret(&self, secret: &str) -> Result<Option<Key>, TokenError> {
@@ -151,9 +184,24 @@ pub(crate) async fn authorize(
     next: Next,
 ) -> Response {
     match caller(&shared, &request) {
+        Ok(_) if (request.extensions().get::<Arc<Place>>()).is_some_and(|place| !place.keep()) => {
+            Problem::new(
+                ProblemCode::TooManyConnections,
+                "all connections are in use: close one, or try later",
+            )
+            .into_response()
+        }
         Ok(caller) if caller.may(scope) => {
+            let key = caller.key.clone();
             request.extensions_mut().insert(caller);
-            next.run(request).await
+            match key {
+                // What changes something is not cut off.
+                Some(key) if request.method() == Method::GET => {
+                    let revoked = async move { shared.keys.revoked(&key).await };
+                    until(Box::pin(revoked), next.run(request)).await
+                }
+                _ => next.run(request).await,
+            }
         }
         Ok(_) => Problem::new(
             ProblemCode::InsufficientScope,
@@ -164,12 +212,46 @@ pub(crate) async fn authorize(
     }
 }
 
+/// Ends a response, and its stream, once the caller's token is revoked.
+async fn until(
+    mut revoked: BoxFuture<'static, ()>,
+    response: impl Future<Output = Response>,
+) -> Response {
+    let response = tokio::select! {
+        biased;
+        response = response => response,
+        () = &mut revoked => {
+            return unauthorized("this token was revoked").into_response();
+        }
+    };
+    if response.body().size_hint().exact().is_some() {
+        return response;
+    }
+    let (head, body) = response.into_parts();
+    let mut data = body.into_data_stream();
+    let stream = stream! {
+        loop {
+            let piece = tokio::select! {
+                biased;
+                () = &mut revoked => return,
+                piece = poll_fn(|context| std::pin::Pin::new(&mut data).poll_next(context)) => piece,
+            };
+            match piece {
+                Some(piece) => yield piece,
+                None => return,
+            }
+        }
+    };
+    Response::from_parts(head, Body::from_stream(stream))
+}
+
 fn caller(shared: &Shared, request: &Request) -> Result<Caller, Problem> {
     let transport = request.extensions().get::<Transport>();
     if matches!(transport, Some(Transport::Unix)) {
         return Ok(Caller {
             name: "HTTP, Unix socket".to_owned(),
             scopes: vec![Scope::Admin],
+            key: None,
         });
     }
     let cookie = cookie_name(transport);
@@ -189,7 +271,8 @@ fn caller(shared: &Shared, request: &Request) -> Result<Caller, Problem> {
                 OWNER => "HTTP".to_owned(),
                 name => format!("HTTP, token {name}"),
             },
-            scopes: key.scopes,
+            scopes: key.scopes.clone(),
+            key: Some(key),
         }),
         Ok(None) => Err(unauthorized("this token is not valid, or was revoked")),
         Err(error) => Err(Problem::new(ProblemCode::Internal, error.to_string())),
@@ -239,7 +322,7 @@ mod tests {
         assert_eq!(lifetime, Duration::from_hours(30 * 24));
         assert!(keys.by_login(&login).unwrap().is_some());
 
-        let key = keys.owner.clone().unwrap();
+        let key = keys.current().unwrap().remove(0);
         let signed_for = |at: u64| format!("{at}.{}.{}", key.sign(&at.to_string()), key.name);
         let now = epoch_ms();
         let valid = |login: &str| keys.by_login(login).unwrap().is_some();

@@ -29,7 +29,7 @@ use teamster_runner::make_private;
 use crate::token::hash;
 use crate::view::{RunSummary, ViewState};
 use crate::{Problem, ProblemCode, RunSummary as Run};
-pub(crate) use post::check_url;
+pub(crate) use post::check_target;
 use post::{Failure, Poster};
 use secret::Secret;
 

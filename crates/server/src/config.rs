@@ -30,7 +30,8 @@ pub struct ServerConfig {
     pub allow_private_callbacks: bool,
     /// Called for each problem that belongs to no request, such as a callback that was given up.
     pub on_warning: fn(&str),
-    /// The maximum number of concurrent connections; further ones are closed. Default: 1024.
+    /// The maximum number of concurrent connections with a valid token; requests of further ones are refused. Default:
+    /// 1024. Up to 128 others may wait for one; the oldest of them is closed for a further one.
     pub max_connections: usize,
 }
 

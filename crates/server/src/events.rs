@@ -14,6 +14,8 @@ use teamster_runner::client::Follow;
 use teamster_runner::{LogLine, RunFolder};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 
+use crate::index::blocking;
+use crate::routes::split_unquoted;
 use crate::server::Shared;
 use crate::{Problem, ProblemCode};
 
@@ -50,9 +52,7 @@ pub(crate) enum StreamFormat {
 impl StreamFormat {
     /// Returns the format that the `Accept` header requests; lines by default.
     pub(crate) fn from_accept(headers: &HeaderMap) -> Self {
-        let accepts = headers.get_all(ACCEPT).iter();
-        let mut accepts = accepts.filter_map(|value| value.to_str().ok());
-        if accepts.any(|value| value.contains("text/event-stream")) {
+        if quality(headers, "text", "event-stream") > quality(headers, "application", "x-ndjson") {
             Self::Sse
         } else {
             Self::Lines
@@ -114,6 +114,50 @@ impl StreamFormat {
     }
 }
 
+/// Returns the weight of a media type in the `Accept` header (RFC 9110, 12.5.1), in thousandths, and the rank of the
+/// range that has it: the most specific one counts. 0 if the type is not accepted.
+fn quality(headers: &HeaderMap, r#type: &str, subtype: &str) -> (u16, u8) {
+    let values = headers.get_all(ACCEPT).iter();
+    let ranges = values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| split_unquoted(value, ','));
+    let matching = ranges.filter_map(|range| {
+        let mut parts = split_unquoted(range, ';').map(str::trim);
+        let (main, sub) = parts.next()?.split_once('/')?;
+        let rank = match (main, sub) {
+            ("*", "*") => 1,
+            (main, "*") if main.eq_ignore_ascii_case(r#type) => 2,
+            (main, sub)
+                if main.eq_ignore_ascii_case(r#type) && sub.eq_ignore_ascii_case(subtype) =>
+            {
+                3
+            }
+            _ => return None,
+        };
+        let weight = parts.find_map(|part| {
+            let (name, value) = part.split_once('=')?;
+            name.trim().eq_ignore_ascii_case("q").then(|| value.trim())
+        });
+        Some((rank, thousandths(weight.unwrap_or("1"))))
+    });
+    let best = matching.max_by_key(|(rank, _)| *rank);
+    match best {
+        Some((rank, weight)) if weight > 0 => (weight, rank),
+        _ => (0, 0),
+    }
+}
+
+/// Reads a weight, such as `0.5`, in thousandths. What is no weight counts as 1.
+fn thousandths(weight: &str) -> u16 {
+    let (whole, fraction) = weight.split_once('.').unwrap_or((weight, ""));
+    let digits = format!("{fraction:0<3}");
+    let digits = digits.get(..3).and_then(|digits| digits.parse().ok());
+    match (whole, digits) {
+        ("0", Some(thousandths)) => thousandths,
+        _ => 1000,
+    }
+}
+
 /// Returns the number of the entry after which the client continues.
 pub(crate) fn after(headers: &HeaderMap, query: EventsQuery) -> Result<u64, Problem> {
     // A browser that reconnects repeats its first query and sends the number of its last entry in this header.
@@ -147,17 +191,13 @@ pub(crate) async fn respond(
         return page(&shared, run, after, wait.min(LONGEST_WAIT)).await;
     }
     let format = StreamFormat::from_accept(headers);
-    let last = {
-        let run = run.clone();
-        crate::index::blocking(move || Ok(run.last_line()?)).await?
-    };
+    let (last, follow) = blocking(move || Ok((run.last_line()?, Follow::new(run, after)?))).await?;
     if last.is_some_and(|line| line.is_end() && line.seq() <= after) {
         // A browser does not reconnect after this status.
         let mut response = Response::new(Body::empty());
         *response.status_mut() = StatusCode::NO_CONTENT;
         return Ok(response);
     }
-    let follow = Follow::new(run, after)?;
     Ok(format.response(Body::from_stream(entries(shared, follow, format))))
 }
 
@@ -221,13 +261,14 @@ async fn page(
     after: u64,
     wait: Duration,
 ) -> Result<Response<Body>, Problem> {
-    let mut follow = Follow::new(run, after)?;
+    let mut follow = blocking(move || Ok(Follow::new(run, after)?)).await?;
     let until = Instant::now() + wait;
     let mut out = BytesMut::from(&b"{\"entries\":["[..]);
     let mut next = after;
     let mut ended = false;
     let mut is_empty = true;
     loop {
+        follow.read().await?;
         let line = if is_empty {
             tokio::select! {
                 biased;
@@ -267,4 +308,45 @@ fn push(out: &mut BytesMut, line: &LogLine, is_empty: &mut bool) {
         out.put_u8(b',');
     }
     out.put(line.json());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_is_the_accepted_one_of_the_greatest_weight() {
+        for (accept, format) in [
+            (&[][..], StreamFormat::Lines),
+            (&["text/event-stream"], StreamFormat::Sse),
+            (&["TEXT/Event-Stream;charset=utf-8"], StreamFormat::Sse),
+            (&["*/*"], StreamFormat::Lines),
+            (&["text/*"], StreamFormat::Sse),
+            (&["text/event-stream;q=0, */*"], StreamFormat::Lines),
+            (&["text/event-stream;q=0.0"], StreamFormat::Lines),
+            (
+                &["application/x-ndjson;q=0.5", "text/event-stream; Q=0.6"],
+                StreamFormat::Sse,
+            ),
+            (
+                &["application/x-ndjson, text/event-stream;q=0.9"],
+                StreamFormat::Lines,
+            ),
+            (
+                &["application/x-ndjson, text/event-stream"],
+                StreamFormat::Lines,
+            ),
+            (&["text/event-stream, */*"], StreamFormat::Sse),
+            (
+                &["application/json;x=\"a, text/event-stream\""],
+                StreamFormat::Lines,
+            ),
+        ] {
+            let mut headers = HeaderMap::new();
+            for value in accept {
+                headers.append(ACCEPT, HeaderValue::from_str(value).unwrap());
+            }
+            assert_eq!(StreamFormat::from_accept(&headers), format, "{accept:?}");
+        }
+    }
 }

@@ -1,6 +1,7 @@
 //! An index of runs that caches what it read from their logs.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -12,6 +13,7 @@ use teamster_process::ProcessIdentity;
 use teamster_runner::{
     LiveState, LiveStatus, LogLine, RunFolder, RunState, Runs, RunsError, client,
 };
+use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
 use crate::view::{RunSummary, RunView, ViewState};
@@ -25,6 +27,9 @@ pub(crate) const AT_ONCE: usize = 32;
 
 /// The time for which lists do not ask a runner that did not answer, unless its log grows.
 const SILENCE: Duration = Duration::from_secs(30);
+
+/// The time limit of work with the disk.
+const DISK_LIMIT: Duration = Duration::from_secs(10);
 
 /// Substrings of the entries that need to be parsed.
 const PARSED_ENTRIES: [&str; 4] = [
@@ -47,6 +52,8 @@ struct CachedRun {
     folder: RunFolder,
     progress: Mutex<Progress>,
     silence: Mutex<Option<Silence>>,
+    /// The log is being read and its reader was given up. A log on a disk that hangs delays only the first request.
+    is_stuck: AtomicBool,
 }
 
 /// A runner that did not answer.
@@ -85,6 +92,12 @@ impl Index {
     pub(crate) async fn find(&self, id: &str) -> Result<RunFolder, Problem> {
         let (runs, id) = (self.runs.clone(), id.to_owned());
         blocking(move || Ok(runs.find(&id)?)).await
+    }
+
+    /// Returns the run with exactly this id.
+    pub(crate) async fn get(&self, id: &str) -> Result<Option<RunFolder>, Problem> {
+        let (runs, id) = (self.runs.clone(), id.to_owned());
+        blocking(move || Ok(runs.get(&id)?)).await
     }
 
     /// Returns the run's summary, with its live status unless it has ended.
@@ -216,6 +229,7 @@ impl Index {
             folder,
             progress: Mutex::default(),
             silence: Mutex::default(),
+            is_stuck: AtomicBool::new(false),
         });
         known.insert(id, run.clone());
         run
@@ -233,8 +247,22 @@ impl CachedRun {
         if let Some(ended) = self.ended() {
             return Ok(ended);
         }
+        if self.is_stuck.load(Ordering::Relaxed) {
+            let detail = format!("the log of run {} is still being read", self.folder.id());
+            return Err(Problem::new(ProblemCode::Internal, detail));
+        }
         let known = self.clone();
-        let (summary, has_requests) = blocking(move || known.read()).await?;
+        let read = blocking(move || {
+            let read = known.read();
+            known.is_stuck.store(false, Ordering::Relaxed);
+            read
+        })
+        .await;
+        // Without the lock, a read that was given up is still in progress.
+        if read.is_err() && self.progress.try_lock().is_err() {
+            self.is_stuck.store(true, Ordering::Relaxed);
+        }
+        let (summary, has_requests) = read?;
         if !has_requests {
             return Ok(summary);
         }
@@ -419,10 +447,27 @@ pub(crate) async fn runner_reply<T>(
     }
 }
 
-/// Runs blocking work, such as disk access, on the blocking thread pool.
+/// Runs blocking work, such as disk access, on the blocking thread pool. Gives up after [`DISK_LIMIT`]; the work
+/// itself goes on, and has its place until it is done.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.unwrap_or_else(|error| Err(Problem::new(ProblemCode::Internal, error.to_string())))
+    /// Places for work with the disk. A disk that hangs keeps these, and not all threads of the pool.
+    static PLACES: Semaphore = Semaphore::const_new(128);
+    let done = timeout(DISK_LIMIT, async {
+        let place = PLACES.acquire().await;
+        tokio::task::spawn_blocking(move || {
+            let _place = place;
+            work()
+        })
+        .await
+    });
+    match done.await {
+        Ok(Ok(done)) => done,
+        Ok(Err(error)) => Err(Problem::new(ProblemCode::Internal, error.to_string())),
+        Err(_) => Err(Problem::new(
+            ProblemCode::Internal,
+            format!("the disk did not reply within {DISK_LIMIT:?}"),
+        )),
+    }
 }

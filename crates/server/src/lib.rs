@@ -22,6 +22,7 @@ mod listen;
 mod openapi;
 mod operation;
 mod page;
+mod places;
 mod problem;
 mod rights;
 mod routes;

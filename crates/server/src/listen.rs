@@ -16,11 +16,11 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::Semaphore;
 use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
 use crate::Server;
+use crate::places::{Place, Places};
 
 /// The time limit for a request's head, including the wait for its first byte.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
@@ -206,7 +206,7 @@ impl Bound {
         let Self { server, listener } = self;
         let callbacks = tokio::spawn(crate::callbacks::send_all(server.shared.clone()));
         let tracker = TaskTracker::new();
-        let free = Arc::new(Semaphore::new(server.shared.config.max_connections));
+        let places = Places::new(server.shared.config.max_connections);
         let ending = server.shared.ending.clone();
         loop {
             let accepted = tokio::select! {
@@ -218,20 +218,18 @@ impl Bound {
                 sleep(PAUSE).await;
                 continue;
             };
-            let Ok(permit) = free.clone().try_acquire_owned() else {
-                // Close it at once, so that the client gets an error instead of a hang.
-                continue;
-            };
+            let place = places.enter();
             let server = server.clone();
             tracker.spawn(async move {
-                let _permit = permit;
                 match stream {
                     Stream::Tcp(stream, port) => {
                         // Send entries without delay.
                         let _ = stream.set_nodelay(true);
-                        connection(&server, stream, Transport::Tcp { port }).await;
+                        connection(&server, stream, Transport::Tcp { port }, place).await;
                     }
-                    Stream::Unix(stream) => connection(&server, stream, Transport::Unix).await,
+                    Stream::Unix(stream) => {
+                        connection(&server, stream, Transport::Unix, place).await;
+                    }
                 }
             });
         }
@@ -269,10 +267,13 @@ async fn connection(
     server: &Server,
     stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
     transport: Transport,
+    place: Arc<Place>,
 ) {
+    let taken = place.taken();
     let router = TowerToHyperService::new(server.router.clone());
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(transport);
+        request.extensions_mut().insert(place.clone());
         router.call(request)
     });
     let mut builder = http1::Builder::new();
@@ -285,6 +286,8 @@ async fn connection(
     // Connection errors come from the client or the network.
     tokio::select! {
         _ = connection.as_mut() => {}
+        // Closed at once, so that the client gets an error instead of a hang.
+        () = taken.cancelled() => {}
         () = server.shared.ending.cancelled() => {
             connection.as_mut().graceful_shutdown();
             let _ = connection.await;

@@ -106,6 +106,7 @@ fn problems(operation: &Operation) -> Vec<(StatusCode, Vec<ProblemCode>)> {
         codes.extend([
             ProblemCode::Unauthorized,
             ProblemCode::InsufficientScope,
+            ProblemCode::TooManyConnections,
             ProblemCode::Internal,
         ]);
     }

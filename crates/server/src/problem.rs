@@ -93,6 +93,8 @@ pub enum ProblemCode {
     SupervisorNotRunning,
     /// 503: the run's runner does not reply.
     RunnerNotResponding,
+    /// 503: all connections are in use.
+    TooManyConnections,
     /// 409: the runner does not know this command.
     Unsupported,
     /// 500: the server failed.
@@ -133,7 +135,7 @@ impl ProblemCode {
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
             Self::BodyTimeout => StatusCode::REQUEST_TIMEOUT,
             Self::UnsupportedMediaType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::SupervisorNotRunning | Self::RunnerNotResponding => {
+            Self::SupervisorNotRunning | Self::RunnerNotResponding | Self::TooManyConnections => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
             Self::Internal => StatusCode::INTERNAL_SERVER_ERROR,

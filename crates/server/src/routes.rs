@@ -26,7 +26,7 @@ use crate::server::Shared;
 use crate::{Problem, ProblemCode};
 
 pub(crate) use agents::AgentList;
-pub(crate) use runs::StartLocks;
+pub(crate) use runs::{StartLocks, split_unquoted};
 
 type App = axum::extract::State<Arc<Shared>>;
 type Answer = Result<Response<Body>, Problem>;

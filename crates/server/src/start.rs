@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teamster_core::PermissionMode;
 
-use crate::callbacks::check_url;
+use crate::callbacks::check_target;
 use crate::rights::{self, Body, Right};
-use crate::{Problem, ProblemCode};
+use crate::{Problem, ProblemCode, ServerConfig};
 
 /// A run to start. Defaults are those of `teamster run --detach`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -17,8 +17,10 @@ use crate::{Problem, ProblemCode};
 #[non_exhaustive]
 pub struct StartRun {
     /// The agent, such as `claude`.
+    #[schemars(length(min = 1))]
     pub provider: String,
     /// The prompt.
+    #[schemars(length(min = 1), regex(pattern = r"\S"))]
     pub prompt: String,
     /// The model, by the CLI's own name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,6 +40,7 @@ pub struct StartRun {
     pub denied_tools: Vec<String>,
     /// The agent's working directory, an absolute path. Default: the server's working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^/"))]
     pub working_directory: Option<PathBuf>,
     /// Run in a new git worktree: `true`, or the name of its branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,9 +68,11 @@ pub struct StartRun {
     pub output_schema: Option<Value>,
     /// The maximum number of turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1))]
     pub max_turns: Option<u32>,
     /// The maximum cost in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub max_budget_usd: Option<f64>,
     /// The maximum number of tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -91,6 +96,7 @@ pub struct StartRun {
     pub ask_timeout_ms: Option<u64>,
     /// A URL that receives a request when the run ends or needs an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(url, regex(pattern = "^https?://"))]
     pub callback: Option<String>,
 }
 
@@ -141,6 +147,7 @@ impl StartRun {
 #[non_exhaustive]
 pub struct StartSession {
     /// The agent, such as `claude`.
+    #[schemars(length(min = 1))]
     pub provider: String,
     /// The model, by the CLI's own name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -160,6 +167,7 @@ pub struct StartSession {
     pub denied_tools: Vec<String>,
     /// The agent's working directory, an absolute path. Default: the server's working directory.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^/"))]
     pub working_directory: Option<PathBuf>,
     /// Work in a new git worktree: `true`, or the name of its branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -178,6 +186,7 @@ pub struct StartSession {
     pub append_system_prompt: Option<String>,
     /// The maximum cost of all turns together, in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
     pub max_budget_usd: Option<f64>,
     /// The maximum number of tokens of all turns together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -204,6 +213,7 @@ pub struct StartSession {
     pub end_idle_ms: Option<u64>,
     /// A URL that receives a request when the session ends or needs an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(url, regex(pattern = "^https?://"))]
     pub callback: Option<String>,
 }
 
@@ -268,7 +278,7 @@ pub(crate) struct Common<'a> {
 
 impl Common<'_> {
     /// Rejects invalid parameters.
-    pub(crate) fn check(&self) -> Result<(), Problem> {
+    pub(crate) async fn check(&self, config: &ServerConfig) -> Result<(), Problem> {
         let invalid = |detail: String| Err(Problem::new(ProblemCode::InvalidParams, detail));
         if let Some(path) = self.working_directory {
             if !path.is_absolute() {
@@ -279,7 +289,9 @@ impl Common<'_> {
                 return invalid(format!("workingDirectory: no such directory: {path}"));
             }
         }
-        if let Some(Err(error)) = self.callback.map(check_url) {
+        if let Some(url) = self.callback
+            && let Err(error) = check_target(url, config.allow_private_callbacks).await
+        {
             return invalid(format!("callback: {error}"));
         }
         if self.fork_without_session {

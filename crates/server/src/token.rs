@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -15,7 +15,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use teamster_core::time::epoch_ms;
 use teamster_process::{FileMode, replace_file};
-use teamster_runner::make_private;
+use teamster_runner::{make_private, open_linked_file};
 
 /// The file of the tokens with scopes.
 const FILE: &str = "tokens.json";
@@ -25,6 +25,8 @@ const LOCK: &str = "tokens.lock";
 const PREFIX: &str = "tms_";
 /// The number of random bytes in a generated token.
 const BYTES: usize = 32;
+/// The maximum size of a token's file that is read, in bytes.
+const LONGEST: u64 = 64 << 10;
 /// The minimum length of a token that a user chooses, in bytes.
 const SHORTEST: usize = 16;
 
@@ -167,10 +169,13 @@ impl Tokens {
     /// Returns all tokens in the order of their creation.
     pub fn list(&self) -> Result<Vec<TokenInfo>, TokenError> {
         let path = self.folder.join(FILE);
-        let text = match fs::read(&path) {
+        let mut file = match open_linked_file(&path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            text => text.map_err(TokenError::io("read", &path))?,
+            file => file.map_err(TokenError::io("read", &path))?,
         };
+        let mut text = Vec::new();
+        file.read_to_end(&mut text)
+            .map_err(TokenError::io("read", &path))?;
         let content: Content = serde_json::from_slice(&text)
             .map_err(|error| TokenError::io("read", &path)(error.into()))?;
         Ok(content.tokens)
@@ -213,11 +218,9 @@ impl Tokens {
         })
     }
 
-    /// Returns the modification time and inode of the token file; `None` if there is none.
-    pub(crate) fn changed(&self) -> Option<(SystemTime, u64)> {
-        use std::os::unix::fs::MetadataExt;
-        let about = fs::metadata(self.folder.join(FILE)).ok()?;
-        Some((about.modified().ok()?, about.ino()))
+    /// Returns the version of the token file; `None` if there is none.
+    pub(crate) fn version(&self) -> Option<FileVersion> {
+        FileVersion::of(&self.folder.join(FILE))
     }
 
     fn change(
@@ -235,6 +238,25 @@ impl Tokens {
             .map_err(io::Error::from)
             .and_then(|json| replace_file(&path, &json, FileMode::Private));
         written.map_err(TokenError::io("write", &path))
+    }
+}
+
+/// What changes with the content of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct FileVersion {
+    modified: SystemTime,
+    inode: u64,
+    length: u64,
+}
+
+impl FileVersion {
+    pub(crate) fn of(path: &Path) -> Option<Self> {
+        let about = fs::metadata(path).ok()?;
+        Some(Self {
+            modified: about.modified().ok()?,
+            inode: about.ino(),
+            length: about.len(),
+        })
     }
 }
 
@@ -261,13 +283,17 @@ impl OwnerToken {
     ///
     /// Fails if the file cannot be read, if other users can read it, or if its token is shorter than 16 characters.
     pub fn read(path: &Path) -> Result<Self, TokenError> {
-        let about = fs::metadata(path).map_err(TokenError::io("read", path))?;
+        let file = open_linked_file(path).map_err(TokenError::io("read", path))?;
+        let about = file.metadata().map_err(TokenError::io("read", path))?;
         if about.permissions().mode() & 0o077 != 0 {
             return Err(TokenError::Readable {
                 path: path.to_owned(),
             });
         }
-        let text = fs::read_to_string(path).map_err(TokenError::io("read", path))?;
+        let mut text = String::new();
+        file.take(LONGEST)
+            .read_to_string(&mut text)
+            .map_err(TokenError::io("read", path))?;
         let secret = text.trim();
         if secret.len() < SHORTEST || secret.contains(|c: char| !c.is_ascii_graphic()) {
             return Err(TokenError::TooShort {
@@ -301,6 +327,19 @@ impl OwnerToken {
         }
         let error = made.err().unwrap_or_else(|| ErrorKind::NotFound.into());
         Err(TokenError::io("write", path)(error))
+    }
+
+    /// Replaces the token in this file by a new one. Running servers refuse the previous one, and all logins with it,
+    /// from then on.
+    pub fn replace(path: &Path) -> Result<Self, TokenError> {
+        if let Some(folder) = path.parent() {
+            make_private(folder).map_err(TokenError::io("create", folder))?;
+        }
+        let written = random().and_then(|secret| {
+            replace_file(path, format!("{secret}\n").as_bytes(), FileMode::Private)
+        });
+        written.map_err(TokenError::io("write", path))?;
+        Self::read(path)
     }
 
     /// Returns the token's file.

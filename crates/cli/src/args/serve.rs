@@ -90,6 +90,7 @@ Examples:
   teamster token add ci --scope run
   teamster token list
   teamster token revoke phone
+  teamster token replace                 the token of the server's owner
 
 Exit codes:
     0  done
@@ -111,6 +112,7 @@ pub(crate) enum TokenCommand {
     Add(TokenAddArgs),
     List(TokenListArgs),
     Revoke(TokenRevokeArgs),
+    Replace(TokenReplaceArgs),
 }
 
 /// Create a token and print it; it is shown only once.
@@ -136,6 +138,16 @@ pub(crate) struct TokenListArgs {
 pub(crate) struct TokenRevokeArgs {
     /// The token's name
     pub(crate) name: String,
+}
+
+/// Replace the token with all scopes, and print the new one.
+///
+/// Running servers refuse the previous one, and all logins with it, at once.
+#[derive(Debug, Args)]
+pub(crate) struct TokenReplaceArgs {
+    /// The file of the token, if `teamster serve` has one with --token-file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) token_file: Option<PathBuf>,
 }
 
 /// The name of a scope.

@@ -210,9 +210,13 @@ impl Turns {
             }
             RunLogEntry::Run(entry) => {
                 match &entry.event {
-                    RunEvent::Reset { .. } => {
-                        let message =
-                            format!("entries 1 to {} were removed to free space", entry.seq);
+                    RunEvent::Reset { .. } | RunEvent::Damaged { .. } => {
+                        let message = match &entry.event {
+                            RunEvent::Reset { .. } => {
+                                format!("entries 1 to {} were removed to free space", entry.seq)
+                            }
+                            _ => format!("entries up to {} are damaged and left out", entry.seq),
+                        };
                         let message = AgentEvent::notice(
                             NoticeLevel::Warning,
                             NoticeSource::Runtime,

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use teamster_server::{Scope, TokenError, TokenInfo, Tokens};
+use teamster_server::{OwnerToken, Scope, TokenError, TokenInfo, Tokens};
 
 use crate::args::{TokenArgs, TokenCommand};
 use crate::runs::local_time;
@@ -35,6 +35,13 @@ pub(crate) fn main(args: &TokenArgs) -> anyhow::Result<u8> {
             } else {
                 table(&tokens, &mut out)
             });
+        }
+        TokenCommand::Replace(args) => {
+            let file = match &args.token_file {
+                Some(file) => file.clone(),
+                None => super::folder()?.join(super::TOKEN),
+            };
+            OwnerToken::replace(&file).map(|owner| format!("{}\n", owner.secret()).into_bytes())
         }
         TokenCommand::Revoke(args) => tokens.revoke(&args.name).map(|()| Vec::new()),
     };

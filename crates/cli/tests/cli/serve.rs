@@ -218,6 +218,15 @@ fn the_same_key_starts_one_run() {
     assert_eq!((again.status, &again.json()["runId"]), (200, id));
     let other = json!({"provider": "claude", "prompt": "y", "askTimeoutMs": 0});
     start("a", &other).is_problem(422, "IDEMPOTENCY_KEY_REUSED");
+    // What a server that was killed left of a start is no run, and keeps none from starting.
+    let runs = claude.path("state/teamster/runs");
+    assert_eq!(
+        about(&claude, ["runs", "forget", id.as_str().unwrap()]).code,
+        Some(0)
+    );
+    fs::create_dir(runs.join(format!(".new-{}", id.as_str().unwrap()))).unwrap();
+    let again = start("a", &body);
+    assert_eq!((again.status, &again.json()["runId"]), (201, id));
     let second = start("b", &body);
     assert_eq!(second.status, 201);
     assert_ne!(&second.json()["runId"], id);

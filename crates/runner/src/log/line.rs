@@ -1,6 +1,7 @@
 //! Line of a log.
 
 use serde::Deserialize;
+use teamster_core::Id;
 use teamster_orchestrator::RunLogEntry;
 
 /// Prefix of every entry.
@@ -21,6 +22,23 @@ impl LogLine {
             seq: seq_of(&json)?,
             ends: is_end(&json, run_id),
             json,
+        })
+    }
+
+    /// Creates the entry in place of the damaged ones before this one. Returns `None` if this one has no time.
+    pub(super) fn damaged(next: &Self, run_id: &Id) -> Option<Self> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Head {
+            at_ms: u64,
+        }
+        let seq = next.seq.checked_sub(1)?;
+        let head: Head = serde_json::from_slice(&next.json).ok()?;
+        let entry = RunLogEntry::damaged(seq, head.at_ms, run_id.clone());
+        Some(Self {
+            seq,
+            json: serde_json::to_vec(&entry).ok()?,
+            ends: false,
         })
     }
 
@@ -89,9 +107,19 @@ pub(crate) fn is_end(json: &[u8], run_id: &str) -> bool {
             .is_ok_and(|head| head.r#type == "done" && head.run_id.is_none_or(|id| id == run_id))
 }
 
-/// Returns whether these bytes are a complete entry. A power failure can leave any bytes at the end of a file.
+/// Returns whether these bytes are a complete entry. A power failure can leave any bytes at the end of a file, and a
+/// damaged disk or another program anywhere.
 pub(super) fn is_entry(json: &[u8]) -> bool {
-    seq_of(json).is_some() && serde_json::from_slice::<serde::de::IgnoredAny>(json).is_ok()
+    #[derive(Deserialize)]
+    struct Head {
+        seq: u64,
+        #[expect(dead_code, reason = "every entry has one")]
+        r#type: String,
+    }
+    // The parser does not check the text of fields that it skips.
+    let text = std::str::from_utf8(json).ok();
+    let head = text.and_then(|text| serde_json::from_str::<Head>(text).ok());
+    head.is_some_and(|head| seq_of(json) == Some(head.seq))
 }
 
 #[cfg(test)]

@@ -1,14 +1,15 @@
 //! Reader of a log that is being written.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::line::{LogLine, is_end, seq_of};
+use super::line::{LogLine, is_end, is_entry, seq_of};
 use super::search::offset_of;
 use super::{FILE, run_id_of};
-use crate::RunsError;
+use crate::{RunsError, files};
 use teamster_core::Id;
 
 /// Size of a read, in bytes.
@@ -32,6 +33,10 @@ pub struct RunLogReader {
     start: usize,
     /// Number of the next entry. Smaller ones are skipped.
     next: u64,
+    /// Damaged lines were skipped since the last entry.
+    damaged: bool,
+    /// The entry that follows a `damaged` entry.
+    follows: Option<LogLine>,
     /// The last entry was returned.
     ended: bool,
 }
@@ -50,45 +55,71 @@ impl RunLogReader {
             buffer: Vec::new(),
             start: 0,
             next,
+            damaged: false,
+            follows: None,
             ended: false,
         })
     }
 
-    /// Returns the next complete entry, or `None` if there is none yet.
+    /// Returns the next complete entry, or `None` if there is none yet. Entries that are missing, because their lines
+    /// are damaged, are one entry `damaged` with the number of the last of them.
     ///
     /// # Errors
     ///
-    /// Fails if the file cannot be read, or with [`RunsError::Damaged`] at a line that is no entry.
+    /// Fails if the file cannot be read.
     pub fn next_line(&mut self) -> Result<Option<LogLine>, RunsError> {
+        let line = match self.follows.take() {
+            Some(line) => line,
+            None => match self.next_entry()? {
+                None => return Ok(None),
+                Some(line) => {
+                    let is_gap = std::mem::take(&mut self.damaged) && line.seq > self.next;
+                    if is_gap && let Some(damaged) = LogLine::damaged(&line, &self.run_id) {
+                        self.next = line.seq;
+                        self.follows = Some(line);
+                        return Ok(Some(damaged));
+                    }
+                    line
+                }
+            },
+        };
+        self.next = line.seq.saturating_add(1);
+        self.ended = line.ends;
+        Ok(Some(line))
+    }
+
+    /// Returns the next entry from `next` on that is not damaged.
+    fn next_entry(&mut self) -> Result<Option<LogLine>, RunsError> {
         let mut searched = 0;
         let mut attempts = 0;
         loop {
             let unread = &self.buffer[self.start..];
             if let Some(end) = memchr::memchr(b'\n', &unread[searched..]) {
                 let json = &unread[..searched + end];
-                let Some(seq) = seq_of(json) else {
-                    attempts += 1;
-                    if attempts >= ATTEMPTS {
-                        return Err(RunsError::Damaged {
-                            path: self.path.clone(),
-                            offset: self.position(),
-                        });
-                    }
-                    self.rewind();
-                    searched = 0;
-                    continue;
-                };
-                let line = (seq >= self.next).then(|| LogLine {
-                    seq,
+                let seq = seq_of(json);
+                // Lines of entries that were returned need no check.
+                let is_known = seq.is_some_and(|seq| seq < self.next);
+                let line = (!is_known && is_entry(json)).then(|| LogLine {
+                    seq: seq.unwrap_or_default(),
                     json: json.to_vec(),
                     ends: is_end(json, &self.run_id),
                 });
+                if line.is_none() && !is_known {
+                    attempts += 1;
+                    if attempts < ATTEMPTS {
+                        self.rewind();
+                        searched = 0;
+                        continue;
+                    }
+                    self.damaged = true;
+                }
+                attempts = 0;
                 self.start += searched + end + 1;
+                if line.is_some() {
+                    return Ok(line);
+                }
                 searched = 0;
-                let Some(line) = line else { continue };
-                self.next = seq.saturating_add(1);
-                self.ended = line.ends;
-                return Ok(Some(line));
+                continue;
             }
             searched = unread.len();
             if !self.fill()? {
@@ -100,6 +131,19 @@ impl RunLogReader {
                 searched = 0;
             }
         }
+    }
+
+    /// Returns the next complete entries: at least one, if there is one, and no more after this many bytes.
+    pub(crate) fn next_lines(&mut self, bytes: usize) -> Result<VecDeque<LogLine>, RunsError> {
+        let mut lines = VecDeque::new();
+        let mut taken = 0;
+        while taken < bytes
+            && let Some(line) = self.next_line()?
+        {
+            taken += line.json.len();
+            lines.push_back(line);
+        }
+        Ok(lines)
     }
 
     /// Returns whether the last entry of the log was returned.
@@ -135,7 +179,7 @@ impl RunLogReader {
     /// Continues in the file that replaced this one when the log was pruned. Returns whether there is one.
     fn reopen(&mut self) -> Result<bool, RunsError> {
         let failed = || RunsError::io("open", &self.path);
-        let now = std::fs::metadata(&self.path).map_err(failed())?;
+        let now = std::fs::symlink_metadata(&self.path).map_err(failed())?;
         let mine = self.file.metadata().map_err(failed())?;
         if (now.dev(), now.ino()) == (mine.dev(), mine.ino()) {
             return Ok(false);
@@ -147,7 +191,7 @@ impl RunLogReader {
 }
 
 fn open_at(path: &Path, next: u64) -> io::Result<(File, u64)> {
-    let file = File::open(path)?;
+    let file = files::open(path)?;
     let offset = match next {
         0 | 1 => 0,
         next => offset_of(&file, file.metadata()?.len(), next)?,

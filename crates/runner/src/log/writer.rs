@@ -15,6 +15,7 @@ use super::frames::Frames;
 use super::line::{is_end, seq_of};
 use super::tail::last_entry;
 use super::{FILE, run_id_of};
+use crate::files;
 use crate::step::{Step, before, sync};
 
 /// Limits of a log.
@@ -72,13 +73,9 @@ impl RunLogWriter {
     /// Opens or creates the log in this folder. An incomplete last line of a killed writer is removed.
     pub(crate) fn open(folder: &Path, limits: LogLimits) -> io::Result<Self> {
         let path = folder.join(FILE);
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600)
-            .open(&path)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let file = files::open_with(options.mode(0o600), &path)?;
         let run_id = run_id_of(folder);
         let (len, last) = last_entry(&file, &run_id)?;
         let written = last.map_or_else(Position::default, |last| Position {
@@ -219,13 +216,9 @@ impl RunLogWriter {
         };
         let draft = self.path.with_extension("new");
         before(Step::CreateCopy);
-        let mut file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&draft)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(true);
+        let mut file = files::open_with(options.mode(0o600), &draft)?;
         let copied = (|| {
             // The `reset` has the number of the last removed entry, so there is no gap.
             let reset = RunLogEntry::reset(first - 1, epoch_ms(), self.run_id.clone());
@@ -255,13 +248,17 @@ impl RunLogWriter {
 fn first_entry_from(file: &File, from: u64, len: u64) -> io::Result<Option<(u64, u64)>> {
     let mut reader = io::BufReader::new(file);
     reader.seek(SeekFrom::Start(from))?;
-    let mut skipped = Vec::new();
-    io::BufRead::read_until(&mut reader, b'\n', &mut skipped)?;
-    let start = from + skipped.len() as u64;
-    if start >= len {
-        return Ok(None);
-    }
     let mut line = Vec::new();
     io::BufRead::read_until(&mut reader, b'\n', &mut line)?;
-    Ok(seq_of(&line).filter(|seq| *seq > 1).map(|seq| (start, seq)))
+    let mut start = from + line.len() as u64;
+    while start < len {
+        line.clear();
+        io::BufRead::read_until(&mut reader, b'\n', &mut line)?;
+        // A damaged line has no number.
+        if let Some(seq) = seq_of(&line).filter(|seq| *seq > 1) {
+            return Ok(Some((start, seq)));
+        }
+        start += line.len() as u64;
+    }
+    Ok(None)
 }

@@ -60,9 +60,7 @@ impl Poster {
     ) -> Result<(), Failure> {
         let uri = check_url(url).map_err(Failure::Permanent)?;
         // The resolver does not check IP addresses in the URL.
-        let host = uri.host().unwrap_or_default();
-        let host = host.trim_start_matches('[').trim_end_matches(']');
-        if let Ok(address) = host.parse::<IpAddr>()
+        if let Some(address) = address_of(&uri)
             && !self.private
             && !is_public(address)
         {
@@ -118,7 +116,7 @@ fn connection_failure(error: &hyper_util::client::legacy::Error) -> Failure {
 }
 
 /// Validates the URL of a callback.
-pub(crate) fn check_url(url: &str) -> Result<Uri, String> {
+fn check_url(url: &str) -> Result<Uri, String> {
     let uri: Uri = url.parse().map_err(|_| "expected a URL".to_owned())?;
     let is_http = matches!(uri.scheme_str(), Some("http" | "https"));
     let host = uri.authority().map_or("", |authority| authority.as_str());
@@ -127,6 +125,40 @@ pub(crate) fn check_url(url: &str) -> Result<Uri, String> {
         () if host.contains('@') => Err("expected a URL without a user and a password".to_owned()),
         () => Ok(uri),
     }
+}
+
+/// Validates the URL of a callback, and with `private` unset that its address is public. A name that cannot be resolved
+/// now may have an address later.
+pub(crate) async fn check_target(url: &str, private: bool) -> Result<(), String> {
+    /// The time limit of a name's resolution.
+    const RESOLUTION: Duration = Duration::from_secs(5);
+    let uri = check_url(url)?;
+    if private {
+        return Ok(());
+    }
+    let not_public = || Err(NOT_PUBLIC.to_owned());
+    if let Some(address) = address_of(&uri) {
+        return if is_public(address) {
+            Ok(())
+        } else {
+            not_public()
+        };
+    }
+    let name = uri.host().unwrap_or_default();
+    let found = timeout(RESOLUTION, tokio::net::lookup_host((name, 0))).await;
+    let Ok(Ok(found)) = found else { return Ok(()) };
+    let (public, others): (Vec<_>, Vec<_>) = found.partition(|address| is_public(address.ip()));
+    if public.is_empty() && !others.is_empty() {
+        return not_public();
+    }
+    Ok(())
+}
+
+/// Returns the address of a URL that has one instead of a name.
+fn address_of(uri: &Uri) -> Option<IpAddr> {
+    let host = uri.host().unwrap_or_default();
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    host.parse().ok()
 }
 
 /// Resolves names to allowed addresses. The client connects to the checked addresses themselves, so DNS rebinding

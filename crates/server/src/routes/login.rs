@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::{Answer, App, empty};
 use crate::auth::{cookie_name, unauthorized};
-use crate::extract::Json;
+use crate::extract::{Json, Query};
 use crate::listen::Transport;
 use crate::operation::Operation;
 use crate::{Problem, ProblemCode};
@@ -30,6 +30,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new(Method::DELETE, "/v1/login", "logout", delete(logout))
             .scope(None)
             .about("Remove the cookie", "")
+            .query::<LogoutQuery>()
             .reply(StatusCode::NO_CONTENT, "`Set-Cookie` removes the cookie.", vec![]),
     ]
 }
@@ -40,6 +41,19 @@ pub(super) fn operations() -> Vec<Operation> {
 struct Login {
     /// The token.
     token: String,
+    /// The path of the page, if a proxy serves it below one: the cookie is sent to no other path. Default: `/`.
+    #[serde(default)]
+    #[schemars(regex(pattern = "^/[A-Za-z0-9._~/%-]*$"))]
+    path: Option<String>,
+}
+
+/// Options for removing the cookie.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct LogoutQuery {
+    /// The `path` of the login.
+    #[schemars(regex(pattern = "^/[A-Za-z0-9._~/%-]*$"))]
+    path: Option<String>,
 }
 
 async fn login(
@@ -53,14 +67,31 @@ async fn login(
     let Some((login, valid)) = login else {
         return Err(unauthorized("this token is not valid, or was revoked"));
     };
-    set_cookie(transport, &headers, &login, valid.as_secs())
+    let path = body.value.path.as_deref();
+    set_cookie(transport, &headers, &login, path, valid.as_secs())
 }
 
-async fn logout(Extension(transport): Extension<Transport>, headers: HeaderMap) -> Answer {
-    set_cookie(transport, &headers, "", 0)
+async fn logout(
+    Extension(transport): Extension<Transport>,
+    Query(query): Query<LogoutQuery>,
+    headers: HeaderMap,
+) -> Answer {
+    set_cookie(transport, &headers, "", query.path.as_deref(), 0)
 }
 
-fn set_cookie(transport: Transport, headers: &HeaderMap, value: &str, seconds: u64) -> Answer {
+fn set_cookie(
+    transport: Transport,
+    headers: &HeaderMap,
+    value: &str,
+    path: Option<&str>,
+    seconds: u64,
+) -> Answer {
+    let path = path.unwrap_or("/");
+    let fits = |c: char| c.is_ascii_alphanumeric() || "._~/%-".contains(c);
+    if !path.starts_with('/') || !path.chars().all(fits) {
+        let detail = "path: expected the path of an address, such as `/teamster/`";
+        return Err(Problem::new(ProblemCode::InvalidParams, detail));
+    }
     // An https origin means that a TLS proxy is in front.
     let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
     let secure = match origin {
@@ -68,8 +99,9 @@ fn set_cookie(transport: Transport, headers: &HeaderMap, value: &str, seconds: u
         _ => "",
     };
     let name = cookie_name(Some(&transport));
-    let cookie =
-        format!("{name}={value}; HttpOnly; SameSite=Strict; Path=/; Max-Age={seconds}{secure}");
+    let cookie = format!(
+        "{name}={value}; HttpOnly; SameSite=Strict; Path={path}; Max-Age={seconds}{secure}"
+    );
     let cookie = HeaderValue::try_from(cookie)
         .map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
     let mut response = empty(StatusCode::NO_CONTENT);

@@ -10,11 +10,12 @@ use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use axum::routing::{get, post};
+use futures_core::future::BoxFuture;
 use ring::digest;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Deserialize;
-use teamster_runner::RunsError;
 use teamster_runner::client::{self, Follow};
+use teamster_runner::{RunFolder, RunsError};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -28,7 +29,7 @@ use crate::openapi::Entry;
 use crate::operation::Operation;
 use crate::server::Shared;
 use crate::view::{RunList, RunView, ViewState};
-use crate::{Problem, ProblemCode, Scope, StartRun, rights};
+use crate::{Backend, BackendError, Problem, ProblemCode, Scope, ServerConfig, StartRun, rights};
 
 /// The default number of runs in a page.
 const PAGE: usize = 50;
@@ -261,39 +262,16 @@ async fn start(
 ) -> Answer {
     let request = body.value;
     rights::check(&request, &shared.config, &caller)?;
-    check(&request)?;
-    let wait = headers.get("prefer").and_then(wait);
-    let mut status = StatusCode::CREATED;
-    let run = match key(&headers)? {
-        None => {
-            let id = Uuid::now_v7().to_string();
-            begin(&shared, &id, request).await?;
-            shared.index.find(&id).await?
-        }
-        Some(key) => {
-            let _others = shared.starts.lock_of(&key).lock().await;
-            let (beginning, id) = id_of(&key, &body.bytes);
-            match shared.index.find(&beginning).await {
-                Ok(run) if run.id() == id => {
-                    status = StatusCode::OK;
-                    run
-                }
-                Ok(_) => return Err(key_reused()),
-                Err(problem) if problem.code == ProblemCode::RunNotFound => {
-                    match begin(&shared, &id, request).await {
-                        Ok(()) => {}
-                        // Another server with the same runs started it first.
-                        Err(problem) if problem.code == ProblemCode::RunExists => {
-                            status = StatusCode::OK;
-                        }
-                        Err(problem) => return Err(problem),
-                    }
-                    shared.index.find(&id).await?
-                }
-                Err(problem) => return Err(problem),
-            }
-        }
-    };
+    check(&request, &shared.config).await?;
+    let wait = preferred_wait(&headers);
+    let callback = request.callback.clone();
+    let (run, status) = start_once(&shared, key(&headers)?, &body.bytes, async |id| {
+        begin(&shared, &id, callback.as_deref(), |backend| {
+            backend.start(id.clone(), request)
+        })
+        .await
+    })
+    .await?;
     if let Some(wait) = wait {
         let ended = timeout(wait, Follow::end(run.clone()));
         tokio::select! {
@@ -326,19 +304,60 @@ pub(super) fn preference_applied(response: &mut Response<Body>, wait: Option<Dur
     }
 }
 
-/// Starts the run. Registers its callback first, so that a killed server does not lose it.
-async fn begin(shared: &Shared, id: &str, request: StartRun) -> Result<(), Problem> {
-    if let Some(url) = &request.callback {
-        shared.callbacks.register(id, url)?;
+/// Starts what `begin` starts, with the id that it is given: once for each key and body. Returns 200 if it was started
+/// before.
+pub(super) async fn start_once(
+    shared: &Shared,
+    key: Option<String>,
+    body: &[u8],
+    begin: impl AsyncFnOnce(String) -> Result<(), Problem>,
+) -> Result<(RunFolder, StatusCode), Problem> {
+    let Some(key) = key else {
+        let id = Uuid::now_v7().to_string();
+        begin(id.clone()).await?;
+        return Ok((shared.index.find(&id).await?, StatusCode::CREATED));
+    };
+    let _others = shared.starts.lock_of(&key).lock().await;
+    let (beginning, id) = id_of(&key, body);
+    // Two servers may have started one run each with this key: the one of this body counts.
+    if let Some(own) = shared.index.get(&id).await? {
+        return Ok((own, StatusCode::OK));
     }
-    Ok(shared.backend.start(id.to_owned(), request).await?)
+    match shared.index.find(&beginning).await {
+        Err(problem) if problem.code == ProblemCode::RunNotFound => {}
+        Err(problem) if problem.code != ProblemCode::RunIdAmbiguous => return Err(problem),
+        _ => return Err(key_reused()),
+    }
+    let status = match begin(id.clone()).await {
+        Ok(()) => StatusCode::CREATED,
+        // Another server with the same runs started it first.
+        Err(problem) if problem.code == ProblemCode::RunExists => StatusCode::OK,
+        Err(problem) => return Err(problem),
+    };
+    Ok((shared.index.find(&id).await?, status))
 }
 
-fn check(request: &StartRun) -> Result<(), Problem> {
-    request.common().check()?;
+/// Starts a run or session. Registers its callback first, so that a killed server does not lose it.
+pub(super) async fn begin(
+    shared: &Shared,
+    id: &str,
+    callback: Option<&str>,
+    start: impl FnOnce(&dyn Backend) -> BoxFuture<'static, Result<(), BackendError>>,
+) -> Result<(), Problem> {
+    if let Some(url) = callback {
+        shared.callbacks.register(id, url)?;
+    }
+    Ok(start(&*shared.backend).await?)
+}
+
+async fn check(request: &StartRun, config: &ServerConfig) -> Result<(), Problem> {
+    request.common().check(config).await?;
     let invalid = |detail: &str| Err(Problem::new(ProblemCode::InvalidParams, detail));
     if request.prompt.trim().is_empty() {
         return invalid("prompt: expected a text");
+    }
+    if request.max_turns == Some(0) {
+        return invalid("maxTurns: expected at least 1; omit it for no limit");
     }
     if (request.output_schema.as_ref()).is_some_and(|schema| !schema.is_object()) {
         return invalid("outputSchema: expected an object");
@@ -373,7 +392,7 @@ pub(super) fn key_reused() -> Problem {
 ///
 /// The id is a UUID of version 8: the first 60 bits come from the key's hash, the last 62 from the body's. So the
 /// server stores no keys.
-pub(super) fn id_of(key: &str, body: &[u8]) -> (String, String) {
+fn id_of(key: &str, body: &[u8]) -> (String, String) {
     let sha = |bytes: &[u8]| digest::digest(&digest::SHA256, bytes);
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&sha(key.as_bytes()).as_ref()[..8]);
@@ -385,12 +404,46 @@ pub(super) fn id_of(key: &str, body: &[u8]) -> (String, String) {
     (id[..19].to_owned(), id)
 }
 
-/// Returns the duration of `Prefer: wait=N`, at most [`LONGEST_WAIT`].
-pub(super) fn wait(value: &HeaderValue) -> Option<Duration> {
-    let preferences = value.to_str().ok()?.split(',');
-    let mut waits = preferences.filter_map(|it| it.trim().strip_prefix("wait="));
-    let seconds = waits.next()?.parse().ok()?;
+/// Returns the duration of the preference `wait` (RFC 7240), at most [`LONGEST_WAIT`]. A value that is no number of
+/// seconds is ignored, and so are repetitions.
+pub(super) fn preferred_wait(headers: &HeaderMap) -> Option<Duration> {
+    let values = headers.get_all("prefer").iter();
+    let mut preferences = values
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| split_unquoted(value, ','));
+    let value = preferences.find_map(|preference| {
+        // Parameters of the preference follow a semicolon.
+        let preference = split_unquoted(preference, ';').next()?;
+        let (name, value) = preference.split_once('=').unwrap_or((preference, ""));
+        name.trim()
+            .eq_ignore_ascii_case("wait")
+            .then(|| value.trim())
+    })?;
+    let quoted = value
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    let seconds = quoted.unwrap_or(value);
+    if seconds.is_empty() || !seconds.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    // A number that is too large is a long wait.
+    let seconds = seconds.parse().unwrap_or(u64::MAX);
     Some(Duration::from_secs(seconds).min(LONGEST_WAIT))
+}
+
+/// Splits at a character outside of quoted strings.
+pub(crate) fn split_unquoted(text: &str, at: char) -> impl Iterator<Item = &str> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    text.split(move |c: char| {
+        if is_escaped {
+            is_escaped = false;
+        } else if is_quoted && c == '\\' {
+            is_escaped = true;
+        } else if c == '"' {
+            is_quoted = !is_quoted;
+        }
+        c == at && !is_quoted
+    })
 }
 
 #[cfg(test)]
@@ -406,5 +459,31 @@ mod tests {
         assert_eq!(same, beginning);
         assert_ne!(other, id);
         assert_ne!(id_of("l", b"a").0, beginning);
+    }
+
+    #[test]
+    fn the_preferred_wait_is_read_as_rfc_7240_writes_it() {
+        let wait = |values: &[&str]| {
+            let mut headers = HeaderMap::new();
+            for value in values {
+                headers.append("prefer", HeaderValue::from_str(value).unwrap());
+            }
+            preferred_wait(&headers).map(|wait| wait.as_secs())
+        };
+        for (values, seconds) in [
+            (&["wait=10"][..], Some(10)),
+            (&["respond-async, WAIT = \"20\""], Some(20)),
+            (&["handling=lenient; wait=9", "wait=30;x=1"], Some(30)),
+            (&["foo=\"a, wait=5\", wait=6"], Some(6)),
+            (&["wait=7, wait=8"], Some(7)),
+            (&["wait=99999999999999999999999"], Some(300)),
+            (&["wait=-1"], None),
+            (&["wait"], None),
+            (&["wait=1.5"], None),
+            (&["await=5"], None),
+            (&[], None),
+        ] {
+            assert_eq!(wait(values), seconds, "{values:?}");
+        }
     }
 }

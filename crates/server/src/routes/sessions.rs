@@ -10,9 +10,8 @@ use axum::routing::{delete, get, patch, post};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use teamster_runner::{RunFolder, RunKind, RunsError, client};
-use uuid::Uuid;
 
-use super::runs::{EVENTS_HEADERS, LogPage, id_of, key, key_reused};
+use super::runs::{EVENTS_HEADERS, LogPage, begin, key, start_once};
 use super::{Answer, App, json};
 use crate::auth::Caller;
 use crate::events::{self, EventsQuery};
@@ -180,49 +179,23 @@ async fn start(
 ) -> Answer {
     let request = body.value;
     rights::check(&request, &shared.config, &caller)?;
-    request.common().check()?;
-    let (run, status) = match key(&headers)? {
-        None => {
-            let id = Uuid::now_v7().to_string();
-            begin(&shared, &id, &request).await?;
-            (shared.index.find(&id).await?, StatusCode::CREATED)
-        }
-        Some(key) => {
-            // The same key may start a run and a session.
-            let key = format!("session {key}");
-            let _others = shared.starts.lock_of(&key).lock().await;
-            let (beginning, id) = id_of(&key, &body.bytes);
-            match shared.index.find(&beginning).await {
-                Ok(run) if run.id() == id => (run, StatusCode::OK),
-                Ok(_) => return Err(key_reused()),
-                Err(problem) if problem.code == ProblemCode::RunNotFound => {
-                    let status = match begin(&shared, &id, &request).await {
-                        Ok(()) => StatusCode::CREATED,
-                        // Another server with the same runs started it first.
-                        Err(problem) if problem.code == ProblemCode::RunExists => StatusCode::OK,
-                        Err(problem) => return Err(problem),
-                    };
-                    (shared.index.find(&id).await?, status)
-                }
-                Err(problem) => return Err(problem),
-            }
-        }
-    };
+    request.common().check(&shared.config).await?;
+    // The same key may start a run and a session.
+    let key = key(&headers)?.map(|key| format!("session {key}"));
+    let (run, status) = start_once(&shared, key, &body.bytes, async |id| {
+        let callback = request.callback.clone();
+        begin(&shared, &id, callback.as_deref(), |backend| {
+            backend.start_session(id.clone(), request)
+        })
+        .await
+    })
+    .await?;
     let path = format!("/v1/sessions/{}", run.id());
     let mut response = view(&shared, run, status).await?;
     if let Ok(path) = HeaderValue::from_str(&path) {
         response.headers_mut().insert(LOCATION, path);
     }
     Ok(response)
-}
-
-/// Starts the session. Registers its callback first, so that a killed server does not lose it.
-async fn begin(shared: &Shared, id: &str, request: &StartSession) -> Result<(), Problem> {
-    if let Some(url) = &request.callback {
-        shared.callbacks.register(id, url)?;
-    }
-    let started = shared.backend.start_session(id.to_owned(), request.clone());
-    Ok(started.await?)
 }
 
 async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {

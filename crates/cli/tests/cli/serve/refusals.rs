@@ -69,6 +69,10 @@ fn every_error_is_a_problem() {
             json!({"provider": "claude", "prompt": "x", "maxBudgetUsd": -1}),
             "0",
         ),
+        (
+            json!({"provider": "claude", "prompt": "x", "maxTurns": 0}),
+            "maxTurns",
+        ),
     ] {
         let refused = post(&body.to_string());
         refused.is_problem(422, "INVALID_PARAMS");
@@ -211,6 +215,21 @@ fn names_and_pages_of_others_are_refused() {
         .request("OPTIONS", "/v1/runs")
         .header("Origin", "http://evil.example");
     preflight.send().is_problem(403, "ORIGIN_NOT_ALLOWED");
+}
+
+#[test]
+fn connections_without_a_token_take_no_place_of_others() {
+    let claude = Claude::plays("text", 0);
+    let served = Served::of(&claude, &[]);
+    // More than there are places for connections with a token.
+    let idle: Vec<_> = (0..1100)
+        .map(|_| TcpStream::connect(&served.address).unwrap())
+        .collect();
+    for _ in 0..3 {
+        assert_eq!(served.get("/v1/runs").status, 200);
+    }
+    drop(idle);
+    served.end();
 }
 
 #[test]

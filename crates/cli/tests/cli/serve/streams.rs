@@ -7,7 +7,7 @@ use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 use teamster_testkit::fake_agent::Script;
 
-use super::client::{Response, Served, Stream};
+use super::client::{Request, Response, Served, Stream};
 use super::silent;
 use crate::cli::{Claude, recording};
 
@@ -184,6 +184,102 @@ fn a_watcher_of_a_server_that_is_killed_goes_on_where_it_was() {
     let log = fs::read_to_string(log_file(&claude, &id)).unwrap();
     let expected: Vec<_> = (1..).zip(log.lines().map(str::to_owned)).collect();
     assert_eq!(seen, expected);
+}
+
+#[test]
+fn what_is_no_log_stops_neither_lists_nor_the_end_of_the_server() {
+    let claude = Claude::plays("text", 0);
+    let served = Served::of(&claude, &[]);
+    let ids = [served.detach(), served.detach(), served.detach()];
+    for id in &ids {
+        served.ended(id);
+    }
+    served.end();
+    let runs = claude.path("state/teamster/runs");
+    for (id, name) in ids.iter().zip(["run.json", "events.ndjson"]) {
+        let file = runs.join(id).join(name);
+        fs::remove_file(&file).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&file).status();
+        assert!(made.unwrap().success());
+    }
+    let served = Served::of(&claude, &[]);
+    let listed = served.get("/v1/runs").json();
+    let listed: Vec<_> = (listed["runs"].as_array().unwrap().iter())
+        .map(|run| run["runId"].as_str().unwrap())
+        .collect();
+    assert_eq!(listed, [&*ids[2]]);
+    let mut feed = served.request("GET", "/v1/events").open();
+    assert!(feed.until("snapshot").contains(&*ids[2]));
+    served
+        .get(&format!("/v1/runs/{}/events", ids[1]))
+        .is_problem(500, "INTERNAL");
+    served.end();
+}
+
+#[test]
+fn a_damaged_line_is_an_entry_of_the_stream() {
+    let claude = Claude::plays("text", 0);
+    let served = Served::of(&claude, &[]);
+    let id = served.detach();
+    served.ended(&id);
+    let file = log_file(&claude, &id);
+    let mut lines: Vec<_> = fs::read_to_string(&file)
+        .unwrap()
+        .lines()
+        .map(str::to_owned)
+        .collect();
+    lines[2] = lines[2][..20].to_owned();
+    fs::write(&file, lines.join("\n") + "\n").unwrap();
+    let all = frames(&sse(&served, &format!("/v1/runs/{id}/events")).until("event: end"));
+    assert_eq!(all.len(), lines.len());
+    let types: Vec<_> = (all.iter())
+        .filter(|(_, data)| data.contains("\"type\":\"damaged\""))
+        .map(|(seq, _)| *seq)
+        .collect();
+    assert_eq!(types, [3]);
+    let page = served.get(&format!("/v1/runs/{id}/events?wait=0")).json();
+    assert_eq!(page["entries"].as_array().unwrap().len(), lines.len());
+}
+
+#[test]
+fn the_streams_of_a_token_end_when_it_is_revoked_or_replaced() {
+    let claude = Claude::new(&silent());
+    let served = Served::of(&claude, &[]);
+    let id = served.detach();
+    claude.report();
+    let added = super::about(&claude, ["token", "add", "phone", "--scope", "read"]);
+    let phone = added.stdout.trim_end().to_owned();
+    let request = |token: &str, path: &str| {
+        Request::new(&served.address, "GET", path)
+            .header("Authorization", &format!("Bearer {token}"))
+    };
+    let log = format!("/v1/runs/{id}/events");
+    let open = |token: &str, path: &str| request(token, path).open();
+    let (mut first, mut second) = (open(&phone, &log), open(&phone, "/v1/events"));
+    let (mut own, mut watched) = (open(&served.token, &log), open(&served.token, "/v1/events"));
+    assert_eq!(
+        super::about(&claude, ["token", "revoke", "phone"]).code,
+        Some(0)
+    );
+    // They end, as they do when the server ends: the client connects again and gets 401.
+    first.until("never");
+    second.until("never");
+    request(&phone, &log).send().is_problem(401, "UNAUTHORIZED");
+    assert_eq!(request(&served.token, "/v1/runs").send().status, 200);
+
+    let replaced = super::about(&claude, ["token", "replace"]);
+    assert_eq!((replaced.code, &*replaced.stderr), (Some(0), ""));
+    let new = replaced.stdout.trim_end();
+    let file = super::token_file(&claude.path("state"));
+    assert_eq!(fs::read_to_string(file).unwrap().trim_end(), new);
+    assert_ne!(new, served.token);
+    own.until("never");
+    watched.until("never");
+    request(&served.token, "/v1/runs")
+        .send()
+        .is_problem(401, "UNAUTHORIZED");
+    assert_eq!(request(new, "/v1/runs").send().status, 200);
+    assert_eq!(super::about(&claude, ["cancel", &id]).code, Some(0));
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::auth::Caller;
 use crate::extract::{Json, Optional, Path};
 use crate::index::{blocking, runner_reply};
 use crate::operation::Operation;
-use crate::routes::runs::{key, key_reused, preference_applied, wait};
+use crate::routes::runs::{key, key_reused, preference_applied, preferred_wait};
 use crate::routes::{Answer, App, empty, json};
 use crate::{Problem, ProblemCode, Scope};
 
@@ -179,7 +179,7 @@ async fn turn(
         return Err(Problem::new(ProblemCode::InvalidParams, detail));
     }
     let key = key(&headers)?;
-    let wait = headers.get("prefer").and_then(wait);
+    let wait = preferred_wait(&headers);
     let session = find(&shared, &id).await?;
     let mut request = TurnRequest::new(&*prompt);
     request.from = Some(from.unwrap_or_else(|| caller.name().to_owned()));
@@ -253,7 +253,7 @@ async fn result(
     after: u64,
     run_id: &str,
 ) -> Result<Option<Box<RunResult>>, Problem> {
-    let mut follow = Follow::new(session, after)?;
+    let mut follow = blocking(move || Ok(Follow::new(session, after)?)).await?;
     while let Some(line) = follow.next().await? {
         if line.type_name() == "done"
             && let Ok(RunLogEntry::Agent(entry)) = line.entry()
