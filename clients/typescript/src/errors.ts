@@ -26,16 +26,16 @@ export class Problem extends TeamsterError {
 
   /** True if the same request may succeed later: a proxy or the server is not ready. */
   get isTransient(): boolean {
-    return this.code === undefined ? [408, 429, 500, 502, 503, 504].includes(this.status) : false;
+    return this.code === undefined || this.code === "TOO_MANY_CONNECTIONS" ? [408, 429, 500, 502, 503, 504].includes(this.status) : false;
   }
 }
 
-/** The server cannot be reached: at its address is none, or it has not been there for longer than `reconnectMs`. */
+/** The server cannot be reached: there is none at this address, or it has not been there for longer than `reconnectMs`. */
 export class ConnectionLost extends TeamsterError {
   override readonly name = "ConnectionLost";
 }
 
-/** What is at the address is not `teamster serve`: its response has another type. */
+/** The server at this address is not `teamster serve`: its response has another media type. */
 export class UnexpectedResponse extends TeamsterError {
   override readonly name = "UnexpectedResponse";
 }

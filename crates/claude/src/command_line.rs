@@ -1,5 +1,5 @@
-//! Parser of MCP servers, denied and available tools and the session in command lines, either recorded or from the caller's extra
-//! arguments.
+//! Parser of MCP servers, denied and available tools and the session in command lines, either recorded or from the
+//! caller's extra arguments.
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};

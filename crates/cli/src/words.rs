@@ -218,15 +218,15 @@ pub(crate) fn tool_input(input: &Value, directory: Option<&Path>) -> String {
             other => one_line(&other.to_string()),
         };
     };
-    let changed = changed_files(input).into_iter();
-    let changed: Vec<_> = changed.map(|file| relative(file.path, directory)).collect();
-    if !changed.is_empty() {
-        return one_line(&changed.join(", "));
+    let descriptive = (DESCRIPTIVE.iter()).find_map(|key| fields.get(*key).and_then(Value::as_str));
+    if descriptive.is_none() {
+        let changed = changed_files(input).into_iter();
+        let changed: Vec<_> = changed.map(|file| relative(file.path, directory)).collect();
+        if !changed.is_empty() {
+            return one_line(&changed.join(", "));
+        }
     }
-    let text = DESCRIPTIVE
-        .iter()
-        .find_map(|key| fields.get(*key).and_then(Value::as_str))
-        .or_else(|| fields.values().find_map(Value::as_str));
+    let text = descriptive.or_else(|| fields.values().find_map(Value::as_str));
     match text {
         Some(text) => one_line(relative(text, directory)),
         None if fields.is_empty() => String::new(),
@@ -243,10 +243,20 @@ pub(crate) struct ChangedFile<'a> {
     pub(crate) diff: Option<&'a str>,
 }
 
-/// Returns the files in the input of a tool that changes several (`changes`).
+/// Returns the files in the input of a tool that changes several (`changes`). Returns none if a [`ChangedFile`] cannot
+/// show all of a change, such as the target of a move: nothing that is asked for may be hidden.
 pub(crate) fn changed_files(input: &Value) -> Vec<ChangedFile<'_>> {
+    let has_only = |value: &Value, known: &[&str]| {
+        let fields = value.as_object();
+        fields.is_none_or(|fields| {
+            (fields.iter()).all(|(name, value)| known.contains(&&**name) || value.is_null())
+        })
+    };
     let changes = input["changes"].as_array().into_iter().flatten();
-    let changes = changes.filter_map(|change| {
+    let changes = changes.map(|change| {
+        if !has_only(change, &["path", "kind", "diff"]) || !has_only(&change["kind"], &["type"]) {
+            return None;
+        }
         let kind = change["kind"]["type"].as_str().or(change["kind"].as_str());
         Some(ChangedFile {
             path: change["path"].as_str()?,
@@ -254,7 +264,7 @@ pub(crate) fn changed_files(input: &Value) -> Vec<ChangedFile<'_>> {
             diff: change["diff"].as_str(),
         })
     });
-    changes.collect()
+    changes.collect::<Option<_>>().unwrap_or_default()
 }
 
 /// Makes a path below the directory relative to it. Returns other text unchanged.

@@ -283,8 +283,8 @@ pub enum RunStatus {
     Aborted,
     /// A time limit stopped the run.
     TimedOut,
-    /// The output ended without the CLI's final event, or permission for all that the agent wanted to do was denied: for
-    /// every call of a tool, or for some without any text.
+    /// The output ended without the CLI's final event, or nothing was done because permission was denied: every call was
+    /// denied, or some were and there is no text.
     Incomplete,
     /// The run failed (`errors` has the reason), or a value added by a newer version.
     #[default]

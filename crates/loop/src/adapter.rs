@@ -112,7 +112,14 @@ fn died(result: &RunResult) -> bool {
         result.status,
         RunStatus::Completed | RunStatus::Aborted | RunStatus::TimedOut
     );
-    let is_killed = result.exit_signal.is_some() && !is_over;
+    // After other errors this program stopped the process, or the CLI reported its end itself.
+    let is_unexplained = result.errors.last().is_none_or(|error| {
+        matches!(
+            error.code,
+            ErrorCode::CliStderr | ErrorCode::CliExitError | ErrorCode::StreamEndedEarly
+        )
+    });
+    let is_killed = result.exit_signal.is_some() && !is_over && is_unexplained;
     is_killed
         || result.errors.iter().any(|error| {
             matches!(
@@ -215,5 +222,8 @@ mod tests {
             let killed = result(status, None).exit_signal("SIGKILL".to_owned());
             assert_eq!(died(&killed), expected, "{status:?}");
         }
+        // A spent budget stops the process.
+        let spent = result(Failed, of(ErrorCode::BudgetExceeded, ErrorKind::Budget));
+        assert!(!died(&spent.exit_signal("SIGTERM".to_owned())));
     }
 }

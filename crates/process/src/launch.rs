@@ -74,9 +74,10 @@ impl Plan {
         check_arguments(&launch.args, params)?;
         let program = match &config.program {
             Some(program) if program.components().count() > 1 => check_program(program)?,
-            Some(program) => find(&program.to_string_lossy(), &env, provider.info())?,
-            None => {
-                let found = find(provider.info().program, &env, provider.info())?;
+            name => {
+                let name = name.as_ref().map(|name| name.to_string_lossy());
+                let name = name.as_deref().unwrap_or(provider.info().program);
+                let found = find(name, &env, provider.info())?;
                 if let Some(path) = on_path(&found, env.path().as_deref()) {
                     env.set.insert("PATH".into(), path);
                 }

@@ -1,7 +1,8 @@
 //! Node.js of a CLI: whether it is new enough.
 
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, File};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::time::Duration;
@@ -11,7 +12,10 @@ use tokio::process::Command;
 use tokio::time::timeout;
 
 /// Time that Node.js may take to print its version.
-const VERSION_LIMIT: Duration = Duration::from_secs(10);
+const VERSION_LIMIT: Duration = Duration::from_secs(3);
+
+/// The most that is read of a program for its first line, in bytes.
+const LINE_BYTES: u64 = 256;
 /// Number of folders above a program in which its `package.json` is searched.
 const LEVELS: usize = 6;
 
@@ -52,7 +56,10 @@ fn required(program: &Path) -> Option<String> {
 
 /// Returns the program that the first line of this script names, if that is `node`.
 fn node_of(program: &Path, path: Option<&OsStr>) -> Option<PathBuf> {
-    let text = fs::read(program).ok()?;
+    let mut text = Vec::new();
+    (File::open(program).ok()?.take(LINE_BYTES))
+        .read_to_end(&mut text)
+        .ok()?;
     let line = text.split(|byte| *byte == b'\n').next()?;
     let line = std::str::from_utf8(line).ok()?.strip_prefix("#!")?;
     let mut words = line.split_whitespace();

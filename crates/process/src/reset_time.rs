@@ -200,7 +200,15 @@ impl Parts {
             }
             (None, None) => match (self.later, self.weekday) {
                 (Some(later), _) => Some(today.checked_add(later.days()).ok()?),
-                (None, Some(weekday)) => Some(today.nth_weekday(1, weekday).ok()?),
+                (None, Some(weekday)) => {
+                    let is_today =
+                        today.weekday() == weekday && at(today).is_some_and(|time| time > now);
+                    Some(if is_today {
+                        today
+                    } else {
+                        today.nth_weekday(1, weekday).ok()?
+                    })
+                }
                 (None, None) => None,
             },
             _ => return None,

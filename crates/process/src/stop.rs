@@ -201,7 +201,9 @@ impl Tree {
         };
         for process in os::outside_session(leader, &self.run_id, newer_than) {
             let is_known = self.commands.iter().any(|known| known.process == process);
-            if !is_known && times.is_of_open(process.start_time * os::TICK_MS) {
+            // A shell tool has a session of its own, and what it starts later belongs to its command.
+            let started = os::session_start(process) * os::TICK_MS;
+            if !is_known && times.is_of_open(started) {
                 self.commands.push(Relative {
                     process,
                     in_group: false,

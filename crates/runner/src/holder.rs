@@ -79,7 +79,9 @@ impl RunFolder {
     ///
     /// Fails if the process is unknown, cannot be killed, or hangs in the kernel.
     pub(crate) async fn kill_runner(&self) -> Result<(), RunsError> {
-        let Some(runner) = self.runner() else {
+        // The run may be one of this process.
+        let other = |it: &ProcessIdentity| it.pid() != std::process::id();
+        let Some(runner) = self.runner().filter(other) else {
             return Err(self.not_answering());
         };
         (runner.signal(ProcessSignal::Kill))

@@ -21,9 +21,8 @@
 //! commands.
 //!
 //! A runner is live while it holds the lock. Its process id is used only to name or kill a runner that does not
-//! answer. A runner that was killed leaves an
-//! incomplete log. The first process that notices appends `error` (kind `interrupted`) and `done`, under
-//! `recovery.lock` ([`RunFolder::settle`]).
+//! answer. A runner that was killed leaves an incomplete log. The first process that notices appends `error` (kind
+//! `interrupted`) and `done`, under `recovery.lock` ([`RunFolder::settle`]).
 //!
 //! [`RunLogEntry`]: teamster_orchestrator::RunLogEntry
 #![warn(missing_docs)]

@@ -14,10 +14,11 @@ const STATES = {
   stopped: ['stopped', 'off'],
   ended: ['ended', 'bad'],
   failed: ['cannot run', 'bad'],
+  suspended: ['stopped by a signal', 'bad'],
 };
 
 /// Returns whether the agent needs the user's attention.
-export const isBad = (agent) => agent.enabled && ['failing', 'backing_off', 'ended', 'failed'].includes(agent.state);
+export const isBad = (agent) => agent.enabled && ['failing', 'backing_off', 'ended', 'failed', 'suspended'].includes(agent.state);
 
 /// Returns the state of an agent: a word and the kind of its mark.
 export function stateWord(agent) {
@@ -89,12 +90,12 @@ function card(first) {
     fill(facts,
       fact('Next', agent.state !== 'stopped' && live(() => nextTick(agent) || (agent.activity?.state === 'tick' ? 'in a tick now' : '–'))),
       fact('Why', agent.activity?.plain_reason ?? agent.activity?.reason),
-      fact('Last tick', tick && [RESULTS[tick.result] ?? tick.result, ' · ', span(Date.parse(tick.end) - Date.parse(tick.begin)), tick.cost_usd ? ` · ${usd(tick.cost_usd)}` : '', ' · ', ago(Date.parse(tick.end)),
+      fact('Last tick', tick && [RESULTS[tick.result] ?? tick.result, ' · ', span(Date.parse(tick.end) - Date.parse(tick.begin)), tick.cost_usd ? ` · ${usd(tick.cost_usd, tick.cost_source)}` : '', ' · ', ago(Date.parse(tick.end)),
         tick.run_id && [' · ', h('a', {href: `#/run/${tick.run_id}`}, 'its log')]]),
       fact('Restarts', agent.restarts > 0 && String(agent.restarts)),
       fact('It reports', agent.status && h('code.wrap', JSON.stringify(agent.status))),
       fact('Directory', h('code.wrap', agent.workingDir)));
-    const runs = ['running', 'failing', 'limited', 'starting', 'backing_off'].includes(agent.state);
+    const runs = ['running', 'failing', 'limited', 'starting', 'backing_off', 'suspended'].includes(agent.state);
     const shown = {start: !runs && agent.state !== 'stopping', stop: runs, wake: runs, restart: runs};
     for (const button of buttons) button.hidden = !shown[button.dataset.command] || !state.agents?.supervisor;
   };

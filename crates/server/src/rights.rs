@@ -12,10 +12,10 @@ pub(crate) enum Right {
     Bypass,
     /// Agents that are named by a command.
     Command,
-    /// Actions of the caller's choice that nothing asks about: tools that are allowed in advance. A token that may run
+    /// Tools that are allowed before they are requested (`allowedTools`). A token that may run
     /// and answer has it already, because it can allow what the agent requests on its behalf.
     AllowedTools,
-    /// The same by a request that is allowed with another input.
+    /// Another input for a requested tool (`allow_with`).
     OtherInput,
 }
 
@@ -25,7 +25,8 @@ pub(crate) trait Body {
     fn rights(&self) -> Vec<Right>;
 }
 
-/// The rights of every body are checked here and nowhere else.
+/// Checks the rights of a body. This is the only place that does. A prompt has none of its own: a turn has the rights of
+/// its session.
 ///
 /// # Errors
 ///

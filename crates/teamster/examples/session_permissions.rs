@@ -3,7 +3,7 @@
 
 use serde_json::json;
 use teamster::{
-    AgentError, ExecuteParams, PermissionAnswer, PermissionPolicy, PermissionRequest,
+    AgentError, ExecuteParams, PermissionAnswer, PermissionPolicy, PermissionRequest, RunStatus,
     SessionOptions, SessionRuntime, ToolKind, Turn,
 };
 use teamster_testkit::mock_runtime::{MockSessions, Script};
@@ -51,11 +51,13 @@ async fn main() -> Result<(), AgentError> {
         .send(Turn::new("Do the tests pass?"))
         .await
         .into_result()?;
-    let second = session.send(Turn::new("Then push")).await.into_result()?;
+    // Its only call is denied, so this turn is incomplete: `into_result` would be an error.
+    let second = session.send(Turn::new("Then push")).await;
     session.close().await;
 
     println!("{:?}\n{:?}", first.answer(), second.answer());
     assert_eq!(first.answer(), Some("All tests pass."));
+    assert_eq!(second.status, RunStatus::Incomplete);
     assert_eq!(second.permission_denials.len(), 1);
     let answers: Vec<_> = runtime
         .answers()

@@ -3,7 +3,7 @@
 use teamster_core::{AgentError, ExecuteParams, SharedRuntime};
 use teamster_orchestrator::{Candidate, Orchestrator, OrchestratorConfig, Run, RunRequest};
 
-/// Starts a run with this runtime and, after a failure that another agent may not have, with the fallbacks in their
+/// Starts a run with this runtime. If it fails in a way that another agent may not, the fallbacks continue in their
 /// order.
 ///
 /// It is [`Orchestrator::run`] on an orchestrator of its own, with the default settings. [`Run::id`] and

@@ -375,7 +375,8 @@ const RUNTIMES: [&str; 8] = [
 ];
 
 /// Returns the version of this CLI in an output such as `2.1.197 (Claude Code)` or `codex-cli 0.142.5`: that in the
-/// line with the CLI's name, or else the last one in the output that is not of a runtime such as Node.js.
+/// line with the CLI's name, or else the first one that is alone in its line, or else the last one in the output that is
+/// not of a runtime such as Node.js.
 pub fn version_in(answer: &str, info: &CliInfo) -> Option<String> {
     let names = [info.name, info.program].map(str::to_ascii_lowercase);
     let (mut own, mut last, mut of_runtime) = (None, None, None);
@@ -407,7 +408,12 @@ pub fn version_in(answer: &str, info: &CliInfo) -> Option<String> {
         }
         own = nearest.map(|(_, version)| version).or(own);
     }
-    own.or(last).or(of_runtime)
+    let alone = answer
+        .lines()
+        .map(|line| line.trim().trim_start_matches('v'))
+        .find(|line| is_version(line))
+        .map(str::to_owned);
+    own.or(alone).or(last).or(of_runtime)
 }
 
 /// Returns whether a word is a version: numbers separated by dots, with an optional suffix after `-` or `+`.

@@ -191,7 +191,7 @@ async fn runs_report_spans_and_events() {
         .on(ErrorKind::RateLimit, Action::FallBack);
     let second = Candidate::new(
         Arc::new(shell(&SECOND, None)),
-        ExecuteParams::new(r#"echo '{"end":"well"}'"#),
+        ExecuteParams::new(r#"echo '{"say":"hi"}'; echo '{"end":"well"}'"#),
     );
     let request = RunRequest::new(Arc::new(shell(&FIRST, None)), ExecuteParams::new(&*fails))
         .run_id("the-run")

@@ -35,15 +35,15 @@ class Problem(TeamsterError):
     @property
     def is_transient(self) -> bool:
         """True if the same request may succeed later: a proxy or the server is not ready."""
-        return self.code is None and self.status in TRANSIENT
+        return self.code in (None, "TOO_MANY_CONNECTIONS") and self.status in TRANSIENT
 
 
 class ConnectionLost(TeamsterError):
-    """The server cannot be reached: at its address is none, or it has been away for longer than ``reconnect`` seconds."""
+    """The server cannot be reached: there is none at this address, or it has been away for longer than ``reconnect`` seconds."""
 
 
 class UnexpectedResponse(TeamsterError):
-    """What is at the address is not ``teamster serve``: its response has another type."""
+    """The server at this address is not ``teamster serve``: its response has another media type."""
 
 
 class Silence(TeamsterError):

@@ -85,6 +85,7 @@ impl WrittenCalls {
     /// Takes the calls whose block has not ended.
     pub(super) fn take_unfinished(&mut self) -> Vec<WrittenCall> {
         let open = std::mem::take(&mut self.open);
+        self.emitted.extend(open.iter().map(|open| open.id.clone()));
         open.into_iter().map(Open::call).collect()
     }
 

@@ -145,8 +145,9 @@ fn request_text(request: &PermissionRequest, directory: Option<&Path>) -> String
     }
     match shown {
         Value::Object(fields) => {
-            let is_shown = |(name, _): &(&String, &Value)| *name != "changes" || changed.is_empty();
-            for (name, value) in fields.iter().filter(is_shown).take(MAX_ARGUMENTS) {
+            let mut fields: Vec<_> = fields.iter().collect();
+            fields.retain(|(name, _)| *name != "changes" || changed.is_empty());
+            for (name, value) in fields.iter().copied().take(MAX_ARGUMENTS) {
                 let value = match value {
                     Value::String(text) => words::printable(text),
                     value => words::printable(&value.to_string()),

@@ -65,6 +65,8 @@ pub(crate) fn of_retry(failure: Option<&Failure>, reason: Option<&str>) -> Agent
         kind.unwrap_or(ErrorKind::Internal),
         message,
     )
+    // The CLI replaces its token before it retries.
+    .retryable(reason == Some("transient_auth_error") || kind.is_some_and(ErrorKind::is_retryable))
 }
 
 /// Returns the error that ended the run (`session.error`). `failure` is that of the last request.

@@ -182,7 +182,7 @@ impl RunAssembler {
         out.notice(
             NoticeLevel::Warning,
             NoticeSource::Runtime,
-            format!("the CLI printed {bytes} bytes after it was stopped, and the last of them are left out"),
+            format!("the CLI printed {bytes} bytes while it was being stopped; the end of them is left out"),
         );
     }
 
@@ -262,12 +262,12 @@ impl RunAssembler {
         }
         summary.model = summary.model.or_else(|| self.decoder.recorded_model());
         self.check(from, None, out);
+        self.secrets.hide_in(&mut exit.stderr);
         if let Some(error) = self.unanswered(&exit, &summary) {
             summary.ended_with_error = Some(true);
             self.errors.push(error.clone());
             out.error(error);
         }
-        self.secrets.hide_in(&mut exit.stderr);
         for mut error in self.errors_of_the_end(&exit, &summary) {
             self.complete(&mut error);
             self.errors.push(error.clone());
@@ -399,8 +399,12 @@ impl RunAssembler {
                     error
                 });
             }
+            // The CLI gave up by itself.
+            AgentEvent::Error(_) if !self.stopping => self.hopeless = None,
             // It was no error of the credentials after all.
-            AgentEvent::Text(_) | AgentEvent::Thinking(_) | AgentEvent::ToolUse(_) => {
+            AgentEvent::Text(_) | AgentEvent::Thinking(_) | AgentEvent::ToolUse(_)
+                if !self.stopping =>
+            {
                 self.hopeless = None;
             }
             _ => {}

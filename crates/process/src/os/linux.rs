@@ -292,6 +292,14 @@ fn pids() -> impl Iterator<Item = u32> {
         .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
 }
 
+/// Returns the start time of the leader of a process's session, or of the process itself if the leader has ended.
+pub(crate) fn session_start(process: Process) -> u64 {
+    let leader = entry(process.pid).and_then(|it| entry(it.session));
+    leader.map_or(process.start_time, |it| {
+        it.process.start_time.min(process.start_time)
+    })
+}
+
 fn entry(pid: u32) -> Option<Entry> {
     // The line has at most a few hundred bytes, and the needed fields are at its beginning.
     let mut buf = [0; 1024];

@@ -68,6 +68,11 @@ pub(crate) fn limited_to(_: u64) -> Vec<Process> {
 
 pub(crate) fn enlarge_pipe<T>(_: T) {}
 
+/// Returns the start time of a process: sessions cannot be read here.
+pub(crate) fn session_start(process: Process) -> u64 {
+    process.start_time
+}
+
 /// Unknown on these systems.
 pub(crate) const TICK_MS: u64 = 0;
 

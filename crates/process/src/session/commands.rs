@@ -36,7 +36,8 @@ impl CommandTimes {
                     let begun = now().saturating_sub(LEAD_MS);
                     self.open.entry(tool.tool_id.clone()).or_insert(begun);
                 }
-                AgentEvent::ToolResult(result) => {
+                // The result of an interrupted call does not show that its command has ended.
+                AgentEvent::ToolResult(result) if self.interrupted.is_none() => {
                     if let Some(begun) = self.open.remove(&result.tool_id) {
                         self.ended.push((begun, now()));
                     }

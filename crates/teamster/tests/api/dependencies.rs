@@ -12,7 +12,6 @@ const NOT_FOR_ONE_PROVIDER: &[&str] = &[
     "toml",
     "toml_edit",
     "sha2",
-    "jiff",
     "sqlx",
     "hyper",
     "rmcp",

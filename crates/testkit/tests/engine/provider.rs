@@ -83,8 +83,8 @@ impl CliProvider for Fake {
 }
 
 /// Decoder of `{"t":…}` text, `{"u":id,"name":…}` tool use, `{"r":id}` tool result, `{"s":…}` session,
-/// `{"retry":"auth"}` a retry of the CLI after a wrong key, `{"end":is_error}` end of the turn, `{"end":…,"more":true}` with more to come, `{"panic":0}` and
-/// `{"panic":1}` panic immediately and at the end.
+/// `{"retry":"auth"}` a retry of the CLI after a wrong key, `{"end":is_error}` end of the turn, `{"end":…,"more":true}`
+/// with more to come, `{"panic":0}` and `{"panic":1}` panic immediately and at the end.
 #[derive(Default)]
 pub(crate) struct Lines {
     ended: Option<bool>,

@@ -111,7 +111,7 @@ async fn who_does_not_obey_an_interrupt_is_ended() {
 }
 
 #[tokio::test]
-async fn who_floods_after_an_interrupt_is_ended_before_its_time_is_over() {
+async fn a_cli_that_floods_after_an_interrupt_is_ended_before_its_time_is_over() {
     let mut prepared = prepared();
     prepared.config.interrupt_grace = LONG;
     let session = prepared.open();

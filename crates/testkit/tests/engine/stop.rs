@@ -96,8 +96,7 @@ async fn an_agent_that_floods_after_the_stop_fills_no_memory() {
         panic!("{notices:?}");
     };
     assert!(
-        notice.starts_with("the CLI printed 4")
-            && notice.ends_with(" the last of them are left out"),
+        notice.starts_with("the CLI printed 4") && notice.ends_with(" the end of them is left out"),
         "{notice}"
     );
     assert!(!proc::is_alive(pid(&place)));

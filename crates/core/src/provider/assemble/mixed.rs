@@ -67,7 +67,7 @@ impl RunAssembler {
         true
     }
 
-    /// Emits a notice for text that is not of the CLI. Returns whether there is anything to be seen in it.
+    /// Emits a notice for text that is not of the CLI. Returns whether the text is visible.
     fn beside(&mut self, text: &str, out: &mut Events) -> bool {
         let seen = visible(text);
         if seen.is_empty() {

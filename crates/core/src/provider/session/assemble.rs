@@ -381,6 +381,10 @@ impl Decoder for Shared {
         self.lock().record_files()
     }
 
+    fn recorded_model(&self) -> Option<String> {
+        self.lock().recorded_model()
+    }
+
     fn record_line(&mut self, line: &str) -> Option<Usage> {
         self.lock().record_line(line)
     }
