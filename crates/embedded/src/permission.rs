@@ -4,19 +4,20 @@ mod command;
 mod path;
 mod protected;
 mod shell;
+mod subject;
 #[cfg(test)]
 mod tests;
 
 use std::path::{Path, PathBuf};
 
 use globset::{GlobBuilder, GlobMatcher};
-use serde_json::Value;
 use teamster_core::text::excerpt;
 use teamster_core::{AgentError, PermissionMode, ToolKind};
 
 use crate::tools::{Place, Roots};
 use command::Line;
 use path::PathPattern;
+pub(crate) use subject::Subject;
 
 /// Decision about a call without a permission request.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,42 +27,6 @@ pub(crate) enum Verdict {
     Ask(Option<String>),
     /// Denied, with the reason for the model and the user.
     Deny(String),
-}
-
-/// Command or path that a call is about, resolved once: the rules and the tool get the same one.
-#[derive(Debug, Default)]
-pub(crate) struct Subject {
-    command: Option<String>,
-    place: Option<Place>,
-}
-
-impl Subject {
-    /// Returns the subject of a call.
-    pub(crate) fn new(roots: &Roots, tool: &str, kind: ToolKind, input: &Value) -> Self {
-        let field = |name: &str| input.get(name).and_then(Value::as_str);
-        let command = field("command").map(str::to_owned);
-        let path = match (tool, kind) {
-            ("grep" | "glob", ToolKind::Search) => Some(field("path").unwrap_or(".")),
-            _ => field("path").filter(|_| command.is_none()),
-        };
-        let place = path.map(|path| match (tool, kind) {
-            ("write", ToolKind::Edit) => roots.new_or_existing(path),
-            (_, ToolKind::Mcp) => roots.anywhere(path),
-            _ => roots.existing(path),
-        });
-        Self { command, place }
-    }
-
-    /// Returns what the path leads to.
-    pub(crate) fn real(&self) -> Option<&Path> {
-        self.place.as_ref()?.real.as_deref().ok()
-    }
-
-    /// Returns the reason why the path cannot be used.
-    pub(crate) fn problem(&self) -> Option<&str> {
-        let problem = self.place.as_ref()?.real.as_ref().err();
-        problem.map(String::as_str)
-    }
 }
 
 /// Rules that allow or deny tools.
@@ -138,8 +103,8 @@ impl Rule {
         })
     }
 
-    /// Returns whether a denial of some paths is about this tool. One tool's is about others that do the same: who
-    /// may not read a file may not search or edit it, and who may not write it may not edit it.
+    /// Returns whether a denial of some paths is about this tool. A denial to read also denies search and edit; a
+    /// denial to write also denies edit, and the other way round.
     fn denies_for(&self, tool: &str) -> bool {
         let others: &[&str] = match tool {
             "edit" => &["read", "write"],
@@ -205,7 +170,7 @@ impl Rules {
         if !changes || mode == PermissionMode::Bypass {
             return Verdict::Allow;
         }
-        let protected = (subject.place.as_ref()).filter(|place| is_protected(roots, place));
+        let protected = (subject.places.iter()).find(|place| is_protected(roots, place));
         let is_edit = mode == PermissionMode::AcceptEdits && kind == ToolKind::Edit;
         let is_allowed = (is_edit && protected.is_none())
             || self.allows(tool, roots, subject, &commands, protected.is_some());
@@ -215,8 +180,8 @@ impl Rules {
         Verdict::Ask(protected.filter(|_| is_edit).map(|place| {
             let shown = roots.shown(place.real.as_ref().unwrap_or(&place.asked));
             format!(
-                "other programs run or obey {shown}, so that its edits are not accepted without a \
-                 question; allow them with --allow-tool '{tool}({shown})'"
+                "other programs run or obey {shown}, so an edit of it needs permission; \
+                 allow it with --allow-tool '{tool}({shown})'"
             )
         }))
     }
@@ -234,9 +199,8 @@ impl Rules {
             match &rule.pattern {
                 None => (rule.name.is_match(tool)).then(|| format!("{tool} is denied in this run")),
                 Some(Pattern::Glob { command, path }) => {
-                    if let Some(place) = &subject.place
-                        && rule.denies_for(tool)
-                        && path.denies(roots, place)
+                    if rule.denies_for(tool)
+                        && subject.places.iter().any(|place| path.denies(roots, place))
                     {
                         return Some(format!("{tool} of this path is denied in this run ({text})"));
                     }
@@ -286,13 +250,10 @@ impl Rules {
         let named: Vec<_> = named.collect();
         let whole = named.iter().any(|rule| match &rule.pattern {
             None => true,
-            Some(Pattern::Command(command)) => subject.command.as_ref() == Some(command),
-            Some(Pattern::File(file)) => {
-                (subject.place.as_ref()).is_some_and(|place| place.real.as_ref() == Ok(file))
+            Some(Pattern::Command(command)) => {
+                subject.places.is_empty() && subject.command.as_ref() == Some(command)
             }
-            Some(Pattern::Glob { path, .. }) => {
-                (subject.place.as_ref()).is_some_and(|place| path.allows(roots, place))
-            }
+            Some(Pattern::File(_) | Pattern::Glob { .. }) => false,
         });
         let each = |command: &str| {
             named.iter().any(|rule| match &rule.pattern {
@@ -300,18 +261,35 @@ impl Rules {
                 _ => false,
             })
         };
-        whole || matches!(commands, Some(Ok(line)) if line.all(each))
+        let each_place = |place: &Place| {
+            named.iter().any(|rule| match &rule.pattern {
+                Some(Pattern::File(file)) => place.real.as_ref() == Ok(file),
+                Some(Pattern::Glob { path, .. }) => path.allows(roots, place),
+                _ => false,
+            })
+        };
+        let places = &subject.places;
+        let has_allowed_subject = match commands {
+            None => !places.is_empty(),
+            Some(Ok(line)) => line.all(each),
+            Some(Err(_)) => false,
+        };
+        whole || (has_allowed_subject && places.iter().all(each_place))
     }
 
-    /// Allows a tool for the rest of the session. For commands and protected files, allows only the identical one.
+    /// Allows a tool for the rest of the session. For commands and protected files, allows only the identical one; has
+    /// no effect for a call with a command and paths, or with several paths of which one is protected.
     pub(crate) fn allow_always(&mut self, tool: &str, roots: &Roots, subject: &Subject) {
-        let place = subject.place.as_ref();
-        let protected = place.filter(|place| is_protected(roots, place));
-        let pattern = match (&subject.command, protected) {
-            (Some(command), _) => Some(Pattern::Command(command.clone())),
-            (None, Some(Place { real: Ok(real), .. })) => Some(Pattern::File(real.clone())),
-            (None, Some(_)) => return,
-            (None, None) => None,
+        let is_guarded = |place: &Place| is_protected(roots, place);
+        let pattern = match (&subject.command, &subject.places[..]) {
+            (Some(command), []) => Some(Pattern::Command(command.clone())),
+            (Some(_), _) => return,
+            (None, [place]) if is_guarded(place) => match &place.real {
+                Ok(real) => Some(Pattern::File(real.clone())),
+                Err(_) => return,
+            },
+            (None, places) if places.iter().any(is_guarded) => return,
+            (None, _) => None,
         };
         // The name of a tool has no wildcards after it is escaped, so the pattern is valid.
         if let Ok(name) = GlobBuilder::new(&globset::escape(tool)).build() {

@@ -4,7 +4,7 @@ mod commands;
 
 use std::os::unix::fs::symlink;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
 
@@ -283,6 +283,62 @@ fn rules_name_tools_of_servers_and_hide_denied_ones() {
 }
 
 #[test]
+fn each_path_and_command_of_a_servers_tool_is_judged() {
+    let folder = Folder::new();
+    let rules = rules(&["mcp__fs(src/*)"], &["mcp__fs__*(secrets/**)"]).unwrap();
+    let secret = folder.base.join("work/secret%73/key").display().to_string();
+    for (input, expected) in [
+        (json!({"path": "secrets/key", "command": "x"}), "deny"),
+        (json!({"path": "/etc/passwd", "command": "src/x"}), "ask"),
+        (json!({"command": "src/x"}), "allow"),
+        (json!({"file_path": "secrets/key"}), "deny"),
+        (
+            json!({"source": "src/a.rs", "destination": "secrets/key"}),
+            "deny",
+        ),
+        (
+            json!({"source": "src/a.rs", "destination": "src/b.rs"}),
+            "allow",
+        ),
+        (
+            json!({"source": "src/a.rs", "destination": "../b.rs"}),
+            "ask",
+        ),
+        (json!({"paths": ["src/a.rs", "secrets/key"]}), "deny"),
+        (json!({"edits": [{"filePath": "secrets/key"}]}), "deny"),
+        (
+            json!({"path": "src/a.rs", "resource": format!("file://{secret}?x")}),
+            "deny",
+        ),
+        (
+            json!({"path": "src/a.rs", "content": "secrets/key"}),
+            "allow",
+        ),
+        (json!({"content": "src/a.rs"}), "ask"),
+    ] {
+        let verdict = folder.verdict(&rules, PermissionMode::Default, "mcp__fs__x", &input);
+        assert_eq!(word(&verdict), expected, "{input}");
+    }
+}
+
+#[test]
+fn a_home_folder_that_a_server_may_expand_is_judged_too() {
+    let folder = Folder::new();
+    let Some(home) = std::env::var_os("HOME").map(PathBuf::from) else {
+        return;
+    };
+    let denied = format!("mcp__fs({}/.ssh)", home.display());
+    let rules = rules(&["mcp__fs(*)"], &[&denied]).unwrap();
+    for (path, expected) in [("~/.ssh/key", "deny"), ("~/x", "ask"), ("~x", "allow")] {
+        assert_eq!(
+            folder.path(&rules, PermissionMode::Default, "mcp__fs__read", path),
+            expected,
+            "{path}"
+        );
+    }
+}
+
+#[test]
 fn read_only_is_stronger_than_a_rule() {
     let folder = Folder::new();
     let rules = rules(&["bash"], &[]).unwrap();
@@ -303,6 +359,7 @@ fn always_allow_covers_the_same_command_or_ordinary_files_only() {
     always("bash", json!({"command": "make [x]; ls"}));
     always("write", json!({"path": "src/a.rs"}));
     always("write", json!({"path": "src/../.envrc"}));
+    always("mcp__fs__x", json!({"path": "src/a.rs", "command": "x"}));
     for (line, expected) in [
         ("make [x]; ls", "allow"),
         ("make x; ls", "ask"),
@@ -314,6 +371,9 @@ fn always_allow_covers_the_same_command_or_ordinary_files_only() {
             "{line}"
         );
     }
+    let other = json!({"path": "/etc/passwd", "command": "x"});
+    let verdict = folder.verdict(&rules, PermissionMode::Default, "mcp__fs__x", &other);
+    assert_eq!(word(&verdict), "ask");
     for (path, expected) in [
         ("new.rs", "allow"),
         (".envrc", "allow"),
