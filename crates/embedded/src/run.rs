@@ -261,7 +261,9 @@ impl Turn<'_> {
                 context.push(Message::user(text))?;
             }
             let asked = self.ask(context, emit, end, &mut progress, forced).await;
-            if !was_compacted && compact::make_room(context, emit, &asked).await {
+            let half = std::mem::take(&mut progress.text);
+            let half = Some(half).filter(|half| asked.is_err() && !half.trim().is_empty());
+            if !was_compacted && compact::make_room(context, emit, &asked, half.is_some()).await {
                 was_compacted = true;
                 if let Ok(completed) = &asked {
                     self.count(context, emit, end, completed).await?;
@@ -269,6 +271,14 @@ impl Turn<'_> {
                 continue;
             }
             was_compacted = false;
+            if let Some(text) = half {
+                // The text so far is part of the conversation.
+                let signature = None;
+                context.push(Message::Assistant(Answer {
+                    blocks: vec![Block::Text { text, signature }],
+                    origin: None,
+                }))?;
+            }
             let completed = asked?;
             let stop = completed.stop;
             end.stop_reason = Some(stop);
@@ -280,7 +290,7 @@ impl Turn<'_> {
                 context.push(Message::Assistant(answer))?;
             }
             refuse_cut(stop, context.settings.max_tokens)?;
-            if stop == StopReason::Pause {
+            if stop == StopReason::Pause && !is_empty {
                 continue;
             }
             if calls.is_empty() {
@@ -352,7 +362,7 @@ impl Turn<'_> {
 
     async fn ask(
         &self,
-        context: &mut Context,
+        context: &Context,
         emit: &mut Emitter,
         end: &mut End,
         progress: &mut Progress,
@@ -386,26 +396,9 @@ impl Turn<'_> {
                 });
                 Ok(completed)
             }
-            Err(why) => {
-                // The text so far is part of the conversation.
-                if !progress.text.trim().is_empty() {
-                    let text = std::mem::take(&mut progress.text);
-                    let block = Block::Text {
-                        text,
-                        signature: None,
-                    };
-                    let answer = Answer {
-                        blocks: vec![block],
-                        origin: None,
-                    };
-                    context.push(Message::Assistant(answer))?;
-                }
-                Err(match why {
-                    NoAnswer::Aborted => Halt::Aborted,
-                    NoAnswer::Late(error) => Halt::Late(error),
-                    NoAnswer::Failed(error) => Halt::Failed(error),
-                })
-            }
+            Err(NoAnswer::Aborted) => Err(Halt::Aborted),
+            Err(NoAnswer::Late(error)) => Err(Halt::Late(error)),
+            Err(NoAnswer::Failed(error)) => Err(Halt::Failed(error)),
         }
     }
 

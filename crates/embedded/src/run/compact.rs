@@ -17,24 +17,22 @@ const MOST_OLD: usize = 500;
 const LEFT_OUT: &str = "[… left out to fit the model's context window …]";
 
 /// Makes room after an answer that the context window was too small for. Returns whether the request can be made
-/// again.
+/// again. `has_half` is true if text of a failed answer was emitted.
 pub(super) async fn make_room(
     context: &mut Context,
     emit: &mut Emitter,
     asked: &Result<Completed, Halt>,
+    has_half: bool,
 ) -> bool {
     let is_full = match asked {
         Ok(completed) => completed.stop == StopReason::ContextWindow,
         Err(Halt::Failed(error)) => error.kind == ErrorKind::ContextWindow,
         Err(_) => false,
     };
-    // The half of an answer is the last message after an error.
-    let messages = &context.messages;
-    let half = usize::from(matches!(messages.last(), Some(Message::Assistant(_))));
     if !is_full {
         return false;
     }
-    let Some(compacted) = compacted(&messages[..messages.len() - half]) else {
+    let Some(compacted) = compacted(&context.messages) else {
         return false;
     };
     let notice = format!(
@@ -45,7 +43,7 @@ pub(super) async fn make_room(
         compacted.dropped
     );
     context.messages = compacted.messages;
-    let has_text = half > 0 || matches!(asked, Ok(it) if !it.answer.text().is_empty());
+    let has_text = has_half || matches!(asked, Ok(it) if !it.answer.text().is_empty());
     if has_text {
         let message = emit.message();
         emit.event(AgentEvent::Retract(Retract::new(message))).await;
@@ -82,13 +80,18 @@ fn compacted(messages: &[Message]) -> Option<Compacted> {
         }
     }
     let mut dropped = 0;
-    if size(&messages) > before / 2 && messages.len() > 2 {
+    // Size from each message to the end.
+    let mut rest = vec![0; messages.len() + 1];
+    for (at, message) in messages.iter().enumerate().rev() {
+        rest[at] = rest[at + 1] + size_of(message);
+    }
+    if rest[0] > before / 2 && messages.len() > 2 {
         // Results stay with their calls.
         let starts =
             (1..messages.len()).filter(|at| !matches!(messages[*at], Message::Tool { .. }));
         let starts: Vec<_> = starts.collect();
-        let first = size(&messages[..1]);
-        let fits = |at: &&usize| first + size(&messages[**at..]) <= before / 2;
+        let first = rest[0] - rest[1];
+        let fits = |at: &&usize| first + rest[**at] <= before / 2;
         let start = starts.iter().find(fits).or(starts.last()).copied()?;
         dropped = start - 1;
         if dropped > 0 {
@@ -126,8 +129,11 @@ fn shorten(result: &mut CallResult, most: usize) {
 
 /// Returns the size of messages as they are stored.
 fn size(messages: &[Message]) -> usize {
-    let size = |message| serde_json::to_string(message).map_or(0, |text| text.len());
-    messages.iter().map(size).sum()
+    messages.iter().map(size_of).sum()
+}
+
+fn size_of(message: &Message) -> usize {
+    serde_json::to_string(message).map_or(0, |text| text.len())
 }
 
 #[cfg(test)]

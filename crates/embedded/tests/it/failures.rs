@@ -329,3 +329,41 @@ async fn a_conversation_that_does_not_fit_is_compacted_once() {
         assert_eq!(stage.model.requests().len(), 3, "{model}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn half_an_answer_that_does_not_fit_is_not_part_of_the_session() {
+    let script = "[[turn]]\nparts = [{ shell = \"seq 1 9000\" }]\n\
+        [[turn]]\ntimes = 1\nparts = [{ text = \"Halfway\" }, { error = \"context_too_long\" }]\n\
+        [[turn]]\nparts = [{ text = \"Done.\" }]";
+    let stage = Stage::new(script).await;
+    let (result, events) = stage.play(stage.params(MODELS[0], "Count.")).await;
+    assert_eq!(result.text, "Done.", "{:?}", result.errors);
+    let retracted = events
+        .iter()
+        .any(|event| matches!(event, AgentEvent::Retract(_)));
+    assert!(retracted, "{events:?}");
+    assert!(!stage.request(2).to_string().contains("Halfway"));
+    let id = result.session_id.unwrap();
+    let file = stage.state().join(format!("{id}.ndjson"));
+    let session = std::fs::read_to_string(file).unwrap();
+    assert!(
+        session.contains("Done.") && !session.contains("Halfway"),
+        "{session}"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pause_without_an_answer_is_an_empty_answer() {
+    let pause = r#"data: {"type": "message_delta", "delta": {"stop_reason": "pause_turn"}}"#;
+    let script = format!("[[turn]]\nparts = [{{ raw = '''{pause}\n\n''' }}, \"cut\"]");
+    let stage = Stage::new(&script).await;
+    let mut params = stage.params(MODELS[0], "Hi");
+    params.max_turns = Some(5);
+    let (result, _) = stage.play(params).await;
+    let error = result.error().unwrap();
+    assert!(
+        error.message.contains("answered twice with nothing"),
+        "{error}"
+    );
+    assert_eq!(stage.model.requests().len(), 2);
+}
