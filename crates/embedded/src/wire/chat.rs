@@ -174,10 +174,12 @@ impl Decoder {
             last + u64::from(is_new && !self.calls.is_empty())
         });
         // Others use the same one for all calls. A name begins another call then, unless it is repeated with each
-        // piece of one call.
+        // piece of one call, or at its end with the id.
         let is_next = |known: &PartialCall| {
             let is_other = !id.is_empty() && !known.id.is_empty() && known.id != id;
-            !name.is_empty() && !known.name.is_empty() && (is_other || known.is_whole())
+            let is_end = !id.is_empty() && known.id == id && arguments.is_empty();
+            let is_begun = !name.is_empty() && !known.name.is_empty();
+            is_begun && (is_other || (known.is_whole() && !is_end))
         };
         let at = match self.calls.iter().rposition(|known| known.index == index) {
             Some(at) if !is_next(&self.calls[at]) => at,

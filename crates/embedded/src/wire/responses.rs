@@ -145,6 +145,14 @@ fn same(one: &Value, other: &Value) -> bool {
     text(one, "type") == text(other, "type") && (field("id") || field("call_id"))
 }
 
+/// Returns whether two items can be compared by an id.
+fn share_id(one: &Value, other: &Value) -> bool {
+    let has = |item, name| !text(item, name).is_empty();
+    ["id", "call_id"]
+        .iter()
+        .any(|name| has(one, name) && has(other, name))
+}
+
 /// Converts a complete item.
 fn block(item: &Value) -> Option<Block> {
     Some(match text(item, "type") {
@@ -310,7 +318,15 @@ impl AnswerDecoder for Decoder {
             }
             "response.output_item.done" => {
                 let item = &data["item"];
-                self.open.retain(|(_, open)| !same(open, item));
+                let index = data["output_index"].as_u64();
+                let is_it = |at: u64, open: &Value| {
+                    if share_id(open, item) {
+                        same(open, item)
+                    } else {
+                        Some(at) == index && text(open, "type") == text(item, "type")
+                    }
+                };
+                self.open.retain(|(at, open)| !is_it(*at, open));
                 self.item(item);
             }
             "response.completed" | "response.incomplete" | "response.done" => {

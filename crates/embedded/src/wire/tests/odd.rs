@@ -78,6 +78,14 @@ fn calls_of_chat_completions_are_kept_apart() {
             call(1, "b", bash, &two()),
             end(),
         ],
+        // The name and id again at the end, without arguments.
+        vec![
+            call(0, "a", bash, &one()),
+            call(0, "a", bash, &json!("")),
+            call(1, "b", bash, &two()),
+            call(1, "b", bash, &json!("")),
+            end(),
+        ],
         // Arguments that are an object, or are encoded twice.
         vec![
             call(0, "a", bash, &json!({"command": "echo one"})),
@@ -325,6 +333,15 @@ fn items_of_responses_are_found_wherever_they_are() {
             begun.clone(),
             piece("{\"a\""),
             piece(":1}"),
+            completed(json!([])),
+        ],
+        // A call without ids.
+        vec![
+            done(&text),
+            json!({"type": "response.output_item.added", "output_index": 1, "item":
+                {"type": "function_call", "name": "bash", "arguments": ""}}),
+            json!({"type": "response.output_item.done", "output_index": 1, "item":
+                {"type": "function_call", "name": "bash", "arguments": "{\"a\":1}"}}),
             completed(json!([])),
         ],
     ] {
