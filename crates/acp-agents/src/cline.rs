@@ -14,13 +14,11 @@ use crate::mcp_name::Servers;
 pub const CLINE: NamedAgent = NamedAgent {
     info: &INFO,
     capabilities: &CAPABILITIES,
-    args: |params| {
+    args: |_| {
         let mut args = Args::new();
         args.add("--acp");
-        if params.permission != PermissionMode::Bypass {
-            // The user may have configured otherwise.
-            args.value("--auto-approve", "false");
-        }
+        // The user may have configured otherwise. A session may be switched to a mode that denies.
+        args.value("--auto-approve", "false");
         args
     },
     dialect: |params| {

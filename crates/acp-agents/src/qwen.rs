@@ -255,9 +255,9 @@ impl Dialect for QwenDialect {
             return Choice::of_answer(answer, options);
         }
         let submit = options.iter().find(|option| option.kind == "allow_once")?;
-        let answers: Map<String, Value> = (questions(request).iter().enumerate())
-            .filter_map(|(at, question)| Some((at.to_string(), answer.get(title(question))?)))
-            .map(|(at, answer)| (at, answer.clone()))
+        let names = Question::field_names(questions(request).iter().map(title));
+        let answers: Map<String, Value> = (names.iter().enumerate())
+            .filter_map(|(at, name)| Some((at.to_string(), answer.get(name)?.clone())))
             .collect();
         if answers.is_empty() {
             return None;

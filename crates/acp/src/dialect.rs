@@ -354,13 +354,7 @@ impl Plain {
 /// Names that agents give to the mode in which they ask before tools with side effects.
 const ASKS: &[&str] = &["default", "ask", "manual"];
 /// Names that agents give to modes in which they allow all tools.
-const ALLOWS_ALL: &[&str] = &[
-    "bypassPermissions",
-    "bypass",
-    "dontAsk",
-    "full-access",
-    "yolo",
-];
+const ALLOWS_ALL: &[&str] = &["bypassPermissions", "bypass", "full-access", "yolo"];
 /// Names that agents give to modes in which they allow edits.
 const ALLOWS_EDITS: &[&str] = &["acceptEdits", "accept-edits", "auto-edit", "autoEdit"];
 

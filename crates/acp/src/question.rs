@@ -31,21 +31,37 @@ pub struct Choice {
 const CHOICE: &str = "choice";
 
 impl Question {
-    /// Creates a question whose answer has one field for each of these titles, with their choices.
+    /// Creates a question whose answer has one field for each of these titles, with their choices. The fields have the
+    /// [names](Self::field_names) of the titles.
     pub fn new<'a>(
         message: impl Into<String>,
         fields: impl IntoIterator<Item = (&'a str, Vec<&'a str>)>,
     ) -> Self {
-        let mut properties = Map::new();
-        for (title, choices) in fields {
-            properties.insert(title.to_owned(), json!({"type": "string", "enum": choices}));
-        }
+        let (titles, choices): (Vec<&str>, Vec<_>) = fields.into_iter().unzip();
+        let names = Self::field_names(titles).into_iter();
+        let schema = |choices| json!({"type": "string", "enum": choices});
+        let properties: Map<String, Value> = names.zip(choices.into_iter().map(schema)).collect();
         let required: Vec<&String> = properties.keys().collect();
         let schema = json!({"type": "object", "required": required, "properties": properties});
         Self {
             message: message.into(),
             schema,
         }
+    }
+
+    /// Returns the names of the fields for these titles: a title that is there already gets a number.
+    pub fn field_names<'a>(titles: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+        let mut names: Vec<String> = Vec::new();
+        for title in titles {
+            let mut name = title.to_owned();
+            let mut number = 1;
+            while names.contains(&name) {
+                number += 1;
+                name = format!("{title} {number}");
+            }
+            names.push(name);
+        }
+        names
     }
 
     /// Returns the question of a request with several options that allow it once. A request for permission has one.

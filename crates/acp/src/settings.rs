@@ -77,8 +77,9 @@ impl Approve {
         }
     }
 
-    /// Returns the tools allowed in this mode, for an agent that requests permission for every tool with side effects,
-    /// whatever its user has configured: for such an agent, denials alone enforce the read-only mode too.
+    /// Returns the tools allowed in this mode, for an agent that requests permission for every tool with side effects:
+    /// for such an agent, denials alone enforce the read-only mode too. A tool that the user has allowed in the
+    /// agent's own settings runs without a request, so it is not denied.
     pub fn of_asking(mode: PermissionMode) -> Option<Self> {
         match mode {
             PermissionMode::ReadOnly => Some(Self::ReadOnly),

@@ -16,7 +16,7 @@ fn each_is_started_as_an_acp_agent() {
     assert_eq!(args(KIMI, |_| {}).unwrap(), "acp");
     assert_eq!(args(CLINE, |_| {}).unwrap(), "--acp --auto-approve=false");
     let bypass = args(CLINE, |params| params.permission = PermissionMode::Bypass);
-    assert_eq!(bypass.unwrap(), "--acp");
+    assert_eq!(bypass.unwrap(), "--acp --auto-approve=false");
     let qwen = |mode| args(QWEN, |params| params.permission = mode).unwrap();
     assert_eq!(
         qwen(PermissionMode::Default),

@@ -175,7 +175,8 @@ fn requests_that_are_not_printed_are_in_the_record() {
 #[test]
 fn its_questions_are_answered_by_their_numbers() {
     let questions = json!([{"header": "Colour", "question": "Which colour?",
-        "options": [{"label": "Red"}, {"label": "Blue"}]}]);
+        "options": [{"label": "Red"}, {"label": "Blue"}]},
+        {"header": "Colour", "question": "And then?", "options": [{"label": "Grey"}]}]);
     let recording = lines(&[
         json!({"jsonrpc": "2.0", "id": 0, "method": "session/request_permission",
         "params": {"sessionId": "s1", "options": [
@@ -187,13 +188,18 @@ fn its_questions_are_answered_by_their_numbers() {
     let mut replay = Replay::of(&QWEN, &recording, |params| {
         params.permission = PermissionMode::Bypass;
     });
-    replay.answer(PermissionAnswer::AllowWith(json!({"Colour": "Blue"})));
+    replay.answer(PermissionAnswer::AllowWith(
+        json!({"Colour": "Blue", "Colour 2": "Grey"}),
+    ));
     replay.turn("hi");
     let asked = replay.asked();
-    assert_eq!(asked[0].message.as_deref(), Some("Which colour?"));
+    assert_eq!(
+        asked[0].message.as_deref(),
+        Some("Which colour?\nAnd then?")
+    );
     assert_eq!(
         replay.written()[3]["result"],
         json!({"outcome": {"outcome": "selected", "optionId": "proceed_once"},
-               "answers": {"0": "Blue"}})
+               "answers": {"0": "Blue", "1": "Grey"}})
     );
 }

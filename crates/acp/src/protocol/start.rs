@@ -350,15 +350,16 @@ impl AcpProtocol {
             let error = RpcError::new(0, "the agent opened a session without an id");
             return self.settle(order, Some(error));
         };
+        // Leaves the current session as it is.
+        if let Err(error) = self.find_first_mode(&result) {
+            return self.exchange.settle(order, Err(error));
+        }
         self.resumable = self.dialect.keeps_empty_sessions();
         self.settings.session_id = None;
         self.settings.fork = false;
         self.dialect.session_opened(true);
         self.cost_usd = None;
         self.take_session(&id, &result, out);
-        if let Err(error) = self.find_first_mode(&result) {
-            return self.exchange.settle(order, Err(error));
-        }
         self.settle(order, None);
         self.steps.clear();
         self.steps
@@ -375,26 +376,24 @@ impl AcpProtocol {
 
     /// Finds the mode that a session must be set to, from those that the agent offers: as modes, or as a setting.
     fn find_first_mode(&mut self, opened: &Opened) -> Result<(), AgentError> {
-        self.offers.first_mode = None;
         let approve = self.settings.approve;
+        let is_mode = |category: &Option<String>| category.as_deref() == Some("mode");
+        let option = (opened.config_options.iter()).find(|option| is_mode(&option.category));
+        let mut found = None;
         if let Some(modes) = &opened.modes
             && let Some(current) = &modes.current_mode_id
         {
             let offered: Vec<&str> = modes.available_modes.iter().map(|it| &*it.id).collect();
             let mode = self.dialect.initial_mode(current, &offered, approve)?;
-            self.offers.first_mode = mode.map(ModeSwitch::Mode);
-            return Ok(());
-        }
-        let is_mode = |category: &Option<String>| category.as_deref() == Some("mode");
-        let option = (opened.config_options.iter()).find(|option| is_mode(&option.category));
-        if let Some(option) = option
+            found = mode.map(ModeSwitch::Mode);
+        } else if let Some(option) = option
             && let Some(current) = &option.current_value
         {
             let offered: Vec<&str> = option.options.iter().map(|it| &*it.value).collect();
             let mode = self.dialect.initial_mode(current, &offered, approve)?;
-            let switch = |mode| ModeSwitch::Option(option.id.clone(), mode);
-            self.offers.first_mode = mode.map(switch);
+            found = mode.map(|mode| ModeSwitch::Option(option.id.clone(), mode));
         }
+        self.offers.first_mode = found;
         Ok(())
     }
 

@@ -80,6 +80,21 @@ fn clear_opens_another_session_with_the_chosen_model() {
 }
 
 #[test]
+fn a_new_session_in_which_the_agent_would_not_ask_leaves_the_current_one() {
+    let mut talk = Talk::ready();
+    talk.order(Order::Clear(OrderId(1)));
+    talk.answer(
+        "session/new",
+        json!({"sessionId": "s2", "modes": {"currentModeId": "yolo", "availableModes": []}}),
+    );
+    let settled = talk.settled();
+    assert!(settled[0].1.is_err(), "{settled:?}");
+    talk.begin("one");
+    let written = talk.written();
+    assert_eq!(written[0]["params"]["sessionId"], SESSION);
+}
+
+#[test]
 fn a_cancellation_error_is_an_interruption() {
     let mut talk = Talk::ready();
     talk.begin("one");

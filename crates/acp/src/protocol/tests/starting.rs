@@ -308,6 +308,11 @@ fn an_agent_is_set_to_the_mode_in_which_it_asks() {
         "{error}"
     );
     assert_eq!(first_mode("yolo", &["yolo"], Approve::Everything), Ok(None));
+    // Denies what it would ask about.
+    assert_eq!(
+        first_mode("dontAsk", &["default", "dontAsk"], Approve::Everything),
+        is("default")
+    );
 }
 
 #[test]
