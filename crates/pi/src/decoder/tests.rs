@@ -344,7 +344,8 @@ fn a_call_that_was_begun_and_never_ran_is_counted() {
 #[test]
 fn tools_of_servers_and_calls_of_scripts() {
     let mut params = ExecuteParams::new("x");
-    params.mcp_servers = vec![teamster_core::McpServer::stdio("my-own", "b", ["c"])];
+    let server = |name| teamster_core::McpServer::stdio(name, "b", ["c"]);
+    params.mcp_servers = vec![server("my-own"), server("my-own__more")];
     let start = |id: &str, name: &str, parent: &str| {
         json!({"type": "tool_execution_start", "toolCallId": id, "toolName": name, "args": {},
                "parentToolCallId": parent})
@@ -362,6 +363,7 @@ fn tools_of_servers_and_calls_of_scripts() {
             end("c1/1", "mcp__my_own__echo_it"),
             end("c1", "codemode"),
             start("c2", "mcp__other__x__y", ""),
+            start("c3", "mcp__my_own__more__x", ""),
         ],
     );
     let calls: Vec<_> = (events.iter())
@@ -380,7 +382,8 @@ fn tools_of_servers_and_calls_of_scripts() {
         [
             (None, None),
             (Some(("my-own", "echo_it")), Some("c1")),
-            (Some(("other", "x__y")), None)
+            (Some(("other", "x__y")), None),
+            (Some(("my-own__more", "x")), None),
         ]
     );
 }

@@ -83,15 +83,18 @@ impl Calls {
         )));
     }
 
-    /// Splits the name of an MCP server's tool, in which the CLI replaces most characters of the server's name.
+    /// Splits the name of an MCP server's tool, in which the CLI replaces each `-` of the server's name. If several
+    /// servers fit, the longest name counts.
     fn mcp_tool(&self, name: &str) -> Option<McpTool> {
         let rest = name.strip_prefix(mcp::PREFIX)?;
-        let known = self.servers.iter().find_map(|server| {
+        let known = self.servers.iter().filter_map(|server| {
             let tool = rest
                 .strip_prefix(&*mcp::in_names(server))?
                 .strip_prefix("__")?;
-            Some(McpTool::new(server.as_str(), tool))
+            Some((server.as_str(), tool))
         });
+        let known = known.max_by_key(|(server, _)| server.len());
+        let known = known.map(|(server, tool)| McpTool::new(server, tool));
         // A server of the user's own configuration.
         known.or_else(|| {
             let (server, tool) = rest.split_once("__")?;

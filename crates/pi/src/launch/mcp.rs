@@ -1,6 +1,6 @@
 //! MCP servers of a run: an extension in a private file registers them, so no file of the user's is changed.
 //!
-//! The CLI has servers since version 1.0; 1.6.0 was played.
+//! The CLI has servers since version 1.0; tested with 1.6.0.
 
 use std::borrow::Cow;
 
