@@ -115,7 +115,7 @@ impl Asking<'_> {
             let value = response.headers().get(&name)?.to_str().ok()?;
             Some(format!(", {name}: {value}"))
         };
-        // What else there is to know of an answer that could not be read.
+        // Origin of an unreadable answer, for its error.
         let origin = [
             Some(format!("from {address}")),
             header(CONTENT_TYPE),

@@ -13,7 +13,7 @@ pub(super) const LINES: &[&str] = &["\"usage.record\"", "\"turn.ended\""];
 /// Name of the main agent.
 const MAIN: &str = "main";
 
-/// What was recorded of a turn.
+/// Record of a turn.
 #[derive(Debug, Default)]
 pub(super) struct Recorded {
     usage: Option<Usage>,

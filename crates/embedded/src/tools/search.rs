@@ -24,7 +24,7 @@ const LONGEST_READ: u64 = 1 << 20;
 /// Number of bytes at the start of a file that are checked for NUL. A file with one is binary.
 const LOOK: usize = 8 << 10;
 
-/// What a search may look at.
+/// Scope of a search.
 pub(super) struct Search<'s> {
     pub(super) roots: &'s Roots,
     /// Folder or file to search.

@@ -22,7 +22,7 @@ pub(super) struct Progress {
     state: Mutex<State>,
 }
 
-/// What the call does.
+/// Current activity of the call.
 struct State {
     doing: String,
     since: Instant,
