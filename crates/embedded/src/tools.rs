@@ -20,6 +20,7 @@ use crate::wire::ToolSpec;
 
 use search::Search;
 
+pub(crate) use bash::LONGEST as LONGEST_COMMAND;
 pub(crate) use confine::{Place, Roots, plain};
 
 /// Tool by which the model gives an answer that follows the output schema.

@@ -1,50 +1,89 @@
 //! The commands that a line of shell runs, for rules with a pattern.
 
+mod xargs;
+
 use globset::GlobMatcher;
 
 use super::shell::{self, Command, Word};
+use crate::tools::LONGEST_COMMAND as LONGEST;
 
 /// Programs that run the command in their arguments.
-const WRAPPERS: [&str; 39] = [
+const WRAPPERS: [&str; 75] = [
     "arch",
     "builtin",
     "busybox",
     "bwrap",
     "catchsegv",
+    "cgexec",
+    "chpst",
     "chroot",
     "chrt",
     "command",
+    "daemonize",
+    "dbus-launch",
+    "dbus-run-session",
     "doas",
+    "eatmydata",
     "env",
     "exec",
     "fakeroot",
+    "faketime",
     "firejail",
     "flock",
+    "genv",
+    "gnice",
+    "gnohup",
+    "gosu",
+    "gstdbuf",
+    "gtime",
+    "gtimeout",
+    "i386",
     "ionice",
+    "linux32",
+    "linux64",
     "ltrace",
     "nice",
     "nohup",
     "nsenter",
     "numactl",
     "parallel",
+    "pkexec",
+    "prlimit",
     "proot",
+    "proxychains",
+    "rlwrap",
+    "run0",
     "runuser",
     "script",
+    "setarch",
     "setpriv",
     "setsid",
+    "setuidgid",
+    "sg",
+    "softlimit",
     "ssh",
+    "sshpass",
+    "start-stop-daemon",
     "stdbuf",
     "strace",
+    "su",
+    "su-exec",
     "sudo",
+    "systemd-inhibit",
     "systemd-run",
     "taskset",
     "time",
     "timeout",
+    "torsocks",
     "toybox",
+    "uname26",
     "unbuffer",
     "unshare",
+    "valgrind",
     "watch",
+    "x86_64",
     "xargs",
+    "xvfb-run",
 ];
 /// Options of `find` and `fd` before a command.
 const EXECUTE: [&str; 8] = [
@@ -62,11 +101,35 @@ const SHELLS: [&str; 9] = [
     "ash", "bash", "dash", "fish", "ksh", "mksh", "rbash", "sh", "zsh",
 ];
 /// Programs that take a whole line of shell as one argument.
-const TAKE_LINES: [&str; 7] = ["flock", "parallel", "script", "ssh", "su", "trap", "watch"];
+const TAKE_LINES: [&str; 8] = [
+    "flock", "runuser", "script", "sg", "ssh", "su", "trap", "watch",
+];
+/// Builtins that evaluate an index in their arguments, such as `a[$(b)]`.
+const EVALUATE_INDEXES: [&str; 10] = [
+    "[",
+    "[[",
+    "getopts",
+    "mapfile",
+    "printf",
+    "read",
+    "readarray",
+    "test",
+    "unset",
+    "wait",
+];
+/// Builtins that set variables to their arguments, or compute with them.
+const ASSIGN: [&str; 6] = ["declare", "export", "let", "local", "readonly", "typeset"];
+/// Comparisons of `[[` that compute with their operands, and tests for a variable, which evaluate its index.
+const COMPUTE: [&str; 8] = ["-eq", "-ne", "-lt", "-le", "-gt", "-ge", "-v", "-R"];
 /// Maximum number of words of a wrapper's command line.
 const MOST_WORDS: usize = 200;
 /// Maximum depth of lines within arguments.
 const DEEPEST: usize = 4;
+/// Maximum number of commands of a line and the lines within it.
+const MOST_COMMANDS: usize = 1000;
+/// Maximum number of bytes that are read of a line and the lines within it, each as often as it is read.
+const MOST_BYTES: usize = 1_000_000;
+const TOO_MANY: &str = "too many commands";
 
 /// Commands of a line, as far as they are known before it runs.
 #[derive(Debug, Default)]
@@ -74,21 +137,42 @@ pub(super) struct Line {
     commands: Vec<Command>,
     /// A command that is only known when the line runs.
     unknown: Option<String>,
+    /// True if it, or a line within it, has more than simple commands.
+    is_complex: bool,
+    /// Number of bytes that were read.
+    bytes: usize,
 }
 
 impl Line {
     /// Reads a line. Returns the reason if that is impossible.
     pub(super) fn read(text: &str) -> Result<Self, String> {
+        if text.len() > LONGEST {
+            return Err(format!("it is longer than {LONGEST} bytes"));
+        }
         let mut line = Self::default();
         line.add(text, 0)?;
+        if line.is_full() {
+            return Err(TOO_MANY.to_owned());
+        }
+        line.find_evaluated_code();
         Ok(line)
+    }
+
+    fn is_full(&self) -> bool {
+        self.commands.len() > MOST_COMMANDS || self.bytes > MOST_BYTES
     }
 
     fn add(&mut self, text: &str, depth: usize) -> Result<(), String> {
         if depth > DEEPEST {
             return Err(shell::TOO_DEEP.to_owned());
         }
-        for command in shell::commands(text)? {
+        self.bytes += text.len();
+        if self.is_full() {
+            return Err(TOO_MANY.to_owned());
+        }
+        self.is_complex |= !shell::is_plain(text);
+        for mut command in shell::commands(text)? {
+            xargs::mark_replaced(&mut command.words);
             self.look_into(&command, depth);
             self.commands.push(command);
         }
@@ -97,6 +181,22 @@ impl Line {
 
     fn is_unknown(&mut self, command: &Command) {
         self.unknown.get_or_insert_with(|| command.source.clone());
+    }
+
+    /// Finds code that the shell runs when it computes with a variable that holds it.
+    fn find_evaluated_code(&mut self) {
+        let is_assigned = |command: &&Command| command.assignments.iter().any(|it| it.holds_code);
+        let holds_code = |command: &&Command| {
+            let words = command.words.iter().chain(&command.targets);
+            words.into_iter().any(|word| word.holds_code)
+        };
+        let found = self.commands.iter().find(is_assigned).or_else(|| {
+            let evaluates = self.commands.iter().any(evaluates);
+            self.commands.iter().find(holds_code).filter(|_| evaluates)
+        });
+        if let Some(found) = found.cloned() {
+            self.is_unknown(&found);
+        }
     }
 
     /// Finds lines in the arguments of a command.
@@ -110,6 +210,7 @@ impl Line {
         }
         for start in starts {
             let (program, arguments) = (base(&words[start].text), &words[start + 1..]);
+            let has = |flag| arguments.iter().any(|word| is_flag(word, flag));
             let is_known = match program {
                 program if SHELLS.contains(&program) => self.of_shell(arguments, depth),
                 "eval" => {
@@ -118,13 +219,29 @@ impl Line {
                     }
                 }
                 program if TAKE_LINES.contains(&program) => {
-                    arguments.iter().all(|word| self.of_argument(word, depth))
+                    let is_line = matches!(program, "trap" | "su");
+                    let mut arguments = arguments.iter();
+                    arguments.all(|word| self.of_argument(word, is_line, depth))
                 }
+                // It runs what it reads.
+                "parallel" => false,
+                "xargs" => xargs::is_known(arguments),
                 "source" | "." => arguments.first().is_none_or(is_file),
-                "env" => !arguments
-                    .iter()
-                    .any(|word| word.text.starts_with("--split") || is_flag(word, 'S')),
+                "env" | "genv" => {
+                    let is_split = |word: &Word| word.text.starts_with("--s");
+                    !has('S') && !arguments.iter().any(is_split)
+                }
                 "alias" => !arguments.iter().any(|word| word.text.contains('=')),
+                "hash" => !has('p'),
+                "compgen" => !has('C'),
+                program if ASSIGN.contains(&program) => {
+                    !arguments.iter().any(|word| word.holds_code)
+                }
+                program if EVALUATE_INDEXES.contains(&program) => {
+                    let is_callback = matches!(program, "mapfile" | "readarray") && has('C');
+                    let is_code = |word: &Word| word.holds_code && word.text.contains('[');
+                    !is_callback && !arguments.iter().any(is_code)
+                }
                 _ => true,
             };
             if !is_known {
@@ -144,9 +261,16 @@ impl Line {
         !has('s') && !has('i') && operands.next().is_some_and(is_file)
     }
 
-    fn of_argument(&mut self, word: &Word, depth: usize) -> bool {
-        let is_line = word.text.contains(|c: char| c.is_whitespace() || c == ';');
-        !word.expands && (!is_line || self.try_add(&word.text, depth))
+    fn of_argument(&mut self, word: &Word, is_line: bool, depth: usize) -> bool {
+        let text = word.text.as_str();
+        let value = match text.split_once('=').filter(|_| text.starts_with("--")) {
+            Some((_, value)) => Some(value),
+            None if is_flag(word, 'c') => text.split_once('c').map(|(_, value)| value),
+            None => None,
+        };
+        let is_special = |c: char| c.is_whitespace() || ";&|<>$`(){}*?[".contains(c);
+        let is_line = is_line || value.is_some() || text.contains(is_special);
+        !word.expands && (!is_line || self.try_add(value.unwrap_or(text), depth))
     }
 
     fn try_add(&mut self, text: &str, depth: usize) -> bool {
@@ -163,13 +287,15 @@ impl Line {
         let denied = |command: &&Command| {
             pattern.is_match(&command.source)
                 || (starts(&command.words).into_iter())
+                    .take(MOST_WORDS)
                     .any(|start| may_match(command, start, pattern))
         };
         let denied = self.commands.iter().find(denied);
         denied.map(|command| command.source.as_str())
     }
 
-    /// Returns whether each command is known in full and allowed.
+    /// Returns whether it consists of simple commands in a form that can be read in one way, and each is known in full
+    /// and allowed.
     pub(super) fn all(&self, mut allows: impl FnMut(&str) -> bool) -> bool {
         let mut is_allowed = |command: &Command| {
             let words: Vec<_> = (command.assignments.iter().chain(&command.words))
@@ -181,7 +307,8 @@ impl Line {
                 && !words.iter().any(|word| word.expands)
                 && allows(&joined(&words).0)
         };
-        self.unknown.is_none()
+        !self.is_complex
+            && self.unknown.is_none()
             && !self.commands.is_empty()
             && self.commands.iter().all(&mut is_allowed)
     }
@@ -194,12 +321,41 @@ fn starts(words: &[Word]) -> Vec<usize> {
     };
     let runs_next = |word: &Word| EXECUTE.contains(&word.text.as_str());
     match base(&name.text) {
+        "xargs" => xargs::starts(words),
+        name if name.starts_with("ld-") || name == "ld.so" => (0..words.len()).collect(),
         name if WRAPPERS.contains(&name) => (0..words.len()).collect(),
         "find" | "fd" | "fdfind" => (0..words.len())
             .filter(|at| *at == 0 || runs_next(&words[at - 1]))
             .collect(),
         _ => vec![0],
     }
+}
+
+/// Returns whether the shell computes with variables in a command.
+fn evaluates(command: &Command) -> bool {
+    let Command {
+        assignments,
+        words,
+        targets,
+        ..
+    } = command;
+    let mut all = assignments.iter().chain(words).chain(targets);
+    if all.any(|word| word.evaluates) {
+        return true;
+    }
+    starts(words).into_iter().take(MOST_WORDS).any(|start| {
+        let arguments = &words[start + 1..];
+        match base(&words[start].text) {
+            "[" | "[[" | "test" => {
+                (arguments.iter()).any(|word| COMPUTE.contains(&word.text.as_str()))
+            }
+            "printf" => arguments.iter().any(|word| is_flag(word, 'v')),
+            program => {
+                (ASSIGN.contains(&program) || EVALUATE_INDEXES.contains(&program))
+                    && arguments.iter().any(|word| word.expands)
+            }
+        }
+    })
 }
 
 fn may_match(command: &Command, start: usize, pattern: &GlobMatcher) -> bool {

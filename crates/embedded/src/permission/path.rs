@@ -17,8 +17,17 @@ pub(super) struct PathPattern {
 }
 
 impl PathPattern {
-    /// Reads a pattern.
+    /// Reads a pattern. `~/` at its beginning is the home directory.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let text = match text.strip_prefix("~/").zip(std::env::home_dir()) {
+            Some((rest, home)) => home.join(rest).to_string_lossy().into_owned(),
+            None => text.to_owned(),
+        };
+        // Paths have no `/` at their end.
+        let text = match text.trim_end_matches('/') {
+            "" => text.as_str(),
+            trimmed => trimmed,
+        };
         let is_wild = |part: &&str| part.contains(['*', '?', '[', ']', '{', '}', '\\']);
         let parts: Vec<_> = text.split('/').collect();
         let fixed = parts.iter().position(is_wild);

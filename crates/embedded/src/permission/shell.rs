@@ -1,12 +1,16 @@
 //! Splits a line of shell into its simple commands.
 //!
-//! Permission rules need to know which commands a line runs, not what they do. Where bash and this scanner could
-//! disagree about where a command ends, the line is refused as unreadable. Commands of control structures,
-//! substitutions and here-documents are found as well.
+//! Permission rules need to know which commands a line runs, not what they do. Commands of control structures,
+//! substitutions and here-documents are found as well. Forms that are known to end a command elsewhere in bash than
+//! here are refused as unreadable: that is for rules that deny. A rule that allows needs more, a line that
+//! [`is_plain`].
 
+mod plain;
 #[cfg(test)]
 mod tests;
 mod word;
+
+pub(super) use plain::is_plain;
 
 /// Maximum depth of expansions within expansions.
 const DEEPEST: usize = 32;
@@ -24,6 +28,8 @@ pub(super) struct Command {
     /// Variables that are set for this command.
     pub(super) assignments: Vec<Word>,
     pub(super) words: Vec<Word>,
+    /// Targets of redirections, and the texts of here-documents that expand.
+    pub(super) targets: Vec<Word>,
     /// The command as it is written, redirections included.
     pub(super) source: String,
     /// True if a redirection reads or writes a file other than `/dev/null`.
@@ -32,7 +38,7 @@ pub(super) struct Command {
 
 impl Command {
     fn is_empty(&self) -> bool {
-        self.assignments.is_empty() && self.words.is_empty() && !self.uses_files
+        self.assignments.is_empty() && self.words.is_empty() && self.targets.is_empty()
     }
 }
 
@@ -44,6 +50,10 @@ pub(super) struct Word {
     pub(super) varies_at: Option<usize>,
     /// True if that part is an expansion of `$`, `` ` `` or a process, not only a pattern of file names.
     pub(super) expands: bool,
+    /// True if an expansion may run code that a variable holds: arithmetic, indexes, `${x@P}`.
+    pub(super) evaluates: bool,
+    /// True if it has a `$` or `` ` `` that the shell does not replace in this place.
+    pub(super) holds_code: bool,
     is_quoted: bool,
 }
 
@@ -51,6 +61,12 @@ impl Word {
     fn varies(&mut self, expands: bool) {
         self.varies_at.get_or_insert(self.text.len());
         self.expands |= expands;
+    }
+
+    /// Adds a character that is not replaced in this place.
+    fn push(&mut self, c: char) {
+        self.holds_code |= matches!(c, '$' | '`');
+        self.text.push(c);
     }
 
     fn is_keyword(&self, keyword: &str) -> bool {
@@ -75,14 +91,44 @@ fn is_name(text: &str) -> bool {
         && chars.all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
+fn is_function_name(word: &Word) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-.:".contains(c);
+    !word.is_quoted && word.text.chars().all(is_plain)
+}
+
 /// Returns the simple commands of a line.
 pub(super) fn commands(line: &str) -> Result<Vec<Command>, Unreadable> {
-    let mut scanner = Scanner::new(line, 0);
+    let mut scanner = Scanner::new(line, 0)?;
     scanner.list(false)?;
     if !scanner.documents.is_empty() {
         return Err("a here-document has no text");
     }
     Ok(scanner.out)
+}
+
+/// Refuses a newline after `\` within what may be an operator: bash removes both before it reads operators.
+fn check_continuations(chars: &[char]) -> Scan<()> {
+    let is_blank = |c: Option<&char>| matches!(c, None | Some(' ' | '\t' | '\n'));
+    let is_plain = |c: &char| c.is_alphanumeric() || "_-./,:=+@%".contains(*c);
+    let mut at = 0;
+    while at < chars.len() {
+        match &chars[at..] {
+            ['\\', '\n', ..] => {
+                let before = at.checked_sub(1).and_then(|at| chars.get(at));
+                while chars[at..].starts_with(&['\\', '\n']) {
+                    at += 2;
+                }
+                let after = chars.get(at);
+                let is_word = before.is_some_and(is_plain) && after.is_some_and(is_plain);
+                if !is_word && !is_blank(before) && !is_blank(after) {
+                    return Err("a line that goes on within an operator");
+                }
+            }
+            ['\\', ..] => at += 2,
+            _ => at += 1,
+        }
+    }
+    Ok(())
 }
 
 struct Scanner {
@@ -92,6 +138,8 @@ struct Scanner {
     out: Vec<Command>,
     /// Here-documents whose text begins after the next newline.
     documents: Vec<Document>,
+    /// True after `[[`, which has its own rules for `#`, `(` and `<<`.
+    in_conditional: bool,
 }
 
 struct Document {
@@ -106,14 +154,17 @@ const KEYWORDS: [&str; 14] = [
 ];
 
 impl Scanner {
-    fn new(text: &str, depth: usize) -> Self {
-        Self {
-            chars: text.chars().collect(),
+    fn new(text: &str, depth: usize) -> Scan<Self> {
+        let chars: Vec<_> = text.chars().collect();
+        check_continuations(&chars)?;
+        Ok(Self {
+            chars,
             at: 0,
             depth,
             out: Vec::new(),
             documents: Vec::new(),
-        }
+            in_conditional: false,
+        })
     }
 
     fn peek(&self) -> Option<char> {
@@ -159,9 +210,7 @@ impl Scanner {
                     self.at += 1;
                     self.read_documents()?;
                 }
-                '#' if (command.words.first()).is_some_and(|word| word.text == "[[") => {
-                    return Err("a `#` in `[[`");
-                }
+                '#' if self.in_conditional => return Err("a `#` after `[[`"),
                 '#' => {
                     while self.peek().is_some_and(|c| c != '\n') {
                         self.at += 1;
@@ -172,8 +221,14 @@ impl Scanner {
                     self.close(&mut command, start)?;
                     self.at += 1;
                 }
-                '(' if command.is_empty() && self.after(1) == Some('(') => self.arithmetic()?,
+                '(' if command.is_empty() && self.after(1) == Some('(') => {
+                    self.arithmetic_command()?;
+                }
                 '(' => {
+                    // A pattern such as `@(a|b)`, an array, or a subshell after `time`.
+                    if !command.is_empty() && !self.is_function(&command) {
+                        return Err("a `(` after a word");
+                    }
                     self.close(&mut command, start)?;
                     self.at += 1;
                     open += 1;
@@ -195,6 +250,7 @@ impl Scanner {
 
     /// Reads the next word of a command, or a keyword before one.
     fn command_word(&mut self, command: &mut Command, in_substitution: bool) -> Scan<()> {
+        let start = self.at;
         let word = self.word()?;
         let is_number = !word.text.is_empty() && word.text.bytes().all(|b| b.is_ascii_digit());
         if is_number && !word.is_quoted && matches!(self.peek(), Some('<' | '>')) {
@@ -202,18 +258,25 @@ impl Scanner {
         }
         if command.is_empty() && !word.is_quoted {
             match word.text.as_str() {
+                "!" if self.peek() == Some('(') => return Err("a `(` after a word"),
                 keyword if KEYWORDS.contains(&keyword) => return Ok(()),
                 "coproc" => return Err("`coproc`"),
                 // A `)` after its patterns would look like the end of the substitution.
                 "case" if in_substitution => return Err("`case` in a substitution"),
                 "function" => {
                     self.skip_blanks();
-                    return self.word().map(drop);
+                    let name = self.word()?;
+                    self.skip_blanks();
+                    if self.peek() == Some('(') && !is_function_name(&name) {
+                        return Err("a `(` after a word");
+                    }
+                    return Ok(());
                 }
-                "for" | "select" => return self.loop_head(),
+                "for" | "select" => return self.loop_head(start),
                 _ => {}
             }
         }
+        self.in_conditional |= word.is_keyword("[[");
         if command.words.is_empty() && word.is_assignment() {
             command.assignments.push(word);
         } else {
@@ -222,27 +285,58 @@ impl Scanner {
         Ok(())
     }
 
-    /// Reads what follows `for` or `select`, up to the end of the list of values.
-    fn loop_head(&mut self) -> Scan<()> {
+    /// Returns whether a `(` begins the definition of a function with this name.
+    fn is_function(&self, command: &Command) -> bool {
+        let is_name = matches!(command.words.as_slice(), [name] if is_function_name(name));
+        is_name
+            && self.after(1) == Some(')')
+            && command.assignments.is_empty()
+            && command.targets.is_empty()
+    }
+
+    /// Reads `((…))`. It is a command that sets variables.
+    fn arithmetic_command(&mut self) -> Scan<()> {
+        let start = self.at;
+        self.arithmetic()?;
+        let mut word = Word::default();
+        self.evaluation(&mut word, start);
+        let mut command = Command {
+            assignments: vec![word],
+            ..Command::default()
+        };
+        self.close(&mut command, start)
+    }
+
+    /// Reads what follows `for` or `select`, up to the end of the list of values: the head is a command that sets the
+    /// variable.
+    fn loop_head(&mut self, start: usize) -> Scan<()> {
         self.skip_blanks();
         if self.peek() == Some('(') && self.after(1) == Some('(') {
-            return self.arithmetic();
+            return self.arithmetic_command();
         }
-        self.word()?;
+        let mut command = Command::default();
+        command.assignments.push(self.word()?);
         self.skip_blanks();
         let before = self.at;
         if !self.word()?.is_keyword("in") {
             self.at = before;
-            return Ok(());
+            return if self.peek() == Some('(') {
+                Err("a `(` after a word")
+            } else {
+                self.close(&mut command, start)
+            };
         }
         loop {
             self.skip_blanks();
             match self.peek() {
-                None | Some('\n' | ';' | '&' | '|' | '(' | ')') => return Ok(()),
+                Some('(') => return Err("a `(` after a word"),
+                None | Some('\n' | ';' | '&' | '|' | ')') => {
+                    return self.close(&mut command, start);
+                }
                 Some('<' | '>') if self.after(1) != Some('(') => {
                     return Err("a redirection in the head of a loop");
                 }
-                Some(_) => drop(self.word()?),
+                Some(_) => command.assignments.push(self.word()?),
             }
         }
     }
@@ -279,14 +373,18 @@ impl Scanner {
         }
         let target = self.word()?;
         if matches!(operator, "<<" | "<<-") {
-            if target.expands {
+            if target.expands || target.text.contains('\n') {
                 return Err("the end of a here-document");
             }
+            if self.in_conditional {
+                return Err("a `<<` after `[[`");
+            }
             self.documents.push(Document {
-                end: target.text,
+                end: target.text.clone(),
                 expands: !target.is_quoted,
                 strips_tabs: operator == "<<-",
             });
+            command.targets.push(target);
             return Ok(());
         }
         let is_descriptor = target.text == "-" || target.text.bytes().all(|b| b.is_ascii_digit());
@@ -297,6 +395,7 @@ impl Scanner {
                 _ => false,
             };
         command.uses_files |= !is_harmless;
+        command.targets.push(target);
         Ok(())
     }
 
@@ -317,13 +416,28 @@ impl Scanner {
                 if line == document.end {
                     break;
                 }
+                // In a substitution, bash takes `E)` for the end as well.
+                if self.depth > 0 && line.starts_with(&document.end) {
+                    return Err("a here-document in a substitution");
+                }
+                if document.expands && line.ends_with('\\') {
+                    return Err("a line of a here-document that goes on");
+                }
                 text.push_str(line);
                 text.push('\n');
             }
             if document.expands {
                 let mut inner = self.inner(&text)?;
-                inner.double(&mut Word::default(), None)?;
+                let mut word = Word::default();
+                inner.double(&mut word, None)?;
                 self.out.append(&mut inner.out);
+                if word.expands {
+                    self.out.push(Command {
+                        source: format!("<<{}", document.end),
+                        targets: vec![word],
+                        ..Command::default()
+                    });
+                }
             }
         }
         Ok(())

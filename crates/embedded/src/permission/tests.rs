@@ -199,6 +199,21 @@ fn an_allowed_path_is_what_it_leads_to() {
 }
 
 #[test]
+fn a_pattern_may_begin_at_home_and_end_in_a_slash() {
+    let folder = Folder::new();
+    let rules = rules(&[], &["read(~/.ssh/**)", "read(l*/)", "read(src/)"]).unwrap();
+    let key = std::env::home_dir()
+        .unwrap()
+        .join(".ssh/id")
+        .display()
+        .to_string();
+    for path in [&key, "lib/deep/a.rs", "src/a.rs"] {
+        let word = folder.path(&rules, PermissionMode::Bypass, "read", path);
+        assert_eq!(word, "deny", "{path}");
+    }
+}
+
+#[test]
 fn accept_edits_asks_for_files_that_other_programs_run_or_obey() {
     let folder = Folder::new();
     let rules = rules(&["write(.github/workflows/own.yml)"], &[]).unwrap();

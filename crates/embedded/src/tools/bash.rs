@@ -21,7 +21,7 @@ const USUAL_MS: usize = 120_000;
 /// Maximum bytes kept of a command's output. The beginning is discarded.
 const MOST_OUTPUT: usize = 8 << 20;
 /// Maximum length of a command in bytes, because of the system's limit for an argument.
-const LONGEST: usize = 100_000;
+pub(crate) const LONGEST: usize = 100_000;
 
 static INFO: CliInfo = CliInfo::new("bash", "bash", "bash");
 static CAN: Capabilities = Capabilities::none();

@@ -32,9 +32,15 @@ fn every_command_of_a_line_is_found() {
         ),
         ("diff <(rm x) >(b)", &["rm x", "b", "diff <(rm x) >(b)"]),
         ("if a; then rm x; else c; fi", &["a", "rm x", "c"]),
-        ("for i in a $(rm x); do b $i; done", &["rm x", "b $i"]),
-        ("for i do rm x; done", &["rm x"]),
-        ("for ((i=1<<2;i<3;i++)); do rm x; done", &["rm x"]),
+        (
+            "for i in a $(rm x); do b $i; done",
+            &["rm x", "i a $(rm x)", "b $i"],
+        ),
+        ("for i do rm x; done", &["i", "rm x"]),
+        (
+            "for ((i=1<<2;i<3;i++)); do rm x; done",
+            &["((i=1<<2;i<3;i++))", "rm x"],
+        ),
         ("while ! a; do { rm x; }; done", &["a", "rm x"]),
         ("f() { rm x; }; f", &["f", "rm x", "f"]),
         ("function f { rm x; }", &["rm x"]),
@@ -50,14 +56,17 @@ fn every_command_of_a_line_is_found() {
         ),
         (
             "cat <<A; rm x\n$(b) don't\nA\nc",
-            &["cat", "rm x", "b", "c"],
+            &["cat", "rm x", "b", "", "c"],
         ),
         ("cat <<'A'\n$(b)\nA\nc", &["cat", "c"]),
         ("cat <<-A\n\tx\n\tA\nc", &["cat", "c"]),
-        ("((1 << 2))\nrm x\n2", &["rm x", "2"]),
+        ("((1 << 2))\nrm x\n2", &["((1 << 2))", "rm x", "2"]),
         ("echo $'a\\'b; c' d", &["echo $'a\\'b; c' d"]),
         ("[ -f x ] && rm x", &["[ -f x ]", "rm x"]),
         ("echo a#b", &["echo a#b"]),
+        ("a \\\n b \\\n | rm x\\\ny", &["a b", "rm xy"]),
+        ("[[ -f x ]] && rm x", &["[[ -f x ]]", "rm x"]),
+        ("a[1]=2 rm x", &["a[1]=2 rm x"]),
     ] {
         assert_eq!(read(line), expected, "{line}");
     }
@@ -81,6 +90,33 @@ fn a_line_that_bash_may_read_in_another_way_is_unreadable() {
         "[[ a =~ # ]]; rm x",
         "cat <<A",
         "echo >",
+        // Bash removes a newline after `\` before it reads an operator.
+        "git log \"$\\\n(rm x)\"",
+        "git log \"$\\\n\\\n(rm x)\"",
+        "(\\\n(1<<E))\nrm x\nE\ngit log",
+        "cat <\\\n<E\n'\nE\nrm x #'",
+        "git log ${x\\\n}",
+        "echo `echo \"$\\\\\n(rm x)\"`",
+        "cat <<E\na\\\nE\nrm x\nE",
+        "echo $(cat <<E\nE)\nrm x\nE\n)",
+        "echo \"`echo \\\"$(a)\\\"`\"",
+        "cat <<E\n`echo \\\"a\\\"`\nE",
+        // Parentheses that are not a subshell.
+        "[[ a == @(# ) ]]; rm x",
+        "[[ a =~ (#) ]]; rm x",
+        "[[ a == @(<<E) ]]\nrm x\nE",
+        "[[ x && a =~ # ]]; rm x",
+        "time [[ a =~ # ]]; rm x",
+        "time ((1<<E))\nrm x\nE",
+        "shopt -s extglob\necho @(#); rm x",
+        "shopt -s extglob\n!(#); rm x",
+        "shopt -s extglob\nfor x in @(#); do rm x; done",
+        "function f@(#) { a; }",
+        "cat >/dev/null@(#); rm x",
+        // Bash reads on to the end of an index.
+        "a[b[1]<<E\n]=1\nrm x\nE",
+        "a[']'1<<E\n]=1\nrm x\nE",
+        "a[$(b ])1<<E\n]=1\nrm x\nE",
     ] {
         let found = read(line);
         assert!(found[0].starts_with("unreadable: "), "{line}: {found:?}");
@@ -113,4 +149,63 @@ fn what_the_shell_replaces_is_marked() {
     assert_eq!(word("'a*$b'"), (None, false));
     assert_eq!(word("a\\$b"), (None, false));
     assert_eq!(word("["), (None, false));
+}
+
+#[test]
+fn a_plain_line_can_be_read_in_one_way() {
+    for line in [
+        "git log",
+        "a 'b; $(c)' \"d; e\"|f&&g||h;i\nj",
+        "a 2>&1 >/dev/null &>x >>y",
+        "[ -f x ] && a b[1] HEAD@{1} a#b --c=d 'if' \\;",
+        "a 'b\nc' \"d\\\"\"",
+    ] {
+        assert!(is_plain(line), "{line}");
+    }
+    for line in [
+        "a &",
+        "a & b",
+        "a |& b",
+        "a;;",
+        "a <b",
+        "a <<E\nb\nE",
+        "a <(b)",
+        "a >(b)",
+        "(a)",
+        "((a))",
+        "{ a; }",
+        "! a",
+        "[[ a ]]",
+        "if a; then b; fi",
+        "for x in a; do b; done",
+        "while a; do b; done",
+        "case a in b) c;; esac",
+        "f() { a; }",
+        "function f { a; }",
+        "time a",
+        "coproc a",
+        "a $b",
+        "a \"$b\"",
+        "a $'b'",
+        "a `b`",
+        "a \"`b`\"",
+        "a \\\nb",
+        "a \"\\\nb\"",
+        "A=1 b",
+        "A+=1 b",
+        "a[1]=2 b",
+        "a[1 <<E",
+        ">x a",
+        "2>&1 a",
+        "a {b}>/dev/null",
+        "a # b",
+        "a 'b",
+        "a \"b",
+        "a \\",
+        "a @(b)",
+        "a\rb",
+        "a\0b",
+    ] {
+        assert!(!is_plain(line), "{line}");
+    }
 }

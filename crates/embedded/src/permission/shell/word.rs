@@ -7,12 +7,13 @@ impl Scanner {
         if self.depth == DEEPEST {
             return Err(TOO_DEEP);
         }
-        Ok(Self::new(text, self.depth + 1))
+        Self::new(text, self.depth + 1)
     }
 
     pub(super) fn word(&mut self) -> Scan<Word> {
         let mut word = Word::default();
         let mut braces = None;
+        let mut has_index = false;
         while let Some(next) = self.peek() {
             match next {
                 '<' | '>' if self.after(1) == Some('(') => {
@@ -27,7 +28,7 @@ impl Scanner {
                         Some('\n') => {}
                         Some(c) => {
                             word.is_quoted = true;
-                            word.text.push(c);
+                            word.push(c);
                         }
                         None => return Err("a `\\` at the end"),
                     }
@@ -42,7 +43,7 @@ impl Scanner {
                         if c == '\'' {
                             break;
                         }
-                        word.text.push(c);
+                        word.push(c);
                     }
                 }
                 '"' => {
@@ -59,6 +60,7 @@ impl Scanner {
                     if matches!(c, '*' | '?' | '[' | '{') || (c == '~' && word.text.is_empty()) {
                         word.varies(false);
                     }
+                    has_index |= c == '[' && !word.is_quoted && is_name(&word.text);
                     word.text.push(c);
                     self.at += 1;
                 }
@@ -72,11 +74,9 @@ impl Scanner {
             let inside = &word.text[at..];
             inside.contains('}') && (inside.contains(',') || inside.contains(".."))
         });
-        // Bash reads on to the `]`, whatever is in between.
-        if let Some((name, index)) = word.text.split_once('[')
-            && is_name(name)
-            && !index.contains(']')
-        {
+        // Bash reads on to the `]` that closes it, whatever is in between.
+        let count = |bracket| word.text.matches(bracket).count();
+        if has_index && (word.is_quoted || word.expands || count('[') != count(']')) {
             return Err("an index without its end");
         }
         Ok(word)
@@ -86,6 +86,16 @@ impl Scanner {
     fn expansion(&self, word: &mut Word, start: usize) {
         word.varies(true);
         word.text.extend(&self.chars[start..self.at]);
+    }
+
+    /// Adds an expansion that may run code that a variable holds, unless it is only about numbers.
+    pub(super) fn evaluation(&self, word: &mut Word, start: usize) {
+        let text = &self.chars[start..self.at];
+        word.evaluates |= text
+            .iter()
+            .skip(1)
+            .any(|c| c.is_alphabetic() || "_$".contains(*c));
+        self.expansion(word, start);
     }
 
     /// Reads to the end of double quotes, or of a here-document.
@@ -105,7 +115,7 @@ impl Scanner {
                 '\\' => {
                     match self.after(1) {
                         Some('\n') => {}
-                        Some(c @ ('$' | '`' | '\\' | '"')) => word.text.push(c),
+                        Some(c @ ('$' | '`' | '\\' | '"')) => word.push(c),
                         Some(c) => word.text.extend(['\\', c]),
                         None => word.text.push('\\'),
                     }
@@ -124,10 +134,12 @@ impl Scanner {
     fn dollar(&mut self, word: &mut Word, in_double: bool) -> Scan<()> {
         self.deeper()?;
         let start = self.at;
+        let mut is_evaluation = false;
         match self.after(1) {
             Some('(') if self.after(2) == Some('(') => {
                 self.at += 1;
                 self.arithmetic()?;
+                is_evaluation = true;
             }
             Some('(') => {
                 self.at += 2;
@@ -136,6 +148,8 @@ impl Scanner {
             Some('{') => {
                 self.at += 2;
                 self.parameter()?;
+                let name: String = self.chars[start + 2..self.at - 1].iter().collect();
+                is_evaluation = !is_name(&name);
             }
             Some('[') => return Err("`$[`"),
             Some('\'') if !in_double => {
@@ -143,9 +157,18 @@ impl Scanner {
                 word.is_quoted = true;
                 loop {
                     match self.peek().ok_or("a `'` is missing")? {
-                        '\\' => self.at += 2,
+                        '\\' => {
+                            // It may be the code of any character.
+                            let code = self.after(1);
+                            word.holds_code |=
+                                code.is_some_and(|c| c.is_ascii_digit() || "xuUc".contains(c));
+                            self.at += 2;
+                        }
                         '\'' => break self.at += 1,
-                        _ => self.at += 1,
+                        c => {
+                            word.holds_code |= matches!(c, '$' | '`');
+                            self.at += 1;
+                        }
                     }
                 }
             }
@@ -165,13 +188,17 @@ impl Scanner {
             Some(c) if c.is_ascii_digit() || "@*#?-$!".contains(c) => self.at += 2,
             _ => {
                 self.at += 1;
-                word.text.push('$');
+                word.push('$');
                 self.depth -= 1;
                 return Ok(());
             }
         }
         self.depth -= 1;
-        self.expansion(word, start);
+        if is_evaluation {
+            self.evaluation(word, start);
+        } else {
+            self.expansion(word, start);
+        }
         Ok(())
     }
 
@@ -211,6 +238,9 @@ impl Scanner {
                 }
                 // What they quote depends on the operator and on what is around it.
                 '\'' | '"' => return Err("a quote in `${`"),
+                '\\' if self.after(1) == Some('\n') => {
+                    return Err("a line that goes on within `${`");
+                }
                 '<' | '>' if self.after(1) == Some('(') => {
                     self.at += 2;
                     self.substitution()?;
@@ -271,7 +301,8 @@ impl Scanner {
                 '\\' => {
                     match self.after(1).ok_or("a `` ` `` is missing")? {
                         c @ ('$' | '`' | '\\') => text.push(c),
-                        '"' if in_double => text.push('"'),
+                        // Whether it is kept depends on what is around it.
+                        '"' if in_double => return Err("a `\\\"` in backquotes"),
                         c => text.extend(['\\', c]),
                     }
                     self.at += 2;

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn one_denied_command_denies_the_whole_line() {
     let folder = Folder::new();
-    let rules = rules(&["bash"], &["bash(rm *)", "bash(git push*)"]).unwrap();
+    let rules = rules(&["bash"], &["bash(rm *)", "bash(rm)", "bash(git push*)"]).unwrap();
     for line in [
         "rm x",
         "ls; rm x",
@@ -80,6 +80,57 @@ fn one_denied_command_denies_the_whole_line() {
         "source /dev/stdin",
         "bash <(echo rm x)",
         "env -S 'rm x'",
+        "for y in 'a[$(rm x)]'; do ((y)); git log; done",
+        "for x in '$(rm x)'; do cat <<E\n${x@P}\nE\ndone",
+        "x='a[$(rm x)]'; ((x))",
+        "x='a[`rm x`]'; echo $((x))",
+        "set -- 'a[$(rm x)]'; (($1))",
+        "set -- '$(rm x)'; echo ${1@P}",
+        "set -- $'a[\\x24(rm x)]'; echo $(($1))",
+        "read y <<< 'a[$(rm x)]'; ((y))",
+        "set -- 'a[$(rm x)]'; printf -v \"$1\" y",
+        "[[ 'a[$(rm x)]' -eq 0 ]]",
+        "test -v 'a[$(rm x)]'",
+        "[ -v 'a[$(rm x)]' ]",
+        "printf -v 'a[$(rm x)]' y",
+        "read 'a[$(rm x)]'",
+        "unset 'a[$(rm x)]'",
+        "let 'a[$(rm x)]'",
+        "declare 'a[$(rm x)]=1'",
+        "typeset 'a[$(rm x)]=1'",
+        "local 'a[$(rm x)]=1'",
+        "export 'a=$(rm x)'",
+        "readonly 'a=$(rm x)'",
+        "mapfile 'a[$(rm x)]'",
+        "readarray 'a[$(rm x)]'",
+        "getopts a 'b[$(rm x)]'",
+        "wait -p 'a[$(rm x)]'",
+        "trap 'rm${IFS}x' EXIT",
+        "ssh h 'a|rm'",
+        "su -c 'rm x'",
+        "su '-crm x'",
+        "su --command='rm x'",
+        "echo 'rm x' | xargs -I X sh -c X",
+        "echo 'rm x' | sudo xargs -I X sh -c X",
+        "echo 'rm x' | xargs -I X X y",
+        "echo 'rm x' | xargs -iX X y",
+        "echo rm | xargs --replace {} x",
+        "echo push | xargs -I X git X",
+        "echo 'x' | xargs -0n1 rm",
+        "echo 'rm x' | xargs env",
+        "echo 'rm x' | xargs timeout 5",
+        "echo 'rm x' | xargs sh -c",
+        "echo 'rm x' | parallel",
+        "hash -p /bin/rm r; r x",
+        "mapfile -C 'rm x' -c 1 <f",
+        "readarray -C 'rm x' -c 1 <f",
+        "/lib64/ld-linux-x86-64.so.2 /bin/rm x",
+        "setarch -R rm x",
+        "prlimit --cpu=1 rm x",
+        "pkexec rm x",
+        "gtimeout 5 rm x",
+        "genv rm x",
+        "compgen -C 'rm x'",
         // Not readable.
         "echo 'a",
         "echo $(rm x",
@@ -110,6 +161,12 @@ fn one_denied_command_denies_the_whole_line() {
         "[ -f x ] && cat x",
         "echo {a,b}",
         "X=rm",
+        "ls | xargs -n 1 grep -x a",
+        "ls | xargs -I {} cp {} b",
+        "ls | xargs sh -c 'echo \"$1\"' a",
+        "for i in a b; do echo $((i + 1)) \"${i:-c}\"; done",
+        "[ -f \"$x\" ] && grep 'a$' b",
+        "trap 'ls a' EXIT",
     ] {
         assert_eq!(
             folder.command(&rules, PermissionMode::Bypass, line),
@@ -148,6 +205,8 @@ fn a_line_is_allowed_only_if_each_of_its_commands_is() {
             "bash(tail *)",
             "bash(ls)",
             "bash(sh -c *)",
+            "bash(printf *)",
+            "bash(for *)",
         ],
         &[],
     )
@@ -157,7 +216,6 @@ fn a_line_is_allowed_only_if_each_of_its_commands_is() {
         "git log; ls",
         "git log --oneline | tail -5",
         "git log 2>&1 | tail -3",
-        "(ls; git log)",
         "git log 'a; b'",
         "ls >/dev/null",
         "git log && ls || ls\nls",
@@ -191,6 +249,19 @@ fn a_line_is_allowed_only_if_each_of_its_commands_is() {
         "git log <<A\nx\nA\nrm x",
         "./ls",
         "git log {a,b}",
+        "(ls; git log)",
+        "git log & ls",
+        "git log # a",
+        "sh -c '(ls)'",
+        "git log \"$\\\n(rm x)\"",
+        "(\\\n(1<<E))\nrm x\nE\ngit log",
+        "git log <<E\na\\\nE\nrm x\nE",
+        "for y in 'a[$(rm x)]'; do ((y)); git log; done",
+        "for PATH in ./evil; do git log; done",
+        "((PATH=5)); git log",
+        "for x in '$(rm x)'; do git log <<E\n${x@P}\nE\ndone",
+        "printf -v 'a[$(rm x)]' y",
+        "git log {PATH}>/dev/null; git log",
     ] {
         assert_eq!(
             folder.command(&rules, PermissionMode::Default, line),
@@ -198,4 +269,33 @@ fn a_line_is_allowed_only_if_each_of_its_commands_is() {
             "{line}"
         );
     }
+}
+
+#[test]
+fn a_word_of_a_denied_command_alone_is_read_where_it_is_a_line() {
+    let folder = Folder::new();
+    let rules = rules(&[], &["bash(reboot)"]).unwrap();
+    for line in [
+        "trap reboot EXIT",
+        "su -c reboot",
+        "su -creboot",
+        "su a -lc reboot",
+    ] {
+        let word = folder.command(&rules, PermissionMode::Bypass, line);
+        assert_eq!(word, "deny", "{line}");
+    }
+}
+
+#[test]
+fn lines_within_lines_are_limited_in_number_and_length() {
+    let nested = |inner: &str| {
+        let quoted = inner.replace('\'', "'\\''");
+        format!("env {} -c '{quoted}'", "sh ".repeat(190))
+    };
+    for line in [nested(&nested("a")), nested(&nested(&nested("a")))] {
+        let why = Line::read(&line).err();
+        assert_eq!(why.as_deref(), Some("too many commands"));
+    }
+    let why = Line::read(&"a ".repeat(50_001)).err();
+    assert_eq!(why.as_deref(), Some("it is longer than 100000 bytes"));
 }
