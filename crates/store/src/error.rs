@@ -147,25 +147,29 @@ impl StoreError {
     pub fn session(&self) -> Option<&str> {
         match self {
             Self::Ambiguous {
-                prefix, candidates, ..
-            } => session_of(prefix, candidates),
+                prefix,
+                candidates,
+                more,
+            } => session_of(prefix, candidates, *more),
             _ => None,
         }
     }
 }
 
-fn session_of<'a>(prefix: &str, candidates: &'a [String]) -> Option<&'a str> {
+fn session_of<'a>(prefix: &str, candidates: &'a [String], more: bool) -> Option<&'a str> {
     let mut sessions = candidates.iter().map(|id| turn_parts(id));
     let (session, _) = sessions.next()??;
     let is_same = |other: Option<(&str, &str)>| other.is_some_and(|(other, _)| other == session);
-    (session.starts_with(prefix) && sessions.all(is_same)).then_some(session)
+    // Unlisted candidates of a shortened id may be turns of another session.
+    let is_known = !more || session == prefix;
+    (is_known && session.starts_with(prefix) && sessions.all(is_same)).then_some(session)
 }
 
-fn ambiguous(prefix: &str, candidates: &[String], more: bool) -> String {
+fn ambiguous(prefix: &str, candidates: &[String], has_more: bool) -> String {
     let listed = candidates.join(", ");
     let listed = printable(&listed);
-    let more = if more { " and more" } else { "" };
-    match session_of(prefix, candidates) {
+    let more = if has_more { " and more" } else { "" };
+    match session_of(prefix, candidates, has_more) {
         Some(session) => format!(
             "{} is a session, whose turns are runs: name one of {listed}{more}",
             printable(session)

@@ -58,7 +58,7 @@
 //!
 //! Two first messages of a conversation at once must not begin two sessions. [`Store::session_or_lock`] returns the
 //! session, or a lock for the caller that begins it; others wait until that session is known. A [`Recorder`] with the
-//! lock ([`Recorder::session_locks`]) releases it then, and at the latest at the end of the run. The lock of a killed
+//! locks ([`Recorder::session_locks`]) releases them then, and at the latest at the end of the run. The lock of a killed
 //! process is free at once for processes of the same machine, for others after [`LOST_AFTER`].
 //!
 //! # Runs

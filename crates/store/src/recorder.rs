@@ -66,6 +66,8 @@ struct Active {
     /// Time of acceptance, in milliseconds since the Unix epoch.
     accepted_at: u64,
     queue: Queue,
+    /// The last session of each provider that this run has stored.
+    kept: HashMap<String, Id>,
 }
 
 impl fmt::Debug for Recorder {
@@ -102,8 +104,8 @@ impl Recorder {
         self
     }
 
-    /// Sets the locks of the sessions that the next run begins ([`Store::session_or_lock`]). Each is released once its
-    /// session is stored, all at the latest at the end of the run. Clones made before do not have them.
+    /// Sets the locks of the sessions that the next run begins ([`Store::session_or_lock`]). All are released once one
+    /// of its sessions is stored, at the latest at the end of the run. Clones made before do not have them.
     #[must_use]
     pub fn session_locks(mut self, locks: impl IntoIterator<Item = SessionLock>) -> Self {
         self.locks = Arc::new(Mutex::new(locks.into_iter().collect()));
@@ -170,13 +172,26 @@ impl Recorder {
         )
     }
 
-    /// Creates the entry that stores a session for the conversation.
+    /// Notes that this run stores this session. Returns whether it did so before.
+    fn has_kept(&self, run_id: &Id, provider: &str, session_id: &Id) -> bool {
+        let mut runs = lock(&self.shared.runs);
+        let Some(active) = runs.get_mut(run_id) else {
+            return false;
+        };
+        let before = active
+            .kept
+            .insert(provider.to_owned(), Arc::clone(session_id));
+        before.is_some_and(|before| before == *session_id)
+    }
+
+    /// Creates the entry that stores a session for the conversation. Without `replaces`, it replaces no other.
     fn keep(
         &self,
         provider: &str,
         session_id: &str,
         model: Option<&str>,
         directory: Option<PathBuf>,
+        replaces: bool,
     ) -> Option<Entry> {
         let conversation = self.conversation.as_ref()?;
         let mut session = NewSession::new(session_id);
@@ -187,16 +202,14 @@ impl Recorder {
             key: conversation.with(provider),
             session,
             known_at: self.shared.store.now(),
+            replaces,
         })
     }
 
-    /// Creates the entries that release the locks of this provider's sessions; without `provider`, of all.
-    fn unlock(&self, provider: Option<&str>) -> Vec<Entry> {
-        let mut locks = lock(&self.locks);
-        let released = locks.extract_if(.., |lock| {
-            provider.is_none_or(|provider| lock.key().provider == provider)
-        });
-        released.map(Entry::Unlock).collect()
+    /// Creates the entries that release the locks of all sessions.
+    fn unlock(&self) -> Vec<Entry> {
+        let released = std::mem::take(&mut *lock(&self.locks));
+        released.into_iter().map(Entry::Unlock).collect()
     }
 
     /// Creates the entries that delete the sessions that CLIs did not find.
@@ -287,6 +300,7 @@ impl RunObserver for Recorder {
                 new: new.clone(),
                 accepted_at: self.shared.store.now(),
                 queue: queue.clone(),
+                kept: HashMap::new(),
             };
             lock(&self.shared.runs).insert(Arc::clone(run.run_id), active);
             queue
@@ -312,8 +326,10 @@ impl RunObserver for Recorder {
                 provider: provider.to_owned(),
                 session_id: Arc::clone(session_id),
             }];
-            entries.extend(self.keep(provider, session_id, model, directory));
-            entries.extend(self.unlock(Some(provider)));
+            let replaces = !self.has_kept(run_id, provider, session_id);
+            entries.extend(self.keep(provider, session_id, model, directory, replaces));
+            // Not only its own: other runs would wait for the locks of unused fallbacks until the end of this one.
+            entries.extend(self.unlock());
             let queue = active.map_or_else(|| self.queue(run_id, false), |active| active.queue);
             queue.submit(entries).await;
         })
@@ -331,10 +347,13 @@ impl RunObserver for Recorder {
                     .as_ref()
                     .and_then(|active| active.new.working_directory.clone());
                 let model = outcome.model.as_deref();
-                entries.extend(self.keep(&outcome.provider, session_id, model, directory));
+                let provider = &*outcome.provider;
+                let kept = active.as_ref().and_then(|active| active.kept.get(provider));
+                let replaces = kept != Some(session_id);
+                entries.extend(self.keep(provider, session_id, model, directory, replaces));
             }
             entries.extend(self.forget(outcome, active.as_ref()));
-            entries.extend(self.unlock(None));
+            entries.extend(self.unlock());
             let queue =
                 active.map_or_else(|| self.queue(&outcome.run_id, false), |active| active.queue);
             queue.submit(entries).await;

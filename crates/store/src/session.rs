@@ -166,15 +166,17 @@ impl Store {
         key: &SessionKey,
         session: &NewSession,
     ) -> Result<(), StoreError> {
-        self.put_session_of(key, session, None).await
+        self.put_session_of(key, session, None, true).await
     }
 
-    /// Stores a session that was known at `known_at`, unless another one was stored since.
+    /// Stores a session that was known at `known_at`, unless another one was stored since. Without `replaces`, it only
+    /// updates itself, or is stored if there is none.
     pub(crate) async fn put_session_of(
         &self,
         key: &SessionKey,
         session: &NewSession,
         known_at: Option<u64>,
+        replaces: bool,
     ) -> Result<(), StoreError> {
         key.check()?;
         check_given("session id", &session.session_id)?;
@@ -192,7 +194,8 @@ impl Store {
              created_at = CASE WHEN teamster_sessions.session_id = excluded.session_id \
              THEN teamster_sessions.created_at ELSE excluded.created_at END, \
              updated_at = excluded.updated_at, expires_at = excluded.expires_at \
-             WHERE teamster_sessions.updated_at <= $10",
+             WHERE teamster_sessions.updated_at <= $10 \
+             AND teamster_sessions.session_id = COALESCE($11, teamster_sessions.session_id)",
         )
         .bind(channel)
         .bind(user)
@@ -203,7 +206,8 @@ impl Store {
         .bind(session.working_directory.as_deref().map(path_to_column))
         .bind(to_column(now))
         .bind(to_column(now.saturating_add(ttl)))
-        .bind(known_at.map_or(i64::MAX, to_column));
+        .bind(known_at.map_or(i64::MAX, to_column))
+        .bind((!replaces).then_some(&session.session_id));
         self.execute("keep a session", query).await.map(drop)
     }
 

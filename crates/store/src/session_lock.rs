@@ -1,9 +1,12 @@
 //! Locks of keys whose session is not known yet, so that a conversation begins once.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
 use sqlx::Row;
+use teamster_core::sync::lock;
 use teamster_core::time::millis;
 use tokio::runtime::Handle;
 use tokio::task::AbortHandle;
@@ -13,6 +16,9 @@ use crate::column::{figure, optional_figure, small, text, to_column};
 use crate::process::{Presence, Writer};
 use crate::run::{HEARTBEAT, LOST_AFTER};
 use crate::{SessionKey, SessionRecord, Store, StoreError};
+
+/// Ids of the locks that this process holds. The row of another one of this process was left by a failed release.
+static HOLDERS: LazyLock<Mutex<HashSet<String>>> = LazyLock::new(Mutex::default);
 
 /// The first and the longest pause of a caller that waits for another one's session.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
@@ -28,15 +34,33 @@ pub enum SessionOrLock {
 
 /// The right to begin the session of a key. Only one process and task has it, across all that use the store.
 ///
-/// A [`Recorder`](crate::Recorder::session_locks) releases it once the session is stored. Otherwise it is released when
-/// it is dropped within a Tokio runtime, or when its process has ended, even by SIGKILL.
+/// A [`Recorder`](crate::Recorder::session_locks) releases it once a session is stored. Otherwise it is released when
+/// it is dropped within a Tokio runtime, or when its process has ended, even by SIGKILL. On Linux, a lock that was
+/// dropped is free for its own process in any case.
 #[derive(Debug)]
 pub struct SessionLock {
     store: Store,
     key: SessionKey,
-    holder: String,
+    holder: Holder,
     heartbeat: AbortHandle,
     is_released: AtomicBool,
+}
+
+/// The id of a lock that this process holds, or is about to.
+#[derive(Debug)]
+struct Holder(String);
+
+impl Holder {
+    fn new(id: String) -> Self {
+        lock(&HOLDERS).insert(id.clone());
+        Self(id)
+    }
+}
+
+impl Drop for Holder {
+    fn drop(&mut self) {
+        lock(&HOLDERS).remove(&self.0);
+    }
 }
 
 /// The row of a lock.
@@ -120,9 +144,12 @@ impl Store {
         held.transpose().map_err(|error| self.failed(DOING, &error))
     }
 
-    /// Returns whether the holder of a lock has ended.
+    /// Returns whether the holder of a lock has ended, or no longer knows of it.
     fn is_abandoned(&self, held: &Held) -> bool {
         match held.writer.presence(&Writer::this()) {
+            Presence::Running if held.writer.pid == std::process::id() => {
+                !lock(&HOLDERS).contains(&held.holder)
+            }
             Presence::Running => false,
             Presence::Ended => true,
             // On another machine, or where the system does not distinguish processes.
@@ -139,13 +166,14 @@ impl Store {
         static NUMBER: AtomicU64 = AtomicU64::new(0);
         let writer = Writer::this();
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let holder = text(&format!(
+        // Before the row is written, so that no other task of this process takes it for abandoned.
+        let holder = Holder::new(text(&format!(
             "{} {} {}-{}-{number}",
             writer.host,
             writer.space.as_deref().unwrap_or_default(),
             writer.pid,
             writer.started.unwrap_or_default(),
-        ));
+        )));
         let [channel, user, thread] = key.conversation.columns();
         let query = sqlx::query(
             "INSERT INTO teamster_session_locks (channel_id, user_id, thread_id, provider, holder, \
@@ -161,7 +189,7 @@ impl Store {
         .bind(user)
         .bind(thread)
         .bind(&key.provider)
-        .bind(&holder)
+        .bind(&holder.0)
         .bind(text(&writer.host))
         .bind(writer.space)
         .bind(i64::from(writer.pid))
@@ -208,9 +236,9 @@ impl Store {
 }
 
 impl SessionLock {
-    fn new(store: Store, key: SessionKey, holder: String) -> Self {
+    fn new(store: Store, key: SessionKey, holder: Holder) -> Self {
         let beat = {
-            let (store, key, holder) = (store.clone(), key.clone(), holder.clone());
+            let (store, key, holder) = (store.clone(), key.clone(), holder.0.clone());
             async move {
                 let mut beats = interval(HEARTBEAT);
                 // The first tick is immediate.
@@ -242,7 +270,7 @@ impl SessionLock {
     ///
     /// Fails if the database fails. The lock is then held until it is dropped.
     pub async fn release(&self) -> Result<(), StoreError> {
-        self.store.release_lock(&self.key, &self.holder).await?;
+        self.store.release_lock(&self.key, &self.holder.0).await?;
         self.is_released.store(true, Ordering::Relaxed);
         Ok(())
     }
@@ -254,9 +282,10 @@ impl Drop for SessionLock {
         if *self.is_released.get_mut() {
             return;
         }
-        // Without a runtime the database cannot be reached. The lock then ends with this process.
+        // Without a runtime the database cannot be reached. For other processes the lock then ends with this one.
         if let Ok(runtime) = Handle::try_current() {
-            let (store, key, holder) = (self.store.clone(), self.key.clone(), self.holder.clone());
+            let (store, key, holder) =
+                (self.store.clone(), self.key.clone(), self.holder.0.clone());
             // Closing the store waits for this.
             let unwritten = store.begin_write();
             runtime.spawn(async move {

@@ -32,10 +32,11 @@ impl Store {
         number: &str,
         limit: usize,
     ) -> Result<Vec<RunRecord>, StoreError> {
-        // Not by `LIKE`, which ignores case in SQLite.
+        // Not by `LIKE`, which ignores case in SQLite. The two parts must not overlap: `a.1.1` is not `a.1`.
         let sql = format!(
             "SELECT {COLUMNS} FROM teamster_runs WHERE substr(run_id, 1, CAST($2 AS INTEGER)) = $1 \
              AND substr(run_id, length(run_id) - CAST($4 AS INTEGER) + 1) = $3 \
+             AND length(run_id) >= CAST($2 AS INTEGER) + CAST($4 AS INTEGER) \
              ORDER BY started_at DESC, run_id DESC LIMIT $5"
         );
         let query = sqlx::query(sqlx::AssertSqlSafe(sql))

@@ -275,6 +275,12 @@ impl History {
         if !self.quiet {
             crate::warn(&left_out);
         }
+        // A provider that was left out begins no session.
+        let is_used = |lock: &SessionLock| {
+            let mut used = request.candidates.iter().map(Candidate::provider);
+            used.any(|provider| provider == lock.key().provider)
+        };
+        locks.retain(is_used);
         Ok(locks)
     }
 

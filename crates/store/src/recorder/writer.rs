@@ -40,6 +40,8 @@ pub(super) enum Entry {
         key: SessionKey,
         session: NewSession,
         known_at: u64,
+        /// False if this run has stored it before: another one that was stored since is not replaced.
+        replaces: bool,
     },
     Forget {
         key: SessionKey,
@@ -353,8 +355,9 @@ impl Writer {
                 key,
                 session,
                 known_at,
+                replaces,
             } => {
-                let kept = store.put_session_of(key, session, Some(*known_at));
+                let kept = store.put_session_of(key, session, Some(*known_at), *replaces);
                 kept.await.map(|()| row)
             }
             Entry::Forget {

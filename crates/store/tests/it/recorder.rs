@@ -113,6 +113,33 @@ on_each_database! {
         assert_eq!(recorder.take_errors(), []);
     }
 
+    async fn a_session_that_was_begun_meanwhile_stays(database) {
+        let (store, clock) = database.open_at(1000).await;
+        let recorder = Recorder::new(store.clone()).conversation(talk());
+        let run_id = Id::from("r-1");
+        accept(&recorder, &run_id, &params()).await;
+        recorder.session(&run_id, "claude", &"old".into()).await;
+        clock.fetch_add(1, Relaxed);
+        store.put_session(&talk().with("claude"), &NewSession::new("new")).await.unwrap();
+        clock.fetch_add(1, Relaxed);
+        // A further attempt in the same session, and the end.
+        recorder.session(&run_id, "claude", &"old".into()).await;
+        assert_eq!(session_of(&store, "claude").await.as_deref(), Some("new"));
+        recorder.ended(&outcome(&run_id, vec![attempt("claude", Some("old"), None)])).await;
+        assert_eq!(session_of(&store, "claude").await.as_deref(), Some("new"));
+
+        // The run itself may go on in another one.
+        let run_id = Id::from("r-2");
+        accept(&recorder, &run_id, &params()).await;
+        for id in ["first", "second", "first"] {
+            recorder.session(&run_id, "claude", &id.into()).await;
+            assert_eq!(session_of(&store, "claude").await.as_deref(), Some(id));
+        }
+        recorder.ended(&outcome(&run_id, vec![attempt("claude", Some("third"), None)])).await;
+        assert_eq!(session_of(&store, "claude").await.as_deref(), Some("third"));
+        assert_eq!(recorder.take_errors(), []);
+    }
+
     async fn without_a_conversation_no_session_is_kept(database) {
         let store = database.open().await;
         let recorder = Recorder::new(store.clone());

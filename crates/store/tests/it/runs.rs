@@ -193,6 +193,24 @@ on_each_database! {
         assert_eq!(store.run("z").await.unwrap().unwrap().cost_usd, Some(0.0));
     }
 
+    async fn turns_that_are_not_listed_may_be_of_another_session(database) {
+        let store = database.open().await;
+        for id in ["0199-a.1", "0199-b.1", "0199-b.2", "0199-b.3", "0199-b.4", "0199-b.5"] {
+            store.begin_run(&NewRun::new(id, "claude", "")).await.unwrap();
+            store.end_run(&ended(id, RunStatus::Completed)).await.unwrap();
+        }
+        database.execute("UPDATE teamster_runs SET started_at = 1").await;
+        database.execute("UPDATE teamster_runs SET started_at = 0 WHERE run_id = '0199-a.1'").await;
+        let error = store.run("0199").await.unwrap_err();
+        assert_eq!(error.session(), None);
+        let message = error.to_string();
+        assert!(message.starts_with("more than one run begins with `0199`: 0199-b.5, "), "{message}");
+        assert!(message.ends_with(" and more"), "{message}");
+        // The whole id names one session, however many turns it has.
+        store.begin_run(&NewRun::new("0199-b.6", "claude", "")).await.unwrap();
+        assert_eq!(store.run("0199-b").await.unwrap_err().session(), Some("0199-b"));
+    }
+
     async fn a_run_is_found_by_an_unambiguous_prefix_of_its_id(database) {
         let (store, clock) = database.open_at(0).await;
         for id in ["abc1", "abc2", "ab", "AB9", "a%c", "ü-1"] {
@@ -230,6 +248,8 @@ on_each_database! {
         let message = error.to_string();
         assert!(message.starts_with("0199-a is a session, whose turns are runs: name one of "), "{message}");
         assert_eq!(store.run("019").await.unwrap_err().session(), None);
+        // The parts do not overlap.
+        assert_eq!(find("0199-a.1.1").await, None);
         assert_eq!(find(".2").await, None);
         assert!(store.run("019.2").await.is_err());
         let error = store.run("abc").await.unwrap_err();

@@ -193,15 +193,34 @@ on_each_database! {
         let run_id = Id::from("r-1");
         accept(&recorder, &run_id, &params()).await;
         assert!(!is_free(&store).await);
-        // A fallback's session is not that of the first agent.
-        recorder.session(&run_id, "codex", &"s-0".into()).await;
-        assert!(!is_free(&store).await);
         recorder.session(&run_id, "claude", &"s-1".into()).await;
         let found = store.session_or_lock(&key(), Duration::ZERO).await.unwrap();
         assert!(matches!(found, SessionOrLock::Session(session) if session.session_id == "s-1"));
         assert!(store.remove_session(&key()).await.unwrap());
         assert!(is_free(&store).await);
         assert_eq!(recorder.take_errors(), []);
+    }
+
+    async fn the_locks_of_other_agents_are_released_with_it(database) {
+        let store = database.open().await;
+        let lock = locked(&store).await;
+        let recorder = Recorder::new(store.clone()).conversation(talk()).session_locks([lock]);
+        let run_id = Id::from("r-1");
+        accept(&recorder, &run_id, &params()).await;
+        recorder.session(&run_id, "codex", &"s-1".into()).await;
+        assert!(is_free(&store).await);
+        assert_eq!(recorder.take_errors(), []);
+    }
+
+    async fn a_dropped_lock_is_free_although_it_could_not_be_released(database) {
+        let store = database.open().await;
+        let lock = locked(&store).await;
+        // Without a runtime.
+        std::thread::spawn(move || drop(lock)).join().unwrap();
+        // Elsewhere only the heartbeat shows it.
+        if cfg!(target_os = "linux") {
+            assert!(is_free(&store).await);
+        }
     }
 
     async fn a_run_that_ends_without_a_session_releases_it(database) {
