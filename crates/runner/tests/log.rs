@@ -336,6 +336,38 @@ fn damaged_lines_are_one_entry_and_nothing_else_is_lost() {
     }
 }
 
+/// Returns the number of bytes that this thread has read.
+#[cfg(target_os = "linux")]
+fn bytes_read() -> u64 {
+    let io = fs::read_to_string("/proc/thread-self/io").unwrap();
+    let count = io.lines().find_map(|line| line.strip_prefix("rchar: "));
+    count.unwrap().parse().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn each_of_many_damaged_lines_is_read_a_few_times_only() {
+    const LINES: usize = 50_000;
+    let dir = tempfile::tempdir().unwrap();
+    let mut run = accept(&Runs::at(dir.path()), "r");
+    for id in 1..=3 {
+        run.log.push(tool(id, "x"));
+    }
+    run.log.flush().unwrap();
+    let folder = run.folder.clone();
+    drop(run);
+    // Made by hand: what a damaged disk leaves.
+    replace_line(&folder, 2, &[b'\n'; LINES]);
+    let before = bytes_read();
+    let types: Vec<_> = entries(&folder, 0)
+        .into_iter()
+        .map(|(_, name)| name)
+        .collect();
+    assert_eq!(types, ["tool_use", "damaged", "tool_use"]);
+    let read = bytes_read() - before;
+    assert!(read < 4 * LINES as u64, "{read}");
+}
+
 #[test]
 fn the_log_of_a_killed_runner_ends_although_a_line_is_damaged() {
     let dir = tempfile::tempdir().unwrap();

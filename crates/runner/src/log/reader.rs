@@ -106,7 +106,7 @@ impl RunLogReader {
                 });
                 if line.is_none() && !is_known {
                     attempts += 1;
-                    if attempts < ATTEMPTS {
+                    if attempts < ATTEMPTS && !self.is_unchanged(searched + end + 1)? {
                         self.rewind();
                         searched = 0;
                         continue;
@@ -161,6 +161,17 @@ impl RunLogReader {
         self.offset = self.position();
         self.buffer.clear();
         self.start = 0;
+    }
+
+    /// Returns whether the file still has the next bytes of the buffer. Reads no others: a log may have very many
+    /// damaged lines.
+    fn is_unchanged(&self, length: usize) -> Result<bool, RunsError> {
+        let mut now = vec![0; length];
+        match self.file.read_exact_at(&mut now, self.position()) {
+            Ok(()) => Ok(now == self.buffer[self.start..][..length]),
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+            Err(error) => Err(RunsError::io("read", &self.path)(error)),
+        }
     }
 
     /// Reads further bytes. Returns whether there were any.
