@@ -16,7 +16,7 @@ use crate::background::{Reader, blocking};
 use crate::protocol::{Answer, Command, PendingRequest, Reply};
 use crate::server::SOCKET;
 use crate::socket_path::ShortPath;
-use crate::{LiveState, LiveStatus, LogLine, RefusalCode, RunFolder, RunState, RunsError};
+use crate::{LiveStatus, LogLine, RefusalCode, RunFolder, RunState, RunsError};
 
 /// Pause before the next attempt to connect to a live runner that does not listen, because it is ending.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -263,12 +263,7 @@ pub async fn status(run: &RunFolder) -> Result<LiveStatus, RunsError> {
     match call(run, &Command::Status).await {
         Ok(Reply::Status { status }) => Ok(*status),
         Ok(other) => Err(unexpected_reply(&other)),
-        Err(RunsError::NotAnswering { pid, .. }) => {
-            let since = run.changed_at().unwrap_or(run.info().accepted_at);
-            let mut status = LiveStatus::new(LiveState::NotAnswering, since);
-            status.pid = pid;
-            Ok(status)
-        }
+        Err(RunsError::NotAnswering { pid, .. }) => Ok(LiveStatus::not_answering(run, pid)),
         Err(error) => Err(error),
     }
 }

@@ -8,6 +8,8 @@ use teamster_core::time::epoch_ms;
 use teamster_core::{AgentEvent, CostSource, Id, RunResult, Usage, UsageLedger};
 use teamster_orchestrator::{RunEvent, RunLogEntry};
 
+use crate::RunFolder;
+
 /// Status of a live run or session.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -47,6 +49,14 @@ pub struct LiveStatus {
 }
 
 impl LiveStatus {
+    /// Creates the status of a run whose runner, the process `pid`, does not answer.
+    pub fn not_answering(run: &RunFolder, pid: Option<u32>) -> Self {
+        let since = run.changed_at().unwrap_or(run.info().accepted_at);
+        let mut status = Self::new(LiveState::NotAnswering, since);
+        status.pid = pid;
+        status
+    }
+
     /// Creates a status with only a state.
     pub fn new(state: LiveState, since: u64) -> Self {
         Self {

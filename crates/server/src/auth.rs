@@ -64,7 +64,7 @@ pub(crate) struct Keys {
 /// The token files as of their last read.
 #[derive(Debug, Default)]
 struct CachedTokens {
-    /// Versions of the owner's file and of that of the named tokens. `None` before the first read.
+    /// Versions of the owner's file and of that of the named tokens. `None` before the first read of both.
     versions: Option<[Option<FileVersion>; 2]>,
     keys: Vec<Key>,
 }
@@ -102,8 +102,10 @@ impl Keys {
         let mut cache = lock(&self.cache);
         if cache.versions != versions {
             // An owner's token that cannot be read is not valid: it may be the one that is being replaced.
-            let owner = owner.and_then(|path| OwnerToken::read(path).ok());
-            let owner = owner.map(|owner| Key {
+            let owner = owner.map(OwnerToken::read);
+            // The error may be of the process, not of the file: the next call reads it again.
+            let is_whole = !matches!(owner, Some(Err(_)));
+            let owner = owner.and_then(Result::ok).map(|owner| Key {
                 name: OWNER.to_owned(),
                 hash: hash(owner.secret()),
                 scopes: vec![Scope::Admin],
@@ -113,6 +115,7 @@ impl Keys {
                 .into_iter()
                 .chain(named.iter().map(Key::from))
                 .collect();
+            let versions = versions.filter(|_| is_whole);
             *cache = CachedTokens { versions, keys };
         }
         Ok(cache.keys.clone())
@@ -124,7 +127,8 @@ impl Keys {
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;
-            if !self.current().is_ok_and(|keys| keys.contains(key)) {
+            // Tokens that cannot be read are not revoked.
+            if self.current().is_ok_and(|keys| !keys.contains(key)) {
                 return;
             }
         }
@@ -309,7 +313,42 @@ fn login<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
     use std::io::Write as _;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    #[test]
+    fn a_token_that_could_not_be_read_once_is_read_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("token");
+        let owner = OwnerToken::read_or_make(&path).unwrap();
+        let keys = Keys::new(Some(&owner), Tokens::at(folder.path().join("tokens")));
+        let is_valid = || keys.by_secret(owner.secret()).unwrap().is_some();
+        // A mode that is refused changes neither time, number nor length of the file.
+        let set_mode =
+            |mode| std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+        set_mode(0o644);
+        assert!(!is_valid());
+        set_mode(0o600);
+        assert!(is_valid());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_token_is_revoked_only_when_it_is_known_to_be() {
+        let folder = tempfile::tempdir().unwrap();
+        let owner = OwnerToken::read_or_make(&folder.path().join("token")).unwrap();
+        let named = folder.path().join("tokens");
+        let keys = Keys::new(Some(&owner), Tokens::at(&named));
+        let key = keys.by_secret(owner.secret()).unwrap().unwrap();
+        std::fs::create_dir(&named).unwrap();
+        std::fs::write(named.join("tokens.json"), "{").unwrap();
+        assert!(keys.current().is_err());
+        let waited = tokio::time::timeout(CHECK * 3, keys.revoked(&key)).await;
+        assert!(waited.is_err(), "it was not revoked");
+        std::fs::remove_file(named.join("tokens.json")).unwrap();
+        OwnerToken::replace(owner.path()).unwrap();
+        keys.revoked(&key).await;
+    }
 
     #[test]
     fn a_login_is_valid_until_its_time_is_over() {

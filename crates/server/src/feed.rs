@@ -7,8 +7,10 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 use teamster_core::sync::lock;
+use teamster_loop::supervisor::protocol::Status;
 use tokio::sync::watch;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::task::{JoinError, JoinHandle};
+use tokio::time::{MissedTickBehavior, interval, timeout};
 
 use crate::index::AT_ONCE;
 use crate::routes::{AgentList, agents};
@@ -20,11 +22,13 @@ use crate::{Problem, ProblemCode};
 const TICK: Duration = Duration::from_millis(500);
 /// Agents are refreshed with every n-th refresh of runs.
 const AGENTS_EVERY: u32 = 4;
+/// The time for which a refresh waits for the agents. A later one then has them.
+const AGENTS_LIMIT: Duration = Duration::from_secs(1);
 /// The number of newest runs in a snapshot, in addition to all that have not ended.
 const RECENT: usize = 50;
 
 /// A snapshot of runs and agents.
-#[derive(Debug, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct FeedState {
     /// The newest runs and all that have not ended, newest first.
     pub(crate) runs: Vec<Arc<RunSummary>>,
@@ -72,8 +76,16 @@ pub(crate) struct Feed {
     state: watch::Sender<Arc<FeedState>>,
     /// True while a refresh task runs.
     is_refreshing: Mutex<bool>,
-    /// The number of refreshes. The lock allows one at a time.
-    refreshes: tokio::sync::Mutex<u32>,
+    /// The lock allows one refresh at a time.
+    refreshes: tokio::sync::Mutex<Refreshes>,
+}
+
+/// The state of refreshes.
+#[derive(Debug, Default)]
+struct Refreshes {
+    count: u32,
+    /// The request for the agents' status that has no answer yet.
+    agents: Option<JoinHandle<Result<Option<Status>, Problem>>>,
 }
 
 impl Feed {
@@ -92,10 +104,13 @@ impl Feed {
         Ok(receiver)
     }
 
-    async fn refresh(&self, shared: &Shared, with_agents: bool) -> Result<(), Problem> {
+    async fn refresh(&self, shared: &Arc<Shared>, with_agents: bool) -> Result<(), Problem> {
         let mut refreshes = self.refreshes.lock().await;
-        *refreshes = refreshes.wrapping_add(1);
-        let mut state = FeedState::default();
+        refreshes.count = refreshes.count.wrapping_add(1);
+        let mut state = FeedState {
+            runs: Vec::new(),
+            agents: self.state.borrow().agents.clone(),
+        };
         let folders = shared.index.folders().await?;
         for folders in folders.chunks(AT_ONCE) {
             for run in shared.index.summaries(folders, false).await {
@@ -104,22 +119,37 @@ impl Feed {
                 }
             }
         }
-        state.agents = if with_agents || refreshes.is_multiple_of(AGENTS_EVERY) {
-            match agents::status(shared).await? {
-                Some(status) => Some(Arc::new(value(&status)?)),
-                None => None,
-            }
-        } else {
-            self.state.borrow().agents.clone()
+        // Runs do not wait for a supervisor that does not answer.
+        self.publish(&state);
+        let is_due = with_agents || refreshes.count.is_multiple_of(AGENTS_EVERY);
+        if is_due && refreshes.agents.is_none() {
+            let shared = shared.clone();
+            let ask = tokio::spawn(async move { agents::status(&shared).await });
+            refreshes.agents = Some(ask);
+        }
+        let Some(asked) = &mut refreshes.agents else {
+            return Ok(());
         };
+        let limit = if is_due { AGENTS_LIMIT } else { Duration::ZERO };
+        if let Ok(answer) = timeout(limit, asked).await {
+            refreshes.agents = None;
+            let failed = |error: JoinError| Problem::new(ProblemCode::Internal, error.to_string());
+            let status = answer.map_err(failed)??;
+            let agents = status.as_ref().map(value).transpose()?;
+            state.agents = agents.map(Arc::new);
+            self.publish(&state);
+        }
+        Ok(())
+    }
+
+    fn publish(&self, state: &FeedState) {
         self.state.send_if_modified(|known| {
-            let changed = **known != state;
+            let changed = **known != *state;
             if changed {
-                *known = Arc::new(state);
+                *known = Arc::new(state.clone());
             }
             changed
         });
-        Ok(())
     }
 }
 

@@ -247,7 +247,8 @@ impl CachedRun {
         if let Some(ended) = self.ended() {
             return Ok(ended);
         }
-        if self.is_stuck.load(Ordering::Relaxed) {
+        // The mark may be set just after the read has ended.
+        if self.is_stuck.load(Ordering::Relaxed) && self.progress.try_lock().is_err() {
             let detail = format!("the log of run {} is still being read", self.folder.id());
             return Err(Problem::new(ProblemCode::Internal, detail));
         }
@@ -273,7 +274,12 @@ impl CachedRun {
         }
         match client::requests(&self.folder).await {
             Ok(requests) => summary.requests = requests,
-            Err(RunsError::NotAnswering { .. }) => summary.live = self.live_status().await,
+            // Without asking it again, which takes as long.
+            Err(RunsError::NotAnswering { pid, .. }) => {
+                let status = LiveStatus::not_answering(&self.folder, pid);
+                self.note(&status);
+                summary.live = Some(status);
+            }
             Err(error) => return Err(error.into()),
         }
         if !summary.requests.is_empty() {
@@ -293,6 +299,12 @@ impl CachedRun {
             return Some(status);
         }
         let status = client::status(&self.folder).await.ok()?;
+        self.note(&status);
+        Some(status)
+    }
+
+    /// Notes whether the runner answered.
+    fn note(&self, status: &LiveStatus) {
         *lock(&self.silence) = (status.state == LiveState::NotAnswering).then(|| Silence {
             status: status.clone(),
             until: Instant::now() + SILENCE,
@@ -302,7 +314,6 @@ impl CachedRun {
                 .runner()
                 .is_some_and(ProcessIdentity::is_stopped),
         });
-        Some(status)
     }
 
     /// Returns the status of a runner that did not answer a moment ago.

@@ -69,13 +69,18 @@ impl Places {
 
 impl Place {
     /// Keeps the place for the rest of the connection, because a request had a valid token. Returns `false` if no place
-    /// is free.
+    /// is free, or if another connection has taken it.
     pub(crate) fn keep(&self) -> bool {
         let mut kept = lock(&self.kept);
         if kept.is_none() {
             *kept = self.places.members.clone().try_acquire_owned().ok();
-            if kept.is_some() {
-                lock(&self.places.guests).waiting.remove(&self.number);
+            // A guest whose place was taken begins nothing: its connection is about to be closed.
+            if kept.is_some()
+                && (lock(&self.places.guests).waiting)
+                    .remove(&self.number)
+                    .is_none()
+            {
+                *kept = None;
             }
         }
         kept.is_some()
@@ -107,6 +112,7 @@ mod tests {
         let further = places.enter();
         assert!(guests[0].taken().is_cancelled());
         assert!(!guests[1].taken().is_cancelled() && !member.taken().is_cancelled());
+        assert!(!guests[0].keep(), "its place was taken");
         // Its request arrives in time.
         assert!(further.keep());
         assert!(!guests[1].keep(), "both places are taken");

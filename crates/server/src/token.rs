@@ -308,12 +308,10 @@ impl OwnerToken {
 
     /// Reads the token from this file, and creates the file if it is missing.
     pub fn read_or_make(path: &Path) -> Result<Self, TokenError> {
-        if let Some(folder) = path.parent() {
-            make_private(folder).map_err(TokenError::io("create", folder))?;
-        }
+        let folder = folder_of(path);
+        make_private(folder).map_err(TokenError::io("create", folder))?;
         let made = random().and_then(|secret| {
             // Write the whole file before it gets its name: another server may be starting as well.
-            let folder = path.parent().unwrap_or(Path::new("."));
             let mut file = tempfile::NamedTempFile::new_in(folder)?;
             writeln!(file, "{secret}")?;
             file.as_file().sync_all()?;
@@ -332,9 +330,8 @@ impl OwnerToken {
     /// Replaces the token in this file by a new one. Running servers refuse the previous one, and all logins with it,
     /// from then on.
     pub fn replace(path: &Path) -> Result<Self, TokenError> {
-        if let Some(folder) = path.parent() {
-            make_private(folder).map_err(TokenError::io("create", folder))?;
-        }
+        let folder = folder_of(path);
+        make_private(folder).map_err(TokenError::io("create", folder))?;
         let written = random().and_then(|secret| {
             replace_file(path, format!("{secret}\n").as_bytes(), FileMode::Private)
         });
@@ -351,6 +348,12 @@ impl OwnerToken {
     pub fn secret(&self) -> &str {
         &self.secret
     }
+}
+
+/// Returns the folder of a file. A bare name is one in the current folder.
+fn folder_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|it| !it.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
 }
 
 /// Returns the SHA-256 of a secret in hexadecimal. Tokens are random, so a slower hash would add no protection.
@@ -381,4 +384,16 @@ fn private(path: &Path) -> io::Result<File> {
         .truncate(false)
         .mode(0o600)
         .open(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_a_bare_name_is_the_current_one() {
+        for (path, folder) in [("token", "."), ("a/token", "a"), ("/token", "/")] {
+            assert_eq!(folder_of(Path::new(path)), Path::new(folder), "{path}");
+        }
+    }
 }

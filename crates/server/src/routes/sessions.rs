@@ -16,7 +16,7 @@ use super::{Answer, App, json};
 use crate::auth::Caller;
 use crate::events::{self, EventsQuery};
 use crate::extract::{Json, Path, Query};
-use crate::index::runner_reply;
+use crate::index::{AT_ONCE, runner_reply};
 use crate::openapi::Entry;
 use crate::operation::Operation;
 use crate::rights::{self, Body, Right};
@@ -199,19 +199,13 @@ async fn start(
 }
 
 async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {
+    let mut folders = shared.index.folders().await?;
+    folders.retain(|folder| folder.info().kind == RunKind::Session);
     let mut sessions = Vec::new();
-    for folder in shared.index.folders().await? {
-        if folder.info().kind != RunKind::Session {
-            continue;
-        }
-        // Skip a session that was just removed or is damaged.
-        let Ok(session) = shared.index.live_summary(folder).await else {
-            continue;
-        };
-        if query.state.is_none_or(|state| state == session.state) {
-            sessions.push(session);
-        }
+    for folders in folders.chunks(AT_ONCE) {
+        sessions.extend(shared.index.summaries(folders, true).await);
     }
+    sessions.retain(|session| query.state.is_none_or(|state| state == session.state));
     json(StatusCode::OK, &SessionList { sessions })
 }
 
