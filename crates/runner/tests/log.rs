@@ -315,10 +315,10 @@ fn damaged_lines_are_one_entry_and_nothing_else_is_lost() {
             "{damage:?}"
         );
         // From any entry on, the rest is the same.
-        for after in 1..6 {
+        for after in 1..6_usize {
             assert_eq!(
-                entries(&folder, after),
-                all[after as usize..],
+                entries(&folder, after as u64),
+                all[after..],
                 "{damage:?} {after}"
             );
         }
@@ -357,7 +357,7 @@ fn each_of_many_damaged_lines_is_read_a_few_times_only() {
     let folder = run.folder.clone();
     drop(run);
     // Made by hand: what a damaged disk leaves.
-    replace_line(&folder, 2, &[b'\n'; LINES]);
+    replace_line(&folder, 2, &b"\n".repeat(LINES));
     let before = bytes_read();
     let types: Vec<_> = entries(&folder, 0)
         .into_iter()
