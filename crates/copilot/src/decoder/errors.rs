@@ -52,6 +52,8 @@ pub(crate) fn of_retry(failure: Option<&Failure>, reason: Option<&str>) -> Agent
         None if failure.is_none() => Some(ErrorKind::Protocol),
         _ => None,
     });
+    let is_first = failure.is_none_or(|f| f.attempt.unwrap_or(0) == 0);
+    let may_heal = reason == Some("transient_auth_error") && is_first;
     let message = match failure.map(|f| (f.status, f.message.as_str())) {
         Some((Some(status), "")) => format!("the model service answered with {status}"),
         Some((Some(status), message)) if !message.starts_with(&status.to_string()) => {
@@ -65,8 +67,8 @@ pub(crate) fn of_retry(failure: Option<&Failure>, reason: Option<&str>) -> Agent
         kind.unwrap_or(ErrorKind::Internal),
         message,
     )
-    // The CLI replaces its token before it retries.
-    .retryable(reason == Some("transient_auth_error") || kind.is_some_and(ErrorKind::is_retryable))
+    // The CLI may replace its token before it retries once. It gives the same reason for a wrong key.
+    .retryable(may_heal || kind.is_some_and(ErrorKind::is_retryable))
 }
 
 /// Returns the error that ended the run (`session.error`). `failure` is that of the last request.

@@ -9,13 +9,12 @@ use crate::protocol::Protocol;
 
 /// Returns the service's message about the first tool in this request that it refuses.
 pub(crate) fn refusal(protocol: Protocol, body: &Value) -> Option<String> {
-    let tools = items(body, "tools").iter().enumerate();
+    let tools = items(body, "tools");
+    let mut numbered = tools.iter().enumerate();
     match protocol {
-        Protocol::Gemini => tools.flat_map(of_gemini).next(),
-        Protocol::Anthropic => tools.filter_map(|(n, tool)| of_anthropic(n, tool)).next(),
-        Protocol::Chat | Protocol::Responses => {
-            tools.filter_map(|(_, tool)| of_openai(tool)).next()
-        }
+        Protocol::Gemini => numbered.flat_map(of_gemini).next(),
+        Protocol::Anthropic => numbered.find_map(|(n, tool)| of_anthropic(n, tool)),
+        Protocol::Chat | Protocol::Responses => tools.iter().find_map(of_openai),
     }
 }
 

@@ -312,7 +312,7 @@ fn a_question_ends_with_its_turn_and_there_is_none_between_turns() {
     talk.turn();
     talk.say(&question);
     talk.answered("Hi.", "stop");
-    assert_eq!(talk.written(), [closed.clone()]);
+    assert_eq!(talk.written(), std::slice::from_ref(&closed));
     talk.end();
     talk.say(&question);
     assert_eq!(talk.written(), [closed]);
