@@ -192,7 +192,7 @@ impl ToolCall {
     }
 }
 
-/// Creates a file change without the id of a call, which [`by_call`] adds.
+/// Creates a file change without the id of a call, which `by_call` adds.
 pub fn file_change(path: &str, change: ChangeKind) -> AgentEvent {
     AgentEvent::FileChange(Box::new(FileChange::new(path, change)))
 }

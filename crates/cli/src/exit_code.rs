@@ -17,7 +17,7 @@ pub(crate) const AGENTS_LIMITED: u8 = 4;
 pub(crate) const CLI_NOT_FOUND: u8 = 3;
 /// A time limit ended the run.
 pub(crate) const TIMEOUT: u8 = 4;
-/// The CLI's output ended early, or every call of a tool was denied, whatever the agent said about it.
+/// The CLI's output ended early, or every call of a tool was denied.
 pub(crate) const INCOMPLETE: u8 = 5;
 /// The run was stopped by a signal, or because the reader of the output is gone.
 pub(crate) const ABORTED: u8 = 130;

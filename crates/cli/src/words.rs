@@ -244,7 +244,7 @@ pub(crate) struct ChangedFile<'a> {
 }
 
 /// Returns the files in the input of a tool that changes several (`changes`). Returns none if a [`ChangedFile`] cannot
-/// show all of a change, such as the target of a move: nothing that is asked for may be hidden.
+/// show all of a change, such as the target of a move: nothing of a request may be hidden.
 pub(crate) fn changed_files(input: &Value) -> Vec<ChangedFile<'_>> {
     let has_only = |value: &Value, known: &[&str]| {
         let fields = value.as_object();

@@ -303,7 +303,7 @@ impl Rules {
     }
 }
 
-/// Returns whether other programs run or obey a file: by the path that was asked for, or by what it leads to.
+/// Returns whether other programs run or obey a file: by the requested path, or by what it leads to.
 fn is_protected(roots: &Roots, place: &Place) -> bool {
     let paths = std::iter::once(&place.asked).chain(place.real.as_ref().ok());
     paths.into_iter().any(|path| {

@@ -3,6 +3,7 @@
 //! An estimate uses list prices, without discounts and subscriptions. A cost that the CLI reports is more accurate.
 //!
 //! `cargo xtask prices` generates the table.
+#![warn(missing_docs)]
 
 mod file;
 mod surcharges;

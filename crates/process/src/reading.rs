@@ -54,7 +54,7 @@ pub(crate) trait Reader: Send {
     /// Returns the reason why the process must be stopped now, other than a failure.
     fn stop_wanted(&self) -> Option<Stop>;
 
-    /// Returns the error of a request that the CLI goes on to retry although it cannot succeed. The process is then
+    /// Returns the error of a request that the CLI retries although it cannot succeed. The process is then
     /// stopped, unless it ends by itself. A session interrupts the turn instead.
     fn hopeless(&self) -> Option<&AgentError> {
         None

@@ -459,7 +459,7 @@ pub(crate) async fn runner_reply<T>(
 }
 
 /// Runs blocking work, such as disk access, on the blocking thread pool. Gives up after [`DISK_LIMIT`]; the work
-/// itself goes on, and has its place until it is done.
+/// itself continues, and has its place until it is done.
 pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
 ) -> Result<T, Problem> {

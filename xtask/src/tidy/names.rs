@@ -10,8 +10,10 @@ const LIST: &str = "crates/teamster/src/providers.rs";
 const EXEMPT: &[&str] = &[
     // Readers of the CLIs' own files, one list of them, and names of vendors and folders.
     "crates/usage/src/",
-    // The vendor whose models a CLI names without one.
-    "crates/prices/src/vendor.rs",
+    // Vendors and models, some of which have the name of a CLI.
+    "crates/prices/src/",
+    // Folders of the vendors' installers, for a program of any name.
+    "crates/process/src/program.rs",
     // Configuration of each CLI's model, one file each.
     "crates/mock-model/src/cli/",
     // The providers of several CLIs, one file each.

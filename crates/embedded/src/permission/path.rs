@@ -70,7 +70,7 @@ impl PathPattern {
         })
     }
 
-    /// Returns whether a rule with this pattern denies a path: as it was asked for, or what it leads to. What is in a
+    /// Returns whether a rule with this pattern denies a path: as it was requested, or what it leads to. What is in a
     /// folder that is denied is denied as well. A relative pattern is about each directory of the run.
     pub(super) fn denies(&self, roots: &Roots, place: &Place) -> bool {
         let paths = std::iter::once(&place.asked).chain(place.real.as_ref().ok());

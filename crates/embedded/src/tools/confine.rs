@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 /// A path of a call.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// The path as it was asked for: absolute and without `.` and `..`, symbolic links not followed.
+    /// The path as it was requested: absolute and without `.` and `..`, symbolic links not followed.
     pub(crate) asked: PathBuf,
     /// What it leads to, or the reason why the call cannot use it.
     pub(crate) real: Result<PathBuf, String>,

@@ -20,7 +20,7 @@ pub(crate) struct Failure {
     pub(crate) message: String,
     /// Delay that the service requests before a retry.
     pub(crate) retry_after: Option<Duration>,
-    /// True if the same request would fail in the same way, whatever its kind.
+    /// True if the same request would fail in the same way.
     pub(crate) is_final: bool,
 }
 

@@ -44,7 +44,7 @@ async fn a_cost_is_estimated_where_the_agent_reports_none() {
     assert_eq!((result.total_cost_usd, result.cost_source), estimate);
     let attempt = &done.attempts[0];
     assert_eq!((attempt.cost_usd, attempt.cost_source), estimate);
-    // The line of the log says so too.
+    // So has the line of the log.
     let line = serde_json::to_value(&done).unwrap();
     assert_eq!(line["result"]["costSource"], "estimated", "{line}");
     // A model without a price has no cost.

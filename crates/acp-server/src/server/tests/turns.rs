@@ -58,7 +58,7 @@ fn stop_reasons() {
             json!({"status": "failed", "errors": error("max_turns")}),
             "max_turn_requests",
         ),
-        // The editor's user has denied every call, and the agent says so.
+        // The editor's user has denied every call, and the agent reports that.
         (
             json!({"status": "incomplete", "text": "I may not.", "permissionDenials": [{"toolName": "Bash"}]}),
             "end_turn",

@@ -48,7 +48,7 @@ fn announce(talk: &mut Talk, method: &str) {
     talk.line(json!({"jsonrpc": "2.0", "method": method, "params": {"sessionId": SESSION}}));
 }
 
-/// Sends the answer to the prompt. The turn goes on.
+/// Sends the answer to the prompt. The turn continues.
 fn answer(talk: &mut Talk) {
     talk.answer("session/prompt", json!({"stopReason": "end_turn"}));
     assert!(!talk.assembler.is_over());

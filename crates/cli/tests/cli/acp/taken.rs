@@ -55,7 +55,7 @@ fn a_fallback_gets_what_it_takes_of_the_editor_s_input() {
         .iter()
         .map(|it| it["content"]["text"].as_str().unwrap())
         .collect();
-    // The agent itself says something about the server, which its stand-in does not load.
+    // The agent itself reports the server, which its stand-in does not load.
     assert!(
         words[0].contains("MCP server files is left out") && words[0].contains("Cline"),
         "{words:?}"

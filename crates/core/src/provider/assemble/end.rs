@@ -45,8 +45,8 @@ impl RunAssembler {
         ))
     }
 
-    /// Returns whether permission was denied and nothing else came of the run: every call was denied, whatever the agent
-    /// says about it, or some were and there is no text.
+    /// Returns whether permission was denied and nothing else came of the run: every call was denied, or some
+    /// were and there is no text.
     fn did_nothing_but_denied_calls(&self) -> bool {
         let is_denied = |(id, name): (&Id, &String)| {
             self.denials.iter().any(|denial| match &denial.tool_id {

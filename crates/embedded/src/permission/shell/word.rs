@@ -74,7 +74,7 @@ impl Scanner {
             let inside = &word.text[at..];
             inside.contains('}') && (inside.contains(',') || inside.contains(".."))
         });
-        // Bash reads on to the `]` that closes it, whatever is in between.
+        // Bash reads on to the `]` that closes it, across any characters.
         let count = |bracket| word.text.matches(bracket).count();
         if has_index && (word.is_quoted || word.expands || count('[') != count(']')) {
             return Err("an index without its end");

@@ -75,7 +75,7 @@ fn a_run_whose_only_calls_were_denied_is_incomplete_whatever_is_said_about_it() 
         // Something was done.
         (&[one, other, no, text, end], Completed),
         (&[one, no, r#"{"file":"a"}"#, text, end], Completed),
-        // Nothing is said of what was done.
+        // There is no text about what was done.
         (&[one, other, no, end], Incomplete),
         (&[one, text, end], Completed),
     ] {
