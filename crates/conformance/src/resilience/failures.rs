@@ -1,7 +1,10 @@
 //! Failures of a model after which a CLI, and with it the run, gives up soon.
 
+use std::path::Path;
+
 use anyhow::bail;
-use teamster_mock_model::{Cli, ErrorKind, HomeFile, HttpError, Part, Pointing, Turn};
+use serde_json::{Value, json};
+use teamster_mock_model::{Cli, ErrorKind, HttpError, Part, Pointing, Turn};
 
 use super::answers::only;
 
@@ -12,10 +15,14 @@ pub(crate) const CLI_RETRIES: u32 = 0;
 pub(crate) fn impatient(cli: Cli, pointing: &mut Pointing) -> anyhow::Result<()> {
     const PATIENT: &str = "\"maxAttempts\": 3";
     if cli == Cli::Pi {
+        let name = Path::new(".pi/agent/settings.json");
+        let Some(file) = pointing.files.iter_mut().find(|file| file.path == name) else {
+            bail!("{cli} has no settings any more");
+        };
         // For both the CLI's own retries and those of the service's library.
-        let settings = r#"{"retry": {"enabled": false, "provider": {"maxRetries": 0}}}"#;
-        let file = HomeFile::new(".pi/agent/settings.json", settings);
-        pointing.files.push(file);
+        let mut settings: Value = serde_json::from_str(&file.content)?;
+        settings["retry"] = json!({"enabled": false, "provider": {"maxRetries": 0}});
+        file.content = settings.to_string();
     }
     if cli == Cli::Gemini {
         let Some(settings) =

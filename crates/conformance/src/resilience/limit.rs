@@ -102,7 +102,8 @@ pub(crate) async fn with_sub_agent(bench: &Bench, cli: Cli) -> anyhow::Result<Fi
     let usage = ran.outcome.result.usage.unwrap_or_default();
     let used = usage.total_tokens().unwrap_or_default();
     if none {
-        findings.same("the status", outcome.result.status, RunStatus::Completed);
+        // Its only call is denied.
+        findings.same("the status", outcome.result.status, RunStatus::Incomplete);
         findings.same("commands", commands, 0);
         findings.same("tokens", used, 2 * (INPUT + OUTPUT));
         return Ok(findings);
