@@ -201,13 +201,16 @@ fn waits(stage: &Stage) -> bool {
     processes.iter().any(|command| command.trim() == WAITS)
 }
 
-/// Returns whether a file in or below the directory contains this number.
+/// Returns whether a file in or below the directory contains this number, other than the logs of runs, which have it
+/// before the CLI has written it.
 fn has_number(directory: &Path, number: &str) -> bool {
     let Ok(entries) = fs::read_dir(directory) else {
         return false;
     };
     entries.flatten().any(|entry| match entry.file_type() {
-        Ok(kind) if kind.is_dir() => has_number(&entry.path(), number),
+        Ok(kind) if kind.is_dir() => {
+            entry.file_name() != "teamster" && has_number(&entry.path(), number)
+        }
         Ok(kind) if kind.is_file() => fs::read(entry.path()).is_ok_and(|bytes| {
             String::from_utf8_lossy(&bytes)
                 .split(|c: char| !c.is_alphanumeric())
