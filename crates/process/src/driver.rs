@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use nix::sys::signal::Signal;
 use teamster_core::provider::{Exit, Phase, Stop};
-use teamster_core::{AgentError, ErrorCode, ErrorDetail, ErrorKind};
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
 use tokio::io::AsyncReadExt;
 use tokio::runtime::Handle;
 use tokio::time::Instant;
@@ -22,11 +22,9 @@ use crate::clock::Clock;
 use crate::follow::Follower;
 use crate::framing::LineBuf;
 use crate::last_output::LastOutput;
-use crate::node::node_problem;
 use crate::notice::Notice;
 use crate::observe::Observed;
 use crate::on_disk::OnDisk;
-use crate::program::not_found;
 use crate::reading::Reader;
 use crate::recording::Recording;
 use crate::spawn::Output;
@@ -107,12 +105,7 @@ impl<R: Reader> Driver<R> {
         } else if stop.is_none()
             && let Some(stderr) = self.early_failure()
         {
-            let (program, path) = self.program.clone();
-            let problem = node_problem(&program, &stderr, path.as_deref()).await;
-            stop = problem.map(|problem| {
-                let error = not_found(format!("{} {problem}", program.display()));
-                Stop::Failed(error.detail(ErrorDetail::missing_program("node", "")))
-            });
+            stop = self.explained(&stderr).await;
         }
         let record = match self.follower.take() {
             Some(follower) => follower.finish(self.reader.record_files()).await,
@@ -153,14 +146,8 @@ impl<R: Reader> Driver<R> {
         }
     }
 
-    /// Returns what a CLI that failed before its first line has printed.
-    fn early_failure(&self) -> Option<String> {
-        let has_failed = self.tree.status().is_some_and(|status| !status.success());
-        (has_failed && !self.clock.has_line).then(|| self.tail.text())
-    }
-
     /// Returns the reason why the process must be stopped at once.
-    fn stop_wanted(&self) -> Option<Stop> {
+    pub(crate) fn stop_wanted(&self) -> Option<Stop> {
         match self.reader.failed() {
             Some(error) => Some(Stop::Failed(error.clone())),
             None if self.last_output.is_flood() => Some(Stop::Aborted),

@@ -202,7 +202,7 @@ fn done(result: nix::Result<()>) -> io::Result<()> {
 mod tests {
     use std::os::unix::process::{CommandExt, ExitStatusExt};
     use std::process::{Child, Command};
-    use std::time::{SystemTime, UNIX_EPOCH};
+    use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
     use super::*;
 
@@ -229,6 +229,14 @@ mod tests {
         }
     }
 
+    fn wait_for_end(process: ProcessIdentity) {
+        let deadline = Instant::now() + Duration::from_mins(1);
+        while process.is_running() {
+            assert!(Instant::now() < deadline, "it should have ended by now");
+            std::thread::yield_now();
+        }
+    }
+
     #[test]
     fn a_process_is_known_until_it_ends_and_a_zombie_is_gone() {
         let (mut sleep, identity) = Sleep::start(false);
@@ -238,9 +246,7 @@ mod tests {
         let undated = ProcessIdentity::new(identity.pid(), None);
         assert_eq!(undated.presence(), Presence::Unknown);
         identity.signal(ProcessSignal::Kill).unwrap();
-        while identity.is_running() {
-            std::thread::yield_now();
-        }
+        wait_for_end(identity);
         assert_eq!(ProcessIdentity::of(identity.pid()), None);
         assert_eq!(identity.presence(), Presence::Ended);
         assert_eq!(sleep.0.wait().unwrap().signal(), Some(9));
@@ -296,9 +302,7 @@ mod tests {
         let member = ProcessIdentity::of(out.trim().parse().unwrap()).unwrap();
         assert!(!identity.is_running() && member.is_running());
         identity.signal_group(ProcessSignal::Kill).unwrap();
-        while member.is_running() {
-            std::thread::yield_now();
-        }
+        wait_for_end(member);
     }
 
     #[test]

@@ -171,8 +171,17 @@ impl Descendants {
 #[cfg(target_os = "linux")]
 mod tests {
     use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
 
     use super::*;
+
+    fn wait_until(mut condition: impl FnMut() -> bool) {
+        let deadline = Instant::now() + Duration::from_mins(1);
+        while !condition() {
+            assert!(Instant::now() < deadline, "it should have happened by now");
+            std::thread::yield_now();
+        }
+    }
 
     #[test]
     fn a_place_is_the_same_by_any_of_its_names() {
@@ -208,10 +217,7 @@ mod tests {
             .stdin(Stdio::null())
             .spawn()
             .unwrap();
-        let agent = || std::fs::read_to_string(&pids).is_ok_and(|it| it.ends_with('\n'));
-        while !agent() {
-            std::thread::yield_now();
-        }
+        wait_until(|| std::fs::read_to_string(&pids).is_ok_and(|it| it.ends_with('\n')));
         let agent: u32 = std::fs::read_to_string(&pids)
             .unwrap()
             .trim()
@@ -252,9 +258,7 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(sleep.is_running());
-        while descendants.kill() {
-            std::thread::yield_now();
-        }
+        wait_until(|| !descendants.kill());
         assert!(!sleep.is_running());
     }
 }

@@ -139,6 +139,7 @@ mod config;
 #[cfg(feature = "mcp-files")]
 mod config_files;
 mod driver;
+mod early_failure;
 mod engine;
 mod files;
 mod follow;

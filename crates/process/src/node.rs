@@ -11,6 +11,8 @@ use serde_json::Value;
 use tokio::process::Command;
 use tokio::time::timeout;
 
+use crate::ProcessGroup;
+
 /// Time that Node.js may take to print its version.
 const VERSION_LIMIT: Duration = Duration::from_secs(3);
 
@@ -74,12 +76,15 @@ fn node_of(program: &Path, path: Option<&OsStr>) -> Option<PathBuf> {
 }
 
 async fn version_of(node: &Path) -> Option<String> {
-    let output = Command::new(node)
+    let mut command = Command::new(node);
+    command
         .arg("--version")
         .stdin(Stdio::null())
-        .stderr(Stdio::null())
-        .kill_on_drop(true)
-        .output();
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    // `node` may be a script that starts another program.
+    let (child, _group) = ProcessGroup::spawn(&mut command).ok()?;
+    let output = child.wait_with_output();
     let output = timeout(VERSION_LIMIT, output).await.ok()?.ok()?;
     Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
 }

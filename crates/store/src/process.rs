@@ -55,6 +55,7 @@ fn host() -> String {
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::process::Command;
+    use std::time::{Duration, Instant};
 
     use super::*;
 
@@ -77,7 +78,9 @@ mod tests {
         assert_eq!(there.presence(&here), Presence::Running);
         child.kill().unwrap();
         // A zombie has ended too.
+        let deadline = Instant::now() + Duration::from_mins(1);
         while there.presence(&here) == Presence::Running {
+            assert!(Instant::now() < deadline, "it should have ended by now");
             std::thread::yield_now();
         }
         assert_eq!(there.presence(&here), Presence::Ended);

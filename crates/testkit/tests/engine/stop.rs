@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::{Duration, Instant};
 
-use teamster_core::provider::{Signal as StopSignal, StopStep};
+use teamster_core::provider::{Launch, Signal as StopSignal, StopStep};
 use teamster_core::{AbortHandle, ErrorCode, ErrorKind, RunStatus};
 use teamster_process::StartObserver;
 use teamster_testkit::fake_agent::{Report, Script, Signal, Spawn, SpawnKind, Text};
@@ -100,6 +100,36 @@ async fn an_agent_that_floods_after_the_stop_fills_no_memory() {
         "{notice}"
     );
     assert!(!proc::is_alive(pid(&place)));
+}
+
+/// The CLI failed, and a Node.js that never prints its version is asked for it.
+#[tokio::test]
+async fn abort_does_not_wait_for_the_version_of_node() {
+    let place = Place::new();
+    let engines = r#"{"engines": {"node": ">=22.19.0"}}"#;
+    fs::write(place.path("package.json"), engines).unwrap();
+    let asked = place.path("asked");
+    // `sleep` is a program that a shim of a version manager starts.
+    let node = format!(
+        "#!/bin/sh\n[ \"$1\" = --version ] || {{ echo 'Node.js v20.20.2' >&2; exit 1; }}\n\
+         sleep 1000 & echo $! > '{0}.new'; mv '{0}.new' '{0}'; wait\n",
+        asked.display()
+    );
+    proc::write_program(&place.path("node"), &node).unwrap();
+    let cli = place.path("cli.mjs");
+    proc::write_program(&cli, "#!/usr/bin/env node\n").unwrap();
+    let path = format!("{}:/usr/bin:/bin", place.path("").display());
+    let stream = Run::of(Launch::default())
+        .config(|config| config.program = Some(cli))
+        .launch(|launch| launch.env.push(("PATH".into(), path.into())))
+        .start();
+    let handle = stream.abort_handle();
+    let story = tokio::spawn(finish(stream));
+    wait_for(&asked).await;
+    let asked = place.pid("asked");
+    handle.abort();
+    assert_aborted(&story.await.unwrap());
+    assert!(proc::wait_gone(asked.pid(), LIMIT));
 }
 
 #[tokio::test]
