@@ -207,8 +207,7 @@ impl Follow {
             self.runner = Some(runner);
             return Ok(());
         }
-        let run = self.run.clone();
-        match blocking(move || run.settle()).await? {
+        match settle(&self.run).await? {
             RunState::Ended => self.settled = true,
             RunState::Live if Instant::now() >= limit => {
                 self.answers_by = None;
@@ -218,6 +217,16 @@ impl Follow {
         }
         Ok(())
     }
+}
+
+/// Returns the state of the run, as [`RunFolder::settle`] does, without blocking the thread.
+///
+/// # Errors
+///
+/// Fails as [`RunFolder::settle`] does.
+pub async fn settle(run: &RunFolder) -> Result<RunState, RunsError> {
+    let run = run.clone();
+    blocking(move || run.settle()).await
 }
 
 /// Stops the run, with `kill` by force. Returns when the runner has accepted the command.
@@ -232,7 +241,7 @@ pub async fn cancel(run: &RunFolder, kill: bool) -> Result<(), RunsError> {
     match call(run, &Command::Cancel { kill }).await {
         Err(RunsError::NotAnswering { .. }) if kill => {
             run.kill_runner().await?;
-            run.settle().map(drop)
+            settle(run).await.map(drop)
         }
         reply => reply.map(drop),
     }
@@ -436,7 +445,7 @@ async fn call(run: &RunFolder, command: &Command) -> Result<Reply, RunsError> {
                 Some(Reply::Refused {
                     code: RefusalCode::Ending,
                     ..
-                }) if run.settle()? == RunState::Ended => {}
+                }) if settle(run).await? == RunState::Ended => {}
                 Some(Reply::Refused { code, message }) => {
                     return Err(RunsError::Refused { code, message });
                 }
@@ -444,7 +453,7 @@ async fn call(run: &RunFolder, command: &Command) -> Result<Reply, RunsError> {
                 None => sent = true,
             }
         }
-        if run.settle()? == RunState::Ended {
+        if settle(run).await? == RunState::Ended {
             return Err(RunsError::Ended {
                 id: run.id().to_owned(),
             });
@@ -478,7 +487,7 @@ async fn is_answering(run: &RunFolder) -> Result<bool, RunsError> {
                 return Ok(true);
             }
         }
-        if run.settle()? == RunState::Ended {
+        if settle(run).await? == RunState::Ended {
             return Ok(true);
         }
         sleep(PAUSE).await;

@@ -367,6 +367,9 @@ impl RunFolder {
 
     /// Returns the state of the run. If its runner was killed, first completes the log.
     ///
+    /// Blocks, for several seconds if processes of a killed run are still ending. Async code MUST use
+    /// [`client::settle`](crate::client::settle) instead.
+    ///
     /// Only the runner locks the run's lock exclusively, so a refused shared lock means that it is live.
     /// Readers that complete the log exclude each other with `recovery.lock`.
     pub fn settle(&self) -> Result<RunState, RunsError> {

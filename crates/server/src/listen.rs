@@ -15,7 +15,7 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, UnixListener};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
 use tokio::time::{sleep, timeout};
 use tokio_util::task::TaskTracker;
 
@@ -147,7 +147,7 @@ impl Server {
                 let address = listener.local_addr().map_err(failed)?;
                 Listener::Tcp(listener, address)
             }
-            ListenAddress::Unix(path) => Listener::Unix(bind_unix(path)?, path.clone()),
+            ListenAddress::Unix(path) => Listener::Unix(bind_unix(path).await?, path.clone()),
         };
         Ok(Bound {
             server: self.clone(),
@@ -156,7 +156,7 @@ impl Server {
     }
 }
 
-fn bind_unix(path: &Path) -> Result<UnixListener, ListenError> {
+async fn bind_unix(path: &Path) -> Result<UnixListener, ListenError> {
     let address = || path.display().to_string();
     let failed = |error| ListenError::Io {
         address: address(),
@@ -171,9 +171,12 @@ fn bind_unix(path: &Path) -> Result<UnixListener, ListenError> {
             });
         }
         // The socket of a killed server refuses connections.
-        Ok(_) => match std::os::unix::net::UnixStream::connect(path) {
-            Ok(_) => return Err(ListenError::InUse { address: address() }),
-            Err(_) => fs::remove_file(path).map_err(failed)?,
+        Ok(_) => match UnixStream::connect(path).await {
+            // A server that is stopped accepts no connection once its queue is full.
+            Err(error) if error.kind() != ErrorKind::WouldBlock => {
+                fs::remove_file(path).map_err(failed)?;
+            }
+            _ => return Err(ListenError::InUse { address: address() }),
         },
     }
     // Set the permissions before the socket gets its name, so that no other user can connect in between.
@@ -247,7 +250,7 @@ impl Bound {
 
 enum Stream {
     Tcp(tokio::net::TcpStream, u16),
-    Unix(tokio::net::UnixStream),
+    Unix(UnixStream),
 }
 
 impl Listener {
@@ -292,5 +295,28 @@ async fn connection(
             connection.as_mut().graceful_shutdown();
             let _ = connection.await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::net::UnixSocket;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_socket_of_a_server_that_accepts_no_connection_is_in_use() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let socket = UnixSocket::new_stream().unwrap();
+        socket.bind(&path).unwrap();
+        let _stopped = socket.listen(1).unwrap();
+        let mut queue = Vec::new();
+        while let Ok(connection) = UnixStream::connect(&path).await {
+            queue.push(connection);
+        }
+        let error = timeout(GRACE, bind_unix(&path)).await.unwrap().unwrap_err();
+        assert!(matches!(error, ListenError::InUse { .. }), "{error}");
+        assert!(path.exists());
     }
 }

@@ -10,7 +10,7 @@ use teamster_core::{ChangeKind, Decision, Id};
 use teamster_runner::protocol::{Command as RunnerCommand, Reply};
 use teamster_runner::{RefusalCode, Requests, RunFolder, SessionControl, client};
 use tokio::sync::mpsc;
-use tokio::task::JoinHandle;
+use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
 use super::connection::{ActionResult, Reports, Update};
@@ -160,7 +160,12 @@ impl Thread {
                 Some(Command::Close { ticket, forget }) => {
                     self.close().await;
                     let result = if forget {
-                        past::forget(&self.shared.runs, &self.session_id)
+                        let (runs, id) = (self.shared.runs.clone(), self.session_id.clone());
+                        let forgotten = spawn_blocking(move || past::forget(&runs, &id)).await;
+                        forgotten.unwrap_or_else(|error| {
+                            let (code, kind) = (ErrorCode::Io, ErrorKind::Internal);
+                            Err(AgentError::new(code, kind, error.to_string()))
+                        })
                     } else {
                         Ok(())
                     };

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use anyhow::{anyhow, bail};
 use teamster::store::{RunRecord, RunState, Store};
 use teamster_core::time::{epoch_ms, millis};
-use teamster_runner::{RunFolder, RunState as LogState, RunsError};
+use teamster_runner::{RunFolder, RunState as LogState, RunsError, client};
 use teamster_server::{ForgetRuns, Forgotten};
 
 use super::history::History;
@@ -126,7 +126,7 @@ async fn delete_runs(
         }
         if let Some(log) = log {
             // Before any is deleted.
-            if matches!(log.settle()?, LogState::Live) {
+            if matches!(client::settle(&log).await?, LogState::Live) {
                 return Err(is_live(log.id()));
             }
             let is_new = logs.iter().all(|known: &RunFolder| known.id() != log.id());

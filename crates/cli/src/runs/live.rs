@@ -74,7 +74,7 @@ async fn find(args: &RunsListArgs) -> anyhow::Result<Vec<Live>> {
         if !is_selected(run.info()) {
             continue;
         }
-        match run.settle() {
+        match client::settle(&run).await {
             Ok(RunState::Live) => {
                 let id = words::one_line(run.id());
                 inspecting.push((id, tokio::spawn(async move { inspect(&run).await })));
