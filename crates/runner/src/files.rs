@@ -7,6 +7,8 @@ use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use nix::fcntl::OFlag;
 
@@ -57,11 +59,34 @@ pub(crate) fn open_lock(path: &Path) -> io::Result<File> {
     open_with(options.mode(0o600), path)
 }
 
+/// Locks a file exclusively. A process that holds it shared only looks whether it is locked, so it is waited for: for
+/// at most half a second.
+///
+/// # Errors
+///
+/// Fails with [`TryLockError::WouldBlock`] if another process holds the lock, or if a system call fails.
+pub fn try_lock_past_probes(file: &File) -> Result<(), TryLockError> {
+    const LIMIT: Duration = Duration::from_millis(500);
+    const PAUSE: Duration = Duration::from_millis(1);
+
+    let until = Instant::now() + LIMIT;
+    loop {
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) if Instant::now() < until => {}
+            locked => return locked,
+        }
+        // Refused if the lock is held exclusively.
+        file.try_lock_shared()?;
+        file.unlock().map_err(TryLockError::Error)?;
+        thread::sleep(PAUSE);
+    }
+}
+
 /// Takes the lock with this name in a folder. Returns `None` while another process holds it.
 pub(crate) fn lock_exclusively(folder: &Path, name: &str) -> Result<Option<RunLock>, RunsError> {
     let path = folder.join(name);
     let file = open_lock(&path).map_err(RunsError::io("open", &path))?;
-    match file.try_lock() {
+    match try_lock_past_probes(&file) {
         Ok(()) => Ok(Some(RunLock(file))),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(RunsError::io("lock", path)(error)),

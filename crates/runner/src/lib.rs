@@ -57,7 +57,7 @@ mod step;
 pub use detached_run::{DetachedRun, Finished};
 pub use detached_session::{AtRest, DetachedSession, SessionPlan};
 pub use error::{RefusalCode, RunsError};
-pub use files::{make_private, open_linked_file};
+pub use files::{make_private, open_linked_file, try_lock_past_probes};
 pub use folder::{NewRun, RunFolder, RunInfo, RunKind, RunLock, RunState, Runs};
 pub use log::{LogLimits, LogLine, Position, RunLogReader, RunLogWriter};
 pub use log_task::BeforeDone;

@@ -1,6 +1,7 @@
 //! Torn logs, and readers at any moment.
 
 use std::fs;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -246,6 +247,33 @@ fn a_run_that_has_ended_can_be_removed_and_no_other() {
     drop(run);
     assert!(runs.find("r").unwrap().remove().unwrap());
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn readers_that_look_at_a_run_do_not_keep_it_from_being_removed() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = Runs::at(dir.path());
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(Ordering::Relaxed) {
+                for run in runs.list().unwrap() {
+                    // It may have just been removed.
+                    let _ = run.settle();
+                }
+            }
+        });
+        let kept = (0..50).filter(|round| {
+            let id = format!("r-{round}");
+            drop(accept(&runs, &id));
+            let run = runs.find(&id).unwrap();
+            run.settle().unwrap();
+            !run.remove().unwrap()
+        });
+        let kept = kept.count();
+        is_over.store(true, Ordering::Relaxed);
+        assert_eq!(kept, 0);
+    });
 }
 
 #[test]

@@ -41,9 +41,34 @@ fn named_in(file: &Path) -> Option<(ProcessIdentity, u64)> {
 mod tests {
     use std::fs::File;
     use std::process::Command;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::thread;
     use std::time::{Duration, SystemTime};
 
+    use super::super::socket::Lock;
     use super::*;
+
+    #[test]
+    fn clients_that_look_for_a_supervisor_do_not_refuse_one_that_starts() {
+        let dir = tempfile::tempdir().unwrap();
+        let lock = dir.path().join("lock");
+        // The file names this process, which is running.
+        drop(Lock::take(&lock).unwrap().unwrap());
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        supervisor(&lock);
+                    }
+                });
+            }
+            let refused = (0..100).filter(|_| Lock::take(&lock).unwrap().is_err());
+            let refused = refused.count();
+            is_over.store(true, Ordering::Relaxed);
+            assert_eq!(refused, 0);
+        });
+    }
 
     #[test]
     fn only_a_process_that_was_there_when_the_lock_was_written_is_found() {
