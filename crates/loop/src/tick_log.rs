@@ -5,12 +5,12 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use teamster_core::AbortHandle;
+use teamster_core::{AbortHandle, RunResult};
 use teamster_orchestrator::RunLogEntry;
 use teamster_runner::server::{Control, serve};
 use teamster_runner::{
     LogLimits, NewRun, Position, Requests, Retention, RunFolder, RunInfo, RunKind, RunLock,
-    RunLogWriter, Runs, RunsError,
+    RunLogWriter, Runs, RunsError, client,
 };
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -98,12 +98,14 @@ impl TickLogs {
         Ok(())
     }
 
-    /// Completes the log of a tick whose loop was killed.
-    pub(crate) fn settle(&self, run_id: &str) -> Result<(), RunsError> {
-        match self.runs.find(run_id).and_then(|run| run.settle()) {
-            Ok(_) | Err(RunsError::NotFound { .. }) => Ok(()),
-            Err(error) => Err(error),
-        }
+    /// Completes the log of a tick whose loop was killed. Returns the result at its end, or `None` without a log.
+    pub(crate) async fn settle(&self, run_id: &str) -> Result<Option<RunResult>, RunsError> {
+        let Some(run) = self.runs.get(run_id)? else {
+            return Ok(None);
+        };
+        client::settle(&run).await?;
+        let end = run.last_line()?;
+        Ok(end.and_then(|end| end.result()).map(|result| *result))
     }
 }
 

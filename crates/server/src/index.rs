@@ -338,7 +338,7 @@ impl CachedRun {
             let mut summary = self.summary_of(&progress, ViewState::Ended);
             if let Some(line) = last {
                 summary.seq = line.seq();
-                if let Some(result) = result_of(&line) {
+                if let Some(result) = line.result() {
                     apply_result(&mut summary, &result);
                 }
             }
@@ -373,18 +373,7 @@ impl CachedRun {
     }
 
     fn result(&self) -> Result<Option<Box<RunResult>>, Problem> {
-        Ok(self.folder.last_line()?.as_ref().and_then(result_of))
-    }
-}
-
-/// Returns the result in the last entry of a log.
-pub(crate) fn result_of(line: &LogLine) -> Option<Box<RunResult>> {
-    match line.entry() {
-        Ok(RunLogEntry::Agent(entry)) => match entry.event {
-            AgentEvent::Done(done) => Some(done.result),
-            _ => None,
-        },
-        _ => None,
+        Ok(self.folder.last_line()?.and_then(|line| line.result()))
     }
 }
 

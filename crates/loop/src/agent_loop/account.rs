@@ -35,6 +35,12 @@ impl UnaskedTurn {
     }
 }
 
+/// Returns the output tokens of a tick over all models.
+pub(super) fn output_of(measured: &[ModelTick]) -> u64 {
+    let outputs = measured.iter().filter_map(|tick| tick.usage.output_tokens);
+    outputs.sum()
+}
+
 impl AgentLoop {
     /// Plays and records the turns that the agent began by itself since the last tick. They belong to no tick.
     /// A turn in progress has the usual time limit, or is interrupted at once with `interrupt`.
@@ -182,8 +188,7 @@ impl AgentLoop {
             let (meter, session) = (meter.clone(), session.clone());
             let read = tokio::task::spawn_blocking(move || meter.read(Some(&session)));
             measured = read.await.unwrap_or_default();
-            let outputs = measured.iter().filter_map(|tick| tick.usage.output_tokens);
-            let output = outputs.sum::<u64>();
+            let output = output_of(&measured);
             let is_complete = match reported {
                 None if is_only_in_files => output > 0,
                 _ => output >= reported.unwrap_or(0),

@@ -3,6 +3,7 @@
 use teamster_core::{Id, RunResult};
 
 use super::AgentLoop;
+use super::account::output_of;
 use crate::folder::read_last_json_line;
 use crate::left_behind;
 use crate::status::SessionFile;
@@ -46,7 +47,8 @@ impl AgentLoop {
         }
     }
 
-    /// Records the tick in which an earlier loop was killed, with the usage that the CLI's own files have.
+    /// Records the tick in which an earlier loop was killed, with the usage that the CLI's own files have. The CLI may
+    /// have been killed before it wrote them; then with the usage that the tick's log has.
     pub(super) async fn record_cut_off_tick(&mut self) {
         let Some(CutOffTick {
             begin,
@@ -65,18 +67,26 @@ impl AgentLoop {
         self.log.line(format!(
             "tick {number} of the loop with pid {pid} was cut off"
         ));
-        if let (Some(logs), Some(run_id)) = (&self.options.logs, &begin.run_id)
-            && let Err(error) = logs.settle(run_id)
-        {
-            self.log.line(format!("cannot complete its log: {error}"));
+        let mut logged = RunResult::default();
+        if let (Some(logs), Some(run_id)) = (self.options.logs.clone(), &begin.run_id) {
+            match logs.settle(run_id).await {
+                Ok(result) => logged = result.unwrap_or_default(),
+                Err(error) => self.log.line(format!("cannot complete its log: {error}")),
+            }
         }
+        let session = session.or_else(|| logged.session_id.clone());
         let mut measured = Vec::new();
         if let (Some(meter), Some(id)) = (self.meter.clone(), session.clone()) {
             let meter = meter.since(begin.begin);
             let read = tokio::task::spawn_blocking(move || meter.read(Some(&id)));
             measured = read.await.unwrap_or_default();
         }
-        let used = self.record(&RunResult::default(), &measured, session.as_ref(), None);
+        if output_of(&measured) >= logged.usage.and_then(|it| it.output_tokens).unwrap_or(0) {
+            logged = RunResult::default();
+        } else {
+            measured.clear();
+        }
+        let used = self.record(&logged, &measured, session.as_ref(), None);
         let now = self.clock.now();
         let result = TickResult::Killed;
         self.write_tick(TickRecord::of(

@@ -1,7 +1,7 @@
 //! Line of a log.
 
 use serde::Deserialize;
-use teamster_core::Id;
+use teamster_core::{AgentEvent, Id, RunResult};
 use teamster_orchestrator::RunLogEntry;
 
 /// Prefix of every entry.
@@ -70,6 +70,17 @@ impl LogLine {
     /// has a `done` too, with the turn's id.
     pub fn is_end(&self) -> bool {
         self.ends
+    }
+
+    /// Returns the result of the run, if this is the last entry of its log.
+    pub fn result(&self) -> Option<Box<RunResult>> {
+        match self.entry() {
+            Ok(RunLogEntry::Agent(entry)) if self.ends => match entry.event {
+                AgentEvent::Done(done) => Some(done.result),
+                _ => None,
+            },
+            _ => None,
+        }
     }
 }
 

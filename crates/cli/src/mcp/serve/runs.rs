@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
-use teamster::orchestrator::RunLogEntry;
-use teamster::{AgentEvent, CostSource, PermissionMode, RunResult};
+use teamster::{CostSource, PermissionMode, RunResult};
 use teamster_core::sync::lock;
 use teamster_core::time::millis;
 use teamster_runner::protocol::Answer;
@@ -224,20 +223,11 @@ impl AgentRuns {
 
     /// Returns the result of a run if it has ended, and stores it.
     fn result(&self, run: &RunFolder) -> Option<RunResult> {
-        let line = run.last_line().ok()??;
-        if !line.is_end() {
-            return None;
-        }
-        let Ok(RunLogEntry::Agent(entry)) = line.entry() else {
-            return None;
-        };
-        let AgentEvent::Done(done) = entry.event else {
-            return None;
-        };
+        let result = run.last_line().ok()??.result()?;
         if let Some(started) = lock(&self.started).get_mut(run.id()) {
-            started.result = Some((*done.result).clone());
+            started.result = Some((*result).clone());
         }
-        Some(*done.result)
+        Some(*result)
     }
 
     /// Returns the report of a run.

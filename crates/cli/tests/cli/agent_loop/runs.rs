@@ -195,11 +195,18 @@ fn the_log_of_a_tick_whose_loop_was_killed_gets_one_end() {
 
 #[test]
 fn a_loop_gives_the_log_of_the_killed_one_its_end() {
-    let agent = Agent::new(|plan| plan.turn([Act::Child, Act::Hang]).turn([Act::DidWork]));
+    let agent = Agent::new(|plan| plan.turn([Act::Tools, Act::Hang]).turn([Act::DidWork]));
     let mut running = Running::start(&mut agent.command());
-    agent.waits_for("the tick", || agent.pids().len() == 2);
+    let logged = || {
+        let runs = fs::read_dir(agent.runs()).into_iter().flatten().flatten();
+        let mut logs = runs.map(|run| fs::read_to_string(run.path().join("events.ndjson")));
+        logs.any(|log| log.is_ok_and(|log| log.contains(r#""type":"usage""#)))
+    };
+    agent.waits_for("usage in the log of the tick", logged);
     running.signal(Signal::SIGKILL);
     running.wait();
+    // As if the CLI had been killed before it wrote its own record.
+    fs::remove_dir_all(agent.root.path().join("home/.claude/projects")).unwrap();
     let ended = run(agent.command().args(["--ticks", "1"]));
     assert_eq!(ended.code, Some(0), "{}", agent.log());
     let ticks = agent.lines("ticks.jsonl");
@@ -208,6 +215,17 @@ fn a_loop_gives_the_log_of_the_killed_one_its_end() {
         (count(&entries, "done"), types(&entries).last()),
         (1, Some(&"done"))
     );
+    assert_eq!(ticks[0]["result"], "killed");
+    for record in [&ticks[0], &agent.lines("usage.jsonl")[0]] {
+        // Only the log has them.
+        assert_eq!(record["input_tokens"], 1000, "{record}");
+        assert_eq!(record["cache_read_tokens"], 5, "{record}");
+        assert_eq!(record["cost_source"], "estimated", "{record}");
+        assert_eq!(
+            record["session_id"],
+            entries.last().unwrap()["result"]["sessionId"]
+        );
+    }
 }
 
 #[test]
