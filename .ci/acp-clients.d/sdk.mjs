@@ -6,6 +6,8 @@ import { Readable, Writable } from "node:stream";
 import * as acp from "@agentclientprotocol/sdk";
 
 const agent = process.argv[2];
+// In their mode `default` these change files without a request.
+const asks = !["opencode", "pi"].includes(agent);
 
 async function connected(play) {
   const child = spawn("teamster", ["acp", agent], { stdio: ["pipe", "pipe", "inherit"] });
@@ -56,11 +58,15 @@ const sessionId = await connected(async (ctx, seen) => {
   assert.match(text(seen.updates), /It is written\./);
   const call = seen.updates.find((update) => update.sessionUpdate === "tool_call");
   assert.equal(call.kind, "edit");
+  // Where the arguments of the agent's tool have no text of the file, the diff comes with the change itself.
+  const content = seen.updates
+    .filter((update) => update.toolCallId === call.toolCallId)
+    .flatMap((update) => update.content ?? []);
   assert.ok(
-    call.content.some((content) => content.type === "diff" && content.newText === "hello\n"),
-    JSON.stringify(call),
+    content.some((content) => content.type === "diff" && content.newText === "hello\n"),
+    JSON.stringify(seen.updates),
   );
-  assert.equal(seen.asked.length, 1, "permission was asked once");
+  assert.equal(seen.asked.length, asks ? 1 : 0, "permission is asked once");
   return begun.sessionId;
 });
 

@@ -22,7 +22,7 @@ export async function open(browser, server, {width = 1280, height = 860, dark = 
   page.faults = [];
   page.on('pageerror', (error) => page.faults.push(String(error)));
   page.on('console', (line) => line.type() === 'error' && page.faults.push(`${line.text()} ${line.location().url}`));
-  page.on('request', (request) => new URL(request.url()).origin !== server.url && page.faults.push(`asks for ${request.url()}`));
+  page.on('request', (request) => !request.url().startsWith(`${server.url}/`) && page.faults.push(`asks for ${request.url()}`));
   if (process.env.PAGE) await serveFrom(process.env.PAGE, context, server);
   await page.goto(`${server.url}/#token=${server.token}`);
   await page.waitForSelector('main:not(.loading) .calm');

@@ -1,6 +1,7 @@
 // Behind proxies that do streams no good: one holds every response back until it is complete, one cuts each that is
-// quiet for 2 s, and all of them every 3 s. Both clients, curl and the browser's EventSource lose nothing, and the
-// page works.
+// quiet for 2 s, and all of them every 3 s, and one serves the page below a path of its host, speaks HTTP/1.0 to the
+// server, compresses, and takes only short headers. Both clients, curl, the browser's EventSource and `--remote` lose
+// nothing, and the page works.
 
 import assert from 'node:assert/strict';
 import {execFile, spawn} from 'node:child_process';
@@ -11,7 +12,7 @@ import {join} from 'node:path';
 import {pathToFileURL} from 'node:url';
 import {promisify} from 'node:util';
 import {browser, open} from './browser.mjs';
-import {Server, check, until} from './server.mjs';
+import {PROGRAM, Server, check, until} from './server.mjs';
 
 const run = promisify(execFile);
 const installed = createRequire(join(process.env.CLIENT_MODULES, 'package.json')).resolve('@teamster-rs/client');
@@ -31,7 +32,7 @@ async function ports(number) {
 }
 
 const server = await Server.start();
-const [buffers, cuts] = await ports(2);
+const [buffers, cuts, below] = await ports(3);
 const folder = join(server.folder, 'nginx');
 await mkdir(folder);
 const common = `proxy_pass ${server.url}; proxy_http_version 1.1; proxy_set_header Host $http_host; proxy_set_header Connection "";`;
@@ -66,6 +67,22 @@ http {
       proxy_read_timeout 2s;
     }
   }
+  server {
+    listen 127.0.0.1:${below};
+    client_header_buffer_size 1k;
+    large_client_header_buffers 2 1k;
+    gzip on;
+    gzip_types *;
+    gzip_min_length 1;
+    gzip_proxied any;
+    location /teamster/ {
+      proxy_pass ${server.url}/;
+      proxy_http_version 1.0;
+      proxy_set_header Host $http_host;
+      proxy_buffering on;
+      proxy_buffer_size 1k;
+    }
+  }
 }
 `);
 const nginx = spawn('nginx', ['-p', folder, '-c', 'nginx.conf', '-e', 'error.log'], {stdio: ['ignore', 'inherit', 'inherit']});
@@ -98,10 +115,15 @@ const CLIENTS = {
     const {stdout} = await run('bash', ['-c', script, 'curl', url, server.token, id], {maxBuffer: 1 << 26});
     return of(stdout.trim().split('\n').map((line) => JSON.parse(line)));
   },
+  async remote(url, id) {
+    const env = {...server.env, TEAMSTER_REMOTE: url, TEAMSTER_REMOTE_TOKEN: server.token};
+    const {stdout} = await run(PROGRAM, ['attach', id, '--json'], {env, maxBuffer: 1 << 26});
+    return of(stdout.trim().split('\n').map((line) => JSON.parse(line)));
+  },
   async eventsource(url, id, page) {
     return of(await page.evaluate((id) => new Promise((resolve) => {
       const entries = [];
-      const source = new EventSource(`/v1/runs/${id}/events`);
+      const source = new EventSource(`v1/runs/${id}/events`);
       source.onmessage = (event) => entries.push(JSON.parse(event.data));
       source.addEventListener('end', () => {
         source.close();
@@ -113,8 +135,8 @@ const CLIENTS = {
 };
 
 const chromium = await browser();
-for (const [name, port, isCut] of [['a proxy that holds responses back', buffers, false], ['a proxy that cuts streams', cuts, true]]) {
-  const url = `http://127.0.0.1:${port}`;
+for (const [name, place, isCut] of [['a proxy that holds responses back', buffers, false], ['a proxy that cuts streams', cuts, true], ['a proxy below a path', `${below}/teamster`, false]]) {
+  const url = `http://127.0.0.1:${place}`;
   const page = await open(chromium, {url, token: server.token});
   let reloads = 0;
   const reload = isCut ? setInterval(() => {
@@ -139,6 +161,9 @@ for (const [name, port, isCut] of [['a proxy that holds responses back', buffers
     assert.equal((await server.reaches(id, 'ended')).result.finalMessage, 'allowed');
     await page.evaluate((id) => { location.hash = `#/run/${id}`; }, ids[0]);
     await page.waitForSelector('.log:has-text("piece 80")');
+    assert.deepEqual(isCut ? [] : page.faults, []);
+    const cookies = await page.context().cookies();
+    assert.deepEqual(cookies.map((cookie) => cookie.path), [new URL(`${url}/`).pathname]);
   });
   clearInterval(reload);
   if (isCut) {
