@@ -925,6 +925,18 @@ export interface Forgotten {
   logBytes: number;
 }
 
+/** What the agent of a session may do without a request, as the session was started.  Each turn has these grants, no matter who sends the prompt. */
+export interface Grants {
+  /** Permission mode at the start. The live status has a later one. */
+  permission: string;
+  /** Tools that are allowed before they are requested, in the CLI's own syntax. */
+  allowedTools?: string[];
+  /** Ids of the agents that may take over. */
+  fallback?: string[];
+  /** The CLI got further arguments, which may grant anything. */
+  cliArguments?: boolean;
+}
+
 /** A page of the history, newest first. */
 export interface HistoryList {
   /** The runs. */
@@ -993,6 +1005,8 @@ export interface LiveStatus {
   costUsd?: number | null;
   /** The source of the cost. */
   costSource?: CostSource | null;
+  /** Permission mode of a session, if it was changed after the start. */
+  permission?: string | null;
   /** Process id of a runner that does not answer, if it is known. */
   pid?: number | null;
 }
@@ -1424,6 +1438,8 @@ export interface RunSummary {
   branch?: string | null;
   /** Id of the run whose log has the beginning of this session's conversation. */
   continues?: string | null;
+  /** Grants of a session. `None` if they were not recorded: for a run, and by an earlier version. */
+  grants?: Grants | null;
   /** Time of acceptance, in milliseconds since the Unix epoch. */
   acceptedAt: number;
   /** The run's state. */
@@ -1468,6 +1484,8 @@ export interface RunView {
   branch?: string | null;
   /** Id of the run whose log has the beginning of this session's conversation. */
   continues?: string | null;
+  /** Grants of a session. `None` if they were not recorded: for a run, and by an earlier version. */
+  grants?: Grants | null;
   /** Time of acceptance, in milliseconds since the Unix epoch. */
   acceptedAt: number;
   /** The run's state. */

@@ -15,7 +15,7 @@ use crate::files::{self, lock_exclusively, make_private, open_lock, sync_folder,
 use crate::log::FILE;
 use crate::server::Listener;
 use crate::step::{Step, before};
-use crate::{LogLimits, LogLine, RunLogReader, RunLogWriter, RunsError, recover};
+use crate::{Grants, LogLimits, LogLine, RunLogReader, RunLogWriter, RunsError, recover};
 
 /// File that a live runner locks.
 pub(crate) const LOCK: &str = "lock";
@@ -60,6 +60,9 @@ pub struct RunInfo {
     /// Id of the run whose log has the beginning of this session's conversation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub continues: Option<String>,
+    /// Grants of a session. `None` if they were not recorded: for a run, and by an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grants: Option<Grants>,
     /// Time of acceptance, in milliseconds since the Unix epoch.
     pub accepted_at: u64,
 }
@@ -75,6 +78,7 @@ impl RunInfo {
             directory: None,
             branch: None,
             continues: None,
+            grants: None,
             accepted_at: epoch_ms(),
         }
     }

@@ -54,7 +54,7 @@ impl RunFolder {
     }
 
     /// Returns the error of a runner that does not answer.
-    pub(crate) fn not_answering(&self) -> RunsError {
+    pub fn not_answering(&self) -> RunsError {
         let runner = self.runner();
         RunsError::NotAnswering {
             id: self.id().to_owned(),

@@ -215,7 +215,11 @@ impl SessionControl {
                         Box::pin(async move { session.set_permission(mode).await });
                     set
                 };
-                self.apply_setting(set, &notice).await
+                let reply = self.apply_setting(set, &notice).await;
+                if matches!(reply, Reply::Done) {
+                    self.0.status.permission(mode);
+                }
+                reply
             }
             _ => refused(
                 RefusalCode::Unsupported,

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use serde::{Deserialize, Serialize};
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
-use teamster_core::{AgentEvent, CostSource, Id, RunResult, Usage, UsageLedger};
+use teamster_core::{AgentEvent, CostSource, Id, PermissionMode, RunResult, Usage, UsageLedger};
 use teamster_orchestrator::{RunEvent, RunLogEntry};
 
 use crate::RunFolder;
@@ -43,6 +43,10 @@ pub struct LiveStatus {
     /// The source of the cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cost_source: Option<CostSource>,
+    /// Permission mode of a session, if it was changed after the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub permission: Option<PermissionMode>,
     /// Process id of a runner that does not answer, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pid: Option<u32>,
@@ -70,6 +74,7 @@ impl LiveStatus {
             usage: None,
             cost_usd: None,
             cost_source: None,
+            permission: None,
             pid: None,
         }
     }
@@ -166,6 +171,7 @@ struct Board {
     provider: Option<String>,
     model: Option<String>,
     session_id: Option<Id>,
+    permission: Option<PermissionMode>,
     /// Usage of the turn in progress.
     used: UsageLedger,
 }
@@ -192,6 +198,7 @@ impl StatusBoard {
             usage: used.usage,
             cost_usd: used.cost_usd,
             cost_source: used.cost_source(),
+            permission: board.permission,
             pid: None,
         }
     }
@@ -258,6 +265,11 @@ impl StatusBoard {
 
     pub(crate) fn totals(&self) -> Totals {
         self.board().totals
+    }
+
+    /// Reports the permission mode from the next turn on.
+    pub(crate) fn permission(&self, mode: PermissionMode) {
+        self.board().permission = Some(mode);
     }
 
     /// Reports that the run or session is being stopped.

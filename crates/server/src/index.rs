@@ -430,6 +430,16 @@ impl Progress {
     }
 }
 
+/// Rejects commands to an ended run, whose runner still accepts them for a moment.
+pub(crate) async fn not_ended(run: &RunFolder) -> Result<(), Problem> {
+    let folder = run.clone();
+    if blocking(move || Ok(folder.settle()?)).await? == RunState::Ended {
+        let id = run.id().to_owned();
+        return Err(RunsError::Ended { id }.into());
+    }
+    Ok(())
+}
+
 /// Awaits a runner's reply, with a time limit.
 pub(crate) async fn runner_reply<T>(
     run: &RunFolder,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use teamster_core::PermissionMode;
 
 use crate::callbacks::check_target;
-use crate::rights::{self, Body, Right};
+use crate::rights::{self, Demand, Right};
 use crate::{Problem, ProblemCode, ServerConfig};
 
 /// A run to start. Defaults are those of `teamster run --detach`.
@@ -254,17 +254,17 @@ impl StartSession {
     }
 }
 
-impl Body for StartRun {
+impl Demand for StartRun {
     fn rights(&self) -> Vec<Right> {
         let agents = self.fallback.iter().chain([&self.provider]);
-        rights::of_agent(Some(self.permission), agents, &self.allowed_tools)
+        rights::of_agent(Some(self.permission.into()), agents, &self.allowed_tools)
     }
 }
 
-impl Body for StartSession {
+impl Demand for StartSession {
     fn rights(&self) -> Vec<Right> {
         let agents = self.fallback.iter().chain([&self.provider]);
-        rights::of_agent(Some(self.permission), agents, &self.allowed_tools)
+        rights::of_agent(Some(self.permission.into()), agents, &self.allowed_tools)
     }
 }
 

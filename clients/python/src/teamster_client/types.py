@@ -885,6 +885,18 @@ class Forgotten(TypedDict):
     #: The size of the deleted logs, in bytes.
     logBytes: int
 
+class Grants(TypedDict):
+    """What the agent of a session may do without a request, as the session was started.  Each turn has these grants, no matter who sends the prompt."""
+
+    #: Permission mode at the start. The live status has a later one.
+    permission: str
+    #: Tools that are allowed before they are requested, in the CLI's own syntax.
+    allowedTools: NotRequired[list[str]]
+    #: Ids of the agents that may take over.
+    fallback: NotRequired[list[str]]
+    #: The CLI got further arguments, which may grant anything.
+    cliArguments: NotRequired[bool]
+
 class HistoryList(TypedDict):
     """A page of the history, newest first."""
 
@@ -955,6 +967,8 @@ class LiveStatus(TypedDict):
     costUsd: NotRequired[Union[float, None]]
     #: The source of the cost.
     costSource: NotRequired[Union["CostSource", None]]
+    #: Permission mode of a session, if it was changed after the start.
+    permission: NotRequired[Union[str, None]]
     #: Process id of a runner that does not answer, if it is known.
     pid: NotRequired[Union[int, None]]
 
@@ -1384,6 +1398,8 @@ class RunSummary(TypedDict):
     branch: NotRequired[Union[str, None]]
     #: Id of the run whose log has the beginning of this session's conversation.
     continues: NotRequired[Union[str, None]]
+    #: Grants of a session. `None` if they were not recorded: for a run, and by an earlier version.
+    grants: NotRequired[Union["Grants", None]]
     #: Time of acceptance, in milliseconds since the Unix epoch.
     acceptedAt: int
     #: The run's state.
@@ -1428,6 +1444,8 @@ class RunView(TypedDict):
     branch: NotRequired[Union[str, None]]
     #: Id of the run whose log has the beginning of this session's conversation.
     continues: NotRequired[Union[str, None]]
+    #: Grants of a session. `None` if they were not recorded: for a run, and by an earlier version.
+    grants: NotRequired[Union["Grants", None]]
     #: Time of acceptance, in milliseconds since the Unix epoch.
     acceptedAt: int
     #: The run's state.

@@ -89,6 +89,7 @@ pub(super) async fn open(
     about.kind = RunKind::Session;
     about.model.clone_from(&setup.settings.model);
     about.directory = Some(setup.cwd.clone());
+    about.grants = Some(args.grants());
     about.continues = (id != session_id).then(|| session_id.to_owned());
 
     let (requests, request_events) = Requests::of(&id);

@@ -48,6 +48,7 @@ pub(crate) fn runner(args: &mut ChatArgs, id: Option<String>) -> anyhow::Result<
     about.branch = worktree.as_ref().map(|it| it.branch().to_owned());
     about.model.clone_from(&args.model.model);
     about.directory = params::working_directory(&args.process);
+    about.grants = Some(args.grants());
     plan.before_done = worktree.map(finish);
     let guard = Guard::start(about.directory.as_deref()).map(Arc::new);
     plan.at_rest = Some(at_rest(guard.clone()));

@@ -6,13 +6,15 @@ use axum::http::{Method, StatusCode};
 use axum::routing::{get, post};
 use schemars::JsonSchema;
 use serde::Serialize;
-use teamster_runner::client;
+use teamster_core::AgentEvent;
+use teamster_orchestrator::RunLogEntry;
 use teamster_runner::protocol::{Answer as Decision, PendingRequest};
+use teamster_runner::{RunFolder, client};
 
 use super::{Answer, App, empty, json};
 use crate::auth::Caller;
 use crate::extract::{Json, Path};
-use crate::index::{AT_ONCE, runner_reply};
+use crate::index::{AT_ONCE, blocking, not_ended, runner_reply};
 use crate::operation::Operation;
 use crate::rights::AnswerTo;
 use crate::server::Shared;
@@ -113,25 +115,57 @@ async fn send_answer(
     decision: Decision,
 ) -> Answer {
     let run = shared.index.find(run).await?;
+    not_ended(&run).await?;
     let id = format!("{}/{number}", run.id());
-    if matches!(decision, Decision::AllowWith { .. }) {
-        let pending = runner_reply(&run, client::requests(&run)).await?;
-        let request = pending.iter().find(|request| request.request_id == id);
-        let answer = AnswerTo {
-            answer: &decision,
-            request,
-        };
-        // A request that is not pending yet may be a permission.
-        rights::check(&answer, &shared.config, caller).map_err(|problem| match request {
-            Some(_) => problem,
-            None => Problem::new(
-                ProblemCode::AlreadyAnswered,
-                format!(
-                    "request {id} is not pending: it was answered or withdrawn, or there is none"
-                ),
-            ),
-        })?;
+    let allowed = |request: Option<&PendingRequest>| {
+        let answer = &decision;
+        rights::check(&AnswerTo { answer, request }, &shared.config, caller)
+    };
+    // Whether it is allowed may depend on the request, which not every caller needs to wait for.
+    if allowed(None).is_err() {
+        allowed(Some(&pending(&run, &id).await?))?;
     }
     runner_reply(&run, client::answer(&run, &id, decision)).await?;
     Ok(empty(StatusCode::NO_CONTENT))
+}
+
+/// Returns a pending request.
+async fn pending(run: &RunFolder, id: &str) -> Result<PendingRequest, Problem> {
+    let find = async || {
+        let mut pending = runner_reply(run, client::requests(run)).await?.into_iter();
+        Ok::<_, Problem>(pending.find(|request| request.request_id == id))
+    };
+    if let Some(request) = find().await? {
+        return Ok(request);
+    }
+    let (log, requested) = (run.clone(), id.to_owned());
+    let exists = blocking(move || was_requested(&log, &requested)).await?;
+    // It may have been requested meanwhile.
+    if let Some(request) = find().await? {
+        return Ok(request);
+    }
+    Err(if exists {
+        let detail = format!("request {id} is already settled: it was answered or withdrawn");
+        Problem::new(ProblemCode::AlreadyAnswered, detail)
+    } else {
+        Problem::new(
+            ProblemCode::RequestNotFound,
+            format!("no pending request {id}"),
+        )
+    })
+}
+
+/// Returns `true` if the log has a request with this id.
+fn was_requested(run: &RunFolder, id: &str) -> Result<bool, Problem> {
+    let mut log = run.log(0)?;
+    while let Some(line) = log.next_line()? {
+        if line.type_name() == "permission"
+            && let Ok(RunLogEntry::Agent(entry)) = line.entry()
+            && let AgentEvent::Permission(permission) = entry.event
+            && permission.request_id.as_deref() == Some(id)
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }

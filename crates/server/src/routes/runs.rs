@@ -14,8 +14,8 @@ use futures_core::future::BoxFuture;
 use ring::digest;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Deserialize;
+use teamster_runner::RunFolder;
 use teamster_runner::client::{self, Follow};
-use teamster_runner::{RunFolder, RunsError};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 use uuid::Uuid;
@@ -24,7 +24,7 @@ use super::{Answer, App, json};
 use crate::auth::Caller;
 use crate::events::{self, EventsQuery};
 use crate::extract::{Json, Optional, Path, Query};
-use crate::index::{AT_ONCE, order, runner_reply};
+use crate::index::{AT_ONCE, not_ended, order, runner_reply};
 use crate::openapi::Entry;
 use crate::operation::Operation;
 use crate::server::Shared;
@@ -243,13 +243,7 @@ async fn cancel(
     Optional(body): Optional<Cancel>,
 ) -> Answer {
     let run = shared.index.find(&id).await?;
-    // The runner of an ended run still accepts commands for a moment.
-    if shared.index.summary(run.clone()).await?.state == ViewState::Ended {
-        return Err(RunsError::Ended {
-            id: run.id().to_owned(),
-        }
-        .into());
-    }
+    not_ended(&run).await?;
     runner_reply(&run, client::cancel(&run, body.kill)).await?;
     json(StatusCode::ACCEPTED, &shared.index.view(run).await?)
 }

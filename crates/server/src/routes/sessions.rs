@@ -9,17 +9,17 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::routing::{delete, get, patch, post};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use teamster_runner::{RunFolder, RunKind, RunsError, client};
+use teamster_runner::{LiveState, RunFolder, RunKind, client};
 
 use super::runs::{EVENTS_HEADERS, LogPage, begin, key, start_once};
 use super::{Answer, App, json};
 use crate::auth::Caller;
 use crate::events::{self, EventsQuery};
 use crate::extract::{Json, Path, Query};
-use crate::index::{AT_ONCE, runner_reply};
+use crate::index::{AT_ONCE, not_ended, runner_reply};
 use crate::openapi::Entry;
 use crate::operation::Operation;
-use crate::rights::{self, Body, Right};
+use crate::rights::{self, Demand, InSession, Right};
 use crate::server::Shared;
 use crate::view::{RunSummary, RunView, ViewState};
 use crate::{Permission, Problem, ProblemCode, Scope, StartSession};
@@ -150,9 +150,9 @@ struct ChangeSession {
     permission: Option<Permission>,
 }
 
-impl Body for ChangeSession {
+impl Demand for ChangeSession {
     fn rights(&self) -> Vec<Right> {
-        rights::of_agent(self.permission, [], &[])
+        rights::of_agent(self.permission.map(Into::into), [], &[])
     }
 }
 
@@ -216,18 +216,24 @@ async fn show(State(shared): App, Path(id): Path<String>) -> Answer {
 
 async fn end(State(shared): App, Path(id): Path<String>, Query(query): Query<EndQuery>) -> Answer {
     let session = find(&shared, &id).await?;
-    not_ended(&shared, &session).await?;
+    not_ended(&session).await?;
     runner_reply(&session, client::cancel(&session, query.kill)).await?;
     view(&shared, session, StatusCode::ACCEPTED).await
 }
 
-/// Rejects commands to an ended session, whose runner still accepts them for a moment.
-async fn not_ended(shared: &Shared, session: &RunFolder) -> Result<(), Problem> {
-    if shared.index.summary(session.clone()).await?.state == ViewState::Ended {
-        let id = session.id().to_owned();
-        return Err(RunsError::Ended { id }.into());
+/// Rejects a caller who may not do what the session's agent may do. An ended session is an error too.
+async fn check_rights(
+    shared: &Shared,
+    caller: &Caller,
+    session: &RunFolder,
+) -> Result<(), Problem> {
+    let status = runner_reply(session, client::status(session)).await?;
+    if status.state == LiveState::NotAnswering {
+        return Err(session.not_answering().into());
     }
-    Ok(())
+    let info = session.info();
+    let changed = status.permission;
+    rights::check(&InSession { info, changed }, &shared.config, caller)
 }
 
 async fn log(
@@ -246,8 +252,8 @@ async fn change(
     Path(id): Path<String>,
     body: Json<ChangeSession>,
 ) -> Answer {
-    rights::check(&body.value, &shared.config, &caller)?;
-    let ChangeSession { model, permission } = body.value;
+    let change = body.value;
+    let ChangeSession { model, permission } = &change;
     if model.is_none() && permission.is_none() {
         let detail = "expected `model` or `permission`";
         return Err(Problem::new(ProblemCode::InvalidParams, detail));
@@ -260,14 +266,16 @@ async fn change(
         return Err(Problem::new(ProblemCode::InvalidParams, detail));
     }
     let session = find(&shared, &id).await?;
-    if let Some(permission) = permission {
+    check_rights(&shared, &caller, &session).await?;
+    rights::check(&change, &shared.config, &caller)?;
+    if let Some(permission) = change.permission {
         runner_reply(
             &session,
             client::set_permission(&session, permission.into()),
         )
         .await?;
     }
-    if let Some(model) = model {
+    if let Some(model) = change.model {
         runner_reply(&session, client::set_model(&session, model)).await?;
     }
     view(&shared, session, StatusCode::OK).await

@@ -13,7 +13,7 @@ use teamster_runner::RunFolder;
 use teamster_runner::client::{self, Follow, StartedTurn, TurnRequest};
 use tokio::time::timeout;
 
-use super::{COMMAND_PROBLEMS, SESSION_PROBLEMS, find};
+use super::{COMMAND_PROBLEMS, SESSION_PROBLEMS, check_rights, find};
 use crate::auth::Caller;
 use crate::extract::{Json, Optional, Path};
 use crate::index::{blocking, runner_reply};
@@ -155,6 +155,7 @@ async fn steer(
         return Err(Problem::new(ProblemCode::InvalidParams, detail));
     }
     let session = find(&shared, &id).await?;
+    check_rights(&shared, &caller, &session).await?;
     let from = from.unwrap_or_else(|| caller.name().to_owned());
     runner_reply(&session, client::steer(&session, text, Some(from))).await?;
     Ok(empty(StatusCode::NO_CONTENT))
@@ -184,7 +185,11 @@ async fn turn(
     let mut request = TurnRequest::new(&*prompt);
     request.from = Some(from.unwrap_or_else(|| caller.name().to_owned()));
     request.key.clone_from(&key);
-    let begun = match runner_reply(&session, client::begin_turn(&session, request)).await {
+    let begun = async {
+        check_rights(&shared, &caller, &session).await?;
+        runner_reply(&session, client::begin_turn(&session, request)).await
+    };
+    let begun = match begun.await {
         Ok(turn) => turn,
         Err(problem) if problem.code == ProblemCode::RunEnded => {
             let Some(key) = key else { return Err(problem) };
