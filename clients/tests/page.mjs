@@ -167,6 +167,27 @@ await check('a run is started by the form, followed, and cancelled', async () =>
   await page.context().close();
 });
 
+await check('a run whose process does not answer is shown so, until it answers again', async () => {
+  const page = await open(chromium, server);
+  const id = await server.run('wait');
+  await page.waitForSelector(`a.run[href="#/run/${id}"]:has-text("running")`);
+  const {pid} = JSON.parse(await readFile(join(server.folder, 'state/teamster/runs', id, 'lock'), 'utf8'));
+  process.kill(pid, 'SIGSTOP');
+  try {
+    await page.waitForSelector(`a.run[href="#/run/${id}"]:has-text("does not answer (pid ${pid})")`);
+    assert.equal(await text(page, '.calm span'), 'One run does not answer.');
+    await go(page, `#/run/${id}`);
+    await page.waitForSelector(`.run-head .standing:has-text("does not answer (pid ${pid})")`);
+  } finally {
+    process.kill(pid, 'SIGCONT');
+  }
+  await page.waitForSelector('.run-head .standing:has-text("running")');
+  await server.api(`/runs/${id}/cancel`, {});
+  await server.reaches(id, 'ended');
+  isClean(page);
+  await page.context().close();
+});
+
 await check('a page catches up after its server was killed in the middle of a run, without loss or repetition', async () => {
   const page = await open(chromium, server);
   const other = await open(chromium, server);

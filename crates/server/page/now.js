@@ -3,7 +3,7 @@
 import {ago, count, fill, h, icon, keyed, live, many, path, rough, span, time, usd} from './dom.js';
 import {OlderRuns} from './history.js';
 import {requestCard} from './request.js';
-import {requests, runs, state} from './state.js';
+import {notAnswering, requests, runs, state} from './state.js';
 import {isBad, nextTick, stateWord} from './agents.js';
 
 /// Time without an entry after which a run may be waiting for something that it cannot report.
@@ -18,6 +18,8 @@ export function standing(run) {
   if (run.state === 'ended') return [ENDINGS[run.status] ?? run.status ?? 'ended', run.status === 'completed' ? 'done' : run.status === 'aborted' ? 'off' : 'bad'];
   if (state.lostAt !== 0) return ['cannot know', 'unknown'];
   if (run.state === 'waiting') return ['waits for you', 'waits'];
+  const silent = notAnswering(run);
+  if (silent) return [silent.pid ? `does not answer (pid ${silent.pid})` : 'does not answer', 'bad'];
   if (run.kind === 'session' && state.live.get(run.runId)?.state === 'idle') return ['waits for a prompt', 'off'];
   if (run.changedAt === undefined) return ['cannot know: it has written nothing yet', 'unknown'];
   const quiet = time() - run.changedAt;
@@ -90,8 +92,10 @@ function calm(waiting, running, agents) {
   const maybe = running.filter((run) => standing(run)[1] === 'maybe');
   if (state.lostAt !== 0) return ['unknown', `Cannot know: no connection for ${rough(Date.now() - state.lostAt)}.`, 'Below is what was known before.'];
   const rest = [];
+  const silent = running.filter((run) => notAnswering(run) && run.state !== 'waiting').length;
   const idle = running.filter((run) => standing(run)[1] === 'off').length;
-  if (running.length > idle) rest.push(`${many(running.length - idle, 'run')} at work`);
+  const busy = running.length - idle - silent;
+  if (busy > 0) rest.push(`${many(busy, 'run')} at work`);
   if (idle > 0) rest.push(`${many(idle, 'session')} waiting for a prompt`);
   const asleep = agents.filter((agent) => !isBad(agent) && agent.state !== 'stopped');
   if (asleep.length > 0) rest.push(`${many(asleep.length, 'agent')} on duty`);
@@ -99,6 +103,7 @@ function calm(waiting, running, agents) {
   if (stopped > 0) rest.push(`${stopped} stopped`);
   const also = rest.length > 0 ? `${rest.join(', ')}.` : 'Nothing is running.';
   if (waiting.length > 0) return ['waits', waiting.length === 1 ? 'One request waits for you.' : `${waiting.length} requests wait for you.`, also];
+  if (silent > 0) return ['bad', silent === 1 ? 'One run does not answer.' : `${silent} runs do not answer.`, also];
   if (bad.length > 0) return ['bad', bad.length === 1 ? `${bad[0].id} needs a look.` : `${bad.length} agents need a look.`, also];
   if (maybe.length > 0) return ['maybe', maybe.length === 1 ? 'One run may wait for something.' : `${maybe.length} runs may wait for something.`, also];
   return ['calm', 'Nothing needs you.', also];

@@ -8,13 +8,15 @@ const PATIENCE = 6000;
 const POLL = 3000;
 /// Time within which a broken stream can return without a notice.
 const LOST_AFTER = 3000;
+/// Interval at which the processes of live runs are asked: one that hangs writes nothing that would show it.
+const ASK = 10_000;
 
 export const state = {
   /// True once the first message has arrived.
   loaded: false,
   /// Runs by their ids.
   runs: new Map(),
-  /// Activity of live sessions by their ids, which is not in the stream.
+  /// Activity of live runs by their ids, which is not in the stream. `seq` is the newest entry at that time.
   live: new Map(),
   /// The agents of the supervisor; undefined without a configuration.
   agents: undefined,
@@ -46,8 +48,24 @@ async function askSessions() {
   }
 }
 
+/// Requests the activity of all live runs, again and again.
+async function askAll() {
+  if (!isOut && !document.hidden && [...state.runs.values()].some((run) => run.state !== 'ended')) {
+    const {runs} = await get('/v1/runs?live=true&limit=1000').catch(() => ({runs: []}));
+    for (const run of runs) if (run.live) state.live.set(run.runId, {seq: run.seq, ...run.live});
+    changed();
+  }
+  setTimeout(askAll, ASK);
+}
+
 function changed() {
   for (const listener of listeners) listener();
+}
+
+/// Returns the activity of a run whose process does not answer; undefined if it does, or has written since.
+export function notAnswering(run) {
+  const known = run.live ?? state.live.get(run.runId);
+  return known?.state === 'not_answering' && !(run.seq > known.seq) ? known : undefined;
 }
 
 /// All runs, the newest first.
@@ -89,6 +107,8 @@ const tabs = 'BroadcastChannel' in window ? new BroadcastChannel(`teamster ${bas
 let source;
 let retry = 0;
 let timers = {};
+/// True from an error 401 until the next login.
+let isOut = false;
 
 function publish(message) {
   take(message);
@@ -154,6 +174,7 @@ function close() {
 }
 
 unauthorized.addEventListener('unauthorized', () => {
+  isOut = true;
   close();
   tabs?.postMessage({type: 'close'});
 });
@@ -168,6 +189,7 @@ window.addEventListener('online', () => state.loaded && connect());
 
 /// Opens the stream, here or in the tab that has it.
 export function connect() {
+  isOut = false;
   if (state.leads) {
     open();
     return;
@@ -177,6 +199,7 @@ export function connect() {
 
 /// Joins the tabs that are there.
 export function join() {
+  setTimeout(askAll, ASK);
   const lead = () => {
     state.leads = true;
     open();
