@@ -12,9 +12,10 @@ from pathlib import Path
 SOURCE = Path(__file__).resolve().parent / "python/src/teamster_client"
 WORDS = [
     ('"""The client for asyncio."""', '"""The blocking client. Made from aio.py by clients/synchronous.py: do not edit."""'),
-    ("import asyncio\nimport json\n", "import json\nimport time\n"),
+    ("import asyncio\n", ""),
     ("from collections.abc import AsyncGenerator", "from collections.abc import Generator"),
-    ("from contextlib import aclosing", "from contextlib import closing"),
+    ("from contextlib import aclosing, asynccontextmanager", "from contextlib import closing, contextmanager"),
+    ("@asynccontextmanager", "@contextmanager"),
     ("asyncio.sleep", "time.sleep"),
     ("aclosing(", "closing("),
     ("httpx.AsyncClient", "httpx.Client"),

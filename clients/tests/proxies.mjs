@@ -95,11 +95,11 @@ const of = (entries) => ({seqs: entries.map((entry) => entry.seq), text: entries
 const CLIENTS = {
   async typescript(url, id) {
     const entries = [];
-    for await (const entry of new Teamster({url, token: server.token, silenceMs: 4000}).run(id)) entries.push(entry);
+    for await (const entry of new Teamster({url, token: server.token, silenceMs: 4000, timeoutMs: 4000}).run(id)) entries.push(entry);
     return of(entries);
   },
   async python(url, id) {
-    const code = 'import json, sys; from teamster_client import Teamster; [print(json.dumps(e)) for e in Teamster(sys.argv[1], sys.argv[2], silence=4).run(sys.argv[3])]';
+    const code = 'import json, sys; from teamster_client import Teamster; [print(json.dumps(e)) for e in Teamster(sys.argv[1], sys.argv[2], silence=4, timeout=4).run(sys.argv[3])]';
     const {stdout} = await run(process.env.CLIENT_PYTHON, ['-c', code, url, server.token, id], {maxBuffer: 1 << 26});
     return of(stdout.trim().split('\n').map((line) => JSON.parse(line)));
   },

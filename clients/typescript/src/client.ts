@@ -1,5 +1,7 @@
+import { TeamsterError } from "./errors.js";
 import { watch } from "./follow.js";
-import { Patience, json, randomKey, send, type CallOptions, type Connection } from "./http.js";
+import { ascii, command, json, once, pathOf, requestPath, text, type CallOptions, type Connection } from "./http.js";
+import { Patience } from "./patience.js";
 import { Run } from "./run.js";
 import { Session } from "./session.js";
 import type { AgentList, Answer, Change, HistoryList, LimitList, PendingRequest, ProviderList, RequestList, RunList, RunView, SessionList, StartRun, StartSession, UsageSummary, ViewState } from "./types.js";
@@ -9,11 +11,11 @@ export interface Options {
   url?: string;
   /** The token. A page that is logged in needs none: its cookie goes with each request. */
   token?: string;
-  /** Time without a reachable server after which a stream fails, in milliseconds. 5 minutes by default. */
+  /** Time without a reachable server after which a stream or a start fails, in milliseconds. 5 minutes by default. */
   reconnectMs?: number;
   /** Time without a byte after which a stream counts as broken, in milliseconds. 35 s by default, more than two heartbeats. */
   silenceMs?: number;
-  /** Time limit of a response, in milliseconds. 60 s by default. */
+  /** Time limit of a response, in milliseconds; of a stream, of its beginning. 60 s by default, `Infinity` for none. */
   timeoutMs?: number;
   /** The `fetch` to use. */
   fetch?: typeof fetch;
@@ -29,9 +31,13 @@ export class Teamster {
   private readonly connection: Connection;
 
   constructor(options: Options = {}) {
+    const url = options.url ?? "http://127.0.0.1:7420";
+    if (/^\w+:\/\/[^/?#]*@/.test(url)) throw new TeamsterError("the address has a password: give the token as `token`");
+    // That of a file ends with a line.
+    const token = options.token?.trim();
     this.connection = {
-      url: (options.url ?? "http://127.0.0.1:7420").replace(/\/+$/, ""),
-      token: options.token,
+      url: url.replace(/\/+$/, ""),
+      token: token ? ascii("the token", token) : undefined,
       fetch: options.fetch ?? globalThis.fetch.bind(globalThis),
       reconnectMs: options.reconnectMs ?? 300_000,
       silenceMs: options.silenceMs ?? 35_000,
@@ -51,11 +57,11 @@ export class Teamster {
 
   private async begin(path: string, body: unknown, options: StartOptions): Promise<string> {
     const { signal, timeoutMs } = options;
-    const headers = { "Idempotency-Key": options.idempotencyKey ?? randomKey() };
+    const headers = once(options.idempotencyKey);
     const patience = new Patience(this.connection, signal);
     for (;;) {
       try {
-        return (await json<RunView>(this.connection, path, { method: "POST", body, headers, signal, timeoutMs })).runId;
+        return (await json<RunView>(this.connection, path, "runId", { method: "POST", body, headers, signal, timeoutMs })).runId;
       } catch (error) {
         await patience.wait(error);
       }
@@ -74,62 +80,62 @@ export class Teamster {
 
   /** Sessions, newest first. */
   async sessions(query: { state?: ViewState } = {}, options: CallOptions = {}): Promise<SessionList["sessions"]> {
-    return (await json<SessionList>(this.connection, `/sessions${search(query)}`, options)).sessions;
+    return (await json<SessionList>(this.connection, `/sessions${search(query)}`, "sessions", options)).sessions;
   }
 
   /** A page of runs, newest first. */
   runs(query: { state?: ViewState; since?: number; limit?: number; cursor?: string } = {}, options: CallOptions = {}): Promise<RunList> {
-    return json(this.connection, `/runs${search(query)}`, options);
+    return json(this.connection, `/runs${search(query)}`, "runs", options);
   }
 
   /** Pending requests of all runs. */
   async requests(options: CallOptions = {}): Promise<PendingRequest[]> {
-    return (await json<RequestList>(this.connection, "/requests", options)).requests;
+    return (await json<RequestList>(this.connection, "/requests", "requests", options)).requests;
   }
 
   /** Answers a request. The first answer counts; a later one is a `Problem` with the code `ALREADY_ANSWERED`. */
-  answer(requestId: string, answer: Answer, options: CallOptions = {}): Promise<void> {
-    return this.run(requestId.slice(0, requestId.lastIndexOf("/"))).answer(requestId, answer, options);
+  async answer(requestId: string, answer: Answer, options: CallOptions = {}): Promise<void> {
+    await command(this.connection, requestPath(requestId), { ...options, method: "POST", body: answer });
   }
 
   /** State of all runs and agents, then each change. */
-  watch(options: { signal?: AbortSignal } = {}): AsyncGenerator<Change, void, void> {
-    return watch(this.connection, options.signal);
+  watch(options: CallOptions = {}): AsyncGenerator<Change, void, void> {
+    return watch(this.connection, options);
   }
 
   /** The agents in a loop. */
   agents(options: CallOptions = {}): Promise<AgentList> {
-    return json(this.connection, "/agents", options);
+    return json(this.connection, "/agents", "agents", options);
   }
 
   /** Starts, stops, restarts or wakes an agent. */
-  command(agentId: string, command: "start" | "stop" | "restart" | "wake", options: CallOptions = {}): Promise<AgentList> {
-    return json(this.connection, `/agents/${encodeURIComponent(agentId)}/${command}`, { ...options, method: "POST" });
+  async command(agentId: string, command: "start" | "stop" | "restart" | "wake", options: CallOptions = {}): Promise<AgentList> {
+    return json(this.connection, pathOf("agents", agentId, command), "agents", { ...options, method: "POST" });
   }
 
   /** The last lines of an agent's log. */
   async agentLog(agentId: string, lines = 100, options: CallOptions = {}): Promise<string> {
-    return (await send(this.connection, `/agents/${encodeURIComponent(agentId)}/log?lines=${lines}`, { ...options, media: "text/plain" })).text();
+    return (await text(this.connection, `${pathOf("agents", agentId, "log")}?lines=${lines}`, "text/plain", options)) ?? "";
   }
 
   /** The agents' CLIs on the server's machine, with their capabilities. */
   async providers(options: CallOptions = {}): Promise<ProviderList["providers"]> {
-    return (await json<ProviderList>(this.connection, "/providers", options)).providers;
+    return (await json<ProviderList>(this.connection, "/providers", "providers", options)).providers;
   }
 
   /** Limits of subscriptions, such as the 5-hour and the weekly one. */
   limits(options: CallOptions = {}): Promise<LimitList> {
-    return json(this.connection, "/limits", options);
+    return json(this.connection, "/limits", "limits", options);
   }
 
   /** All recorded runs, attached ones and ticks of agents too, newest first. */
   history(query: { since?: number; until?: number; status?: string; agent?: string; key?: string; directory?: string; limit?: number; cursor?: string } = {}, options: CallOptions = {}): Promise<HistoryList> {
-    return json(this.connection, `/history${search(query)}`, options);
+    return json(this.connection, `/history${search(query)}`, "runs", options);
   }
 
   /** Tokens and cost; `by` is `day`, `model`, `agent`, `key` and others. */
   usage(query: { by?: string; since?: string; until?: string; provider?: string; models?: boolean } = {}, options: CallOptions = {}): Promise<UsageSummary> {
-    return json(this.connection, `/usage${search(query)}`, options);
+    return json(this.connection, `/usage${search(query)}`, "by", options);
   }
 }
 

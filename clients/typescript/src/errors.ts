@@ -1,6 +1,6 @@
 import type { ProblemCode } from "./types.js";
 
-/** Every error of this client, but that of an aborted signal. */
+/** Every error of this client. A call that is aborted by its signal fails with the signal's own reason instead. */
 export class TeamsterError extends Error {
   override readonly name: string = "TeamsterError";
 }
@@ -19,9 +19,17 @@ export class Problem extends TeamsterError {
     super(detail);
   }
 
-  static async of(response: Response): Promise<Problem> {
-    const body = (await response.json().catch(() => undefined)) as { code?: ProblemCode; detail?: string } | undefined;
-    return new Problem(response.status, body?.code, body?.detail ?? `the server replied with status ${response.status}`);
+  /** Returns the problem in the body of an error response; of any other body, one without a code. */
+  static of(status: number, body: string): Problem {
+    let found: { code?: unknown; detail?: unknown } | null = null;
+    try {
+      found = JSON.parse(body);
+    } catch {
+      // A page of a proxy.
+    }
+    const { code, detail } = found ?? {};
+    if (typeof code === "string" && typeof detail === "string") return new Problem(status, code as ProblemCode, detail);
+    return new Problem(status, undefined, `the server replied with status ${status}`);
   }
 
   /** True if the same request may succeed later: a proxy or the server is not ready. */
@@ -30,12 +38,12 @@ export class Problem extends TeamsterError {
   }
 }
 
-/** The server cannot be reached: there is none at this address, or it has not been there for longer than `reconnectMs`. */
+/** No response: the server cannot be reached, breaks the connection, or takes longer than `timeoutMs` or `reconnectMs`. */
 export class ConnectionLost extends TeamsterError {
   override readonly name = "ConnectionLost";
 }
 
-/** The server at this address is not `teamster serve`: its response has another media type. */
+/** The response is not one of `teamster serve`: a redirect, another media type, no JSON, or fields are missing. */
 export class UnexpectedResponse extends TeamsterError {
   override readonly name = "UnexpectedResponse";
 }

@@ -1,4 +1,6 @@
-import { ConnectionLost, Problem, UnexpectedResponse } from "./errors.js";
+import { ConnectionLost, Problem, TeamsterError, UnexpectedResponse } from "./errors.js";
+import { Limit, Silence } from "./limit.js";
+import { SseParser, type SseEvent } from "./sse.js";
 
 /** Options shared by all requests. */
 export interface Connection {
@@ -11,72 +13,152 @@ export interface Connection {
 }
 
 /** Addresses at which a server has responded: it is only away for a while if it cannot be reached. */
-const reached = new Set<string>();
+export const reached = new Set<string>();
+
+/** Limits of streams that were dropped without being left: their connections are closed. */
+const dropped = new FinalizationRegistry<Limit>((limit) => limit.close());
 
 /** Options of every call. */
 export interface CallOptions {
+  /** Aborts the call, which then fails with the signal's reason. */
   signal?: AbortSignal | undefined;
-  /** Time limit of the response, in milliseconds, in place of that of the client. */
+  /** Time limit of a response, in milliseconds, in place of that of the client. Of a stream, of its beginning. */
   timeoutMs?: number | undefined;
 }
 
-export interface RequestOptions extends CallOptions {
+interface RequestOptions extends CallOptions {
   method?: string;
   body?: unknown;
   headers?: Record<string, string>;
-  /** The media type of a response with a body. JSON by default. */
-  media?: string;
 }
 
-/** Sends a request. An error response is thrown as a `Problem`. */
-export async function send(connection: Connection, path: string, options: RequestOptions = {}): Promise<Response> {
-  const headers: Record<string, string> = { ...options.headers };
-  if (connection.token !== undefined) headers["Authorization"] = `Bearer ${connection.token}`;
-  const init: RequestInit = { method: options.method ?? "GET", headers, credentials: "same-origin" };
-  const media = options.media ?? "application/json";
-  const limits: AbortSignal[] = options.signal ? [options.signal] : [];
-  // A stream has limits of its own.
-  if (media !== STREAM) limits.push(AbortSignal.timeout(options.timeoutMs ?? connection.timeoutMs));
-  init.signal = AbortSignal.any(limits);
-  if (options.body !== undefined) {
-    headers["Content-Type"] = "application/json";
-    init.body = JSON.stringify(options.body);
-  }
-  let response;
+export const JSON_TYPE = "application/json";
+const STREAM_TYPE = "text/event-stream";
+
+/** Runs `work`. What it throws becomes an error of this client, or the reason of the caller's signal. */
+async function guard<T>(connection: Connection, limit: Limit, work: () => Promise<T>): Promise<T> {
   try {
-    response = await connection.fetch(`${connection.url}/v1${path}`, init);
+    return await limit.race(work());
   } catch (error) {
-    if (options.signal?.aborted) throw error;
-    throw lost(connection, error);
+    if (limit.caller?.aborted) throw limit.caller.reason;
+    const cause = limit.signal.aborted ? limit.signal.reason : error;
+    const code = codeOf(cause);
+    const what = code ?? (cause as Error)?.message ?? String(cause);
+    // Node, Bun, Deno.
+    if (/^(Z_DATA_ERROR|Zlib|Invalid gzip)/.test(what)) throw new UnexpectedResponse(`${connection.url} is not teamster serve: its response cannot be decompressed`, { cause });
+    throw new ConnectionLost(`cannot reach ${connection.url}: ${what}`, { cause });
   }
-  if (!response.ok) throw await Problem.of(response);
-  if (response.status !== 204) {
-    const type = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
-    if (type !== media) {
-      response.body?.cancel().catch(() => {});
-      throw new UnexpectedResponse(`${connection.url} is not teamster serve: its response is ${type || "of no type"}, not ${media}`);
-    }
-  }
-  reached.add(connection.url);
-  return response;
 }
 
-/** The media type of a stream. */
-export const STREAM = "text/event-stream";
-
-/** Codes of Node for an address at which there is nothing; browsers give none. */
-const NOTHING_THERE = ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH", "ERR_INVALID_URL"];
-
-function codeOf(error: unknown): string | undefined {
+/** The code of an error of Node; browsers give none. */
+export function codeOf(error: unknown): string | undefined {
   const { code, cause, errors } = (error ?? {}) as { code?: unknown; cause?: unknown; errors?: unknown[] };
   if (typeof code === "string") return code;
   // Node tries several addresses of a name.
   return (cause === undefined ? (errors ?? []) : [cause]).map(codeOf).find((found) => found !== undefined);
 }
 
-function lost(connection: Connection, error: unknown): ConnectionLost {
-  const code = codeOf(error);
-  return new ConnectionLost(`cannot reach ${connection.url}: ${code ?? (error as Error)?.message ?? error}`, { cause: error });
+/** Sends a request and returns its response, of this media type, when its head has arrived. An error response is thrown. */
+async function open(connection: Connection, path: string, media: string, limit: Limit, options: RequestOptions): Promise<Response> {
+  const headers: Record<string, string> = { ...options.headers };
+  if (media === STREAM_TYPE) headers["Accept"] = media;
+  if (connection.token !== undefined) headers["Authorization"] = `Bearer ${connection.token}`;
+  // A redirect would make a GET of a POST, and may lead to a server of somebody else.
+  const init: RequestInit = { method: options.method ?? "GET", headers, credentials: "same-origin", redirect: "manual", signal: limit.signal };
+  if (options.body !== undefined) {
+    headers["Content-Type"] = JSON_TYPE;
+    init.body = JSON.stringify(options.body);
+  }
+  const timeoutMs = options.timeoutMs ?? connection.timeoutMs;
+  limit.within(timeoutMs, `no response within ${timeoutMs / 1000} s`);
+  const response = await guard(connection, limit, () => connection.fetch(`${connection.url}/v1${path}`, init));
+  if (response.type === "opaqueredirect" || (response.status >= 300 && response.status < 400)) {
+    throw new UnexpectedResponse(`${connection.url} redirects to ${response.headers.get("location") ?? "another address"}: give the client the address of the server itself`);
+  }
+  if (!response.ok) {
+    const body = await guard(connection, limit, () => response.text()).catch((error) => {
+      if (limit.caller?.aborted) throw error;
+      return "";
+    });
+    throw Problem.of(response.status, body);
+  }
+  if (response.status !== 204) {
+    const type = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";
+    if (type !== media) throw new UnexpectedResponse(`${connection.url} is not teamster serve: its response is ${type || "of no type"}, not ${media}`);
+  }
+  reached.add(connection.url);
+  return response;
+}
+
+/** Sends a request and returns the text of its response; undefined for a response without a body. */
+export async function text(connection: Connection, path: string, media: string, options: RequestOptions): Promise<string | undefined> {
+  const limit = new Limit(options.signal);
+  try {
+    const response = await open(connection, path, media, limit, options);
+    return response.status === 204 ? undefined : await guard(connection, limit, () => response.text());
+  } finally {
+    limit.close();
+  }
+}
+
+/** Sends a request and returns the object of its response, which has the field `has`. */
+export async function json<T extends object>(connection: Connection, path: string, has: keyof T & string, options: RequestOptions = {}): Promise<T> {
+  return parse<T>(connection, (await text(connection, path, JSON_TYPE, options)) ?? "null", has);
+}
+
+/** Sends a command, whose response does not matter. */
+export async function command(connection: Connection, path: string, options: RequestOptions): Promise<void> {
+  await text(connection, path, JSON_TYPE, options);
+}
+
+/** Parses an object that has the field `has`. */
+export function parse<T extends object>(connection: Connection, body: string, has: keyof T & string): T {
+  let found: unknown;
+  try {
+    found = JSON.parse(body);
+  } catch (cause) {
+    throw new UnexpectedResponse(`${connection.url} is not teamster serve: its response is no JSON`, { cause });
+  }
+  if (typeof found === "object" && found !== null && has in found) return found as T;
+  throw new UnexpectedResponse(`${connection.url} is not teamster serve: its response has no \`${has}\``);
+}
+
+/**
+ * The events of a stream, and "alive" for each piece that arrives. It ends where the stream ends, and its connection is
+ * closed when it is left. A response without a stream is the event `end`.
+ */
+export async function* stream(connection: Connection, path: string, options: CallOptions): AsyncGenerator<SseEvent | "alive", void, void> {
+  const limit = new Limit(options.signal);
+  // It lives as long as this generator.
+  const token = {};
+  dropped.register(token, limit, token);
+  let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
+  try {
+    const response = await open(connection, path, STREAM_TYPE, limit, options);
+    if (response.status === 204) {
+      yield { event: "end", data: "" };
+      return;
+    }
+    reader = response.body?.getReader();
+    if (!reader) throw new ConnectionLost("streams cannot be read here", { cause: new Silence() });
+    const source = reader;
+    const decoder = new TextDecoder();
+    const parser = new SseParser();
+    for (;;) {
+      limit.within(connection.silenceMs, `the stream was silent for ${connection.silenceMs / 1000} s`);
+      const { done, value } = await guard(connection, limit, () => source.read());
+      // The time that the consumer takes does not count.
+      limit.pause();
+      if (done) return;
+      yield "alive";
+      yield* parser.push(decoder.decode(value, { stream: true }));
+    }
+  } finally {
+    dropped.unregister(token);
+    limit.close();
+    // Without waiting: a connection that is broken never responds.
+    reader?.cancel().catch(() => {});
+  }
 }
 
 /** Returns a random key. `crypto.randomUUID` exists on HTTPS and localhost only. */
@@ -84,67 +166,29 @@ export function randomKey(): string {
   return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
-/** Sends a request and parses the JSON of its response. */
-export async function json<T>(connection: Connection, path: string, options: RequestOptions = {}): Promise<T> {
-  const response = await send(connection, path, options);
-  if (response.status === 204) return undefined as T;
-  try {
-    return (await response.json()) as T;
-  } catch (error) {
-    if (options.signal?.aborted) throw error;
-    if (error instanceof SyntaxError) throw new UnexpectedResponse(`${connection.url} is not teamster serve: its response is no JSON`, { cause: error });
-    throw lost(connection, error);
-  }
+/** Headers with which a repeated request has no effect. */
+export function once(key: string = randomKey()): Record<string, string> {
+  return { "Idempotency-Key": ascii("the idempotency key", key) };
 }
 
-/** Waits; returns early if the signal is aborted. */
-export function sleep(ms: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    if (signal?.aborted) {
-      reject(signal.reason);
-      return;
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener("abort", abort);
-      resolve();
-    }, ms);
-    const abort = () => {
-      clearTimeout(timer);
-      reject(signal?.reason);
-    };
-    signal?.addEventListener("abort", abort, { once: true });
-  });
+/** Returns this value of a header. The error does not show it: it may be a secret. */
+export function ascii(name: string, value: string): string {
+  if (/^[\x21-\x7e](?:[\x20-\x7e]*[\x21-\x7e])?$/.test(value)) return value;
+  throw new TeamsterError(`${name} is empty or has characters that a header cannot have: use printable ASCII`);
 }
 
-/** Delays between attempts to reconnect, until the server was unreachable for too long. */
-export class Patience {
-  /** When the connection broke; undefined while there is one. */
-  private since: number | undefined;
-  private delay = 100;
+/** Returns a path of these segments. */
+export function pathOf(...ids: string[]): string {
+  return ids.map((id) => {
+    // No escape keeps a URL from resolving dots, and none exists for half of a surrogate pair.
+    if (id === "" || id === "." || id === ".." || /\p{Surrogate}/u.test(id)) throw new TeamsterError(`${JSON.stringify(id)} is not an id`);
+    return `/${encodeURIComponent(id)}`;
+  }).join("");
+}
 
-  constructor(
-    private readonly connection: Connection,
-    private readonly signal: AbortSignal | undefined,
-  ) {}
-
-  /** Resets the delays: data has arrived. */
-  reached(): void {
-    this.since = undefined;
-    this.delay = 100;
-  }
-
-  /** Waits before the next attempt after this error. Throws an error that no attempt can resolve. */
-  async wait(error: unknown): Promise<void> {
-    if (this.signal?.aborted) throw this.signal.reason;
-    if ((error instanceof Problem && !error.isTransient) || error instanceof UnexpectedResponse) throw error;
-    const code = codeOf(error);
-    if (code === "ERR_INVALID_URL" || (!reached.has(this.connection.url) && code !== undefined && NOTHING_THERE.includes(code))) throw error;
-    this.since ??= Date.now();
-    const limit = this.connection.reconnectMs;
-    if (Date.now() - this.since > limit) {
-      throw new ConnectionLost(`no connection to the server for ${Math.round(limit / 1000)} s`, { cause: error });
-    }
-    await sleep(this.delay, this.signal);
-    this.delay = Math.min(this.delay * 2, 3000);
-  }
+/** Returns the path of a request with this id: that of its run, a slash and a number. */
+export function requestPath(id: string): string {
+  const slash = id.lastIndexOf("/");
+  if (slash < 0) throw new TeamsterError(`${JSON.stringify(id)} is not an id of a request, which is RUN/NUMBER`);
+  return pathOf("requests", id.slice(0, slash), id.slice(slash + 1));
 }

@@ -1,5 +1,6 @@
+import { TeamsterError } from "./errors.js";
 import { follow } from "./follow.js";
-import { json, type CallOptions, type Connection } from "./http.js";
+import { command, json, pathOf, requestPath, type CallOptions, type Connection } from "./http.js";
 import type { Answer, Entry, RunResult, RunView } from "./types.js";
 
 /** A run. Iterating over it yields the entries of its log from the beginning, then as they come, up to its end. */
@@ -15,35 +16,34 @@ export class Run implements AsyncIterable<Entry> {
   }
 
   /** The entries behind the one with the number `after`. */
-  entries({ after = 0, signal }: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<Entry, void, void> {
-    return follow(this.connection, `/runs/${encodeURIComponent(this.id)}/events`, after, signal);
+  entries({ after = 0, ...options }: { after?: number } & CallOptions = {}): AsyncGenerator<Entry, void, void> {
+    return follow(this.connection, pathOf("runs", this.id, "events"), after, options);
   }
 
   /** Current state, pending requests, cost so far, and the result once it has ended. */
-  view(options: CallOptions = {}): Promise<RunView> {
-    return json(this.connection, `/runs/${encodeURIComponent(this.id)}`, options);
+  async view(options: CallOptions = {}): Promise<RunView> {
+    return json(this.connection, pathOf("runs", this.id), "runId", options);
   }
 
   /** Its result, once it has ended. */
-  async result(options: { signal?: AbortSignal } = {}): Promise<RunResult> {
+  async result(options: CallOptions = {}): Promise<RunResult> {
     let { result, seq } = await this.view(options);
     if (result) return result;
     for await (const entry of this.entries({ ...options, after: seq })) {
       if (entry.type === "done") result = entry.result;
     }
     result ??= (await this.view(options)).result;
-    if (!result) throw new Error(`the log of run ${this.id} has no result`);
+    if (!result) throw new TeamsterError(`the log of run ${this.id} has no result`);
     return result;
   }
 
   /** Answers a request of the run. The id is in a `permission` entry, and in `requests` of `view()`. */
   async answer(requestId: string, answer: Answer, options: CallOptions = {}): Promise<void> {
-    const number = requestId.slice(requestId.lastIndexOf("/") + 1);
-    await json(this.connection, `/requests/${encodeURIComponent(this.id)}/${encodeURIComponent(number)}`, { ...options, method: "POST", body: answer });
+    await command(this.connection, requestPath(requestId), { ...options, method: "POST", body: answer });
   }
 
   /** Stops the run; with `kill` it is killed at once. Returns before the run has ended. */
-  cancel({ kill = false, ...options }: { kill?: boolean } & CallOptions = {}): Promise<RunView> {
-    return json(this.connection, `/runs/${encodeURIComponent(this.id)}/cancel`, { ...options, method: "POST", body: { kill } });
+  async cancel({ kill = false, ...options }: { kill?: boolean } & CallOptions = {}): Promise<RunView> {
+    return json(this.connection, pathOf("runs", this.id, "cancel"), "runId", { ...options, method: "POST", body: { kill } });
   }
 }

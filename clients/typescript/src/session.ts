@@ -1,5 +1,7 @@
+import { TeamsterError } from "./errors.js";
 import { follow } from "./follow.js";
-import { Patience, json, randomKey, type CallOptions, type Connection } from "./http.js";
+import { command, json, once, pathOf, requestPath, type CallOptions, type Connection } from "./http.js";
+import { Patience } from "./patience.js";
 import type { Answer, ChangeSession, Entry, RunResult, RunView, TurnView } from "./types.js";
 
 /** A live session, which takes one prompt after the other. */
@@ -11,7 +13,7 @@ export class Session {
     /** Its id. */
     readonly id: string,
   ) {
-    this.path = `/sessions/${encodeURIComponent(id)}`;
+    this.path = pathOf("sessions", id);
   }
 
   /**
@@ -20,12 +22,12 @@ export class Session {
    */
   async send(prompt: string, options: { from?: string; idempotencyKey?: string } & CallOptions = {}): Promise<Turn> {
     const { from, signal, timeoutMs } = options;
-    const headers = { "Idempotency-Key": options.idempotencyKey ?? randomKey() };
+    const headers = once(options.idempotencyKey);
     const body = from === undefined ? { prompt } : { prompt, from };
     const patience = new Patience(this.connection, signal);
     for (;;) {
       try {
-        const turn = await json<TurnView>(this.connection, `${this.path}/turns`, { method: "POST", body, headers, signal, timeoutMs });
+        const turn = await json<TurnView>(this.connection, `${this.path}/turns`, "seq", { method: "POST", body, headers, signal, timeoutMs });
         return new Turn(this.connection, this.id, turn.runId, turn.seq);
       } catch (error) {
         await patience.wait(error);
@@ -34,44 +36,43 @@ export class Session {
   }
 
   /** The entries of its log behind the one with the number `after`: all turns, up to the end of the session. */
-  entries({ after = 0, signal }: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<Entry, void, void> {
-    return follow(this.connection, `${this.path}/events`, after, signal);
+  entries({ after = 0, ...options }: { after?: number } & CallOptions = {}): AsyncGenerator<Entry, void, void> {
+    return follow(this.connection, `${this.path}/events`, after, options);
   }
 
   /** Current state; `live` is its activity. */
   view(options: CallOptions = {}): Promise<RunView> {
-    return json(this.connection, this.path, options);
+    return json(this.connection, this.path, "runId", options);
   }
 
   /** Answers a request of the turn in progress. */
   async answer(requestId: string, answer: Answer, options: CallOptions = {}): Promise<void> {
-    const number = requestId.slice(requestId.lastIndexOf("/") + 1);
-    await json(this.connection, `/requests/${encodeURIComponent(this.id)}/${encodeURIComponent(number)}`, { ...options, method: "POST", body: answer });
+    await command(this.connection, requestPath(requestId), { ...options, method: "POST", body: answer });
   }
 
   /** Sends text to the turn in progress, if the agent's CLI supports it. */
   async steer(text: string, { from, ...options }: { from?: string } & CallOptions = {}): Promise<void> {
-    await json(this.connection, `${this.path}/steer`, { ...options, method: "POST", body: from === undefined ? { text } : { text, from } });
+    await command(this.connection, `${this.path}/steer`, { ...options, method: "POST", body: from === undefined ? { text } : { text, from } });
   }
 
   /** Ends the turn in progress; the session continues. */
   async interrupt({ kill = false, ...options }: { kill?: boolean } & CallOptions = {}): Promise<void> {
-    await json(this.connection, `${this.path}/interrupt`, { ...options, method: "POST", body: { kill } });
+    await command(this.connection, `${this.path}/interrupt`, { ...options, method: "POST", body: { kill } });
   }
 
   /** Clears the context and continues. */
   async clear(options: CallOptions = {}): Promise<void> {
-    await json(this.connection, `${this.path}/clear`, { ...options, method: "POST" });
+    await command(this.connection, `${this.path}/clear`, { ...options, method: "POST" });
   }
 
   /** Changes the model or the permission, from the next turn on. */
   change(changes: ChangeSession, options: CallOptions = {}): Promise<RunView> {
-    return json(this.connection, this.path, { ...options, method: "PATCH", body: changes });
+    return json(this.connection, this.path, "runId", { ...options, method: "PATCH", body: changes });
   }
 
   /** Ends the session; its log stays. */
   end({ kill = false, ...options }: { kill?: boolean } & CallOptions = {}): Promise<RunView> {
-    return json(this.connection, `${this.path}?kill=${kill}`, { ...options, method: "DELETE" });
+    return json(this.connection, `${this.path}?kill=${kill}`, "runId", { ...options, method: "DELETE" });
   }
 }
 
@@ -91,18 +92,18 @@ export class Turn implements AsyncIterable<Entry> {
   }
 
   /** Its entries behind the one with the number `after`. */
-  async *entries({ after = this.seq, signal }: { after?: number; signal?: AbortSignal } = {}): AsyncGenerator<Entry, void, void> {
-    for await (const entry of follow(this.connection, `/sessions/${encodeURIComponent(this.sessionId)}/events`, after, signal)) {
+  async *entries({ after = this.seq, ...options }: { after?: number } & CallOptions = {}): AsyncGenerator<Entry, void, void> {
+    for await (const entry of follow(this.connection, pathOf("sessions", this.sessionId, "events"), after, options)) {
       yield entry;
       if (entry.type === "done" && entry.runId === this.id) return;
     }
   }
 
   /** Its result, once it has ended. */
-  async result(options: { signal?: AbortSignal } = {}): Promise<RunResult> {
+  async result(options: CallOptions = {}): Promise<RunResult> {
     for await (const entry of this.entries(options)) {
       if (entry.type === "done" && entry.runId === this.id) return entry.result;
     }
-    throw new Error(`the log of session ${this.sessionId} has no end of turn ${this.id}`);
+    throw new TeamsterError(`the log of session ${this.sessionId} has no end of turn ${this.id}`);
   }
 }

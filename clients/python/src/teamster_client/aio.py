@@ -3,26 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import time
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
-from typing import Any, Unpack, cast
+from contextlib import aclosing, asynccontextmanager
+from typing import Any, Unpack
 
 import httpx
 
 from . import types
-from .errors import ConnectionLost, Silence
-from .protocol import PAGE_SECONDS, Options, Patience, SseParser, body, path_of, query, request_path, start_headers
+from .errors import Problem, Silence, TeamsterError
+from .protocol import JSON, PAGE_SECONDS, STREAM, Options, Patience, SseParser, encoded, finite, path_of, query, request_path, start_headers
 
 
 class AsyncTeamster:
-    """A server."""
+    """A server. Each call takes a ``timeout`` in place of the client's; ``math.inf`` is none."""
 
-    def __init__(self, url: str = "http://127.0.0.1:7420", token: str | None = None, *, reconnect: float = 300, silence: float = 35, **client: Any) -> None:
-        """``reconnect``: how long the server may be away before a stream fails, in seconds. ``silence``: without a
-        byte for so long a stream is taken for dead. Other arguments are those of ``httpx.AsyncClient``."""
-        self._options = Options(url, token, reconnect, silence)
-        self._http = httpx.AsyncClient(**(self._options.client() | client))
+    def __init__(self, url: str = "http://127.0.0.1:7420", token: str | None = None, *,
+                 reconnect: float = 300, silence: float = 35, timeout: float = 60, **client: Any) -> None:
+        """``timeout``: time limit of a response, in seconds; of a stream, of its beginning. ``silence``: without a byte
+        for so long a stream counts as broken. ``reconnect``: how long the server may be away before a stream or a start
+        fails. Other arguments are those of ``httpx.AsyncClient``."""
+        self._options = Options(url, token, reconnect, silence, timeout)
+        with self._options.environment():
+            self._http = httpx.AsyncClient(**self._options.client(client))
 
     async def __aenter__(self) -> AsyncTeamster:
         return self
@@ -34,30 +37,59 @@ class AsyncTeamster:
         """Closes its connections."""
         await self._http.aclose()
 
-    async def _get(self, path: str, **more: Any) -> Any:
-        return await self._send("GET", path, **more)
-
-    async def _send(self, method: str, path: str, **more: Any) -> Any:
+    @asynccontextmanager
+    async def _open(self, method: str, path: str, media: str, limits: dict[str, float | None], more: dict[str, Any]) -> AsyncGenerator[httpx.Response, None]:
+        """Sends a request. Yields its response, of this media type, when its head has arrived. An error response is raised."""
         with self._options.errors():
-            response = await self._http.request(method, path, **more)
-        return body(self._options.received(response))
+            async with self._http.stream(method, path, extensions={"timeout": limits}, **more) as response:
+                if response.is_error:
+                    try:
+                        content = await self._content(response, limits["read"])
+                    except (httpx.HTTPError, Silence):
+                        content = b""
+                    raise Problem.of(response.status_code, content)
+                self._options.check(response, media)
+                yield response
 
-    async def start(self, *, idempotency_key: str | None = None, **run: Unpack[types.StartRun]) -> AsyncRun:
+    async def _content(self, response: httpx.Response, limit: float | None) -> bytes:
+        """The body of a response. The limit of ``httpx`` is that of each of its pieces."""
+        end = None if limit is None else time.monotonic() + limit
+        content = bytearray()
+        async for piece in response.aiter_bytes():
+            content += piece
+            if end is not None and time.monotonic() > end:
+                raise Silence(f"cannot reach {self._options.url}: the response is not complete after {limit:g} s")
+        return bytes(content)
+
+    async def _send(self, method: str, path: str, timeout: float | None, media: str = JSON, **more: Any) -> bytes | None:
+        """The body of a response; None without one."""
+        limits = self._options.limits(timeout)
+        async with self._open(method, path, media, limits, more) as response:
+            return None if response.status_code == 204 else await self._content(response, limits["read"])
+
+    async def _json(self, method: str, path: str, has: str, timeout: float | None, **more: Any) -> Any:
+        """The object of a response, which has this field."""
+        return self._options.parse(await self._send(method, path, timeout, **more) or b"null", has)
+
+    async def _get(self, path: str, has: str, timeout: float | None, **params: Any) -> Any:
+        return await self._json("GET", path, has, timeout, params=query(**params))
+
+    async def start(self, *, idempotency_key: str | None = None, timeout: float | None = None, **run: Unpack[types.StartRun]) -> AsyncRun:
         """Starts a run. If the connection breaks, the request is repeated, and the run still starts once."""
-        view = await self._post_once("/runs", run, idempotency_key)
+        view = await self._post_once("/runs", run, idempotency_key, timeout)
         return self.run(view["runId"])
 
-    async def start_session(self, *, idempotency_key: str | None = None, **session: Unpack[types.StartSession]) -> AsyncSession:
+    async def start_session(self, *, idempotency_key: str | None = None, timeout: float | None = None, **session: Unpack[types.StartSession]) -> AsyncSession:
         """Starts a session, also once. It waits for its first prompt."""
-        view = await self._post_once("/sessions", session, idempotency_key)
+        view = await self._post_once("/sessions", session, idempotency_key, timeout)
         return self.session(view["runId"])
 
-    async def _post_once(self, path: str, content: Any, idempotency_key: str | None) -> Any:
-        headers = start_headers(idempotency_key)
+    async def _post_once(self, path: str, content: Any, idempotency_key: str | None, timeout: float | None) -> Any:
+        more = encoded(content, start_headers(idempotency_key))
         patience = Patience(self._options)
         while True:
             try:
-                return await self._send("POST", path, json=content, headers=headers)
+                return await self._json("POST", path, "runId", timeout, **more)
             except Exception as error:
                 await asyncio.sleep(patience.after(error))
 
@@ -69,69 +101,70 @@ class AsyncTeamster:
         """Returns the session with this id, without a request."""
         return AsyncSession(self, session_id)
 
-    async def sessions(self, *, state: types.ViewState | None = None) -> list[types.RunSummary]:
+    async def sessions(self, *, state: types.ViewState | None = None, timeout: float | None = None) -> list[types.RunSummary]:
         """Sessions, newest first."""
-        return (await self._get("/sessions", params=query(state=state)))["sessions"]
+        return (await self._get("/sessions", "sessions", timeout, state=state))["sessions"]
 
-    async def runs(self, *, state: types.ViewState | None = None, since: int | None = None, limit: int | None = None, cursor: str | None = None) -> types.RunList:
+    async def runs(self, *, state: types.ViewState | None = None, since: int | None = None, limit: int | None = None, cursor: str | None = None, timeout: float | None = None) -> types.RunList:
         """A page of runs, newest first."""
-        return await self._get("/runs", params=query(state=state, since=since, limit=limit, cursor=cursor))
+        return await self._get("/runs", "runs", timeout, state=state, since=since, limit=limit, cursor=cursor)
 
-    async def requests(self) -> list[types.PendingRequest]:
+    async def requests(self, *, timeout: float | None = None) -> list[types.PendingRequest]:
         """Pending requests of all runs."""
-        return (await self._get("/requests"))["requests"]
+        return (await self._get("/requests", "requests", timeout))["requests"]
 
-    async def answer(self, request_id: str, answer: types.Answer) -> None:
+    async def answer(self, request_id: str, answer: types.Answer, *, timeout: float | None = None) -> None:
         """Answers a request. The first answer counts; a later one is a Problem with the code ALREADY_ANSWERED."""
-        await self._send("POST", request_path(request_id), json=answer)
+        await self._send("POST", request_path(request_id), timeout, **encoded(answer))
 
-    async def watch(self) -> AsyncGenerator[types.Change, None]:
+    async def watch(self, *, timeout: float | None = None) -> AsyncGenerator[types.Change, None]:
         """State of all runs and agents, then each change."""
         patience = Patience(self._options)
         while True:
             error: Exception | None = None
             try:
-                async with aclosing(self._events("/events", patience)) as events:
-                    async for _, data in events:
-                        yield json.loads(data)
+                async with aclosing(self._events("/events", patience, timeout)) as events:
+                    async for name, data in events:
+                        if name == "message":
+                            yield self._options.parse(data, "type")
             except Exception as caught:
                 error = caught
             await asyncio.sleep(patience.after(error))
 
-    async def agents(self) -> types.AgentList:
+    async def agents(self, *, timeout: float | None = None) -> types.AgentList:
         """The agents in a loop."""
-        return await self._get("/agents")
+        return await self._get("/agents", "agents", timeout)
 
-    async def command(self, agent_id: str, command: str) -> types.AgentList:
+    async def command(self, agent_id: str, command: str, *, timeout: float | None = None) -> types.AgentList:
         """``start``, ``stop``, ``restart`` or ``wake`` an agent."""
-        return await self._send("POST", path_of("agents", agent_id, command))
+        return await self._json("POST", path_of("agents", agent_id, command), "agents", timeout)
 
-    async def agent_log(self, agent_id: str, lines: int = 100) -> str:
+    async def agent_log(self, agent_id: str, lines: int = 100, *, timeout: float | None = None) -> str:
         """The last lines of an agent's log."""
-        with self._options.errors():
-            response = await self._http.get(path_of("agents", agent_id, "log"), params={"lines": lines})
-        self._options.received(response, "text/plain")
-        return response.text if response.is_success else cast(str, body(response))
+        content = await self._send("GET", path_of("agents", agent_id, "log"), timeout, "text/plain", params={"lines": lines})
+        return (content or b"").decode("utf-8", "replace")
 
-    async def providers(self) -> list[dict[str, Any]]:
+    async def providers(self, *, timeout: float | None = None) -> list[dict[str, Any]]:
         """The agents' CLIs on the server's machine, with their capabilities."""
-        return (await self._get("/providers"))["providers"]
+        return (await self._get("/providers", "providers", timeout))["providers"]
 
-    async def limits(self) -> types.LimitList:
+    async def limits(self, *, timeout: float | None = None) -> types.LimitList:
         """Limits of subscriptions, such as the 5-hour and the weekly one."""
-        return await self._get("/limits")
+        return await self._get("/limits", "limits", timeout)
 
     async def history(self, *, since: int | None = None, until: int | None = None, status: str | None = None, agent: str | None = None,
-                      key: str | None = None, directory: str | None = None, limit: int | None = None, cursor: str | None = None) -> types.HistoryList:
+                      key: str | None = None, directory: str | None = None, limit: int | None = None, cursor: str | None = None,
+                      timeout: float | None = None) -> types.HistoryList:
         """All recorded runs, attached ones and ticks of agents too, newest first."""
-        params = query(since=since, until=until, status=status, agent=agent, key=key, directory=directory, limit=limit, cursor=cursor)
-        return await self._get("/history", params=params)
+        return await self._get("/history", "runs", timeout, since=since, until=until, status=status, agent=agent, key=key,
+                               directory=directory, limit=limit, cursor=cursor)
 
-    async def usage(self, *, by: str | None = None, since: str | None = None, until: str | None = None, provider: str | None = None, models: bool | None = None) -> types.UsageSummary:
+    async def usage(self, *, by: str | None = None, since: str | None = None, until: str | None = None, provider: str | None = None,
+                    models: bool | None = None, timeout: float | None = None) -> types.UsageSummary:
         """Tokens and cost; ``by`` is ``day``, ``model``, ``agent``, ``key`` and others."""
-        return await self._get("/usage", params=query(by=by, since=since, until=until, provider=provider, models=models))
+        return await self._get("/usage", "by", timeout, by=by, since=since, until=until, provider=provider, models=models)
 
-    async def _entries(self, path: str, after: int) -> AsyncGenerator[types.Entry, None]:
+    async def _entries(self, path: str, after: int, timeout: float | None) -> AsyncGenerator[types.Entry, None]:
         """The entries of the log at this path behind the one with this number, each once and in order.
 
         After a break, the stream continues behind the last entry. If a proxy buffers the stream, it is replaced by pages
@@ -142,49 +175,51 @@ class AsyncTeamster:
             error: Exception | None = None
             try:
                 if streams:
-                    async with aclosing(self._events(path, patience, after=after)) as events:
+                    async with aclosing(self._events(path, patience, timeout, after=after)) as events:
                         async for name, data in events:
                             if name == "end":
                                 return
-                            entry = json.loads(data)
-                            after = entry["seq"]
-                            yield entry
+                            if name == "message":
+                                entry = self._options.parse(data, "seq")
+                                after = self._options.number(entry, "type")
+                                yield entry
                 else:
-                    page = await self._get(path, params={"after": after, "wait": PAGE_SECONDS}, **self._options.page())
+                    page = await self._page(path, after, timeout)
                     patience.reached()
-                    for entry in page["entries"] if page else ():
-                        after = entry["seq"]
+                    for entry in page["entries"]:
+                        after = self._options.number(entry, "type")
                         yield entry
-                    if page is None or page["ended"]:
+                    if page["ended"]:
                         return
                     continue
-            except Silence:
-                streams = False
-                continue
             except Exception as caught:
+                # A proxy may hold back the entries of a stream, or even its head.
+                if streams and isinstance(caught, Silence):
+                    streams = False
+                    continue
                 error = caught
             # A stream that has closed without its end was cut.
             await asyncio.sleep(patience.after(error))
 
-    async def _events(self, path: str, patience: Patience, **params: Any) -> AsyncGenerator[tuple[str, str], None]:
+    async def _page(self, path: str, after: int, timeout: float | None) -> Any:
+        """A page of a log, which waits for entries."""
+        limit = PAGE_SECONDS + (self._options.timeout if timeout is None else timeout)
+        content = await self._send("GET", path, limit, params={"after": after, "wait": PAGE_SECONDS})
+        return self._options.page(content)
+
+    async def _events(self, path: str, patience: Patience, timeout: float | None, **params: Any) -> AsyncGenerator[tuple[str, str], None]:
         """The events of a stream. Without a byte for too long it fails with Silence; heartbeats count."""
-        parser = SseParser()
-        try:
-            async with self._http.stream("GET", path, params=params, **self._options.stream()) as response:
-                if not response.is_success:
-                    await response.aread()
-                    body(response)
-                self._options.received(response, "text/event-stream")
-                if response.status_code == 204:
-                    yield "end", ""
-                async for piece in response.aiter_bytes():
-                    patience.reached()
-                    for event in parser.push(piece):
-                        yield event
-        except httpx.ReadTimeout as error:
-            raise Silence("the stream is silent") from error
-        except (httpx.TransportError, httpx.InvalidURL) as error:
-            raise ConnectionLost(f"cannot reach {self._options.url}: {error or type(error).__name__}") from error
+        limits = self._options.limits(timeout)
+        async with self._open("GET", path, STREAM, limits, {"params": params, "headers": {"Accept": STREAM}}) as response:
+            if response.status_code == 204:
+                yield "end", ""
+            # The limit of its beginning was another one.
+            limits["read"] = finite(self._options.silence)
+            parser = SseParser()
+            async for piece in response.aiter_bytes():
+                patience.reached()
+                for event in parser.push(piece):
+                    yield event
 
 
 class AsyncRun:
@@ -198,35 +233,35 @@ class AsyncRun:
     def __aiter__(self) -> AsyncGenerator[types.Entry, None]:
         return self.entries()
 
-    def entries(self, after: int = 0) -> AsyncGenerator[types.Entry, None]:
+    def entries(self, after: int = 0, *, timeout: float | None = None) -> AsyncGenerator[types.Entry, None]:
         """The entries behind the one with this number."""
-        return self._client._entries(path_of("runs", self.id, "events"), after)
+        return self._client._entries(path_of("runs", self.id, "events"), after, timeout)
 
-    async def view(self) -> types.RunView:
+    async def view(self, *, timeout: float | None = None) -> types.RunView:
         """Current state, pending requests, cost so far, and the result once it has ended."""
-        return await self._client._get(path_of("runs", self.id))
+        return await self._client._get(path_of("runs", self.id), "runId", timeout)
 
-    async def result(self) -> types.RunResult:
+    async def result(self, *, timeout: float | None = None) -> types.RunResult:
         """Its result, once it has ended."""
-        view = await self.view()
+        view = await self.view(timeout=timeout)
         result = view.get("result")
         if result is None:
-            async for entry in self.entries(view["seq"]):
+            async for entry in self.entries(self._client._options.number(view, "state"), timeout=timeout):
                 if entry["type"] == "done":
-                    result = entry["result"]
+                    result = entry.get("result")
         if result is None:
-            result = (await self.view()).get("result")
+            result = (await self.view(timeout=timeout)).get("result")
         if result is None:
-            raise ValueError(f"the log of run {self.id} has no result")
+            raise TeamsterError(f"the log of run {self.id} has no result")
         return result
 
-    async def answer(self, request_id: str, answer: types.Answer) -> None:
+    async def answer(self, request_id: str, answer: types.Answer, *, timeout: float | None = None) -> None:
         """Answers a request of the run. The id is in a ``permission`` entry, and in ``requests`` of ``view()``."""
-        await self._client.answer(request_id, answer)
+        await self._client.answer(request_id, answer, timeout=timeout)
 
-    async def cancel(self, *, kill: bool = False) -> types.RunView:
+    async def cancel(self, *, kill: bool = False, timeout: float | None = None) -> types.RunView:
         """Stops the run; with ``kill`` it is killed at once. Returns before the run has ended."""
-        return await self._client._send("POST", path_of("runs", self.id, "cancel"), json={"kill": kill})
+        return await self._client._json("POST", path_of("runs", self.id, "cancel"), "runId", timeout, **encoded({"kill": kill}))
 
 
 class AsyncSession:
@@ -237,47 +272,48 @@ class AsyncSession:
         #: Its id.
         self.id = session_id
 
-    async def send(self, prompt: str, *, sender: str | None = None, idempotency_key: str | None = None) -> AsyncTurn:
+    async def send(self, prompt: str, *, sender: str | None = None, idempotency_key: str | None = None, timeout: float | None = None) -> AsyncTurn:
         """Sends a prompt, which begins a turn. During another turn it is a Problem with the code SESSION_BUSY. A
         connection that breaks meanwhile is made again, and the turn is begun once only."""
         content = {"prompt": prompt} | query(**{"from": sender})
-        turn = await self._client._post_once(path_of("sessions", self.id, "turns"), content, idempotency_key)
-        return AsyncTurn(self._client, self.id, turn["runId"], turn["seq"])
+        turn = await self._client._post_once(path_of("sessions", self.id, "turns"), content, idempotency_key, timeout)
+        return AsyncTurn(self._client, self.id, turn["runId"], self._client._options.number(turn, "runId"))
 
-    def entries(self, after: int = 0) -> AsyncGenerator[types.Entry, None]:
+    def entries(self, after: int = 0, *, timeout: float | None = None) -> AsyncGenerator[types.Entry, None]:
         """The entries of its log behind the one with this number: all turns, up to the end of the session."""
-        return self._client._entries(path_of("sessions", self.id, "events"), after)
+        return self._client._entries(path_of("sessions", self.id, "events"), after, timeout)
 
-    async def view(self) -> types.RunView:
+    async def view(self, *, timeout: float | None = None) -> types.RunView:
         """Current state; ``live`` is its activity."""
-        return await self._client._get(path_of("sessions", self.id))
+        return await self._client._get(path_of("sessions", self.id), "runId", timeout)
 
-    async def answer(self, request_id: str, answer: types.Answer) -> None:
+    async def answer(self, request_id: str, answer: types.Answer, *, timeout: float | None = None) -> None:
         """Answers a request of the turn in progress."""
-        await self._client.answer(request_id, answer)
+        await self._client.answer(request_id, answer, timeout=timeout)
 
-    async def steer(self, text: str, *, sender: str | None = None) -> None:
+    async def steer(self, text: str, *, sender: str | None = None, timeout: float | None = None) -> None:
         """Sends text to the turn in progress, if the agent's CLI supports it."""
-        await self._command("steer", {"text": text} | query(**{"from": sender}))
+        await self._command("steer", {"text": text} | query(**{"from": sender}), timeout)
 
-    async def interrupt(self, *, kill: bool = False) -> None:
+    async def interrupt(self, *, kill: bool = False, timeout: float | None = None) -> None:
         """Ends the turn in progress; the session continues."""
-        await self._command("interrupt", {"kill": kill})
+        await self._command("interrupt", {"kill": kill}, timeout)
 
-    async def clear(self) -> None:
+    async def clear(self, *, timeout: float | None = None) -> None:
         """Clears the context and continues."""
-        await self._command("clear")
+        await self._command("clear", None, timeout)
 
-    async def _command(self, command: str, content: Any = None) -> None:
-        await self._client._send("POST", path_of("sessions", self.id, command), json=content)
+    async def _command(self, command: str, content: Any, timeout: float | None) -> None:
+        more = {} if content is None else encoded(content)
+        await self._client._send("POST", path_of("sessions", self.id, command), timeout, **more)
 
-    async def change(self, *, model: str | None = None, permission: types.PermissionMode | None = None) -> types.RunView:
+    async def change(self, *, model: str | None = None, permission: types.PermissionMode | None = None, timeout: float | None = None) -> types.RunView:
         """Changes the model or the permission, from the next turn on."""
-        return await self._client._send("PATCH", path_of("sessions", self.id), json=query(model=model, permission=permission))
+        return await self._client._json("PATCH", path_of("sessions", self.id), "runId", timeout, **encoded(query(model=model, permission=permission)))
 
-    async def end(self, *, kill: bool = False) -> types.RunView:
+    async def end(self, *, kill: bool = False, timeout: float | None = None) -> types.RunView:
         """Ends the session; its log stays."""
-        return await self._client._send("DELETE", path_of("sessions", self.id), params=query(kill=kill or None))
+        return await self._client._json("DELETE", path_of("sessions", self.id), "runId", timeout, params=query(kill=kill or None))
 
 
 class AsyncTurn:
@@ -294,18 +330,19 @@ class AsyncTurn:
     def __aiter__(self) -> AsyncGenerator[types.Entry, None]:
         return self.entries()
 
-    async def entries(self, after: int | None = None) -> AsyncGenerator[types.Entry, None]:
+    async def entries(self, after: int | None = None, *, timeout: float | None = None) -> AsyncGenerator[types.Entry, None]:
         """Its entries behind the one with this number."""
         path = path_of("sessions", self._session_id, "events")
-        async with aclosing(self._client._entries(path, self.seq if after is None else after)) as entries:
+        async with aclosing(self._client._entries(path, self.seq if after is None else after, timeout)) as entries:
             async for entry in entries:
                 yield entry
                 if entry["type"] == "done" and entry.get("runId") == self.id:
                     return
 
-    async def result(self) -> types.RunResult:
+    async def result(self, *, timeout: float | None = None) -> types.RunResult:
         """Its result, once it has ended."""
-        async for entry in self.entries():
-            if entry["type"] == "done" and entry.get("runId") == self.id:
-                return entry["result"]
-        raise ValueError(f"the log of session {self._session_id} has no end of turn {self.id}")
+        async with aclosing(self.entries(timeout=timeout)) as entries:
+            async for entry in entries:
+                if entry["type"] == "done" and entry.get("runId") == self.id and "result" in entry:
+                    return entry["result"]
+        raise TeamsterError(f"the log of session {self._session_id} has no end of turn {self.id}")

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import httpx
+import json
 
 #: Statuses of a proxy while the server is not ready.
 TRANSIENT = {408, 429, 500, 502, 503, 504}
 
 
 class TeamsterError(Exception):
-    """Every error of this client."""
+    """Every error of this client, but those of wrong arguments, such as TypeError."""
 
 
 class Problem(TeamsterError):
@@ -25,12 +25,16 @@ class Problem(TeamsterError):
         self.detail = detail
 
     @classmethod
-    def of(cls, response: httpx.Response) -> Problem:
+    def of(cls, status: int, body: bytes) -> Problem:
+        """Returns the problem in the body of an error response; of any other body, one without a code."""
         try:
-            body = response.json()
-            return cls(response.status_code, body["code"], body["detail"])
-        except (ValueError, KeyError, TypeError):
-            return cls(response.status_code, None, f"the server replied with status {response.status_code}")
+            found = json.loads(body)
+            code, detail = found["code"], found["detail"]
+        except (ValueError, KeyError, TypeError, RecursionError):
+            code = detail = None
+        if isinstance(code, str) and isinstance(detail, str):
+            return cls(status, code, detail)
+        return cls(status, None, f"the server replied with status {status}")
 
     @property
     def is_transient(self) -> bool:
@@ -39,12 +43,12 @@ class Problem(TeamsterError):
 
 
 class ConnectionLost(TeamsterError):
-    """The server cannot be reached: there is none at this address, or it has been away for longer than ``reconnect`` seconds."""
+    """No response: the server cannot be reached, breaks the connection, or takes longer than ``timeout`` or ``reconnect``."""
 
 
 class UnexpectedResponse(TeamsterError):
-    """The server at this address is not ``teamster serve``: its response has another media type."""
+    """The response is not one of ``teamster serve``: a redirect, another media type, no JSON, or fields are missing."""
 
 
-class Silence(TeamsterError):
-    """No byte arrived for too long, although a stream has a heartbeat every 15 s."""
+class Silence(ConnectionLost):
+    """No byte arrived for too long."""

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Generator
-from contextlib import closing
-from typing import Any, Unpack, cast
+from contextlib import closing, contextmanager
+from typing import Any, Unpack
 
 import httpx
 
 from . import types
-from .errors import ConnectionLost, Silence
-from .protocol import PAGE_SECONDS, Options, Patience, SseParser, body, path_of, query, request_path, start_headers
+from .errors import Problem, Silence, TeamsterError
+from .protocol import JSON, PAGE_SECONDS, STREAM, Options, Patience, SseParser, encoded, finite, path_of, query, request_path, start_headers
 
 
 class Teamster:
-    """A server."""
+    """A server. Each call takes a ``timeout`` in place of the client's; ``math.inf`` is none."""
 
-    def __init__(self, url: str = "http://127.0.0.1:7420", token: str | None = None, *, reconnect: float = 300, silence: float = 35, **client: Any) -> None:
-        """``reconnect``: how long the server may be away before a stream fails, in seconds. ``silence``: without a
-        byte for so long a stream is taken for dead. Other arguments are those of ``httpx.Client``."""
-        self._options = Options(url, token, reconnect, silence)
-        self._http = httpx.Client(**(self._options.client() | client))
+    def __init__(self, url: str = "http://127.0.0.1:7420", token: str | None = None, *,
+                 reconnect: float = 300, silence: float = 35, timeout: float = 60, **client: Any) -> None:
+        """``timeout``: time limit of a response, in seconds; of a stream, of its beginning. ``silence``: without a byte
+        for so long a stream counts as broken. ``reconnect``: how long the server may be away before a stream or a start
+        fails. Other arguments are those of ``httpx.Client``."""
+        self._options = Options(url, token, reconnect, silence, timeout)
+        with self._options.environment():
+            self._http = httpx.Client(**self._options.client(client))
 
     def __enter__(self) -> Teamster:
         return self
@@ -34,30 +36,59 @@ class Teamster:
         """Closes its connections."""
         self._http.close()
 
-    def _get(self, path: str, **more: Any) -> Any:
-        return self._send("GET", path, **more)
-
-    def _send(self, method: str, path: str, **more: Any) -> Any:
+    @contextmanager
+    def _open(self, method: str, path: str, media: str, limits: dict[str, float | None], more: dict[str, Any]) -> Generator[httpx.Response, None, None]:
+        """Sends a request. Yields its response, of this media type, when its head has arrived. An error response is raised."""
         with self._options.errors():
-            response = self._http.request(method, path, **more)
-        return body(self._options.received(response))
+            with self._http.stream(method, path, extensions={"timeout": limits}, **more) as response:
+                if response.is_error:
+                    try:
+                        content = self._content(response, limits["read"])
+                    except (httpx.HTTPError, Silence):
+                        content = b""
+                    raise Problem.of(response.status_code, content)
+                self._options.check(response, media)
+                yield response
 
-    def start(self, *, idempotency_key: str | None = None, **run: Unpack[types.StartRun]) -> Run:
+    def _content(self, response: httpx.Response, limit: float | None) -> bytes:
+        """The body of a response. The limit of ``httpx`` is that of each of its pieces."""
+        end = None if limit is None else time.monotonic() + limit
+        content = bytearray()
+        for piece in response.iter_bytes():
+            content += piece
+            if end is not None and time.monotonic() > end:
+                raise Silence(f"cannot reach {self._options.url}: the response is not complete after {limit:g} s")
+        return bytes(content)
+
+    def _send(self, method: str, path: str, timeout: float | None, media: str = JSON, **more: Any) -> bytes | None:
+        """The body of a response; None without one."""
+        limits = self._options.limits(timeout)
+        with self._open(method, path, media, limits, more) as response:
+            return None if response.status_code == 204 else self._content(response, limits["read"])
+
+    def _json(self, method: str, path: str, has: str, timeout: float | None, **more: Any) -> Any:
+        """The object of a response, which has this field."""
+        return self._options.parse(self._send(method, path, timeout, **more) or b"null", has)
+
+    def _get(self, path: str, has: str, timeout: float | None, **params: Any) -> Any:
+        return self._json("GET", path, has, timeout, params=query(**params))
+
+    def start(self, *, idempotency_key: str | None = None, timeout: float | None = None, **run: Unpack[types.StartRun]) -> Run:
         """Starts a run. If the connection breaks, the request is repeated, and the run still starts once."""
-        view = self._post_once("/runs", run, idempotency_key)
+        view = self._post_once("/runs", run, idempotency_key, timeout)
         return self.run(view["runId"])
 
-    def start_session(self, *, idempotency_key: str | None = None, **session: Unpack[types.StartSession]) -> Session:
+    def start_session(self, *, idempotency_key: str | None = None, timeout: float | None = None, **session: Unpack[types.StartSession]) -> Session:
         """Starts a session, also once. It waits for its first prompt."""
-        view = self._post_once("/sessions", session, idempotency_key)
+        view = self._post_once("/sessions", session, idempotency_key, timeout)
         return self.session(view["runId"])
 
-    def _post_once(self, path: str, content: Any, idempotency_key: str | None) -> Any:
-        headers = start_headers(idempotency_key)
+    def _post_once(self, path: str, content: Any, idempotency_key: str | None, timeout: float | None) -> Any:
+        more = encoded(content, start_headers(idempotency_key))
         patience = Patience(self._options)
         while True:
             try:
-                return self._send("POST", path, json=content, headers=headers)
+                return self._json("POST", path, "runId", timeout, **more)
             except Exception as error:
                 time.sleep(patience.after(error))
 
@@ -69,69 +100,70 @@ class Teamster:
         """Returns the session with this id, without a request."""
         return Session(self, session_id)
 
-    def sessions(self, *, state: types.ViewState | None = None) -> list[types.RunSummary]:
+    def sessions(self, *, state: types.ViewState | None = None, timeout: float | None = None) -> list[types.RunSummary]:
         """Sessions, newest first."""
-        return (self._get("/sessions", params=query(state=state)))["sessions"]
+        return (self._get("/sessions", "sessions", timeout, state=state))["sessions"]
 
-    def runs(self, *, state: types.ViewState | None = None, since: int | None = None, limit: int | None = None, cursor: str | None = None) -> types.RunList:
+    def runs(self, *, state: types.ViewState | None = None, since: int | None = None, limit: int | None = None, cursor: str | None = None, timeout: float | None = None) -> types.RunList:
         """A page of runs, newest first."""
-        return self._get("/runs", params=query(state=state, since=since, limit=limit, cursor=cursor))
+        return self._get("/runs", "runs", timeout, state=state, since=since, limit=limit, cursor=cursor)
 
-    def requests(self) -> list[types.PendingRequest]:
+    def requests(self, *, timeout: float | None = None) -> list[types.PendingRequest]:
         """Pending requests of all runs."""
-        return (self._get("/requests"))["requests"]
+        return (self._get("/requests", "requests", timeout))["requests"]
 
-    def answer(self, request_id: str, answer: types.Answer) -> None:
+    def answer(self, request_id: str, answer: types.Answer, *, timeout: float | None = None) -> None:
         """Answers a request. The first answer counts; a later one is a Problem with the code ALREADY_ANSWERED."""
-        self._send("POST", request_path(request_id), json=answer)
+        self._send("POST", request_path(request_id), timeout, **encoded(answer))
 
-    def watch(self) -> Generator[types.Change, None, None]:
+    def watch(self, *, timeout: float | None = None) -> Generator[types.Change, None, None]:
         """State of all runs and agents, then each change."""
         patience = Patience(self._options)
         while True:
             error: Exception | None = None
             try:
-                with closing(self._events("/events", patience)) as events:
-                    for _, data in events:
-                        yield json.loads(data)
+                with closing(self._events("/events", patience, timeout)) as events:
+                    for name, data in events:
+                        if name == "message":
+                            yield self._options.parse(data, "type")
             except Exception as caught:
                 error = caught
             time.sleep(patience.after(error))
 
-    def agents(self) -> types.AgentList:
+    def agents(self, *, timeout: float | None = None) -> types.AgentList:
         """The agents in a loop."""
-        return self._get("/agents")
+        return self._get("/agents", "agents", timeout)
 
-    def command(self, agent_id: str, command: str) -> types.AgentList:
+    def command(self, agent_id: str, command: str, *, timeout: float | None = None) -> types.AgentList:
         """``start``, ``stop``, ``restart`` or ``wake`` an agent."""
-        return self._send("POST", path_of("agents", agent_id, command))
+        return self._json("POST", path_of("agents", agent_id, command), "agents", timeout)
 
-    def agent_log(self, agent_id: str, lines: int = 100) -> str:
+    def agent_log(self, agent_id: str, lines: int = 100, *, timeout: float | None = None) -> str:
         """The last lines of an agent's log."""
-        with self._options.errors():
-            response = self._http.get(path_of("agents", agent_id, "log"), params={"lines": lines})
-        self._options.received(response, "text/plain")
-        return response.text if response.is_success else cast(str, body(response))
+        content = self._send("GET", path_of("agents", agent_id, "log"), timeout, "text/plain", params={"lines": lines})
+        return (content or b"").decode("utf-8", "replace")
 
-    def providers(self) -> list[dict[str, Any]]:
+    def providers(self, *, timeout: float | None = None) -> list[dict[str, Any]]:
         """The agents' CLIs on the server's machine, with their capabilities."""
-        return (self._get("/providers"))["providers"]
+        return (self._get("/providers", "providers", timeout))["providers"]
 
-    def limits(self) -> types.LimitList:
+    def limits(self, *, timeout: float | None = None) -> types.LimitList:
         """Limits of subscriptions, such as the 5-hour and the weekly one."""
-        return self._get("/limits")
+        return self._get("/limits", "limits", timeout)
 
     def history(self, *, since: int | None = None, until: int | None = None, status: str | None = None, agent: str | None = None,
-                      key: str | None = None, directory: str | None = None, limit: int | None = None, cursor: str | None = None) -> types.HistoryList:
+                      key: str | None = None, directory: str | None = None, limit: int | None = None, cursor: str | None = None,
+                      timeout: float | None = None) -> types.HistoryList:
         """All recorded runs, attached ones and ticks of agents too, newest first."""
-        params = query(since=since, until=until, status=status, agent=agent, key=key, directory=directory, limit=limit, cursor=cursor)
-        return self._get("/history", params=params)
+        return self._get("/history", "runs", timeout, since=since, until=until, status=status, agent=agent, key=key,
+                               directory=directory, limit=limit, cursor=cursor)
 
-    def usage(self, *, by: str | None = None, since: str | None = None, until: str | None = None, provider: str | None = None, models: bool | None = None) -> types.UsageSummary:
+    def usage(self, *, by: str | None = None, since: str | None = None, until: str | None = None, provider: str | None = None,
+                    models: bool | None = None, timeout: float | None = None) -> types.UsageSummary:
         """Tokens and cost; ``by`` is ``day``, ``model``, ``agent``, ``key`` and others."""
-        return self._get("/usage", params=query(by=by, since=since, until=until, provider=provider, models=models))
+        return self._get("/usage", "by", timeout, by=by, since=since, until=until, provider=provider, models=models)
 
-    def _entries(self, path: str, after: int) -> Generator[types.Entry, None, None]:
+    def _entries(self, path: str, after: int, timeout: float | None) -> Generator[types.Entry, None, None]:
         """The entries of the log at this path behind the one with this number, each once and in order.
 
         After a break, the stream continues behind the last entry. If a proxy buffers the stream, it is replaced by pages
@@ -142,49 +174,51 @@ class Teamster:
             error: Exception | None = None
             try:
                 if streams:
-                    with closing(self._events(path, patience, after=after)) as events:
+                    with closing(self._events(path, patience, timeout, after=after)) as events:
                         for name, data in events:
                             if name == "end":
                                 return
-                            entry = json.loads(data)
-                            after = entry["seq"]
-                            yield entry
+                            if name == "message":
+                                entry = self._options.parse(data, "seq")
+                                after = self._options.number(entry, "type")
+                                yield entry
                 else:
-                    page = self._get(path, params={"after": after, "wait": PAGE_SECONDS}, **self._options.page())
+                    page = self._page(path, after, timeout)
                     patience.reached()
-                    for entry in page["entries"] if page else ():
-                        after = entry["seq"]
+                    for entry in page["entries"]:
+                        after = self._options.number(entry, "type")
                         yield entry
-                    if page is None or page["ended"]:
+                    if page["ended"]:
                         return
                     continue
-            except Silence:
-                streams = False
-                continue
             except Exception as caught:
+                # A proxy may hold back the entries of a stream, or even its head.
+                if streams and isinstance(caught, Silence):
+                    streams = False
+                    continue
                 error = caught
             # A stream that has closed without its end was cut.
             time.sleep(patience.after(error))
 
-    def _events(self, path: str, patience: Patience, **params: Any) -> Generator[tuple[str, str], None, None]:
+    def _page(self, path: str, after: int, timeout: float | None) -> Any:
+        """A page of a log, which waits for entries."""
+        limit = PAGE_SECONDS + (self._options.timeout if timeout is None else timeout)
+        content = self._send("GET", path, limit, params={"after": after, "wait": PAGE_SECONDS})
+        return self._options.page(content)
+
+    def _events(self, path: str, patience: Patience, timeout: float | None, **params: Any) -> Generator[tuple[str, str], None, None]:
         """The events of a stream. Without a byte for too long it fails with Silence; heartbeats count."""
-        parser = SseParser()
-        try:
-            with self._http.stream("GET", path, params=params, **self._options.stream()) as response:
-                if not response.is_success:
-                    response.read()
-                    body(response)
-                self._options.received(response, "text/event-stream")
-                if response.status_code == 204:
-                    yield "end", ""
-                for piece in response.iter_bytes():
-                    patience.reached()
-                    for event in parser.push(piece):
-                        yield event
-        except httpx.ReadTimeout as error:
-            raise Silence("the stream is silent") from error
-        except (httpx.TransportError, httpx.InvalidURL) as error:
-            raise ConnectionLost(f"cannot reach {self._options.url}: {error or type(error).__name__}") from error
+        limits = self._options.limits(timeout)
+        with self._open("GET", path, STREAM, limits, {"params": params, "headers": {"Accept": STREAM}}) as response:
+            if response.status_code == 204:
+                yield "end", ""
+            # The limit of its beginning was another one.
+            limits["read"] = finite(self._options.silence)
+            parser = SseParser()
+            for piece in response.iter_bytes():
+                patience.reached()
+                for event in parser.push(piece):
+                    yield event
 
 
 class Run:
@@ -198,35 +232,35 @@ class Run:
     def __iter__(self) -> Generator[types.Entry, None, None]:
         return self.entries()
 
-    def entries(self, after: int = 0) -> Generator[types.Entry, None, None]:
+    def entries(self, after: int = 0, *, timeout: float | None = None) -> Generator[types.Entry, None, None]:
         """The entries behind the one with this number."""
-        return self._client._entries(path_of("runs", self.id, "events"), after)
+        return self._client._entries(path_of("runs", self.id, "events"), after, timeout)
 
-    def view(self) -> types.RunView:
+    def view(self, *, timeout: float | None = None) -> types.RunView:
         """Current state, pending requests, cost so far, and the result once it has ended."""
-        return self._client._get(path_of("runs", self.id))
+        return self._client._get(path_of("runs", self.id), "runId", timeout)
 
-    def result(self) -> types.RunResult:
+    def result(self, *, timeout: float | None = None) -> types.RunResult:
         """Its result, once it has ended."""
-        view = self.view()
+        view = self.view(timeout=timeout)
         result = view.get("result")
         if result is None:
-            for entry in self.entries(view["seq"]):
+            for entry in self.entries(self._client._options.number(view, "state"), timeout=timeout):
                 if entry["type"] == "done":
-                    result = entry["result"]
+                    result = entry.get("result")
         if result is None:
-            result = (self.view()).get("result")
+            result = (self.view(timeout=timeout)).get("result")
         if result is None:
-            raise ValueError(f"the log of run {self.id} has no result")
+            raise TeamsterError(f"the log of run {self.id} has no result")
         return result
 
-    def answer(self, request_id: str, answer: types.Answer) -> None:
+    def answer(self, request_id: str, answer: types.Answer, *, timeout: float | None = None) -> None:
         """Answers a request of the run. The id is in a ``permission`` entry, and in ``requests`` of ``view()``."""
-        self._client.answer(request_id, answer)
+        self._client.answer(request_id, answer, timeout=timeout)
 
-    def cancel(self, *, kill: bool = False) -> types.RunView:
+    def cancel(self, *, kill: bool = False, timeout: float | None = None) -> types.RunView:
         """Stops the run; with ``kill`` it is killed at once. Returns before the run has ended."""
-        return self._client._send("POST", path_of("runs", self.id, "cancel"), json={"kill": kill})
+        return self._client._json("POST", path_of("runs", self.id, "cancel"), "runId", timeout, **encoded({"kill": kill}))
 
 
 class Session:
@@ -237,47 +271,48 @@ class Session:
         #: Its id.
         self.id = session_id
 
-    def send(self, prompt: str, *, sender: str | None = None, idempotency_key: str | None = None) -> Turn:
+    def send(self, prompt: str, *, sender: str | None = None, idempotency_key: str | None = None, timeout: float | None = None) -> Turn:
         """Sends a prompt, which begins a turn. During another turn it is a Problem with the code SESSION_BUSY. A
         connection that breaks meanwhile is made again, and the turn is begun once only."""
         content = {"prompt": prompt} | query(**{"from": sender})
-        turn = self._client._post_once(path_of("sessions", self.id, "turns"), content, idempotency_key)
-        return Turn(self._client, self.id, turn["runId"], turn["seq"])
+        turn = self._client._post_once(path_of("sessions", self.id, "turns"), content, idempotency_key, timeout)
+        return Turn(self._client, self.id, turn["runId"], self._client._options.number(turn, "runId"))
 
-    def entries(self, after: int = 0) -> Generator[types.Entry, None, None]:
+    def entries(self, after: int = 0, *, timeout: float | None = None) -> Generator[types.Entry, None, None]:
         """The entries of its log behind the one with this number: all turns, up to the end of the session."""
-        return self._client._entries(path_of("sessions", self.id, "events"), after)
+        return self._client._entries(path_of("sessions", self.id, "events"), after, timeout)
 
-    def view(self) -> types.RunView:
+    def view(self, *, timeout: float | None = None) -> types.RunView:
         """Current state; ``live`` is its activity."""
-        return self._client._get(path_of("sessions", self.id))
+        return self._client._get(path_of("sessions", self.id), "runId", timeout)
 
-    def answer(self, request_id: str, answer: types.Answer) -> None:
+    def answer(self, request_id: str, answer: types.Answer, *, timeout: float | None = None) -> None:
         """Answers a request of the turn in progress."""
-        self._client.answer(request_id, answer)
+        self._client.answer(request_id, answer, timeout=timeout)
 
-    def steer(self, text: str, *, sender: str | None = None) -> None:
+    def steer(self, text: str, *, sender: str | None = None, timeout: float | None = None) -> None:
         """Sends text to the turn in progress, if the agent's CLI supports it."""
-        self._command("steer", {"text": text} | query(**{"from": sender}))
+        self._command("steer", {"text": text} | query(**{"from": sender}), timeout)
 
-    def interrupt(self, *, kill: bool = False) -> None:
+    def interrupt(self, *, kill: bool = False, timeout: float | None = None) -> None:
         """Ends the turn in progress; the session continues."""
-        self._command("interrupt", {"kill": kill})
+        self._command("interrupt", {"kill": kill}, timeout)
 
-    def clear(self) -> None:
+    def clear(self, *, timeout: float | None = None) -> None:
         """Clears the context and continues."""
-        self._command("clear")
+        self._command("clear", None, timeout)
 
-    def _command(self, command: str, content: Any = None) -> None:
-        self._client._send("POST", path_of("sessions", self.id, command), json=content)
+    def _command(self, command: str, content: Any, timeout: float | None) -> None:
+        more = {} if content is None else encoded(content)
+        self._client._send("POST", path_of("sessions", self.id, command), timeout, **more)
 
-    def change(self, *, model: str | None = None, permission: types.PermissionMode | None = None) -> types.RunView:
+    def change(self, *, model: str | None = None, permission: types.PermissionMode | None = None, timeout: float | None = None) -> types.RunView:
         """Changes the model or the permission, from the next turn on."""
-        return self._client._send("PATCH", path_of("sessions", self.id), json=query(model=model, permission=permission))
+        return self._client._json("PATCH", path_of("sessions", self.id), "runId", timeout, **encoded(query(model=model, permission=permission)))
 
-    def end(self, *, kill: bool = False) -> types.RunView:
+    def end(self, *, kill: bool = False, timeout: float | None = None) -> types.RunView:
         """Ends the session; its log stays."""
-        return self._client._send("DELETE", path_of("sessions", self.id), params=query(kill=kill or None))
+        return self._client._json("DELETE", path_of("sessions", self.id), "runId", timeout, params=query(kill=kill or None))
 
 
 class Turn:
@@ -294,18 +329,19 @@ class Turn:
     def __iter__(self) -> Generator[types.Entry, None, None]:
         return self.entries()
 
-    def entries(self, after: int | None = None) -> Generator[types.Entry, None, None]:
+    def entries(self, after: int | None = None, *, timeout: float | None = None) -> Generator[types.Entry, None, None]:
         """Its entries behind the one with this number."""
         path = path_of("sessions", self._session_id, "events")
-        with closing(self._client._entries(path, self.seq if after is None else after)) as entries:
+        with closing(self._client._entries(path, self.seq if after is None else after, timeout)) as entries:
             for entry in entries:
                 yield entry
                 if entry["type"] == "done" and entry.get("runId") == self.id:
                     return
 
-    def result(self) -> types.RunResult:
+    def result(self, *, timeout: float | None = None) -> types.RunResult:
         """Its result, once it has ended."""
-        for entry in self.entries():
-            if entry["type"] == "done" and entry.get("runId") == self.id:
-                return entry["result"]
-        raise ValueError(f"the log of session {self._session_id} has no end of turn {self.id}")
+        with closing(self.entries(timeout=timeout)) as entries:
+            for entry in entries:
+                if entry["type"] == "done" and entry.get("runId") == self.id and "result" in entry:
+                    return entry["result"]
+        raise TeamsterError(f"the log of session {self._session_id} has no end of turn {self.id}")
