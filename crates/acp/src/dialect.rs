@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 use teamster_core::provider::RecordFiles;
 use teamster_core::text::without_colors;
 use teamster_core::{AgentError, CostSource, ErrorKind, ModelUsage, PermissionMode, Usage};
 
 use crate::cost::SessionCost;
 use crate::errors::{During, RpcError};
+use crate::known::Known;
 use crate::peer;
 use crate::question::{Choice, Question};
 use crate::settings::{Approve, ModeSwitch};
@@ -187,9 +188,10 @@ pub trait Dialect: Send + 'static {
         error.plain(during)
     }
 
-    /// Returns the option that allows a tool for the rest of the session.
+    /// Returns the option that allows a tool for the rest of the session. `None` of several: what each of them allows
+    /// is only in its name, such as all tools of every kind.
     fn always<'a>(&self, options: &'a [PermissionOption]) -> Option<&'a PermissionOption> {
-        options.iter().find(|option| option.kind == "allow_always")
+        only_always(options)
     }
 
     /// Escapes a prompt that would otherwise be parsed as a command.
@@ -218,7 +220,14 @@ pub trait Dialect: Send + 'static {
         false
     }
 
-    /// Returns the mode to set in a session that begins in the mode `current`. `None` leaves that one.
+    /// Takes the agent's name for itself. Returns the extension data (`_meta`) of the requests that open its sessions.
+    fn session_meta(&mut self, agent: &str) -> Option<Map<String, Value>> {
+        let _ = agent;
+        None
+    }
+
+    /// Returns the mode to set in a session that begins in the mode `current`, or that the agent has brought there.
+    /// `None` leaves that one.
     ///
     /// # Errors
     ///
@@ -326,12 +335,13 @@ pub struct Figures {
     pub cost: Option<(f64, CostSource)>,
 }
 
-/// Dialect of an agent about which nothing is known.
+/// Dialect of an agent that has none of its own.
 #[derive(Debug, Clone)]
 pub struct Plain {
     name: String,
     cost: SessionCost,
     is_teamster: bool,
+    known: Known,
 }
 
 impl Plain {
@@ -341,6 +351,7 @@ impl Plain {
             name: name.into(),
             cost: SessionCost::default(),
             is_teamster: false,
+            known: Known::default(),
         }
     }
 
@@ -364,35 +375,46 @@ impl Dialect for Plain {
     }
 
     /// The permission mode is kept by the answers to the agent's requests, so the agent must ask. Its user may have
-    /// configured otherwise, as `claude-agent-acp` takes its first mode from the user's settings.
+    /// configured otherwise, as `claude-agent-acp` takes its first mode from the user's settings. A mode of the agent's
+    /// that seems to fit would allow more than is approved here, and would remain when the session is brought to a
+    /// stricter one.
     fn initial_mode(
         &self,
         current: &str,
         offered: &[&str],
         approve: Approve,
     ) -> Result<Option<String>, AgentError> {
-        let fits = match approve {
-            Approve::Everything => ALLOWS_ALL.contains(&current),
-            Approve::Edits => ALLOWS_EDITS.contains(&current),
-            _ => false,
-        };
-        if self.is_teamster || fits || ASKS.contains(&current) {
+        if self.is_teamster || ASKS.contains(&current) {
             return Ok(None);
         }
-        let asking = ASKS.iter().find(|mode| offered.contains(mode));
-        let allows = ALLOWS_ALL.contains(&current) || ALLOWS_EDITS.contains(&current);
-        match asking {
-            Some(mode) => Ok(Some((*mode).to_owned())),
-            None if allows && approve != Approve::Everything => Err(AgentError::refused(
-                "permission",
-                format!(
-                    "{} begins in its mode {current} and has none in which it asks; choose another in its settings, or \
-                     allow everything",
-                    self.name
-                ),
-            )),
-            None => Ok(None),
+        if let Some(asking) = ASKS.iter().find(|mode| offered.contains(mode)) {
+            return Ok(Some((*asking).to_owned()));
         }
+        let fits = match approve {
+            Approve::Everything => true,
+            Approve::Edits => !ALLOWS_ALL.contains(&current),
+            _ => !ALLOWS_ALL.contains(&current) && !ALLOWS_EDITS.contains(&current),
+        };
+        if fits {
+            return Ok(None);
+        }
+        Err(AgentError::refused(
+            "permission",
+            format!(
+                "{} is in its mode {current} and has none in which it asks; choose another in its settings, or allow \
+                 everything",
+                self.name
+            ),
+        ))
+    }
+
+    fn session_meta(&mut self, agent: &str) -> Option<Map<String, Value>> {
+        self.known = Known::of(agent);
+        self.known.session_meta.clone()
+    }
+
+    fn always<'a>(&self, options: &'a [PermissionOption]) -> Option<&'a PermissionOption> {
+        only_always(options).filter(|_| !self.known.always_is_more)
     }
 
     fn session_opened(&mut self, is_new: bool) {
@@ -450,6 +472,12 @@ impl Dialect for Plain {
         let approve = Approve::of(mode).ok_or_else(|| no_mode(&self.name, mode))?;
         Ok(ModeSwitch::Answers(approve))
     }
+}
+
+fn only_always(options: &[PermissionOption]) -> Option<&PermissionOption> {
+    let mut always = (options.iter()).filter(|option| option.kind == "allow_always");
+    let option = always.next()?;
+    always.next().is_none().then_some(option)
 }
 
 fn no_mode(name: &str, mode: PermissionMode) -> AgentError {

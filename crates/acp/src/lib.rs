@@ -17,6 +17,7 @@ mod agent;
 mod cost;
 mod dialect;
 mod errors;
+mod known;
 mod one_turn;
 mod peer;
 mod probe;

@@ -2,6 +2,7 @@
 
 mod calls;
 mod ending;
+mod modes;
 mod orders;
 mod permissions;
 mod start;
@@ -91,6 +92,8 @@ enum Ask {
     Clear(OrderId),
     Model(OrderId, String),
     Mode(OrderId, ModeSwitch),
+    /// Back to a mode in which the agent asks.
+    BackToAsking(ModeSwitch),
 }
 
 /// End of a turn.
@@ -202,10 +205,18 @@ impl AcpProtocol {
             }
             Ask::Mode(order, switch) => {
                 if answer.is_ok() {
+                    self.offers.modes.switched(&switch);
                     self.offers.chosen_mode = Some(switch);
                 }
                 self.settle(order, answer.err());
             }
+            Ask::BackToAsking(switch) => match answer {
+                Ok(_) => self.offers.modes.switched(&switch),
+                Err(error) => {
+                    let error = self.dialect.error(&error, During::Setting);
+                    self.does_not_ask(&error, out);
+                }
+            },
         }
     }
 

@@ -125,6 +125,16 @@ pub(crate) struct Initialized {
     pub(crate) protocol_version: Option<u64>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) agent_capabilities: AgentCapabilities,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) agent_info: AgentInfo,
+}
+
+/// An agent's name for itself.
+#[derive(Deserialize, Default)]
+#[serde(default)]
+pub(crate) struct AgentInfo {
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) name: String,
 }
 
 /// Capabilities of an agent.

@@ -79,6 +79,8 @@ struct ForkParams<'a> {
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     additional_directories: &'a [PathBuf],
     mcp_servers: Vec<SchemaServer>,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<&'a Map<String, Value>>,
 }
 
 fn request(exchange: &mut Exchange, id: u64, method: &str, params: impl Serialize) {
@@ -102,21 +104,24 @@ pub(crate) fn initialize(exchange: &mut Exchange, id: u64) {
 pub(crate) fn new_session(exchange: &mut Exchange, id: u64, settings: &Settings) {
     let params = NewSessionRequest::new(&settings.directory)
         .additional_directories(settings.add_dirs.clone())
-        .mcp_servers(servers(settings));
+        .mcp_servers(servers(settings))
+        .meta(settings.session_meta.clone());
     request(exchange, id, "session/new", params);
 }
 
 pub(crate) fn load_session(exchange: &mut Exchange, id: u64, settings: &Settings, session: &str) {
     let params = LoadSessionRequest::new(session.to_owned(), &settings.directory)
         .additional_directories(settings.add_dirs.clone())
-        .mcp_servers(servers(settings));
+        .mcp_servers(servers(settings))
+        .meta(settings.session_meta.clone());
     request(exchange, id, "session/load", params);
 }
 
 pub(crate) fn resume_session(exchange: &mut Exchange, id: u64, settings: &Settings, session: &str) {
     let params = ResumeSessionRequest::new(session.to_owned(), &settings.directory)
         .additional_directories(settings.add_dirs.clone())
-        .mcp_servers(servers(settings));
+        .mcp_servers(servers(settings))
+        .meta(settings.session_meta.clone());
     request(exchange, id, "session/resume", params);
 }
 
@@ -126,6 +131,7 @@ pub(crate) fn fork_session(exchange: &mut Exchange, id: u64, settings: &Settings
         cwd: &settings.directory,
         additional_directories: &settings.add_dirs,
         mcp_servers: servers(settings),
+        meta: settings.session_meta.as_ref(),
     };
     request(exchange, id, "session/fork", params);
 }

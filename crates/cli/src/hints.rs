@@ -127,7 +127,7 @@ pub(crate) fn next_step(
             "check the id and --cwd (some CLIs find a session only in the directory where it started), or omit --resume"
                 .to_owned()
         }
-        (_, ErrorKind::Permission) => allow(permission).to_owned(),
+        (_, ErrorKind::Permission) => allow(permission, info),
         (_, ErrorKind::Budget) => "raise --max-budget-usd, or continue with --resume".to_owned(),
         (_, ErrorKind::MaxTurns) => "raise --max-turns, or continue with --resume".to_owned(),
         (_, ErrorKind::Mcp) => {
@@ -241,13 +241,29 @@ pub(crate) fn flag(parameter: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns what a run in this mode can be given after denied permissions.
-fn allow(mode: Option<PermissionMode>) -> &'static str {
-    match mode {
-        Some(PermissionMode::AcceptEdits) => "allow it with --allow-tool or --permission bypass",
-        // What is denied nevertheless, the user or the CLI's settings forbid.
-        Some(PermissionMode::Bypass) => "it is forbidden by --deny-tool or by the CLI's settings",
-        _ => "allow it with --allow-tool, --permission accept-edits or --permission bypass",
+/// Returns what a run of this CLI in this mode can be given after denied permissions.
+fn allow(mode: Option<PermissionMode>, info: &CliInfo) -> String {
+    // What is denied nevertheless, the user or the CLI's settings forbid.
+    if mode == Some(PermissionMode::Bypass) {
+        return "it is forbidden by --deny-tool or by the CLI's settings".to_owned();
+    }
+    let provider = crate::providers().get(&info.id);
+    let can = provider.as_ref().map(|provider| provider.capabilities());
+    let has = |mode| can.is_none_or(|can| can.permission_modes.contains(&mode));
+    let mut flags = Vec::new();
+    if can.is_none_or(|can| can.allowed_tools) {
+        flags.push("--allow-tool");
+    }
+    if mode != Some(PermissionMode::AcceptEdits) && has(PermissionMode::AcceptEdits) {
+        flags.push("--permission accept-edits");
+    }
+    if has(PermissionMode::Bypass) {
+        flags.push("--permission bypass");
+    }
+    match flags.split_last() {
+        Some((last, [])) => format!("allow it with {last}"),
+        Some((last, others)) => format!("allow it with {} or {last}", others.join(", ")),
+        None => "allow it in the CLI's settings".to_owned(),
     }
 }
 
@@ -255,6 +271,7 @@ fn allow(mode: Option<PermissionMode>) -> &'static str {
 pub(crate) fn denials(
     denials: &[PermissionDenial],
     mode: Option<PermissionMode>,
+    info: &CliInfo,
     by_person: bool,
 ) -> String {
     let names = denials
@@ -266,7 +283,7 @@ pub(crate) fn denials(
     if by_person {
         format!("{calls} ({names})")
     } else {
-        format!("{calls} ({names}): {}", allow(mode))
+        format!("{calls} ({names}): {}", allow(mode, info))
     }
 }
 
@@ -318,7 +335,7 @@ mod tests {
     #[test]
     fn a_run_is_not_advised_what_it_has() {
         let denied = [PermissionDenial::new("Bash")];
-        let shown = |mode, by_person| denials(&denied, mode, by_person);
+        let shown = |mode, by_person| denials(&denied, mode, info(), by_person);
         let expected = "1 tool call (Bash): allow it with --allow-tool, --permission accept-edits or --permission bypass";
         assert_eq!(shown(None, false), expected);
         assert_eq!(shown(Some(PermissionMode::Default), false), expected);
@@ -335,6 +352,16 @@ mod tests {
             shown(Some(PermissionMode::Default), true),
             "1 tool call (Bash)"
         );
+        for (agent, expected) in [
+            (
+                "acp:my-agent",
+                "allow it with --permission accept-edits or --permission bypass",
+            ),
+            ("cmd:my-agent {prompt}", "allow it with --permission bypass"),
+        ] {
+            let provider = crate::providers().get(agent).unwrap();
+            assert_eq!(allow(None, provider.info()), expected);
+        }
         let error = AgentError::new(ErrorCode::CliError, ErrorKind::Permission, "x");
         let mode = Some(PermissionMode::AcceptEdits);
         let step = next_step(&error, info(), "--bin", None, mode, 0).unwrap();

@@ -1,10 +1,11 @@
 //! Orders to the agent.
 
-use teamster_core::AgentError;
-use teamster_core::provider::{Events, Order};
+use teamster_core::provider::{Events, Order, OrderId};
+use teamster_core::{AgentError, PermissionMode};
 
 use super::start::Stage;
 use super::{AcpProtocol, Ask, CANCELLED, End};
+use crate::settings::ModeSwitch;
 use crate::write;
 
 impl AcpProtocol {
@@ -43,23 +44,35 @@ impl AcpProtocol {
                     self.choose_model(&session, Ask::Model(id, model.clone()), &model);
                 }
             }
-            Order::SetPermission(id, mode) => match self.dialect.mode(mode) {
-                Ok(switch) => {
-                    let ask = Ask::Mode(id, switch.clone());
-                    if let Some(session) = self.session.clone()
-                        && !self.switch_mode(&session, ask, &switch)
-                    {
-                        self.exchange.settle(id, Ok(()));
-                    }
+            Order::SetPermission(id, mode) => {
+                if let Err(error) = self.set_permission(id, mode) {
+                    self.exchange.settle(id, Err(error));
                 }
-                Err(error) => self.exchange.settle(id, Err(error)),
-            },
+            }
             // Closing needs no message: the agent sees the end of its input. Unknown orders are ignored.
             _ => {}
         }
     }
 
-    fn interrupt(&mut self, out: &mut Events) {
+    fn set_permission(&mut self, id: OrderId, mode: PermissionMode) -> Result<(), AgentError> {
+        let mut switch = self.dialect.mode(mode)?;
+        let Some(session) = self.session.clone() else {
+            return Ok(());
+        };
+        if let ModeSwitch::Answers(approve) = switch
+            && let Some(asking) = self.asking_mode(&self.offers.modes, approve)?
+        {
+            self.settings.approve = approve;
+            switch = asking;
+        }
+        let ask = Ask::Mode(id, switch.clone());
+        if !self.switch_mode(&session, ask, &switch) {
+            self.exchange.settle(id, Ok(()));
+        }
+        Ok(())
+    }
+
+    pub(super) fn interrupt(&mut self, out: &mut Events) {
         if self.is_active() && self.is_late() {
             self.interrupt_late(out);
         } else if self.playing.is_some() {

@@ -8,6 +8,7 @@ use teamster_core::{
     Session,
 };
 
+use super::modes::Modes;
 use super::{AcpProtocol, Ask};
 use crate::errors::{During, RpcError};
 use crate::settings::ModeSwitch;
@@ -59,6 +60,7 @@ pub(super) struct Offers {
     pub(super) chosen_mode: Option<ModeSwitch>,
     /// Mode that the session must be set to first.
     pub(super) first_mode: Option<ModeSwitch>,
+    pub(super) modes: Modes,
 }
 
 /// Supported version of the protocol.
@@ -102,7 +104,10 @@ impl AcpProtocol {
                 for order in std::mem::take(&mut self.late) {
                     self.obey(order, out);
                 }
-                if let Some(turn) = self.waiting.take() {
+                if self.waiting.is_some()
+                    && self.asks(out)
+                    && let Some(turn) = self.waiting.take()
+                {
                     self.play(&turn, out);
                 }
             }
@@ -209,32 +214,6 @@ impl AcpProtocol {
         }
     }
 
-    /// Switches the mode. Returns whether a request was sent for it.
-    pub(super) fn switch_mode(&mut self, session: &str, ask: Ask, switch: &ModeSwitch) -> bool {
-        match switch {
-            ModeSwitch::Mode(mode) => {
-                let id = self.ask(ask);
-                write::set_mode(&mut self.exchange, id, session, mode);
-                true
-            }
-            ModeSwitch::Option(option, value) => {
-                let id = self.ask(ask);
-                write::set_option(&mut self.exchange, id, session, option, value);
-                true
-            }
-            ModeSwitch::Answers(approve) => {
-                self.settings.approve = *approve;
-                false
-            }
-            ModeSwitch::ModeAndAnswers(mode, approve) => {
-                self.settings.approve = *approve;
-                let id = self.ask(ask);
-                write::set_mode(&mut self.exchange, id, session, mode);
-                true
-            }
-        }
-    }
-
     pub(super) fn initialized(
         &mut self,
         answer: Result<Option<&RawValue>, RpcError>,
@@ -264,6 +243,7 @@ impl AcpProtocol {
             return self.cannot_start(error, out);
         }
         self.can = result.agent_capabilities;
+        self.settings.session_meta = self.dialect.session_meta(&result.agent_info.name);
         self.stage = Stage::Connected;
         self.advance(out);
     }
@@ -374,29 +354,6 @@ impl AcpProtocol {
         self.advance(out);
     }
 
-    /// Finds the mode that a session must be set to, from those that the agent offers: as modes, or as a setting.
-    fn find_first_mode(&mut self, opened: &Opened) -> Result<(), AgentError> {
-        let approve = self.settings.approve;
-        let is_mode = |category: &Option<String>| category.as_deref() == Some("mode");
-        let option = (opened.config_options.iter()).find(|option| is_mode(&option.category));
-        let mut found = None;
-        if let Some(modes) = &opened.modes
-            && let Some(current) = &modes.current_mode_id
-        {
-            let offered: Vec<&str> = modes.available_modes.iter().map(|it| &*it.id).collect();
-            let mode = self.dialect.initial_mode(current, &offered, approve)?;
-            found = mode.map(ModeSwitch::Mode);
-        } else if let Some(option) = option
-            && let Some(current) = &option.current_value
-        {
-            let offered: Vec<&str> = option.options.iter().map(|it| &*it.value).collect();
-            let mode = self.dialect.initial_mode(current, &offered, approve)?;
-            found = mode.map(|mode| ModeSwitch::Option(option.id.clone(), mode));
-        }
-        self.offers.first_mode = found;
-        Ok(())
-    }
-
     fn take_session(&mut self, id: &str, opened: &Opened, out: &mut Events) {
         let id = Id::from(id);
         let is_new = self.session.as_ref() != Some(&id);
@@ -433,8 +390,11 @@ impl AcpProtocol {
             let message = format!("effort: {}", error.message);
             out.notice(NoticeLevel::Warning, NoticeSource::Runtime, message);
         }
-        if let Some(Step::Model(model)) = self.steps.pop_front() {
-            self.model = Some(model);
+        let step = self.steps.pop_front();
+        match step {
+            Some(Step::Model(model)) => self.model = Some(model),
+            Some(Step::Mode(switch)) => self.offers.modes.switched(&switch),
+            _ => {}
         }
         self.advance(out);
     }

@@ -2,6 +2,7 @@
 
 mod ending;
 mod extensions;
+mod modes;
 mod orders;
 mod permissions;
 mod random;

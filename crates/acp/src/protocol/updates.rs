@@ -43,7 +43,7 @@ impl AcpProtocol {
             out.push(event);
             return Some(());
         }
-        let is_known = self.keep_in_mind(kind, raw, is_ours);
+        let is_known = self.keep_in_mind(kind, raw, is_ours, out);
         if is_known || self.is_replay() {
             return Some(());
         }
@@ -94,7 +94,13 @@ impl AcpProtocol {
     }
 
     /// Handles updates that concern the session and not a turn. Returns whether this is one.
-    fn keep_in_mind(&mut self, kind: &str, raw: &RawValue, is_ours: bool) -> bool {
+    fn keep_in_mind(
+        &mut self,
+        kind: &str,
+        raw: &RawValue,
+        is_ours: bool,
+        out: &mut Events,
+    ) -> bool {
         match kind {
             "available_commands_update" | "session_info_update" => true,
             "current_mode_update" => {
@@ -104,12 +110,15 @@ impl AcpProtocol {
                     current_mode_id: String,
                 }
                 if let Some(mode) = parse::<Mode>(raw.get()).filter(|_| is_ours) {
-                    self.mode = Some(mode.current_mode_id);
+                    self.mode_is(mode.current_mode_id, out);
                 }
                 true
             }
             "config_option_update" => {
                 let options: Opened = parse(raw.get()).unwrap_or_default();
+                if is_ours {
+                    self.options_are(&options.config_options, out);
+                }
                 let is_model = |category: &Option<String>| category.as_deref() == Some("model");
                 let model = (options.config_options.into_iter())
                     .find(|option| is_model(&option.category))

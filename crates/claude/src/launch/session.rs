@@ -5,9 +5,10 @@ use teamster_core::{AgentError, PermissionPolicy, SessionOptions};
 
 use super::{check, flags, started};
 
-/// Tool by which the model asks the user a question. The CLI has it only with a handler of permission requests, but a
-/// permission cannot answer a question.
-const QUESTIONS: &str = "AskUserQuestion";
+/// Tools that the CLI has only with a handler of permission requests, and that go around it. `AskUserQuestion` asks the
+/// user a question, which a permission cannot answer. `EnterPlanMode` changes the permission mode: in that mode a
+/// classifier decides about commands in place of the handler, and edits that the session's mode allows are requested.
+const WITHHELD: &[&str] = &["AskUserQuestion", "EnterPlanMode"];
 
 /// Variable that makes the CLI print `session_state_changed`.
 const STATES: &str = "CLAUDE_CODE_EMIT_SESSION_STATE_EVENTS";
@@ -31,7 +32,9 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     args.add("--replay-user-messages");
     if !matches!(options.permissions, PermissionPolicy::Deny) {
         args.value("--permission-prompt-tool", "stdio");
-        args.value("--disallowedTools", QUESTIONS);
+        for tool in WITHHELD {
+            args.value("--disallowedTools", tool);
+        }
     }
     for arg in &params.extra_args {
         args.add(arg);
@@ -81,6 +84,7 @@ mod tests {
         let asking = [
             "--permission-prompt-tool=stdio",
             "--disallowedTools=AskUserQuestion",
+            "--disallowedTools=EnterPlanMode",
         ];
         assert_eq!(args(&options)[6..], asking);
         options.permissions = PermissionPolicy::Deny;

@@ -447,7 +447,12 @@ impl Narrator {
         if !result.permission_denials.is_empty() {
             let by_person = self.view.asks || self.refused >= result.permission_denials.len();
             let mode = self.view.permission;
-            let body = hints::denials(&result.permission_denials, mode, by_person);
+            let body = hints::denials(
+                &result.permission_denials,
+                mode,
+                self.view.info(),
+                by_person,
+            );
             lines.push(Line::new(Tone::Warning, "permission denied:", body));
         }
         if self.view.verbose

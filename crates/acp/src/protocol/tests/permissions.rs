@@ -54,6 +54,16 @@ fn each_answer_is_the_option_that_means_it() {
         (ALL, PermissionAnswer::Allow, selected("once")),
         (ALL, PermissionAnswer::AllowAlways, selected("always")),
         (&ALL[1..], PermissionAnswer::AllowAlways, selected("once")),
+        // As `claude-agent-acp` asks for the end of its plan mode: which of them is meant is not known.
+        (
+            &[
+                ("bypassPermissions", "allow_always"),
+                ("acceptEdits", "allow_always"),
+                ("default", "allow_once"),
+            ],
+            PermissionAnswer::AllowAlways,
+            selected("default"),
+        ),
         (ALL, deny(), selected("no")),
         (&[("never", "reject_always")], deny(), selected("never")),
         (&ALL[..2], deny(), cancelled.clone()),

@@ -288,13 +288,21 @@ fn an_agent_is_set_to_the_mode_in_which_it_asks() {
         first_mode("acceptEdits", &claude, Approve::Nothing),
         is("default")
     );
-    assert_eq!(first_mode("acceptEdits", &claude, Approve::Edits), Ok(None));
+    // It would allow commands too, and remain when the session is brought to a stricter mode.
+    assert_eq!(
+        first_mode("acceptEdits", &claude, Approve::Edits),
+        is("default")
+    );
     assert_eq!(
         first_mode("bypassPermissions", &claude, Approve::Edits),
         is("default")
     );
     assert_eq!(
         first_mode("bypassPermissions", &claude, Approve::Everything),
+        is("default")
+    );
+    assert_eq!(
+        first_mode("acceptEdits", &["acceptEdits"], Approve::Edits),
         Ok(None)
     );
     // Modes of an agent's own, which may ask.
@@ -304,7 +312,7 @@ fn an_agent_is_set_to_the_mode_in_which_it_asks() {
     );
     let error = first_mode("yolo", &["yolo", "plan"], Approve::Nothing).unwrap_err();
     assert!(
-        error.starts_with("permission: Agent begins in its mode yolo"),
+        error.starts_with("permission: Agent is in its mode yolo"),
         "{error}"
     );
     assert_eq!(first_mode("yolo", &["yolo"], Approve::Everything), Ok(None));
