@@ -302,6 +302,41 @@ await check('an iterator that is left closes its connection, and no other', asyn
   });
 });
 
+await check('leaving an iterator ends a pending next too', async () => {
+  await against((socket, request) => (request.startsWith('POST') ? reply(201, JSON_TYPE, '{"runId": "a.1", "seq": 0}')(socket) : stream(socket, {seq: 1, type: 'text'})), async (teamster, {open}) => {
+    const turn = await teamster.session('a').send('x');
+    for (const iterator of [teamster.run('a').entries(), turn.entries(), teamster.watch(), teamster.run('a').entries({signal: new AbortController().signal})]) {
+      await iterator.next();
+      const pending = iterator.next();
+      assert.deepEqual(await iterator.return(), {done: true, value: undefined});
+      assert.deepEqual(await pending, {done: true, value: undefined});
+      await until('end of the connection', () => open.size === 0);
+    }
+    // One that has not begun.
+    const unused = teamster.run('a').entries();
+    assert.equal((await unused.return()).done, true);
+    assert.equal((await unused.next()).done, true);
+  }, {silenceMs: 60_000});
+});
+
+await check('one signal ends any number of iterators, without a warning', async () => {
+  const warnings = [];
+  const warn = (warning) => warnings.push(warning.name);
+  process.on('warning', warn);
+  await against((socket) => stream(socket, text(1)), async (teamster, {open}) => {
+    const abort = new AbortController();
+    const iterators = Array.from({length: 130}, () => teamster.run('a').entries({signal: abort.signal}));
+    await Promise.all(iterators.map((iterator) => iterator.next()));
+    assert.equal(open.size, 130);
+    const pending = iterators.map((iterator) => iterator.next());
+    abort.abort();
+    for (const next of pending) await assert.rejects(next, {name: 'AbortError'});
+    await until('end of the connections', () => open.size === 0);
+  });
+  process.off('warning', warn);
+  assert.deepEqual(warnings, []);
+});
+
 await check('an iterator that is forgotten closes its connection', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc');

@@ -7,6 +7,7 @@ import gzip
 import json
 import math
 import os
+import pickle
 import re
 import sys
 import time
@@ -228,6 +229,8 @@ def a_stream_goes_on_and_ends_with_its_token():
         assert [next(entries), next(entries)] == [text(1), text(2)]
         error = fails(Problem, lambda: next(entries))
         assert (error.status, error.code) == (401, "UNAUTHORIZED")
+        copy = pickle.loads(pickle.dumps(error))
+        assert (copy.status, copy.code, str(copy)) == (401, "UNAUTHORIZED", str(error))
     assert seen == [0, 1, 1, 1, 1, 1, 2]
 
 
@@ -367,6 +370,10 @@ def proxies_of_the_environment_are_not_for_this_machine():
         with fake(reply(200, JSON, VIEW)) as server:
             for way in (blocking, with_asyncio):
                 assert way(server.url, CALLS["view"])["runId"] == "a"
+        # One of the caller counts: it has the request.
+        with fake(reply(200, JSON, VIEW)) as proxy, Teamster("http://127.0.0.1:9", proxy=proxy.url) as teamster:
+            assert teamster.run("a").view()["runId"] == "a"
+            assert proxy.requests[0].startswith("GET http://127.0.0.1:9/v1/runs/a ")
         for proxy in ("nonsense://x", "socks5://127.0.0.1:9"):
             os.environ["ALL_PROXY"] = os.environ["all_proxy"] = proxy
             fails(TeamsterError, Teamster)

@@ -1,12 +1,13 @@
 // The client for TypeScript as it is published, against a real server: .ci/clients installs it and runs this.
 
 import assert from 'node:assert/strict';
+import {spawnSync} from 'node:child_process';
 import {readFile} from 'node:fs/promises';
 import {createServer} from 'node:http';
 import {dirname, join} from 'node:path';
 import {createRequire} from 'node:module';
 import {pathToFileURL} from 'node:url';
-import {Server, check, until} from './server.mjs';
+import {PROGRAM, Server, check, until} from './server.mjs';
 
 const installed = createRequire(join(process.env.CLIENT_MODULES, 'package.json')).resolve('@teamster-rs/client');
 const {ConnectionLost, Problem, Teamster} = await import(pathToFileURL(installed));
@@ -60,10 +61,10 @@ await check('where no server is, every call fails at once', async () => {
   await new Promise((resolve) => closed.listen(0, '127.0.0.1', resolve));
   const nothing = `http://127.0.0.1:${closed.address().port}`;
   await new Promise((resolve) => closed.close(resolve));
-  for (const url of [nothing, 'http://no-such-host.invalid', 'nonsense']) {
+  for (const [url, why] of [[nothing, /ECONNREFUSED/], ['http://no-such-host.invalid', /ENOTFOUND|EAI_AGAIN/], ['nonsense', /ERR_INVALID_URL/], ['http://127.0.0.1:9', /bad port/]]) {
     const wrong = client({url});
     for (const act of [() => wrong.start(here), () => wrong.runs(), () => wrong.run('x').view(), () => wrong.run('x').entries().next(), () => wrong.watch().next()]) {
-      await assert.rejects(act, ConnectionLost, `${url} ${act}`);
+      await assert.rejects(act, (error) => error instanceof ConnectionLost && why.test(error.message), `${url} ${act}`);
     }
   }
 });
@@ -119,6 +120,16 @@ await check('errors have their codes, and end what cannot go on', async () => {
   assert.match((await run.result()).text, /denied: no/);
   const lost = new Teamster({url: 'http://127.0.0.1:9', token: 'x', reconnectMs: 300});
   await assert.rejects(all(lost.run('x')), ConnectionLost);
+});
+
+await check('a token that is revoked ends the streams that have it', async () => {
+  const {stdout} = spawnSync(PROGRAM, ['token', 'add', 'guest', '--scope', 'read'], {env: server.env, encoding: 'utf8'});
+  const run = await client().start({...here, prompt: 'wait'});
+  const entries = client({token: stdout}).run(run.id).entries();
+  assert.equal((await entries.next()).value.seq, 1);
+  assert.equal(spawnSync(PROGRAM, ['token', 'revoke', 'guest'], {env: server.env}).status, 0);
+  await assert.rejects(async () => { for await (const entry of entries) assert.ok(entry); }, (error) => error instanceof Problem && error.status === 401);
+  await run.cancel({kill: true});
 });
 
 await check('a loop that is left or aborted ends its stream', async () => {

@@ -1,19 +1,49 @@
-import { ConnectionLost, UnexpectedResponse } from "./errors.js";
+import { ConnectionLost, TeamsterError, UnexpectedResponse } from "./errors.js";
 import { parse, stream, text, JSON_TYPE, type CallOptions, type Connection } from "./http.js";
-import { Silence } from "./limit.js";
+import { Limit, Silence } from "./limit.js";
 import { Patience } from "./patience.js";
 import type { Change, Entry, LogPage } from "./types.js";
 
 /** Time that one page of a log waits for entries, in seconds. */
 const PAGE_SECONDS = 20;
 
+/** The reason of what an iterator that was left aborts. */
+const LEFT = new TeamsterError("the iterator was left");
+/** The signals of iterators that were forgotten without being left: they close their connections. */
+const forgotten = new FinalizationRegistry<Limit>((life) => life.close());
+
+/** The iterator that `run` makes. Its signal ends with it: a generator by itself waits for a pending `next()`. */
+function iterator<T>(signal: AbortSignal | undefined, run: (signal: AbortSignal) => AsyncGenerator<T, void, void>): AsyncGenerator<T, void, void> {
+  const life = new Limit(signal);
+  const items = (async function* () {
+    try {
+      yield* run(life.signal);
+    } catch (error) {
+      if (error !== LEFT) throw error;
+    } finally {
+      life.close();
+    }
+  })();
+  forgotten.register(items, life);
+  const end = items.return.bind(items);
+  items.return = (value) => {
+    life.close(LEFT);
+    return end(value);
+  };
+  return items;
+}
+
 /**
- * The entries of the log at `path` behind `after`, each once and in order, up to its end.
+ * The entries of the log at `path` behind `after`, each once and in order, up to its end or the one that is `last`.
  *
  * After a break, the stream continues behind the last entry. If a proxy buffers the stream, it is replaced by pages
  * of the same log.
  */
-export async function* follow(connection: Connection, path: string, after: number, options: CallOptions): AsyncGenerator<Entry, void, void> {
+export function follow(connection: Connection, path: string, after: number, { signal, ...options }: CallOptions, last: (entry: Entry) => boolean = () => false): AsyncGenerator<Entry, void, void> {
+  return iterator(signal, (signal) => entries(connection, path, after, { ...options, signal }, last));
+}
+
+async function* entries(connection: Connection, path: string, after: number, options: CallOptions, last: (entry: Entry) => boolean): AsyncGenerator<Entry, void, void> {
   const patience = new Patience(connection, options.signal);
   let seq = after;
   let streams = true;
@@ -28,6 +58,7 @@ export async function* follow(connection: Connection, path: string, after: numbe
           const entry = parse<Entry>(connection, event.data, "seq");
           seq = numberOf(connection, entry);
           yield entry;
+          if (last(entry)) return;
         }
         throw new ConnectionLost("the stream was cut");
       }
@@ -40,6 +71,7 @@ export async function* follow(connection: Connection, path: string, after: numbe
       for (const entry of page.entries) {
         seq = numberOf(connection, entry);
         yield entry;
+        if (last(entry)) return;
       }
       if (page.ended) return;
     } catch (error) {
@@ -57,7 +89,11 @@ function numberOf(connection: Connection, entry: Entry | null): number {
 }
 
 /** State of all runs and agents, then each change. A new connection after a break begins with a snapshot. */
-export async function* watch(connection: Connection, options: CallOptions): AsyncGenerator<Change, void, void> {
+export function watch(connection: Connection, { signal, ...options }: CallOptions): AsyncGenerator<Change, void, void> {
+  return iterator(signal, (signal) => changes(connection, { ...options, signal }));
+}
+
+async function* changes(connection: Connection, options: CallOptions): AsyncGenerator<Change, void, void> {
   const patience = new Patience(connection, options.signal);
   for (;;) {
     try {

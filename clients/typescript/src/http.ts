@@ -15,9 +15,6 @@ export interface Connection {
 /** Addresses at which a server has responded: it is only away for a while if it cannot be reached. */
 export const reached = new Set<string>();
 
-/** Limits of streams that were dropped without being left: their connections are closed. */
-const dropped = new FinalizationRegistry<Limit>((limit) => limit.close());
-
 /** Options of every call. */
 export interface CallOptions {
   /** Aborts the call, which then fails with the signal's reason. */
@@ -43,7 +40,7 @@ async function guard<T>(connection: Connection, limit: Limit, work: () => Promis
     if (limit.caller?.aborted) throw limit.caller.reason;
     const cause = limit.signal.aborted ? limit.signal.reason : error;
     const code = codeOf(cause);
-    const what = code ?? (cause as Error)?.message ?? String(cause);
+    const what = code ?? messageOf(cause);
     // Node, Bun, Deno.
     if (/^(Z_DATA_ERROR|Zlib|Invalid gzip)/.test(what)) throw new UnexpectedResponse(`${connection.url} is not teamster serve: its response cannot be decompressed`, { cause });
     throw new ConnectionLost(`cannot reach ${connection.url}: ${what}`, { cause });
@@ -56,6 +53,12 @@ export function codeOf(error: unknown): string | undefined {
   if (typeof code === "string") return code;
   // Node tries several addresses of a name.
   return (cause === undefined ? (errors ?? []) : [cause]).map(codeOf).find((found) => found !== undefined);
+}
+
+/** The message of an error, or of its cause: that of `fetch` is "fetch failed". */
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.cause instanceof Error ? messageOf(error.cause) : error.message;
 }
 
 /** Sends a request and returns its response, of this media type, when its head has arrived. An error response is thrown. */
@@ -129,9 +132,6 @@ export function parse<T extends object>(connection: Connection, body: string, ha
  */
 export async function* stream(connection: Connection, path: string, options: CallOptions): AsyncGenerator<SseEvent | "alive", void, void> {
   const limit = new Limit(options.signal);
-  // It lives as long as this generator.
-  const token = {};
-  dropped.register(token, limit, token);
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   try {
     const response = await open(connection, path, STREAM_TYPE, limit, options);
@@ -154,7 +154,6 @@ export async function* stream(connection: Connection, path: string, options: Cal
       yield* parser.push(decoder.decode(value, { stream: true }));
     }
   } finally {
-    dropped.unregister(token);
     limit.close();
     // Without waiting: a connection that is broken never responds.
     reader?.cancel().catch(() => {});

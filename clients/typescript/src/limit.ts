@@ -11,15 +11,27 @@ function after(ms: number, act: () => void): ReturnType<typeof setTimeout> | und
   return ms > LONGEST_MS ? undefined : setTimeout(act, ms);
 }
 
+/** The limits of each signal of a caller. With a listener for each, Node would warn of a leak from the eleventh on. */
+const limits = new WeakMap<AbortSignal, Set<Limit>>();
+
+function limitsOf(signal: AbortSignal): Set<Limit> {
+  let found = limits.get(signal);
+  if (!found) {
+    const all = (found = new Set<Limit>());
+    limits.set(signal, all);
+    signal.addEventListener("abort", () => all.forEach((limit) => limit.abort(signal.reason)), { once: true });
+  }
+  return found;
+}
+
 /** A signal that is aborted with that of the caller, or after a limit of time. */
 export class Limit {
   private readonly controller = new AbortController();
   private timer: ReturnType<typeof setTimeout> | undefined;
-  private readonly follow = () => this.controller.abort(this.caller?.reason);
 
   constructor(readonly caller: AbortSignal | undefined) {
-    if (caller?.aborted) this.follow();
-    caller?.addEventListener("abort", this.follow);
+    if (caller?.aborted) this.abort(caller.reason);
+    else if (caller) limitsOf(caller).add(this);
   }
 
   get signal(): AbortSignal {
@@ -47,10 +59,15 @@ export class Limit {
     });
   }
 
+  /** Aborts with this reason. Only the first reason counts. */
+  abort(reason?: unknown): void {
+    this.controller.abort(reason);
+  }
+
   /** Aborts what is not complete, and lets go of the caller's signal. */
-  close(): void {
+  close(reason?: unknown): void {
     this.pause();
-    this.caller?.removeEventListener("abort", this.follow);
-    this.controller.abort();
+    if (this.caller) limits.get(this.caller)?.delete(this);
+    this.abort(reason);
   }
 }

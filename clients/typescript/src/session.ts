@@ -92,11 +92,9 @@ export class Turn implements AsyncIterable<Entry> {
   }
 
   /** Its entries behind the one with the number `after`. */
-  async *entries({ after = this.seq, ...options }: { after?: number } & CallOptions = {}): AsyncGenerator<Entry, void, void> {
-    for await (const entry of follow(this.connection, pathOf("sessions", this.sessionId, "events"), after, options)) {
-      yield entry;
-      if (entry.type === "done" && entry.runId === this.id) return;
-    }
+  entries({ after = this.seq, ...options }: { after?: number } & CallOptions = {}): AsyncGenerator<Entry, void, void> {
+    const last = (entry: Entry) => entry.type === "done" && entry.runId === this.id;
+    return follow(this.connection, pathOf("sessions", this.sessionId, "events"), after, options, last);
   }
 
   /** Its result, once it has ended. */

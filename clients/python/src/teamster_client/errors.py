@@ -24,6 +24,10 @@ class Problem(TeamsterError):
         #: The error, for people.
         self.detail = detail
 
+    def __reduce__(self) -> tuple[type[Problem], tuple[int, str | None, str]]:
+        # Else it could not be pickled, as for another process.
+        return type(self), (self.status, self.code, self.detail)
+
     @classmethod
     def of(cls, status: int, body: bytes) -> Problem:
         """Returns the problem in the body of an error response; of any other body, one without a code."""

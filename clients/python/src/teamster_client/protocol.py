@@ -54,8 +54,9 @@ class Options:
         headers = {} if self.token is None else {"Authorization": f"Bearer {self.token}"}
         # Each follower has a connection of its own.
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
-        # No proxy of the environment reaches this machine.
-        mounts = {f"all://{host}": None for host in ("127.0.0.1", "localhost", "[::1]")}
+        # No proxy of the environment reaches this machine; one of the caller may.
+        hosts = () if "proxy" in more else ("127.0.0.1", "localhost", "[::1]")
+        mounts = {f"all://{host}": None for host in hosts}
         return {"base_url": f"{self.url.rstrip('/')}/v1", "headers": headers, "limits": limits, "mounts": mounts} | more
 
     @contextmanager
