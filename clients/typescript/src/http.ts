@@ -40,10 +40,10 @@ async function guard<T>(connection: Connection, limit: Limit, work: () => Promis
     if (limit.caller?.aborted) throw limit.caller.reason;
     const cause = limit.signal.aborted ? limit.signal.reason : error;
     const code = codeOf(cause);
-    const what = code ?? messageOf(cause);
+    const message = messageOf(cause);
     // Node, Bun, Deno.
-    if (/^(Z_DATA_ERROR|Zlib|Invalid gzip)/.test(what)) throw new UnexpectedResponse(`${connection.url} is not teamster serve: its response cannot be decompressed`, { cause });
-    throw new ConnectionLost(`cannot reach ${connection.url}: ${what}`, { cause });
+    if (/^(Z_DATA_ERROR|Zlib|Invalid gzip)/.test(code ?? message)) throw new UnexpectedResponse(`${connection.url} is not teamster serve: its response cannot be decompressed`, { cause });
+    throw new ConnectionLost(`cannot reach ${connection.url}: ${message || code}`, { cause });
   }
 }
 
