@@ -4,7 +4,7 @@ import { ascii, command, json, once, pathOf, requestPath, text, type CallOptions
 import { Patience } from "./patience.js";
 import { Run } from "./run.js";
 import { Session } from "./session.js";
-import type { AgentList, Answer, Change, HistoryList, LimitList, PendingRequest, ProviderList, RequestList, RunList, RunView, SessionList, StartRun, StartSession, UsageSummary, ViewState } from "./types.js";
+import type { AgentList, Answer, Change, HistoryList, LimitList, PendingRequest, ProviderList, RequestList, RunList, RunView, SessionList, RunSpec, SessionSpec, UsageSummary, ViewState } from "./types.js";
 
 export interface Options {
   /** Address of the server. `http://127.0.0.1:7420` by default. */
@@ -46,12 +46,12 @@ export class Teamster {
   }
 
   /** Starts a run. If the connection breaks, the request is repeated, and the run still starts once. */
-  async start(run: StartRun, options: StartOptions = {}): Promise<Run> {
+  async start(run: RunSpec, options: StartOptions = {}): Promise<Run> {
     return this.run(await this.begin("/runs", run, options));
   }
 
   /** Starts a session, also once. It waits for its first prompt. */
-  async startSession(session: StartSession, options: StartOptions = {}): Promise<Session> {
+  async startSession(session: SessionSpec, options: StartOptions = {}): Promise<Session> {
     return this.session(await this.begin("/sessions", session, options));
   }
 

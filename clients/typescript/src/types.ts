@@ -1215,7 +1215,7 @@ export interface PermissionDenial {
   reason?: string | null;
 }
 
-/** The permission mode of an agent: what it may do without approval. */
+/** Actions that the agent may perform without a permission request. */
 export type PermissionMode = "default" | "read-only" | "accept-edits" | "bypass";
 
 /** One entry of a plan. */
@@ -1419,6 +1419,60 @@ export interface RunResult {
   diagnostics: Diagnostics;
 }
 
+/** A run to start. */
+export interface RunSpec {
+  /** The agent, such as `claude`. */
+  provider: string;
+  /** The prompt. */
+  prompt: string;
+  /** The model, by the CLI's own name. */
+  model?: string | null;
+  /** Reasoning effort, in the CLI's own words. */
+  effort?: string | null;
+  /** What the agent may do without approval. A server accepts `bypass` only if it allows it, and from a token with the scope `admin`. */
+  permission?: PermissionMode;
+  /** Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and `answer`, or `admin`. */
+  allowedTools?: string[];
+  /** Tools that are forbidden, in the CLI's own syntax. */
+  deniedTools?: string[];
+  /** The agent's working directory, an absolute path. Default: that of the server. */
+  workingDirectory?: string | null;
+  /** Run in a new git worktree: `true`, or the name of its branch. */
+  worktree?: Worktree | null;
+  /** The session to resume. */
+  sessionId?: string | null;
+  /** The conversation, such as `slack:U42`: its session is resumed, or started by the first run with this key. */
+  sessionKey?: string | null;
+  /** With `sessionKey`: forget the session and start the conversation over. */
+  newSession?: boolean;
+  /** With `sessionId`: continue in a new session and leave that one unchanged. */
+  fork?: boolean;
+  /** Replaces the CLI's system prompt. */
+  systemPrompt?: string | null;
+  /** Text that is appended to the CLI's system prompt. */
+  appendSystemPrompt?: string | null;
+  /** The JSON Schema of the answer. */
+  outputSchema?: unknown;
+  /** The maximum number of turns. */
+  maxTurns?: number | null;
+  /** The maximum cost in US dollars. */
+  maxBudgetUsd?: number | null;
+  /** The maximum number of tokens. */
+  maxTokens?: number | null;
+  /** The maximum duration in milliseconds, including waits. */
+  maxTimeMs?: number | null;
+  /** The number of retries after transient failures. */
+  retries?: number;
+  /** The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn fails. Default: 5 minutes with `retries`, else 0. */
+  maxWaitMs?: number | null;
+  /** Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`. */
+  fallback?: string[];
+  /** The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once. Default: 1 hour. */
+  askTimeoutMs?: number | null;
+  /** A URL that receives a request when the run ends or needs an answer. */
+  callback?: string | null;
+}
+
 /** Final status of a run. */
 export type RunStatus = "completed" | "aborted" | "timed_out" | "incomplete" | "failed";
 
@@ -1522,95 +1576,21 @@ export interface SessionList {
   sessions: RunSummary[];
 }
 
-/** `sleep.json`: current status of the loop. */
-export interface SleepFile {
-  /** State of the loop. */
-  state: LoopState;
-  /** Current sleep between ticks, in seconds. */
-  current_sleep_seconds: number;
-  /** Reason of the state, for people, with the last error. */
-  reason: string;
-  /** `reason` without the last error, if `reason` has one. */
-  plain_reason?: string | null;
-  /** Time of writing, in seconds since the Unix epoch. */
-  updated_at_epoch: number;
-  /** End of the sleep, in seconds since the Unix epoch; only while the loop sleeps. */
-  sleep_until_epoch?: number | null;
-  /** Failed ticks and starts in a row; left out at 0. */
-  failed_ticks?: number;
-  /** Error of the last of them. */
-  last_error?: TickError | null;
-}
-
-/** A run to start. Defaults are those of `teamster run --detach`. */
-export interface StartRun {
-  /** The agent, such as `claude`. */
-  provider: string;
-  /** The prompt. */
-  prompt: string;
-  /** The model, by the CLI's own name. */
-  model?: string | null;
-  /** Reasoning effort, in the CLI's own words. */
-  effort?: string | null;
-  /** The permission mode. */
-  permission?: PermissionMode;
-  /** Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and `answer`, or `admin`. */
-  allowedTools?: string[];
-  /** Tools that are forbidden, in the CLI's own syntax. */
-  deniedTools?: string[];
-  /** The agent's working directory, an absolute path. Default: the server's working directory. */
-  workingDirectory?: string | null;
-  /** Run in a new git worktree: `true`, or the name of its branch. */
-  worktree?: Worktree | null;
-  /** The session to resume. */
-  sessionId?: string | null;
-  /** The conversation, such as `slack:U42`: its session is resumed, or started by the first run with this key. */
-  sessionKey?: string | null;
-  /** With `sessionKey`: forget the session and start the conversation over. */
-  newSession?: boolean;
-  /** With `sessionId`: continue in a new session and leave that one unchanged. */
-  fork?: boolean;
-  /** Replaces the CLI's system prompt. */
-  systemPrompt?: string | null;
-  /** Text that is appended to the CLI's system prompt. */
-  appendSystemPrompt?: string | null;
-  /** The JSON Schema of the answer. */
-  outputSchema?: unknown;
-  /** The maximum number of turns. */
-  maxTurns?: number | null;
-  /** The maximum cost in US dollars. */
-  maxBudgetUsd?: number | null;
-  /** The maximum number of tokens. */
-  maxTokens?: number | null;
-  /** The maximum duration in milliseconds, including waits. */
-  maxTimeMs?: number | null;
-  /** The number of retries after transient failures. */
-  retries?: number;
-  /** The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn fails. Default: 5 minutes with `retries`, else 0. */
-  maxWaitMs?: number | null;
-  /** Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`. */
-  fallback?: string[];
-  /** The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once. Default: 1 hour. */
-  askTimeoutMs?: number | null;
-  /** A URL that receives a request when the run ends or needs an answer. */
-  callback?: string | null;
-}
-
-/** A session to start. Defaults are those of `teamster chat --detach`. */
-export interface StartSession {
+/** A session to start. */
+export interface SessionSpec {
   /** The agent, such as `claude`. */
   provider: string;
   /** The model, by the CLI's own name. */
   model?: string | null;
   /** Reasoning effort, in the CLI's own words. */
   effort?: string | null;
-  /** The permission mode. */
+  /** What the agent may do without approval. A server accepts `bypass` only if it allows it, and from a token with the scope `admin`. */
   permission?: PermissionMode;
   /** Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and `answer`, or `admin`. */
   allowedTools?: string[];
   /** Tools that are forbidden, in the CLI's own syntax. */
   deniedTools?: string[];
-  /** The agent's working directory, an absolute path. Default: the server's working directory. */
+  /** The agent's working directory, an absolute path. Default: that of the server. */
   workingDirectory?: string | null;
   /** Work in a new git worktree: `true`, or the name of its branch. */
   worktree?: Worktree | null;
@@ -1640,6 +1620,26 @@ export interface StartSession {
   endIdleMs?: number | null;
   /** A URL that receives a request when the session ends or needs an answer. */
   callback?: string | null;
+}
+
+/** `sleep.json`: current status of the loop. */
+export interface SleepFile {
+  /** State of the loop. */
+  state: LoopState;
+  /** Current sleep between ticks, in seconds. */
+  current_sleep_seconds: number;
+  /** Reason of the state, for people, with the last error. */
+  reason: string;
+  /** `reason` without the last error, if `reason` has one. */
+  plain_reason?: string | null;
+  /** Time of writing, in seconds since the Unix epoch. */
+  updated_at_epoch: number;
+  /** End of the sleep, in seconds since the Unix epoch; only while the loop sleeps. */
+  sleep_until_epoch?: number | null;
+  /** Failed ticks and starts in a row; left out at 0. */
+  failed_ticks?: number;
+  /** Error of the last of them. */
+  last_error?: TickError | null;
 }
 
 /** A prompt. */

@@ -18,9 +18,7 @@ use teamster::PermissionMode;
 use teamster_runner::client::StartedTurn;
 use teamster_runner::protocol::{Answer, PendingRequest};
 use teamster_runner::{LiveStatus, LogLine, RefusalCode, RunInfo, RunsError};
-use teamster_server::{
-    OwnerToken, Permission, ProblemCode, RunList, RunSummary, RunView, ViewState,
-};
+use teamster_server::{OwnerToken, ProblemCode, RunList, RunSummary, RunView, ViewState};
 
 use crate::args::{AgentsCommand, Command, REMOTE_TOKEN_VARIABLE, RemoteArgs};
 pub(crate) use follow::RemoteFollow;
@@ -286,18 +284,7 @@ impl RemoteRun {
     }
 
     pub(crate) async fn set_permission(&self, mode: PermissionMode) -> Result<(), RunsError> {
-        self.change(&json!({ "permission": permission(mode) }))
-            .await
-    }
-}
-
-/// Converts a permission mode to the API's type.
-fn permission(mode: PermissionMode) -> Permission {
-    match mode {
-        PermissionMode::ReadOnly => Permission::ReadOnly,
-        PermissionMode::AcceptEdits => Permission::AcceptEdits,
-        PermissionMode::Bypass => Permission::Bypass,
-        _ => Permission::Default,
+        self.change(&json!({ "permission": mode })).await
     }
 }
 

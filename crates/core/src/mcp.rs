@@ -5,7 +5,7 @@ use std::fmt::{self, Write as _};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 /// An MCP server for one run, in addition to those of the user.
 ///
@@ -20,7 +20,10 @@ use serde::Serialize;
 ///     McpServer::http("docs", "https://mcp.example.com/docs").header("Authorization", "Bearer x"),
 /// ];
 /// ```
-#[derive(Debug, Clone, PartialEq, Eq)]
+///
+/// Its JSON has the values of variables and headers, which may be secret.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct McpServer {
     /// Name of the server, from which CLIs derive the names of its tools. All CLIs accept ASCII letters, digits, `-`
@@ -30,10 +33,21 @@ pub struct McpServer {
     /// Transport of the server.
     pub transport: McpTransport,
     /// Time limit of its start.
+    #[serde(
+        default,
+        with = "humantime_serde",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub startup_timeout: Option<Duration>,
     /// Time limit of one tool call.
+    #[serde(
+        default,
+        with = "humantime_serde",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub tool_timeout: Option<Duration>,
     /// Selection of the tools that the agent gets.
+    #[serde(default, skip_serializing_if = "McpTools::is_all")]
     pub tools: McpTools,
 }
 
@@ -142,7 +156,8 @@ fn encode(text: &str, name: &mut String) {
 ///
 /// Values of `env` and `headers` are treated as secrets. They reach the CLI by its environment or in a file that
 /// only this user can read, never as arguments, and `Debug` does not show them.
-#[derive(Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub enum McpTransport {
     /// A program that the CLI starts.
@@ -152,8 +167,10 @@ pub enum McpTransport {
         /// Its arguments. Every user of the machine can read them.
         args: Vec<String>,
         /// Environment variables for it.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         env: BTreeMap<String, String>,
         /// Its working directory. Default: the agent's working directory.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
         cwd: Option<PathBuf>,
     },
     /// Streamable HTTP.
@@ -161,6 +178,7 @@ pub enum McpTransport {
         /// The address, with `http://` or `https://`.
         url: String,
         /// HTTP headers of each request.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         headers: BTreeMap<String, String>,
     },
     /// HTTP with server-sent events, the older transport (before 2025).
@@ -168,6 +186,7 @@ pub enum McpTransport {
         /// The address, with `http://` or `https://`.
         url: String,
         /// HTTP headers of each request.
+        #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
         headers: BTreeMap<String, String>,
     },
 }
@@ -234,12 +253,15 @@ pub fn without_credentials(url: &str) -> String {
 }
 
 /// Selection of the tools of a server that the agent gets.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct McpTools {
     /// The only tools that the agent gets. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub only: Option<Vec<String>>,
     /// Tools that the agent does not get.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     pub except: Vec<String>,
 }
 
@@ -247,6 +269,11 @@ impl McpTools {
     /// Selects all tools.
     pub fn all() -> Self {
         Self::default()
+    }
+
+    /// Returns whether all tools are selected.
+    pub fn is_all(&self) -> bool {
+        *self == Self::default()
     }
 
     /// Selects only these tools.

@@ -323,6 +323,8 @@ pub enum SystemPrompt {
 
 /// Actions that the agent may perform without a permission request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(rename_all = "kebab-case"))]
 #[non_exhaustive]
 pub enum PermissionMode {
     /// Follows the CLI's own settings. A tool that would need confirmation is denied.

@@ -3,10 +3,11 @@
 use futures_core::future::BoxFuture;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use teamster_api::{RunSpec, SessionSpec};
 use teamster_store::{RunFilter, RunRecord};
 use teamster_usage::{LimitList, UsageSummary};
 
-use crate::{ProviderReport, StartRun, StartSession};
+use crate::ProviderReport;
 
 /// Operations that the host program performs for the server. They are called for authorized requests only.
 pub trait Backend: Send + Sync + 'static {
@@ -14,14 +15,14 @@ pub trait Backend: Send + Sync + 'static {
     fn start(
         &self,
         run_id: String,
-        request: StartRun,
+        request: RunSpec,
     ) -> BoxFuture<'static, Result<(), BackendError>>;
 
     /// Starts a detached session with this id. Resolves once the runner has accepted it.
     fn start_session(
         &self,
         session_id: String,
-        request: StartSession,
+        request: SessionSpec,
     ) -> BoxFuture<'static, Result<(), BackendError>>;
 
     /// Returns a report for each agent of this machine: the JSON of `teamster doctor --json` plus `capabilities`.

@@ -74,12 +74,12 @@ class AsyncTeamster:
     async def _get(self, path: str, has: str, timeout: float | None, **params: Any) -> Any:
         return await self._json("GET", path, has, timeout, params=query(**params))
 
-    async def start(self, *, idempotency_key: str | None = None, timeout: float | None = None, **run: Unpack[types.StartRun]) -> AsyncRun:
+    async def start(self, *, idempotency_key: str | None = None, timeout: float | None = None, **run: Unpack[types.RunSpec]) -> AsyncRun:
         """Starts a run. If the connection breaks, the request is repeated, and the run still starts once."""
         view = await self._post_once("/runs", run, idempotency_key, timeout)
         return self.run(view["runId"])
 
-    async def start_session(self, *, idempotency_key: str | None = None, timeout: float | None = None, **session: Unpack[types.StartSession]) -> AsyncSession:
+    async def start_session(self, *, idempotency_key: str | None = None, timeout: float | None = None, **session: Unpack[types.SessionSpec]) -> AsyncSession:
         """Starts a session, also once. It waits for its first prompt."""
         view = await self._post_once("/sessions", session, idempotency_key, timeout)
         return self.session(view["runId"])

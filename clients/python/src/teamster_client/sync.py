@@ -73,12 +73,12 @@ class Teamster:
     def _get(self, path: str, has: str, timeout: float | None, **params: Any) -> Any:
         return self._json("GET", path, has, timeout, params=query(**params))
 
-    def start(self, *, idempotency_key: str | None = None, timeout: float | None = None, **run: Unpack[types.StartRun]) -> Run:
+    def start(self, *, idempotency_key: str | None = None, timeout: float | None = None, **run: Unpack[types.RunSpec]) -> Run:
         """Starts a run. If the connection breaks, the request is repeated, and the run still starts once."""
         view = self._post_once("/runs", run, idempotency_key, timeout)
         return self.run(view["runId"])
 
-    def start_session(self, *, idempotency_key: str | None = None, timeout: float | None = None, **session: Unpack[types.StartSession]) -> Session:
+    def start_session(self, *, idempotency_key: str | None = None, timeout: float | None = None, **session: Unpack[types.SessionSpec]) -> Session:
         """Starts a session, also once. It waits for its first prompt."""
         view = self._post_once("/sessions", session, idempotency_key, timeout)
         return self.session(view["runId"])

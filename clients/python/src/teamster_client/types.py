@@ -1176,7 +1176,7 @@ class PermissionDenial(TypedDict):
     #: The reason, in the CLI's words.
     reason: NotRequired[Union[str, None]]
 
-#: The permission mode of an agent: what it may do without approval.
+#: Actions that the agent may perform without a permission request.
 PermissionMode: TypeAlias = Literal["default", "read-only", "accept-edits", "bypass"]
 
 class PlanEntry(TypedDict):
@@ -1378,6 +1378,60 @@ class RunResult(TypedDict):
     #: Anomalies of the output.
     diagnostics: "Diagnostics"
 
+class RunSpec(TypedDict):
+    """A run to start."""
+
+    #: The agent, such as `claude`.
+    provider: str
+    #: The prompt.
+    prompt: str
+    #: The model, by the CLI's own name.
+    model: NotRequired[Union[str, None]]
+    #: Reasoning effort, in the CLI's own words.
+    effort: NotRequired[Union[str, None]]
+    #: What the agent may do without approval. A server accepts `bypass` only if it allows it, and from a token with the scope `admin`.
+    permission: NotRequired["PermissionMode"]
+    #: Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and `answer`, or `admin`.
+    allowedTools: NotRequired[list[str]]
+    #: Tools that are forbidden, in the CLI's own syntax.
+    deniedTools: NotRequired[list[str]]
+    #: The agent's working directory, an absolute path. Default: that of the server.
+    workingDirectory: NotRequired[Union[str, None]]
+    #: Run in a new git worktree: `true`, or the name of its branch.
+    worktree: NotRequired[Union["Worktree", None]]
+    #: The session to resume.
+    sessionId: NotRequired[Union[str, None]]
+    #: The conversation, such as `slack:U42`: its session is resumed, or started by the first run with this key.
+    sessionKey: NotRequired[Union[str, None]]
+    #: With `sessionKey`: forget the session and start the conversation over.
+    newSession: NotRequired[bool]
+    #: With `sessionId`: continue in a new session and leave that one unchanged.
+    fork: NotRequired[bool]
+    #: Replaces the CLI's system prompt.
+    systemPrompt: NotRequired[Union[str, None]]
+    #: Text that is appended to the CLI's system prompt.
+    appendSystemPrompt: NotRequired[Union[str, None]]
+    #: The JSON Schema of the answer.
+    outputSchema: NotRequired[Any]
+    #: The maximum number of turns.
+    maxTurns: NotRequired[Union[int, None]]
+    #: The maximum cost in US dollars.
+    maxBudgetUsd: NotRequired[Union[float, None]]
+    #: The maximum number of tokens.
+    maxTokens: NotRequired[Union[int, None]]
+    #: The maximum duration in milliseconds, including waits.
+    maxTimeMs: NotRequired[Union[int, None]]
+    #: The number of retries after transient failures.
+    retries: NotRequired[int]
+    #: The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn fails. Default: 5 minutes with `retries`, else 0.
+    maxWaitMs: NotRequired[Union[int, None]]
+    #: Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`.
+    fallback: NotRequired[list[str]]
+    #: The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once. Default: 1 hour.
+    askTimeoutMs: NotRequired[Union[int, None]]
+    #: A URL that receives a request when the run ends or needs an answer.
+    callback: NotRequired[Union[str, None]]
+
 #: Final status of a run.
 RunStatus: TypeAlias = Literal["completed", "aborted", "timed_out", "incomplete", "failed"]
 
@@ -1481,82 +1535,8 @@ class SessionList(TypedDict):
     #: The sessions.
     sessions: list["RunSummary"]
 
-class SleepFile(TypedDict):
-    """`sleep.json`: current status of the loop."""
-
-    #: State of the loop.
-    state: "LoopState"
-    #: Current sleep between ticks, in seconds.
-    current_sleep_seconds: int
-    #: Reason of the state, for people, with the last error.
-    reason: str
-    #: `reason` without the last error, if `reason` has one.
-    plain_reason: NotRequired[Union[str, None]]
-    #: Time of writing, in seconds since the Unix epoch.
-    updated_at_epoch: int
-    #: End of the sleep, in seconds since the Unix epoch; only while the loop sleeps.
-    sleep_until_epoch: NotRequired[Union[int, None]]
-    #: Failed ticks and starts in a row; left out at 0.
-    failed_ticks: NotRequired[int]
-    #: Error of the last of them.
-    last_error: NotRequired[Union["TickError", None]]
-
-class StartRun(TypedDict):
-    """A run to start. Defaults are those of `teamster run --detach`."""
-
-    #: The agent, such as `claude`.
-    provider: str
-    #: The prompt.
-    prompt: str
-    #: The model, by the CLI's own name.
-    model: NotRequired[Union[str, None]]
-    #: Reasoning effort, in the CLI's own words.
-    effort: NotRequired[Union[str, None]]
-    #: The permission mode.
-    permission: NotRequired["PermissionMode"]
-    #: Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and `answer`, or `admin`.
-    allowedTools: NotRequired[list[str]]
-    #: Tools that are forbidden, in the CLI's own syntax.
-    deniedTools: NotRequired[list[str]]
-    #: The agent's working directory, an absolute path. Default: the server's working directory.
-    workingDirectory: NotRequired[Union[str, None]]
-    #: Run in a new git worktree: `true`, or the name of its branch.
-    worktree: NotRequired[Union["Worktree", None]]
-    #: The session to resume.
-    sessionId: NotRequired[Union[str, None]]
-    #: The conversation, such as `slack:U42`: its session is resumed, or started by the first run with this key.
-    sessionKey: NotRequired[Union[str, None]]
-    #: With `sessionKey`: forget the session and start the conversation over.
-    newSession: NotRequired[bool]
-    #: With `sessionId`: continue in a new session and leave that one unchanged.
-    fork: NotRequired[bool]
-    #: Replaces the CLI's system prompt.
-    systemPrompt: NotRequired[Union[str, None]]
-    #: Text that is appended to the CLI's system prompt.
-    appendSystemPrompt: NotRequired[Union[str, None]]
-    #: The JSON Schema of the answer.
-    outputSchema: NotRequired[Any]
-    #: The maximum number of turns.
-    maxTurns: NotRequired[Union[int, None]]
-    #: The maximum cost in US dollars.
-    maxBudgetUsd: NotRequired[Union[float, None]]
-    #: The maximum number of tokens.
-    maxTokens: NotRequired[Union[int, None]]
-    #: The maximum duration in milliseconds, including waits.
-    maxTimeMs: NotRequired[Union[int, None]]
-    #: The number of retries after transient failures.
-    retries: NotRequired[int]
-    #: The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn fails. Default: 5 minutes with `retries`, else 0.
-    maxWaitMs: NotRequired[Union[int, None]]
-    #: Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`.
-    fallback: NotRequired[list[str]]
-    #: The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once. Default: 1 hour.
-    askTimeoutMs: NotRequired[Union[int, None]]
-    #: A URL that receives a request when the run ends or needs an answer.
-    callback: NotRequired[Union[str, None]]
-
-class StartSession(TypedDict):
-    """A session to start. Defaults are those of `teamster chat --detach`."""
+class SessionSpec(TypedDict):
+    """A session to start."""
 
     #: The agent, such as `claude`.
     provider: str
@@ -1564,13 +1544,13 @@ class StartSession(TypedDict):
     model: NotRequired[Union[str, None]]
     #: Reasoning effort, in the CLI's own words.
     effort: NotRequired[Union[str, None]]
-    #: The permission mode.
+    #: What the agent may do without approval. A server accepts `bypass` only if it allows it, and from a token with the scope `admin`.
     permission: NotRequired["PermissionMode"]
     #: Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and `answer`, or `admin`.
     allowedTools: NotRequired[list[str]]
     #: Tools that are forbidden, in the CLI's own syntax.
     deniedTools: NotRequired[list[str]]
-    #: The agent's working directory, an absolute path. Default: the server's working directory.
+    #: The agent's working directory, an absolute path. Default: that of the server.
     workingDirectory: NotRequired[Union[str, None]]
     #: Work in a new git worktree: `true`, or the name of its branch.
     worktree: NotRequired[Union["Worktree", None]]
@@ -1600,6 +1580,26 @@ class StartSession(TypedDict):
     endIdleMs: NotRequired[Union[int, None]]
     #: A URL that receives a request when the session ends or needs an answer.
     callback: NotRequired[Union[str, None]]
+
+class SleepFile(TypedDict):
+    """`sleep.json`: current status of the loop."""
+
+    #: State of the loop.
+    state: "LoopState"
+    #: Current sleep between ticks, in seconds.
+    current_sleep_seconds: int
+    #: Reason of the state, for people, with the last error.
+    reason: str
+    #: `reason` without the last error, if `reason` has one.
+    plain_reason: NotRequired[Union[str, None]]
+    #: Time of writing, in seconds since the Unix epoch.
+    updated_at_epoch: int
+    #: End of the sleep, in seconds since the Unix epoch; only while the loop sleeps.
+    sleep_until_epoch: NotRequired[Union[int, None]]
+    #: Failed ticks and starts in a row; left out at 0.
+    failed_ticks: NotRequired[int]
+    #: Error of the last of them.
+    last_error: NotRequired[Union["TickError", None]]
 
 #: A prompt.
 StartTurn = TypedDict("StartTurn", {

@@ -1,7 +1,7 @@
 //! Converts command-line arguments to the request body that starts a run or session on a server.
 //!
 //! A new option of `teamster run` is rejected with `--remote` until it is in the lists below. It also needs a field in
-//! `StartRun`, and a line in `serve/start/arguments.rs`.
+//! `RunSpec`, and a line in `serve/start/arguments.rs`.
 
 use std::time::Duration;
 
@@ -10,11 +10,11 @@ use hyper::Method;
 use hyper::header::HeaderName;
 use teamster::SystemPrompt;
 use teamster_core::time::millis;
-use teamster_server::{RunView, StartRun, StartSession, Worktree};
+use teamster_server::{RunSpec, RunView, SessionSpec, Worktree};
 use uuid::Uuid;
 
+use super::absolute;
 use super::http::Http;
-use super::{absolute, permission};
 use crate::args::{self, ChatArgs, Fallback, ProcessArgs, RunArgs, SystemArgs};
 use crate::params;
 
@@ -76,12 +76,12 @@ fn check(own: &[&str]) -> anyhow::Result<()> {
 }
 
 /// Creates the request for a run with this prompt. Every error is a usage error.
-pub(super) fn run_request(args: &RunArgs, prompt: String) -> anyhow::Result<StartRun> {
+pub(super) fn run_request(args: &RunArgs, prompt: String) -> anyhow::Result<RunSpec> {
     check(RUN_OPTIONS)?;
-    let mut body = StartRun::new(&*args.provider, prompt);
+    let mut body = RunSpec::new(&*args.provider, prompt);
     body.model.clone_from(&args.model.model);
     body.effort.clone_from(&args.model.effort);
-    body.permission = permission(args.permissions.permission);
+    body.permission = args.permissions.permission;
     body.allowed_tools.clone_from(&args.permissions.allow_tool);
     body.denied_tools.clone_from(&args.permissions.deny_tool);
     body.session_id.clone_from(&args.session.agent.resume);
@@ -108,12 +108,12 @@ pub(super) fn run_request(args: &RunArgs, prompt: String) -> anyhow::Result<Star
     Ok(body)
 }
 
-fn session_request(args: &ChatArgs) -> anyhow::Result<StartSession> {
+fn session_request(args: &ChatArgs) -> anyhow::Result<SessionSpec> {
     check(CHAT_OPTIONS)?;
-    let mut body = StartSession::new(&*args.provider);
+    let mut body = SessionSpec::new(&*args.provider);
     body.model.clone_from(&args.model.model);
     body.effort.clone_from(&args.model.effort);
-    body.permission = permission(args.permissions.permission);
+    body.permission = args.permissions.permission;
     body.allowed_tools.clone_from(&args.permissions.allow_tool);
     body.denied_tools.clone_from(&args.permissions.deny_tool);
     body.session_id.clone_from(&args.session.resume);

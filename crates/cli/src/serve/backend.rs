@@ -5,8 +5,7 @@ use std::ffi::OsString;
 use teamster::store::{RunFilter, RunRecord, Store, StoreError};
 use teamster::usage::{LimitList, UsageSummary};
 use teamster_server::{
-    Backend, BackendError, ForgetRuns, Forgotten, ProviderReport, StartRun, StartSession,
-    UsageQuery,
+    Backend, BackendError, ForgetRuns, Forgotten, ProviderReport, RunSpec, SessionSpec, UsageQuery,
 };
 
 use super::start;
@@ -20,11 +19,11 @@ type Future<T> =
     std::pin::Pin<Box<dyn std::future::Future<Output = Result<T, BackendError>> + Send>>;
 
 impl Backend for Program {
-    fn start(&self, run_id: String, request: StartRun) -> Future<()> {
+    fn start(&self, run_id: String, request: RunSpec) -> Future<()> {
         Box::pin(async move { start::start(run_id, request, &[]).await })
     }
 
-    fn start_session(&self, session_id: String, request: StartSession) -> Future<()> {
+    fn start_session(&self, session_id: String, request: SessionSpec) -> Future<()> {
         Box::pin(start::start_session(session_id, request))
     }
 

@@ -6,7 +6,7 @@ mod arguments;
 use std::io::{Read, Seek};
 
 use teamster_runner::launch::{Launch, accepted_id};
-use teamster_server::{BackendError, StartRun, StartSession};
+use teamster_server::{BackendError, RunSpec, SessionSpec};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{detached, exit_code, runner, words};
@@ -14,7 +14,7 @@ use crate::{detached, exit_code, runner, words};
 /// Starts a run with these variables for its agent. Resolves once the runner has accepted it.
 pub(crate) async fn start(
     run_id: String,
-    request: StartRun,
+    request: RunSpec,
     variables: &[(&str, String)],
 ) -> Result<(), BackendError> {
     let args = arguments::run_arguments(&run_id, &request)?;
@@ -28,7 +28,7 @@ pub(crate) async fn start(
 }
 
 /// Starts a session. Resolves once the runner has accepted it.
-pub(super) async fn start_session(id: String, request: StartSession) -> Result<(), BackendError> {
+pub(super) async fn start_session(id: String, request: SessionSpec) -> Result<(), BackendError> {
     let args = arguments::session_arguments(&request)?;
     let mut to_launch = Launch::new(args, None);
     to_launch.session_id = Some(id.clone());

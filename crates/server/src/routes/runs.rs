@@ -14,6 +14,7 @@ use futures_core::future::BoxFuture;
 use ring::digest;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Deserialize;
+use teamster_api::RunSpec;
 use teamster_runner::RunFolder;
 use teamster_runner::client::{self, Follow};
 use tokio::sync::Mutex;
@@ -28,8 +29,9 @@ use crate::index::{AT_ONCE, not_ended, order, runner_reply};
 use crate::openapi::Entry;
 use crate::operation::Operation;
 use crate::server::Shared;
+use crate::start::check_run;
 use crate::view::{RunList, RunView, ViewState};
-use crate::{Backend, BackendError, Problem, ProblemCode, Scope, ServerConfig, StartRun, rights};
+use crate::{Backend, BackendError, Problem, ProblemCode, Scope, rights};
 
 /// The default number of runs in a page.
 const PAGE: usize = 50;
@@ -77,7 +79,7 @@ pub(super) fn operations() -> Vec<Operation> {
                 ),
                 ("Prefer", "`wait=N`: respond when the run has ended, or after N seconds."),
             ])
-            .body::<StartRun>(true)
+            .body::<RunSpec>(true)
             .json::<RunView>(StatusCode::CREATED, "The run; `Location` is its path.")
             .json::<RunView>(StatusCode::OK, "The run that an earlier request with this key started.")
             .problems(&[
@@ -252,11 +254,11 @@ async fn start(
     State(shared): App,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    body: Json<StartRun>,
+    body: Json<RunSpec>,
 ) -> Answer {
     let request = body.value;
     rights::check(&request, &shared.config, &caller)?;
-    check(&request, &shared.config).await?;
+    check_run(&request, &shared.config).await?;
     let wait = preferred_wait(&headers);
     let callback = request.callback.clone();
     let (run, status) = start_once(&shared, key(&headers)?, &body.bytes, async |id| {
@@ -342,21 +344,6 @@ pub(super) async fn begin(
         shared.callbacks.register(id, url)?;
     }
     Ok(start(&*shared.backend).await?)
-}
-
-async fn check(request: &StartRun, config: &ServerConfig) -> Result<(), Problem> {
-    request.common().check(config).await?;
-    let invalid = |detail: &str| Err(Problem::new(ProblemCode::InvalidParams, detail));
-    if request.prompt.trim().is_empty() {
-        return invalid("prompt: expected a text");
-    }
-    if request.max_turns == Some(0) {
-        return invalid("maxTurns: expected at least 1; omit it for no limit");
-    }
-    if (request.output_schema.as_ref()).is_some_and(|schema| !schema.is_object()) {
-        return invalid("outputSchema: expected an object");
-    }
-    Ok(())
 }
 
 /// Returns the value of `Idempotency-Key`.

@@ -9,6 +9,8 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::routing::{delete, get, patch, post};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
+use teamster_api::SessionSpec;
+use teamster_core::PermissionMode;
 use teamster_runner::{LiveState, RunFolder, RunKind, client};
 
 use super::runs::{EVENTS_HEADERS, LogPage, begin, key, start_once};
@@ -21,8 +23,9 @@ use crate::openapi::Entry;
 use crate::operation::Operation;
 use crate::rights::{self, Demand, InSession, Right};
 use crate::server::Shared;
+use crate::start::check_session;
 use crate::view::{RunSummary, RunView, ViewState};
-use crate::{Permission, Problem, ProblemCode, Scope, StartSession};
+use crate::{Problem, ProblemCode, Scope};
 
 /// Problem codes of every operation on a session.
 const SESSION_PROBLEMS: [ProblemCode; 3] = [
@@ -56,7 +59,7 @@ fn sessions() -> Vec<Operation> {
                 "A key of the client's choice. Repeating a request with the same key returns the existing session \
                 instead of starting another one.",
             )])
-            .body::<StartSession>(true)
+            .body::<SessionSpec>(true)
             .json::<RunView>(StatusCode::CREATED, "The session; `Location` is its path.")
             .json::<RunView>(StatusCode::OK, "The session that an earlier request with this key started.")
             .problems(&[
@@ -147,12 +150,12 @@ struct ChangeSession {
     /// The model, by the CLI's own name.
     model: Option<String>,
     /// The permission mode.
-    permission: Option<Permission>,
+    permission: Option<PermissionMode>,
 }
 
 impl Demand for ChangeSession {
     fn rights(&self) -> Vec<Right> {
-        rights::of_agent(self.permission.map(Into::into), [], &[])
+        rights::of_agent(self.permission, [], &[])
     }
 }
 
@@ -175,11 +178,11 @@ async fn start(
     State(shared): App,
     Extension(caller): Extension<Caller>,
     headers: HeaderMap,
-    body: Json<StartSession>,
+    body: Json<SessionSpec>,
 ) -> Answer {
     let request = body.value;
     rights::check(&request, &shared.config, &caller)?;
-    request.common().check(&shared.config).await?;
+    check_session(&request, &shared.config).await?;
     // The same key may start a run and a session.
     let key = key(&headers)?.map(|key| format!("session {key}"));
     let (run, status) = start_once(&shared, key, &body.bytes, async |id| {
@@ -269,11 +272,7 @@ async fn change(
     check_rights(&shared, &caller, &session).await?;
     rights::check(&change, &shared.config, &caller)?;
     if let Some(permission) = change.permission {
-        runner_reply(
-            &session,
-            client::set_permission(&session, permission.into()),
-        )
-        .await?;
+        runner_reply(&session, client::set_permission(&session, permission)).await?;
     }
     if let Some(model) = change.model {
         runner_reply(&session, client::set_model(&session, model)).await?;

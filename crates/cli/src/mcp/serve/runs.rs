@@ -11,7 +11,7 @@ use teamster_core::sync::lock;
 use teamster_core::time::millis;
 use teamster_runner::protocol::Answer;
 use teamster_runner::{RunFolder, Runs, RunsError, client};
-use teamster_server::{Permission as ServerPermission, StartRun};
+use teamster_server::RunSpec;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
@@ -109,7 +109,7 @@ impl AgentRuns {
         let limits = (self.limits.max_budget_usd, self.limits.max_tokens);
         let requested = (input.max_budget_usd, input.max_tokens);
         let (usd, tokens) = budget::share(spent, limits, requested)?;
-        let mut request = StartRun::new(agent, input.prompt);
+        let mut request = RunSpec::new(agent, input.prompt);
         request.model = input.model;
         request.effort = input.effort;
         request.permission = permission;
@@ -134,7 +134,7 @@ impl AgentRuns {
     }
 
     /// Returns the permission mode of a run. Fails if it exceeds the server's limit.
-    fn permission(&self, requested: Option<Permission>) -> Result<ServerPermission, String> {
+    fn permission(&self, requested: Option<Permission>) -> Result<PermissionMode, String> {
         let most = match self.limits.permission {
             PermissionMode::ReadOnly => Permission::ReadOnly,
             PermissionMode::AcceptEdits => Permission::AcceptEdits,
@@ -150,10 +150,10 @@ impl AgentRuns {
             ));
         }
         Ok(match requested {
-            Permission::ReadOnly => ServerPermission::ReadOnly,
-            Permission::Default => ServerPermission::Default,
-            Permission::AcceptEdits => ServerPermission::AcceptEdits,
-            Permission::Bypass => ServerPermission::Bypass,
+            Permission::ReadOnly => PermissionMode::ReadOnly,
+            Permission::Default => PermissionMode::Default,
+            Permission::AcceptEdits => PermissionMode::AcceptEdits,
+            Permission::Bypass => PermissionMode::Bypass,
         })
     }
 

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 use std::path::Path;
 
-use teamster_server::{BackendError, StartRun, StartSession, Worktree};
+use teamster_server::{BackendError, RunSpec, SessionSpec, Worktree};
 
 use crate::args::{Cli, Command};
 use crate::serve::backend::one_line;
@@ -14,13 +14,13 @@ use crate::words;
 /// Returns the arguments of `teamster run --detach`.
 pub(super) fn run_arguments(
     run_id: &str,
-    request: &StartRun,
+    request: &RunSpec,
 ) -> Result<Vec<OsString>, BackendError> {
     let mut args = Arguments::of("run", &request.provider)?;
     args.0.push("-".into());
     args.add("run-id", Some(run_id));
     args.add("stdin", Some("ignore"));
-    args.add("permission", Some(request.permission.name()));
+    args.add("permission", Some(request.permission));
     args.add("model", request.model.as_ref());
     args.add("effort", request.effort.as_ref());
     args.add("resume", request.session_id.as_ref());
@@ -56,9 +56,9 @@ pub(super) fn run_arguments(
 }
 
 /// Returns the arguments of `teamster chat --detach`.
-pub(super) fn session_arguments(request: &StartSession) -> Result<Vec<OsString>, BackendError> {
+pub(super) fn session_arguments(request: &SessionSpec) -> Result<Vec<OsString>, BackendError> {
     let mut args = Arguments::of("chat", &request.provider)?;
-    args.add("permission", Some(request.permission.name()));
+    args.add("permission", Some(request.permission));
     args.add("model", request.model.as_ref());
     args.add("effort", request.effort.as_ref());
     args.add("resume", request.session_id.as_ref());

@@ -321,15 +321,14 @@ fn the_schemas_refuse_what_is_wrong() {
     let of =
         |name: &str| document.validator(&json!({"$ref": format!("#/components/schemas/{name}")}));
     assert!(
-        of("StartRun")
-            .is_valid(&json!({"provider": "a", "prompt": "b", "permission": "read-only"}))
+        of("RunSpec").is_valid(&json!({"provider": "a", "prompt": "b", "permission": "read-only"}))
     );
     for wrong in [
         json!({"provider": "a"}),
         json!({"provider": "a", "prompt": "b", "permission": "readonly"}),
         json!({"provider": "a", "prompt": "b", "other": 1}),
     ] {
-        assert!(!of("StartRun").is_valid(&wrong), "{wrong}");
+        assert!(!of("RunSpec").is_valid(&wrong), "{wrong}");
     }
     assert!(!of("Problem").is_valid(&json!({"code": "NO_SUCH_CODE"})));
     assert!(!of("Entry").is_valid(&json!({"type": "text"})));

@@ -1,0 +1,192 @@
+//! Checks of a spec that need nothing but the spec.
+
+use teamster_core::AgentError;
+
+use crate::{RunSpec, SessionSpec, Trusted, Worktree};
+
+impl RunSpec {
+    /// Checks what can be checked without the machine that carries it out.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the name of a field that is wrong, or that excludes another one.
+    pub fn check(&self) -> Result<(), AgentError> {
+        let refuse = |name: &str, problem: &str| Err(AgentError::refused(name, problem));
+        if self.prompt.trim().is_empty() {
+            return refuse("prompt", "expected a text");
+        }
+        Common {
+            provider: &self.provider,
+            resumes: self.session_id.is_some(),
+            forks: self.fork,
+            worktree: self.worktree.as_ref(),
+            system_prompts: (&self.system_prompt, &self.append_system_prompt),
+            max_budget_usd: self.max_budget_usd,
+            trusted: &self.trusted,
+        }
+        .check()?;
+        if self.max_turns == Some(0) {
+            return refuse("max_turns", "expected at least 1; omit it for no limit");
+        }
+        if (self.output_schema.as_ref()).is_some_and(|schema| !schema.is_object()) {
+            return refuse("output_schema", "expected a JSON object");
+        }
+        if self.new_session && self.session_key.is_none() {
+            return refuse("new_session", "requires `session_key`");
+        }
+        if self.session_key.is_some() {
+            if self.session_id.is_some() || self.trusted.new_session_id.is_some() {
+                return refuse(
+                    "session_key",
+                    "the conversation has its own session: omit `session_id` and `new_session_id`",
+                );
+            }
+            if Worktree::is_requested(self.worktree.as_ref()) {
+                return refuse(
+                    "worktree",
+                    "each run gets a new one, and the session of a conversation could not be resumed in another: \
+                     make one for the conversation, as with `git worktree add`, and name it with `working_directory`",
+                );
+            }
+        }
+        let has_attempts =
+            self.retries > 0 || !self.fallback.is_empty() || self.max_wait_ms.is_some();
+        if self.trusted.record_to.is_some() && has_attempts {
+            return refuse(
+                "record_to",
+                "a recording has one attempt: omit `retries`, `fallback` and `max_wait`",
+            );
+        }
+        Ok(())
+    }
+}
+
+impl SessionSpec {
+    /// Checks what can be checked without the machine that carries it out.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the name of a field that is wrong, or that excludes another one.
+    pub fn check(&self) -> Result<(), AgentError> {
+        Common {
+            provider: &self.provider,
+            resumes: self.session_id.is_some(),
+            forks: self.fork,
+            worktree: self.worktree.as_ref(),
+            system_prompts: (&self.system_prompt, &self.append_system_prompt),
+            max_budget_usd: self.max_budget_usd,
+            trusted: &self.trusted,
+        }
+        .check()?;
+        let refuse = |name: &str, problem: &str| Err(AgentError::refused(name, problem));
+        if !self.trusted.images.is_empty() {
+            return refuse("images", "a session has no prompt that they could go with");
+        }
+        if self.trusted.record_to.is_some() && !self.fallback.is_empty() {
+            return refuse("record_to", "a recording has one agent: omit `fallback`");
+        }
+        Ok(())
+    }
+}
+
+/// What a run and a session have in common.
+struct Common<'a> {
+    provider: &'a str,
+    resumes: bool,
+    forks: bool,
+    worktree: Option<&'a Worktree>,
+    /// The replacing and the appended one.
+    system_prompts: (&'a Option<String>, &'a Option<String>),
+    max_budget_usd: Option<f64>,
+    trusted: &'a Trusted,
+}
+
+impl Common<'_> {
+    fn check(&self) -> Result<(), AgentError> {
+        let refuse = |name: &str, problem: &str| Err(AgentError::refused(name, problem));
+        if self.provider.trim().is_empty() {
+            return refuse("provider", "expected the name of an agent");
+        }
+        if self.forks && !self.resumes {
+            return refuse("fork", "requires `session_id`");
+        }
+        if self.resumes && Worktree::is_requested(self.worktree) {
+            return refuse(
+                "worktree",
+                "excludes `session_id`: a session can only be resumed in the directory where it began",
+            );
+        }
+        if let (Some(_), Some(_)) = self.system_prompts {
+            return refuse("system_prompt", "excludes `append_system_prompt`");
+        }
+        if (self.max_budget_usd).is_some_and(|usd| !usd.is_finite() || usd <= 0.0) {
+            return refuse("max_budget_usd", "expected an amount above 0");
+        }
+        if !self.trusted.keep_env.is_empty() && !self.trusted.clean_env {
+            return refuse("keep_env", "requires `clean_env`");
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use serde_json::json;
+
+    use super::*;
+
+    fn refused(change: impl Fn(&mut RunSpec)) -> Option<String> {
+        let mut spec = RunSpec::new("claude", "hi");
+        change(&mut spec);
+        spec.check().err()?.parameter().map(str::to_owned)
+    }
+
+    #[test]
+    fn a_wrong_field_is_named() {
+        assert_eq!(refused(|_| {}), None);
+        let named = |change: fn(&mut RunSpec), name: &str| {
+            assert_eq!(refused(change).as_deref(), Some(name));
+        };
+        named(|it| it.provider = " ".into(), "provider");
+        named(|it| it.prompt = "\n".into(), "prompt");
+        named(|it| it.max_turns = Some(0), "max_turns");
+        named(|it| it.max_budget_usd = Some(0.0), "max_budget_usd");
+        named(|it| it.max_budget_usd = Some(f64::NAN), "max_budget_usd");
+        named(|it| it.output_schema = Some(json!([])), "output_schema");
+        named(|it| it.fork = true, "fork");
+        named(|it| it.new_session = true, "new_session");
+        named(|it| it.trusted.keep_env = vec!["A".into()], "keep_env");
+    }
+
+    #[test]
+    fn fields_that_exclude_each_other_are_refused() {
+        let keyed = |change: fn(&mut RunSpec)| {
+            refused(move |it| {
+                it.session_key = Some("slack:U42".into());
+                change(it);
+            })
+        };
+        assert_eq!(keyed(|it| it.new_session = true), None);
+        let switch = |it: &mut RunSpec| it.worktree = Some(Worktree::Switch(true));
+        assert_eq!(keyed(switch).as_deref(), Some("worktree"));
+        // Not a worktree at all.
+        assert_eq!(
+            keyed(|it| it.worktree = Some(Worktree::Switch(false))),
+            None
+        );
+        let resumed = |it: &mut RunSpec| it.session_id = Some("s".into());
+        assert_eq!(keyed(resumed).as_deref(), Some("session_key"));
+        let both = |it: &mut RunSpec| {
+            it.system_prompt = Some("a".into());
+            it.append_system_prompt = Some("b".into());
+        };
+        assert_eq!(refused(both).as_deref(), Some("system_prompt"));
+        let recorded = |it: &mut RunSpec| {
+            it.trusted.record_to = Some(PathBuf::from("r"));
+            it.retries = 1;
+        };
+        assert_eq!(refused(recorded).as_deref(), Some("record_to"));
+    }
+}

@@ -1,0 +1,15 @@
+#![doc = include_str!("../README.md")]
+#![warn(missing_docs)]
+
+mod check;
+mod path;
+mod spec;
+mod trusted;
+
+pub use spec::{RunSpec, SessionSpec, Worktree};
+pub use trusted::Trusted;
+
+/// Returns whether a field has its default, which is not written.
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
+}

@@ -1,0 +1,75 @@
+//! Paths in JSON: a string if the path is UTF-8, else its bytes.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A path as it is written.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Written<'a> {
+    Text(&'a str),
+    Other(&'a std::ffi::OsStr),
+}
+
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Read {
+    Text(String),
+    Other(OsString),
+}
+
+impl<'a> From<&'a Path> for Written<'a> {
+    fn from(path: &'a Path) -> Self {
+        path.to_str()
+            .map_or_else(|| Self::Other(path.as_os_str()), Self::Text)
+    }
+}
+
+impl From<Read> for PathBuf {
+    fn from(read: Read) -> Self {
+        match read {
+            Read::Text(text) => text.into(),
+            Read::Other(text) => text.into(),
+        }
+    }
+}
+
+/// An optional path.
+pub(crate) mod optional {
+    use super::{Deserialize, Deserializer, PathBuf, Read, Serialize, Serializer, Written};
+
+    #[expect(clippy::ref_option, reason = "serde passes the field")]
+    pub(crate) fn serialize<S: Serializer>(
+        path: &Option<PathBuf>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        path.as_deref().map(Written::from).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<PathBuf>, D::Error> {
+        Ok(Option::<Read>::deserialize(deserializer)?.map(PathBuf::from))
+    }
+}
+
+/// A list of paths.
+pub(crate) mod list {
+    use super::{Deserialize, Deserializer, PathBuf, Read, Serializer, Written};
+
+    pub(crate) fn serialize<S: Serializer>(
+        paths: &[PathBuf],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(paths.iter().map(|path| Written::from(path.as_path())))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<PathBuf>, D::Error> {
+        let paths = Vec::<Read>::deserialize(deserializer)?;
+        Ok(paths.into_iter().map(PathBuf::from).collect())
+    }
+}

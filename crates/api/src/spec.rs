@@ -1,0 +1,362 @@
+//! What a run and a session are started with.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use teamster_core::PermissionMode;
+
+use crate::Trusted;
+
+/// A run to start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RunSpec {
+    /// The agent, such as `claude`.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    pub provider: String,
+    /// The prompt.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1), regex(pattern = r"\S")))]
+    pub prompt: String,
+    /// The model, by the CLI's own name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Reasoning effort, in the CLI's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
+    /// What the agent may do without approval. A server accepts `bypass` only if it allows it, and from a token with the
+    /// scope `admin`.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub permission: PermissionMode,
+    /// Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and
+    /// `answer`, or `admin`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_tools: Vec<String>,
+    /// Tools that are forbidden, in the CLI's own syntax.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied_tools: Vec<String>,
+    /// The agent's working directory, an absolute path. Default: that of the server.
+    #[serde(
+        default,
+        with = "crate::path::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<PathBuf>", regex(pattern = "^/"))
+    )]
+    pub working_directory: Option<PathBuf>,
+    /// Run in a new git worktree: `true`, or the name of its branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Worktree>,
+    /// The session to resume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The conversation, such as `slack:U42`: its session is resumed, or started by the first run with this key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<String>,
+    /// With `sessionKey`: forget the session and start the conversation over.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub new_session: bool,
+    /// With `sessionId`: continue in a new session and leave that one unchanged.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub fork: bool,
+    /// Replaces the CLI's system prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// Text that is appended to the CLI's system prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub append_system_prompt: Option<String>,
+    /// The JSON Schema of the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// The maximum number of turns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
+    pub max_turns: Option<u32>,
+    /// The maximum cost in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
+    pub max_budget_usd: Option<f64>,
+    /// The maximum number of tokens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// The maximum duration in milliseconds, including waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_time_ms: Option<u64>,
+    /// The number of retries after transient failures.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub retries: u32,
+    /// The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn
+    /// fails. Default: 5 minutes with `retries`, else 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_wait_ms: Option<u64>,
+    /// Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<String>,
+    /// The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once.
+    /// Default: 1 hour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask_timeout_ms: Option<u64>,
+    /// A URL that receives a request when the run ends or needs an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(url, regex(pattern = "^https?://")))]
+    pub callback: Option<String>,
+    /// What no stranger may choose.
+    #[serde(default, skip_serializing_if = "Trusted::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    pub trusted: Trusted,
+}
+
+impl RunSpec {
+    /// Creates the spec of a run of this prompt, with the default for everything else.
+    pub fn new(provider: impl Into<String>, prompt: impl Into<String>) -> Self {
+        Self {
+            provider: provider.into(),
+            prompt: prompt.into(),
+            model: None,
+            effort: None,
+            permission: PermissionMode::Default,
+            allowed_tools: Vec::new(),
+            denied_tools: Vec::new(),
+            working_directory: None,
+            worktree: None,
+            session_id: None,
+            session_key: None,
+            new_session: false,
+            fork: false,
+            system_prompt: None,
+            append_system_prompt: None,
+            output_schema: None,
+            max_turns: None,
+            max_budget_usd: None,
+            max_tokens: None,
+            max_time_ms: None,
+            retries: 0,
+            max_wait_ms: None,
+            fallback: Vec::new(),
+            ask_timeout_ms: None,
+            callback: None,
+            trusted: Trusted::default(),
+        }
+    }
+}
+
+/// A session to start.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct SessionSpec {
+    /// The agent, such as `claude`.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    pub provider: String,
+    /// The model, by the CLI's own name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Reasoning effort, in the CLI's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub effort: Option<String>,
+    /// What the agent may do without approval. A server accepts `bypass` only if it allows it, and from a token with the
+    /// scope `admin`.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub permission: PermissionMode,
+    /// Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and
+    /// `answer`, or `admin`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allowed_tools: Vec<String>,
+    /// Tools that are forbidden, in the CLI's own syntax.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub denied_tools: Vec<String>,
+    /// The agent's working directory, an absolute path. Default: that of the server.
+    #[serde(
+        default,
+        with = "crate::path::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<PathBuf>", regex(pattern = "^/"))
+    )]
+    pub working_directory: Option<PathBuf>,
+    /// Work in a new git worktree: `true`, or the name of its branch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub worktree: Option<Worktree>,
+    /// The agent's session to resume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// With `sessionId`: continue in a new session and leave that one unchanged.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub fork: bool,
+    /// Replaces the CLI's system prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub system_prompt: Option<String>,
+    /// Text that is appended to the CLI's system prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub append_system_prompt: Option<String>,
+    /// The maximum cost of all turns together, in US dollars.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
+    pub max_budget_usd: Option<f64>,
+    /// The maximum number of tokens of all turns together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_tokens: Option<u64>,
+    /// The maximum duration of all turns together, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_time_ms: Option<u64>,
+    /// The number of retries of a turn after transient failures.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub retries: u32,
+    /// The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn
+    /// fails. Default: 5 minutes with `retries`, else 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_wait_ms: Option<u64>,
+    /// Agents that take over when the previous ones fail in the first turn, such as `codex` or `codex:gpt-5.1`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub fallback: Vec<String>,
+    /// The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once.
+    /// Default: 1 hour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ask_timeout_ms: Option<u64>,
+    /// End the session after this time without a turn, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_idle_ms: Option<u64>,
+    /// A URL that receives a request when the session ends or needs an answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(url, regex(pattern = "^https?://")))]
+    pub callback: Option<String>,
+    /// What no stranger may choose.
+    #[serde(default, skip_serializing_if = "Trusted::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(skip))]
+    pub trusted: Trusted,
+}
+
+impl SessionSpec {
+    /// Creates the spec of a session of this agent, with the default for everything else.
+    pub fn new(provider: impl Into<String>) -> Self {
+        Self {
+            provider: provider.into(),
+            model: None,
+            effort: None,
+            permission: PermissionMode::Default,
+            allowed_tools: Vec::new(),
+            denied_tools: Vec::new(),
+            working_directory: None,
+            worktree: None,
+            session_id: None,
+            fork: false,
+            system_prompt: None,
+            append_system_prompt: None,
+            max_budget_usd: None,
+            max_tokens: None,
+            max_time_ms: None,
+            retries: 0,
+            max_wait_ms: None,
+            fallback: Vec::new(),
+            ask_timeout_ms: None,
+            end_idle_ms: None,
+            callback: None,
+            trusted: Trusted::default(),
+        }
+    }
+}
+
+/// A new git worktree for a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum Worktree {
+    /// `true` for a worktree on a new branch that is named after the run.
+    Switch(bool),
+    /// A worktree on a new branch of this name.
+    Branch(String),
+}
+
+impl Worktree {
+    /// Returns whether there is to be a worktree.
+    pub fn is_requested(worktree: Option<&Self>) -> bool {
+        !matches!(worktree, None | Some(Self::Switch(false)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+    use std::os::unix::ffi::OsStringExt;
+    use std::time::Duration;
+
+    use serde_json::json;
+    use teamster_core::{McpServer, Timeouts};
+
+    use super::*;
+
+    fn read(json: Value) -> RunSpec {
+        serde_json::from_value(json).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_set_is_not_written() {
+        let run = RunSpec::new("claude", "hi");
+        let json = json!({"provider": "claude", "prompt": "hi"});
+        assert_eq!(serde_json::to_value(&run).unwrap(), json);
+        assert_eq!(read(json), run);
+        let session = SessionSpec::new("claude");
+        let json = json!({"provider": "claude"});
+        assert_eq!(serde_json::to_value(&session).unwrap(), json);
+        assert_eq!(
+            serde_json::from_value::<SessionSpec>(json).unwrap(),
+            session
+        );
+    }
+
+    #[test]
+    fn an_unknown_field_is_named() {
+        for json in [
+            json!({"provider": "claude", "prompt": "hi", "workspace": 1}),
+            json!({"provider": "claude", "prompt": "hi", "trusted": {"workspace": 1}}),
+        ] {
+            let error = serde_json::from_value::<RunSpec>(json).unwrap_err();
+            assert!(error.to_string().contains("workspace"), "{error}");
+        }
+    }
+
+    #[test]
+    fn every_field_is_the_same_after_json() {
+        let mut run = RunSpec::new("claude", "hi");
+        run.permission = PermissionMode::AcceptEdits;
+        run.worktree = Some(Worktree::Branch("b".into()));
+        run.fork = true;
+        run.retries = 2;
+        run.max_budget_usd = Some(0.1);
+        run.ask_timeout_ms = Some(u64::MAX);
+        let trusted = &mut run.trusted;
+        // No text in any encoding.
+        let path = PathBuf::from(OsString::from_vec(vec![b'/', 0xff]));
+        run.working_directory = Some(path.clone());
+        trusted.program = Some(path.clone());
+        trusted.images = vec![path, "a.png".into()];
+        trusted.env.insert("A".into(), "b".into());
+        trusted.mcp_servers = vec![
+            McpServer::stdio("s", "x", ["-y"]).env("K", "v"),
+            McpServer::http("h", "https://example.com").header("K", "v"),
+        ];
+        trusted.timeouts = Timeouts::default()
+            .idle(Duration::MAX)
+            .tool(Duration::from_millis(1));
+        trusted.idle_exit_ms = Some(5);
+        let json = serde_json::to_string(&run).unwrap();
+        assert_eq!(serde_json::from_str::<RunSpec>(&json).unwrap(), run);
+    }
+
+    #[test]
+    fn the_json_without_trusted_fields_has_no_such_part() {
+        let mut run = RunSpec::new("claude", "hi");
+        assert!(run.trusted.is_empty());
+        run.trusted.slash_commands = true;
+        assert_eq!(run.trusted.names(), ["slash_commands"]);
+        let json = serde_json::to_value(&run).unwrap();
+        assert_eq!(json["trusted"], json!({"slashCommands": true}));
+    }
+}

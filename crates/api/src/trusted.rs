@@ -1,0 +1,154 @@
+//! The part of a spec that no stranger may choose.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use crate::is_default;
+use serde::{Deserialize, Serialize};
+use teamster_core::{McpDelivery, McpServer, PromptDelivery, Timeouts};
+
+/// What only a caller that may start programs on the machine can choose: programs, variables, files, and how a CLI is
+/// started.
+///
+/// It is absent from the JSON of a spec when nothing is set, and from its JSON Schema. A server refuses each field that
+/// is set, by its name ([`names`](Self::names)).
+#[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct Trusted {
+    /// The CLI's program, if not the one on `PATH`.
+    #[serde(
+        with = "crate::path::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub program: Option<PathBuf>,
+    /// Environment variables for the agent.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub env: BTreeMap<String, String>,
+    /// Starts the agent with a nearly empty environment.
+    #[serde(skip_serializing_if = "crate::is_default")]
+    pub clean_env: bool,
+    /// With `clean_env`: variables that are kept.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub keep_env: Vec<String>,
+    /// Arguments that are passed to the agent's CLI unchanged.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub extra_args: Vec<String>,
+    /// MCP servers, in addition to the user's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub mcp_servers: Vec<McpServer>,
+    /// How the CLI gets the MCP servers.
+    #[serde(skip_serializing_if = "crate::is_default")]
+    pub mcp_delivery: McpDelivery,
+    /// Leaves out the user's own MCP servers.
+    #[serde(skip_serializing_if = "crate::is_default")]
+    pub mcp_strict: bool,
+    /// Images that go with the prompt of a run: png, jpg, gif or webp files.
+    #[serde(with = "crate::path::list", skip_serializing_if = "Vec::is_empty")]
+    pub images: Vec<PathBuf>,
+    /// Further directories that the agent may use.
+    #[serde(with = "crate::path::list", skip_serializing_if = "Vec::is_empty")]
+    pub add_dirs: Vec<PathBuf>,
+    /// A file that gets the last message of a run.
+    #[serde(
+        with = "crate::path::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub output_file: Option<PathBuf>,
+    /// A folder that gets a recording.
+    #[serde(
+        with = "crate::path::optional",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub record_to: Option<PathBuf>,
+    /// The store of sessions and history: a file, the URL of a database, or `off`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub store: Option<String>,
+    /// The id of a new session of the agent: a UUID.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub new_session_id: Option<String>,
+    /// How the CLI gets the prompt.
+    #[serde(skip_serializing_if = "crate::is_default")]
+    pub prompt_delivery: PromptDelivery,
+    /// Lets the CLI treat a prompt that begins with `/` as a command of its own.
+    #[serde(skip_serializing_if = "crate::is_default")]
+    pub slash_commands: bool,
+    /// Leaves background processes of the agent's tools running at the end.
+    #[serde(skip_serializing_if = "crate::is_default")]
+    pub keep_background: bool,
+    /// Limit of the CLI's own retries of a failed request.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cli_retries: Option<u32>,
+    /// Limits of the CLI's silence.
+    #[serde(skip_serializing_if = "crate::is_default")]
+    pub timeouts: Timeouts,
+    /// Ends the process of a session's agent after this time without a message, in milliseconds. The next message
+    /// starts it again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub idle_exit_ms: Option<u64>,
+}
+
+impl Trusted {
+    /// Returns whether nothing is set.
+    pub fn is_empty(&self) -> bool {
+        self.names().is_empty()
+    }
+
+    /// Returns the names of the fields that are set, as parameters are named in errors.
+    pub fn names(&self) -> Vec<&'static str> {
+        // Exhaustive: a new field is refused by servers from its first day.
+        let Self {
+            program,
+            env,
+            clean_env,
+            keep_env,
+            extra_args,
+            mcp_servers,
+            mcp_delivery,
+            mcp_strict,
+            images,
+            add_dirs,
+            output_file,
+            record_to,
+            store,
+            new_session_id,
+            prompt_delivery,
+            slash_commands,
+            keep_background,
+            cli_retries,
+            timeouts,
+            idle_exit_ms,
+        } = self;
+        let fields = [
+            ("program", program.is_some()),
+            ("env", !env.is_empty()),
+            ("clean_env", *clean_env),
+            ("keep_env", !keep_env.is_empty()),
+            ("extra_args", !extra_args.is_empty()),
+            ("mcp_servers", !mcp_servers.is_empty()),
+            ("mcp_delivery", !is_default(mcp_delivery)),
+            ("mcp_strict", *mcp_strict),
+            ("images", !images.is_empty()),
+            ("add_dirs", !add_dirs.is_empty()),
+            ("output_file", output_file.is_some()),
+            ("record_to", record_to.is_some()),
+            ("store", store.is_some()),
+            ("new_session_id", new_session_id.is_some()),
+            ("prompt_delivery", !is_default(prompt_delivery)),
+            ("slash_commands", *slash_commands),
+            ("keep_background", *keep_background),
+            ("cli_retries", cli_retries.is_some()),
+            ("timeouts", !is_default(timeouts)),
+            ("idle_exit", idle_exit_ms.is_some()),
+        ];
+        let set = fields.into_iter().filter(|(_, set)| *set);
+        set.map(|(name, _)| name).collect()
+    }
+}
+
+/// Omits values that may be secret: shows the names of what is set.
+impl std::fmt::Debug for Trusted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Trusted").field(&self.names()).finish()
+    }
+}
