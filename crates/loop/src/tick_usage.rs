@@ -5,7 +5,7 @@ use std::fmt::Write;
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use teamster_core::{CostSource, RunResult, Usage};
-use teamster_usage::prices::PriceList;
+use teamster_usage::prices::{PriceList, Request};
 use teamster_usage::{ModelTick, Provider};
 
 use crate::clock::stamp;
@@ -141,13 +141,9 @@ pub(crate) fn records(sources: &UsageSources<'_>) -> Vec<UsageRecord> {
     for record in records.iter_mut().filter(|_| !of_files) {
         if let (None, Some(provider)) = (record.cost_usd, sources.provider) {
             let estimate = |model: &str| {
-                (sources.prices).estimate_sum(
-                    provider.id(),
-                    model,
-                    &record.usage(),
-                    None,
-                    sources.now,
-                )
+                let usage = record.usage();
+                let request = Request::new(provider.id(), model, &usage, sources.now);
+                sources.prices.estimate(&request.sum())
             };
             let cost = record.model.as_deref().and_then(estimate);
             // The stream may have the requested model, such as `auto`; the files have the one that answered.

@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use teamster_core::{AgentEvent, Capabilities, CostSource, RunResult, Usage, UsageReport};
-use teamster_prices::PriceList;
+use teamster_prices::{PriceList, Request};
 
 /// Fills in the estimated cost of an attempt, from its tokens and the list prices of its model.
 #[derive(Debug, Default)]
@@ -112,8 +112,8 @@ impl Estimator {
     }
 
     fn estimate(&self, model: &str, usage: &Usage) -> Option<f64> {
-        let now = Timestamp::now();
-        (self.prices).estimate_sum(&self.provider, model, usage, None, now)
+        let request = Request::new(&self.provider, model, usage, Timestamp::now());
+        self.prices.estimate(&request.sum())
     }
 }
 

@@ -102,22 +102,10 @@ impl PriceList {
         self.file.as_ref().map(|file| &*file.path)
     }
 
-    /// Estimates the cost of one request, in USD. Returns `None` if the model has no price, or if neither input nor
-    /// output is known.
-    ///
-    /// `cache_write_1h_tokens` is the part of `usage.cache_write_tokens` that the cache keeps for an hour. `cli` is the
-    /// id of the provider. `model` is the name as written by the CLI, with or without the vendor, a date, or the size of
-    /// the context window: `claude-opus-4-8[1m]`, `anthropic/claude-opus-4-8`, `claude-sonnet-4-5-20250929`.
-    pub fn estimate(
-        &self,
-        cli: &str,
-        model: &str,
-        usage: &Usage,
-        cache_write_1h_tokens: Option<u64>,
-        at: Timestamp,
-    ) -> Option<f64> {
-        let prices = self.model(self.find(cli, model)?)?.at(at)?;
-        cost(prices, usage, cache_write_1h_tokens, true)
+    /// Estimates the cost of a request, in USD. Returns `None` if the model has no price, or if neither input nor output
+    /// is known.
+    pub fn estimate(&self, request: &Request<'_>) -> Option<f64> {
+        self.cost(self.find(request.cli, request.model)?, request)
     }
 
     /// Estimates the current cost of a request to a model that is named with its service, such as `openai/gpt-5.1`.
@@ -127,20 +115,7 @@ impl PriceList {
             return None;
         }
         // The CLI matters only if the service is not named.
-        self.estimate("", model, usage, None, Timestamp::now())
-    }
-
-    /// Estimates the cost of several requests of unknown sizes. The higher prices of large requests are ignored.
-    pub fn estimate_sum(
-        &self,
-        cli: &str,
-        model: &str,
-        usage: &Usage,
-        cache_write_1h_tokens: Option<u64>,
-        at: Timestamp,
-    ) -> Option<f64> {
-        let prices = self.model(self.find(cli, model)?)?.at(at)?;
-        cost(prices, usage, cache_write_1h_tokens, false)
+        self.estimate(&Request::new("", model, usage, Timestamp::now()))
     }
 
     /// Returns the prices of a model, by the id of the provider and the name as written by the CLI. `None` if it has none.
@@ -203,7 +178,8 @@ impl PriceList {
 pub struct Request<'a> {
     /// The id of the provider.
     pub cli: &'a str,
-    /// The model, without its vendor.
+    /// The model's name as written by the CLI, with or without the vendor, a date, or the size of the context window:
+    /// `claude-opus-4-8[1m]`, `anthropic/claude-opus-4-8`, `claude-sonnet-4-5-20250929`.
     pub model: &'a str,
     /// The tokens.
     pub usage: &'a Usage,
@@ -232,6 +208,13 @@ impl<'a> Request<'a> {
             us_only: false,
             at,
         }
+    }
+
+    /// Marks the tokens as those of several requests of unknown sizes.
+    #[must_use]
+    pub fn sum(mut self) -> Self {
+        self.is_sum = true;
+        self
     }
 }
 

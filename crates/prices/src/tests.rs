@@ -14,7 +14,9 @@ fn at() -> Timestamp {
 }
 
 fn cents(provider: &str, model: &str, usage: &Usage, hour: Option<u64>) -> Option<f64> {
-    let usd = PriceList::default().estimate(provider, model, usage, hour, at())?;
+    let mut request = Request::new(provider, model, usage, at());
+    request.cache_write_1h_tokens = hour;
+    let usd = PriceList::default().estimate(&request)?;
     // Rounded to a millionth of a cent.
     Some((usd * 1e8).round() / 1e6)
 }
@@ -44,7 +46,7 @@ fn a_large_request_has_another_price_and_a_sum_does_not() {
     assert_eq!(cents(provider, model, &small, None), Some(32.2));
     assert_eq!(cents(provider, model, &large, None), Some(63.80004));
     let sum = PriceList::default()
-        .estimate_sum(provider, model, &large, None, at())
+        .estimate(&Request::new(provider, model, &large, at()).sum())
         .unwrap();
     assert!((sum - 0.322).abs() < 1e-6, "{sum}");
 }
@@ -53,13 +55,8 @@ fn a_large_request_has_another_price_and_a_sum_does_not() {
 fn prices_hold_from_a_day_on() {
     let large = usage(300_000, 0, 0, 0);
     let of = |at: &str| {
-        PriceList::default().estimate(
-            "claude",
-            "claude-opus-4-6",
-            &large,
-            None,
-            at.parse().unwrap(),
-        )
+        let at = at.parse().unwrap();
+        PriceList::default().estimate(&Request::new("claude", "claude-opus-4-6", &large, at))
     };
     assert_eq!(of("2026-03-12T23:59:59Z"), Some(3.0));
     assert_eq!(of("2026-03-13T00:00:00Z"), Some(1.5));
@@ -121,7 +118,7 @@ fn unknown_models_have_no_price_rather_than_0() {
     ] {
         for provider in ["claude", "codex", "copilot", "gemini", "opencode", "cline"] {
             assert_eq!(
-                PriceList::default().estimate(provider, model, &some, None, at()),
+                PriceList::default().estimate(&Request::new(provider, model, &some, at())),
                 None,
                 "{model}"
             );
@@ -129,7 +126,7 @@ fn unknown_models_have_no_price_rather_than_0() {
     }
     let nothing = Usage::default();
     assert_eq!(
-        PriceList::default().estimate("claude", "claude-opus-4-8", &nothing, None, at()),
+        PriceList::default().estimate(&Request::new("claude", "claude-opus-4-8", &nothing, at())),
         None
     );
 }
@@ -162,7 +159,7 @@ fn hours_of_the_day_may_have_prices_of_their_own() {
     let usage = usage(1_000_000, 0, 0, 0);
     let of = |at: &str| {
         let at = at.parse().unwrap();
-        PriceList::default().estimate("claude", "deepseek-v4-flash", &usage, None, at)
+        PriceList::default().estimate(&Request::new("claude", "deepseek-v4-flash", &usage, at))
     };
     assert_eq!(
         of("2026-08-16T02:00:00Z"),
@@ -193,7 +190,12 @@ fn list(text: &str) -> Result<PriceList, PriceFileError> {
 
 /// Returns the price of a million input tokens in a list.
 fn input(list: &PriceList, provider: &str, model: &str) -> Option<f64> {
-    list.estimate(provider, model, &usage(1_000_000, 0, 0, 0), None, at())
+    list.estimate(&Request::new(
+        provider,
+        model,
+        &usage(1_000_000, 0, 0, 0),
+        at(),
+    ))
 }
 
 #[test]
@@ -243,7 +245,7 @@ fn a_file_has_prices_of_caches_of_large_requests_and_of_the_faster_service() {
     )
     .unwrap();
     let is = |usage, expected: f64| {
-        let usd = list.estimate("claude", "m", &usage, None, at());
+        let usd = list.estimate(&Request::new("claude", "m", &usage, at()));
         let usd = usd.unwrap();
         assert!((usd - expected).abs() < 1e-12, "{usd} {expected}");
     };
