@@ -147,7 +147,6 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("eekly limit reached", ErrorKind::Quota),
         ("out of usage credits", ErrorKind::Quota),
         ("requires usage credits", ErrorKind::Quota),
-        ("requires a newer version", ErrorKind::ModelNotFound),
         ("Requires Claude Code v", ErrorKind::ModelNotFound),
         ("Not logged in", ErrorKind::Auth),
         ("Invalid API key", ErrorKind::Auth),
@@ -161,7 +160,8 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("JSON Parse error", ErrorKind::Protocol),
         ("issue with the selected model", ErrorKind::ModelNotFound),
     ];
-    ErrorKind::of_words(text, PATTERNS)
+    let newer_model = || ErrorKind::of_message(text).filter(|it| *it == ErrorKind::ModelNotFound);
+    ErrorKind::of_words(text, PATTERNS).or_else(newer_model)
 }
 
 /// Classifies a failure that was only reported on stderr.

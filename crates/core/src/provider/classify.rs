@@ -26,7 +26,6 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
         ErrorKind::ContextWindow,
     ),
     ("model_not_found", ErrorKind::ModelNotFound),
-    ("requires a newer version", ErrorKind::ModelNotFound),
     ("invalid x-api-key", ErrorKind::Auth),
     ("invalid api key", ErrorKind::Auth),
     ("incorrect api key", ErrorKind::Auth),
@@ -62,6 +61,11 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("network error", ErrorKind::Network),
 ];
 
+/// Text after the name of a model that only newer versions of the CLI may use.
+const NEEDS_NEWER_CLI: &str = " requires a newer version";
+/// Beginnings of the names of these services' models.
+const MODELS: &[&str] = &["claude-", "gpt-", "gemini-"];
+
 impl ErrorKind {
     /// Classifies an HTTP status of a model service; `None` if it is not a failure.
     ///
@@ -92,7 +96,11 @@ impl ErrorKind {
     /// assert_eq!(ErrorKind::of_message(message), Some(ErrorKind::Quota));
     /// ```
     pub fn of_message(message: &str) -> Option<Self> {
-        Self::of_words(&message.to_lowercase(), PATTERNS)
+        let message = message.to_lowercase();
+        if is_about_a_newer_model(&message) {
+            return Some(Self::ModelNotFound);
+        }
+        Self::of_words(&message, PATTERNS)
     }
 
     /// Classifies a text by the first of these patterns that it contains.
@@ -104,9 +112,60 @@ impl ErrorKind {
     }
 }
 
+/// Returns whether a message in lower case is about a model that needs a newer version of the CLI. Tools and servers of
+/// the user's need newer versions of other programs.
+fn is_about_a_newer_model(message: &str) -> bool {
+    let Some((subject, _)) = message.split_once(NEEDS_NEWER_CLI) else {
+        return false;
+    };
+    let is_quote = |c: char| matches!(c, '"' | '\'' | '`' | '(' | ')');
+    let mut words = subject
+        .rsplit(' ')
+        .map(|word| word.trim_matches(is_quote))
+        .filter(|word| !word.is_empty());
+    let (last, before) = (words.next().unwrap_or_default(), words.next());
+    let has_number = last.contains(|c: char| c.is_ascii_digit());
+    let is_named = MODELS.iter().any(|name| last.starts_with(name)) || before == Some("model");
+    last == "model" || has_number && is_named
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    // Made by hand: no CLI here prints such a message, which services have for their newest models.
+    #[test]
+    fn a_newer_version_is_needed_for_a_model_or_for_something_else() {
+        let of_model = Some(ErrorKind::ModelNotFound);
+        for (message, expected) in [
+            (
+                "400 claude-opus-6 requires a newer version of Claude Code. Run `claude update`.",
+                of_model,
+            ),
+            (
+                "The 'gpt-6.1' model requires a newer version of Codex.",
+                of_model,
+            ),
+            (
+                "The model `next-2` requires a newer version of the CLI",
+                of_model,
+            ),
+            ("gemini-4-pro requires a newer version", of_model),
+            ("MCP server tiny requires a newer version of Node.js", None),
+            ("claude-tools requires a newer version of Python", None),
+            (
+                "The Model Context Protocol server requires a newer version of Node.js",
+                None,
+            ),
+            (
+                "connection refused: proxy-2 requires a newer version of TLS",
+                Some(ErrorKind::Network),
+            ),
+            (" requires a newer version", None),
+        ] {
+            assert_eq!(ErrorKind::of_message(message), expected, "{message}");
+        }
+    }
 
     #[test]
     fn words_are_lower_case_and_each_can_be_found() {
