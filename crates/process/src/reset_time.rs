@@ -1,9 +1,9 @@
 //! Times at which a limit resets, in messages for people: `resets 3:45pm (Europe/Berlin)`, `regain access on 2027-01-01 at
-//! 00:00 UTC`.
+//! 00:00 UTC`, `try again in 2h 5m`.
 
 use jiff::civil::{Date, Time, Weekday};
 use jiff::tz::TimeZone;
-use jiff::{Timestamp, ToSpan, Zoned};
+use jiff::{Span, Timestamp, ToSpan, Zoned};
 
 /// Words before a time, in lower case. All were seen in messages of services and CLIs.
 const BEFORE: &[&str] = &[
@@ -18,8 +18,21 @@ const BEFORE: &[&str] = &[
 ];
 /// Text before a time in seconds since the Unix epoch, in older versions of Claude Code.
 const BEFORE_EPOCH: &str = "limit reached|";
+/// Words before the length of a wait, in lower case.
+const BEFORE_WAIT: &[&str] = &[
+    "resets in ",
+    "reset in ",
+    "try again in ",
+    "retry in ",
+    "available again in ",
+    "available in ",
+    "try again after ",
+    "retry after ",
+];
 /// Maximum number of words of a time.
 const WORDS: usize = 9;
+/// Time for which a limit that has reset is reported by a message that is older than the reset, in minutes.
+const JUST_PASSED: i64 = 5;
 const MONTHS: &[&str] = &[
     "january",
     "february",
@@ -45,7 +58,7 @@ const DAYS: &[&str] = &[
 ];
 
 /// Returns the time in a message about a limit, in milliseconds since the Unix epoch. A time without a zone is in that
-/// of this machine, and one without a date is the next one.
+/// of this machine. One without a date is the next one, or the last one if that has just passed.
 pub(crate) fn find(message: &str) -> Option<u64> {
     find_at(message, &Zoned::now())
 }
@@ -56,11 +69,13 @@ fn find_at(message: &str, now: &Zoned) -> Option<u64> {
         let digits = rest.split(|c: char| !c.is_ascii_digit()).next()?;
         return digits.parse::<u64>().ok()?.checked_mul(1000);
     }
-    let times = BEFORE.iter().flat_map(|before| {
-        let found = lower.match_indices(before);
-        found.filter_map(|(at, before)| time(&message[at + before.len()..], now))
-    });
-    let time = times.min()?;
+    let after = |before: &'static [&str]| {
+        let found = before.iter().flat_map(|before| lower.match_indices(before));
+        found.map(|(at, before)| &message[at + before.len()..])
+    };
+    let times = after(BEFORE).filter_map(|text| time(text, now));
+    let waits = after(BEFORE_WAIT).filter_map(|text| wait(text, now));
+    let time = times.chain(waits).min()?;
     u64::try_from(time.as_millisecond()).ok()
 }
 
@@ -106,6 +121,31 @@ fn time(text: &str, now: &Zoned) -> Option<Timestamp> {
         }
     }
     parts.time(now)
+}
+
+/// Returns the end of the wait whose length is at the beginning of a text: `3 h`, `2h 5m`, `45 minutes`.
+fn wait(text: &str, now: &Zoned) -> Option<Timestamp> {
+    let mut span = None;
+    let mut length = String::new();
+    for word in text.split_whitespace().take(WORDS) {
+        let is_last = word.ends_with(['.', ';', '!', ')']);
+        let word = word.trim_matches(['.', ',', ';', '!', '(', ')', '~']);
+        match word.to_ascii_lowercase().as_str() {
+            "about" | "approximately" | "and" => {}
+            "a" | "an" => length.push_str("1 "),
+            word => {
+                length.push_str(word);
+                length.push(' ');
+                // A number alone is the beginning of the next part.
+                span = length.trim_end().parse::<Span>().ok().or(span);
+            }
+        }
+        if is_last {
+            break;
+        }
+    }
+    let span = span.filter(|span| !span.is_negative())?;
+    Some(now.checked_add(span).ok()?.timestamp())
 }
 
 /// Outcome of a word.
@@ -188,42 +228,37 @@ impl Parts {
                 .to_zoned(now.time_zone().clone())
                 .ok()
         };
-        let date = match (self.month, self.day) {
+        let earliest = now.checked_sub(JUST_PASSED.minutes()).ok()?;
+        let next = |days: &mut dyn Iterator<Item = i32>| {
+            let dates = days.filter_map(|day| today.checked_add(day.days()).ok());
+            dates.filter_map(at).find(|time| *time >= earliest)
+        };
+        let time = match (self.month, self.day) {
             (Some(month), Some(day)) => {
                 let date = Date::new(self.year.unwrap_or(today.year()), month, day).ok()?;
                 let is_past = self.year.is_none() && date < today;
-                Some(if is_past {
-                    date.checked_add(1.year()).ok()?
+                let has_just_passed = || at(date).is_some_and(|time| time >= earliest);
+                if is_past && !has_just_passed() {
+                    at(date.checked_add(1.year()).ok()?)
                 } else {
-                    date
-                })
+                    at(date)
+                }
             }
             (None, None) => match (self.later, self.weekday) {
-                (Some(later), _) => Some(today.checked_add(later.days()).ok()?),
+                (Some(later), _) => at(today.checked_add(later.days()).ok()?),
                 (None, Some(weekday)) => {
-                    let is_today =
-                        today.weekday() == weekday && at(today).is_some_and(|time| time > now);
-                    Some(if is_today {
-                        today
-                    } else {
-                        today.nth_weekday(1, weekday).ok()?
-                    })
+                    let is_it = |date: Date| date.weekday() == weekday;
+                    let is_on = |day: &i32| today.checked_add(day.days()).is_ok_and(is_it);
+                    next(&mut (-1..=7).filter(is_on))
                 }
-                (None, None) => None,
+                (None, None) => {
+                    self.time?;
+                    next(&mut (-1..=1))
+                }
             },
             _ => return None,
         };
-        let time = match date {
-            Some(date) => at(date)?,
-            None => {
-                self.time?;
-                match at(today)? {
-                    time if time > now => time,
-                    _ => at(today.tomorrow().ok()?)?,
-                }
-            }
-        };
-        Some(time.timestamp())
+        Some(time?.timestamp())
     }
 }
 
@@ -327,6 +362,89 @@ mod tests {
         }
     }
 
+    // Made by hand: the lengths of waits in the forms that services use.
+    #[test]
+    fn the_end_of_a_wait_counts_from_now() {
+        for (message, expected) in [
+            ("Usage limit: resets in 3 h", "2026-11-27T15:00:00Z"),
+            ("You can try again in 2h 5m.", "2026-11-27T14:05:00Z"),
+            (
+                "limit reached, try again in 45 minutes",
+                "2026-11-27T12:45:00Z",
+            ),
+            ("resets in 3 days", "2026-11-30T12:00:00Z"),
+            (
+                "usage limit; try again in 3 days 4 hours 5 minutes.",
+                "2026-11-30T16:05:00Z",
+            ),
+            (
+                "Try again in 1 hour and 30 minutes, or upgrade",
+                "2026-11-27T13:30:00Z",
+            ),
+            ("Please try again in 6m0s. Visit x", "2026-11-27T12:06:00Z"),
+            ("available again in about an hour", "2026-11-27T13:00:00Z"),
+            ("Please retry in 1.5s", "2026-11-27T12:00:01.5Z"),
+            ("(resets in 2h14m) 5 left", "2026-11-27T14:14:00Z"),
+            (
+                "5-hour limit: resets in 90 min · /upgrade",
+                "2026-11-27T13:30:00Z",
+            ),
+        ] {
+            assert_eq!(found(message).as_deref(), Some(expected), "{message}");
+        }
+    }
+
+    // The message is older than the time at which it is read.
+    #[test]
+    fn a_time_that_has_just_passed_is_not_tomorrow_s() {
+        for (now, message, expected) in [
+            (
+                "2026-11-27T12:02[UTC]",
+                "resets 12pm",
+                "2026-11-27T12:00:00Z",
+            ),
+            (
+                "2026-11-27T12:06[UTC]",
+                "resets 12pm",
+                "2026-11-28T12:00:00Z",
+            ),
+            (
+                "2026-11-27T00:01[UTC]",
+                "resets 11:59pm",
+                "2026-11-26T23:59:00Z",
+            ),
+            (
+                "2026-11-27T12:02[UTC]",
+                "resets Friday at 12:00",
+                "2026-11-27T12:00:00Z",
+            ),
+            (
+                "2026-11-27T12:06[UTC]",
+                "resets Friday at 12:00",
+                "2026-12-04T12:00:00Z",
+            ),
+            (
+                "2026-11-28T00:01[UTC]",
+                "resets Friday at 23:58",
+                "2026-11-27T23:58:00Z",
+            ),
+            (
+                "2026-11-28T00:01[UTC]",
+                "resets Nov 27, 11:59pm",
+                "2026-11-27T23:59:00Z",
+            ),
+            (
+                "2026-11-28T00:01[UTC]",
+                "resets Nov 27, 11pm",
+                "2027-11-27T23:00:00Z",
+            ),
+        ] {
+            let time = find_at(message, &now.parse().unwrap()).unwrap();
+            let time = Timestamp::from_millisecond(i64::try_from(time).unwrap()).unwrap();
+            assert_eq!(time.to_string(), expected, "{message} at {now}");
+        }
+    }
+
     #[test]
     fn a_text_without_a_time_has_none() {
         for message in [
@@ -336,7 +454,10 @@ mod tests {
             "resets 13pm",
             "resets at 25:00",
             "resets Feb 30",
-            "resets in 3 days",
+            "resets in a while",
+            "try again in 99999999999999999999 days",
+            "retry in -3 h",
+            "resets in 3",
             "resets 3pm (Nowhere/Atall)",
             "resets 1 2 3",
             "usage limit reached|",
