@@ -3,6 +3,8 @@
 mod end;
 mod mixed;
 
+use std::collections::HashSet;
+
 use crate::provider::{Activity, Decoder, Events, Exit, RecordFiles, Secrets};
 use crate::raw_json::make_readable;
 use crate::text::excerpt;
@@ -24,6 +26,8 @@ pub struct RunAssembler {
     tools: ToolLedger<String>,
     errors: Vec<AgentError>,
     denials: Vec<PermissionDenial>,
+    /// Ids of the calls in `denials`.
+    denied_calls: HashSet<Id>,
     session_id: Option<Id>,
     model: Option<String>,
     turn_ended: bool,
@@ -71,6 +75,7 @@ impl RunAssembler {
             tools: ToolLedger::default(),
             errors: Vec::new(),
             denials: Vec::new(),
+            denied_calls: HashSet::new(),
             session_id: None,
             model: None,
             turn_ended: false,
@@ -370,8 +375,8 @@ impl RunAssembler {
         let AgentEvent::Permission(e) = event else {
             return false;
         };
-        let is_of_call = |denial: &PermissionDenial| denial.tool_id == e.tool_id;
-        e.decision == Decision::Denied && e.tool_id.is_some() && self.denials.iter().any(is_of_call)
+        let is_known = |id| self.denied_calls.contains(id);
+        e.decision == Decision::Denied && e.tool_id.as_ref().is_some_and(is_known)
     }
 
     /// Records an event. Returns `false` if it MUST NOT be in the stream.
@@ -432,6 +437,7 @@ impl RunAssembler {
                 self.turn_ended = false;
             }
             AgentEvent::Permission(e) if e.decision == Decision::Denied => {
+                self.denied_calls.extend(e.tool_id.clone());
                 self.denials.push(PermissionDenial {
                     tool_name: e.tool_name.clone(),
                     tool_id: e.tool_id.clone(),

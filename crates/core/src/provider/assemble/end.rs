@@ -1,9 +1,11 @@
 //! The end of a run: its errors, its status and its result.
 
+use std::collections::HashMap;
+
 use super::RunAssembler;
 use crate::provider::{Exit, RunSummary, Stop};
 use crate::text::{error_of_stack, tail};
-use crate::{AgentError, ErrorCode, ErrorKind, Id, RunResult, RunStatus};
+use crate::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
 
 /// Limit of stderr in an error message, in bytes.
 const EVIDENCE_BYTES: usize = 2048;
@@ -48,14 +50,29 @@ impl RunAssembler {
     /// Returns whether permission was denied and nothing else came of the run: every call was denied, or some
     /// were and there is no text.
     fn did_nothing_but_denied_calls(&self) -> bool {
-        let is_denied = |(id, name): (&Id, &String)| {
-            self.denials.iter().any(|denial| match &denial.tool_id {
-                Some(denied) => denied == id,
-                None => denial.tool_name == *name,
-            })
-        };
-        let ran = || !self.tools.calls().all(is_denied);
-        !self.denials.is_empty() && (self.text.is_blank() || !(self.changed_files || ran()))
+        !self.denials.is_empty()
+            && (self.text.is_blank() || !(self.changed_files || self.has_permitted_calls()))
+    }
+
+    /// Returns whether a call was not denied. A denial without an id is of one call of its tool.
+    fn has_permitted_calls(&self) -> bool {
+        let mut unnamed: HashMap<&str, usize> = HashMap::new();
+        for denial in &self.denials {
+            if denial.tool_id.is_none() {
+                *unnamed.entry(&denial.tool_name).or_default() += 1;
+            }
+        }
+        self.tools.calls().any(|(id, name)| {
+            let is_named = self.denied_calls.contains(id);
+            match unnamed.get_mut(name.as_str()).filter(|left| **left > 0) {
+                _ if is_named => false,
+                Some(left) => {
+                    *left -= 1;
+                    false
+                }
+                None => true,
+            }
+        })
     }
 
     /// Returns the errors to report at the end: why the process was stopped, or how it failed.

@@ -72,7 +72,10 @@ fn a_run_whose_only_calls_were_denied_is_incomplete_whatever_is_said_about_it() 
         (&[one, without_id, text, end], Incomplete),
         // A call that is not reported.
         (&[no, text, end], Incomplete),
+        (&[one, other, without_id, without_id, text, end], Incomplete),
+        (&[one, other, no, without_id, text, end], Incomplete),
         // Something was done.
+        (&[one, other, without_id, text, end], Completed),
         (&[one, other, no, text, end], Completed),
         (&[one, no, r#"{"file":"a"}"#, text, end], Completed),
         // There is no text about what was done.
