@@ -10,6 +10,14 @@ use crate::launch::{READ_ONLY_TOOLS, mcp_tool_name};
 
 /// Prefix of the names of MCP tools.
 const PREFIX: &str = "mcp__";
+/// Tools of the CLI that no run and no session here has, whatever is allowed: those for a person at a terminal, and one
+/// that newer tools have replaced. Measured with 2.1.197 and 2.1.332.
+const NEVER_THERE: &[&str] = &[
+    "AskUserQuestion",
+    "EnterPlanMode",
+    "ExitPlanMode",
+    "TodoWrite",
+];
 
 /// State of MCP servers in addition to the CLI's list.
 #[derive(Debug, Default)]
@@ -22,12 +30,20 @@ pub(super) struct Servers {
     denied: Vec<String>,
     /// The CLI's own tools that the run leaves, if it names them.
     left: Option<Vec<String>>,
-    /// Calls of tools that the run takes away, with the tool's name.
-    denied_calls: HashMap<Id, String>,
+    /// Calls of tools that the run takes away.
+    denied_calls: HashMap<Id, DeniedCall>,
     /// Servers that were reported, with the problem.
     reported: HashSet<(String, &'static str)>,
     /// True once the run's servers missing from the CLI's list were reported.
     left_out_reported: bool,
+}
+
+/// A call of a tool that the run takes away.
+#[derive(Debug)]
+struct DeniedCall {
+    tool: String,
+    /// True if a rule names the tool, which need not exist. Otherwise the run leaves only others.
+    by_rule: bool,
 }
 
 impl Servers {
@@ -91,19 +107,24 @@ impl Servers {
     /// the CLI treats the tool as missing, as it does one that it never had.
     pub(super) fn called(&mut self, id: &Id, name: &str) {
         let is_left = |left: &Vec<String>| {
-            name.starts_with(PREFIX) || left.iter().any(|tool| tool == name || tool == "default")
+            let is_named = |tool: &String| tool == name || tool == "default";
+            name.starts_with(PREFIX) || NEVER_THERE.contains(&name) || left.iter().any(is_named)
         };
-        let is_taken = !self.left.as_ref().is_none_or(is_left);
-        if is_taken || self.denied.iter().any(|rule| denies(rule, name)) {
-            self.denied_calls.insert(id.clone(), name.to_owned());
+        let by_rule = self.denied.iter().any(|rule| denies(rule, name));
+        if by_rule || !self.left.as_ref().is_none_or(is_left) {
+            let tool = name.to_owned();
+            let call = DeniedCall { tool, by_rule };
+            self.denied_calls.insert(id.clone(), call);
         }
     }
 
     /// Returns the tool of a failed call, if it is missing because the run takes it away.
     pub(super) fn denied(&mut self, id: &Id, output: &str) -> Option<String> {
-        let name = self.denied_calls.remove(id)?;
+        let call = self.denied_calls.remove(id)?;
         let (_, rest) = output.split_once("No such tool available: ")?;
-        rest.starts_with(&name).then_some(name)
+        let why = rest.strip_prefix(&call.tool)?;
+        // The CLI has a reason for a tool that it knows.
+        (call.by_rule || why.starts_with('.')).then_some(call.tool)
     }
 
     /// Returns the servers that are missing and were not reported before, with the problem. `odd` are listed servers

@@ -217,6 +217,45 @@ fn a_tool_that_a_read_only_run_does_not_have_is_denied() {
     }
 }
 
+// As 2.1.197 and 2.1.332 print them in a read-only run.
+#[test]
+fn a_tool_that_does_not_exist_is_not_denied() {
+    let run = |tool: &str, why: &str| {
+        let lines = lines(&[
+            &format!(
+                r#"{{"type":"assistant","message":{{"id":"m0","model":"m","content":[{{"type":"tool_use","id":"t","name":"{tool}","input":{{}}}}]}},"parent_tool_use_id":null}}"#
+            ),
+            &format!(
+                r#"{{"type":"user","message":{{"role":"user","content":[{{"type":"tool_result","content":"<tool_use_error>Error: No such tool available: {tool}{why}</tool_use_error>","is_error":true,"tool_use_id":"t"}}]}},"parent_tool_use_id":null}}"#
+            ),
+        ]);
+        let params = ExecuteParams::new("x").permission(PermissionMode::ReadOnly);
+        let exit = teamster_core::provider::Exit::default();
+        let (_, result) = decode(ClaudeDecoder::for_run(&params), &lines, exit);
+        result.permission_denials.len()
+    };
+    let old = |tool| {
+        format!(
+            ". {tool} exists but is not enabled in this context. Use one of the available tools instead."
+        )
+    };
+    let new =
+        |tool| format!(". {tool} is disabled for this session, in subagents as well as here.");
+    for why in [&old as &dyn Fn(&'static str) -> String, &new] {
+        for (tool, denied) in [
+            ("Bash", 1),
+            ("TaskCreate", 1),
+            ("AskUserQuestion", 0),
+            ("EnterPlanMode", 0),
+            ("ExitPlanMode", 0),
+            ("TodoWrite", 0),
+        ] {
+            assert_eq!(run(tool, &why(tool)), denied, "{tool}");
+        }
+    }
+    assert_eq!(run("NoSuchTool", ""), 0);
+}
+
 #[test]
 fn a_retry_of_a_sub_agent_is_one_of_the_run() {
     // From a run of 2.1.332.
