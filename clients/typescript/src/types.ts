@@ -473,6 +473,8 @@ export interface PermissionLogEntry {
   reason?: string | null;
   /** Id of the request that callers can answer, in the log of a detached run. */
   requestId?: string | null;
+  /** True if the request was denied because it had no answer in time. */
+  timedOut?: boolean;
   type: "permission";
 }
 

@@ -51,6 +51,7 @@ struct DecidedRequest {
     request_id: String,
     tool_name: String,
     tool_id: Option<teamster_core::Id>,
+    timed_out: bool,
 }
 
 impl Requests {
@@ -140,7 +141,9 @@ impl Requests {
                     it.tool_name == permission.tool_name && it.tool_id == permission.tool_id
                 };
                 if let Some(index) = shared.decided.iter().position(of_it) {
-                    permission.request_id = Some(shared.decided.remove(index).request_id);
+                    let decided = shared.decided.remove(index);
+                    permission.request_id = Some(decided.request_id);
+                    permission.timed_out = decided.timed_out;
                 }
             }
             _ => {}
@@ -156,7 +159,7 @@ impl Requests {
         takes_reason: bool,
     ) -> PermissionAnswer {
         let (reply, answer) = oneshot::channel();
-        let (id, decided) = {
+        let (id, mut decided) = {
             let mut shared = lock(&self.shared);
             shared.last += 1;
             let id = format!("{}/{}", shared.run_id, shared.last);
@@ -168,6 +171,7 @@ impl Requests {
                 request_id: id.clone(),
                 tool_name: request.tool_name.clone(),
                 tool_id: request.tool_id.clone(),
+                timed_out: false,
             };
             let mut pending = PendingRequest::new(id.clone(), &shared.run_id, request);
             pending.takes_reason = takes_reason;
@@ -191,6 +195,7 @@ impl Requests {
         if shared.decided.len() == MAX_DECIDED {
             shared.decided.remove(0);
         }
+        decided.timed_out = answered.is_none();
         shared.decided.push(decided);
         match (answered, limit) {
             (Some(Ok(answer)), _) => answer.into(),

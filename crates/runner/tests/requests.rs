@@ -135,6 +135,7 @@ async fn the_first_answer_counts() {
         panic!("no permission");
     };
     assert_eq!(denied.request_id.as_deref(), Some("r/1"));
+    assert!(!denied.timed_out);
 }
 
 #[tokio::test]
@@ -148,6 +149,13 @@ async fn without_an_answer_in_time_it_is_denied() {
         PermissionAnswer::Deny(Some("no answer within 1ms".into()))
     );
     assert_eq!(requests.pending(), []);
+    let denied = Permission::new("Bash", Decision::Denied).tool_id("t1");
+    let marked = requests.mark(AgentEvent::Permission(Box::new(denied)));
+    let Some(AgentEvent::Permission(denied)) = marked else {
+        panic!("{marked:?}");
+    };
+    assert_eq!(denied.request_id.as_deref(), Some("r/1"));
+    assert!(denied.timed_out, "no caller has denied it");
 }
 
 #[tokio::test]

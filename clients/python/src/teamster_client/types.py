@@ -464,6 +464,8 @@ class PermissionLogEntry(TypedDict):
     reason: NotRequired[Union[str, None]]
     #: Id of the request that callers can answer, in the log of a detached run.
     requestId: NotRequired[Union[str, None]]
+    #: True if the request was denied because it had no answer in time.
+    timedOut: NotRequired[bool]
     type: Literal["permission"]
 
 class UsageLogEntry(TypedDict):

@@ -33,7 +33,7 @@ pub(crate) struct Narrator {
     has_printed: bool,
     activity: Activity,
     since: Duration,
-    /// Number of denials that answered a request.
+    /// Number of requests that a caller has denied.
     refused: usize,
 }
 
@@ -356,7 +356,8 @@ impl Narrator {
         let name = words::one_line(&permission.tool_name);
         match permission.decision {
             Decision::Denied => {
-                self.refused += usize::from(permission.request_id.is_some());
+                let by_caller = permission.request_id.is_some() && !permission.timed_out;
+                self.refused += usize::from(by_caller);
                 let id = permission.tool_id.as_ref();
                 let known = id.is_some_and(|id| self.tools.get(id).is_some());
                 if let Some(tool) = id.and_then(|id| self.tools.open_mut(id)) {

@@ -43,7 +43,6 @@ payloads! {
     ToolResult(tool_id: Id, output: String) { is_error: bool, parent_tool_id: Id }
     FileChange(path: String, change: ChangeKind) { tool_id: Id }
     PlanEntry(content: String, status: PlanStatus) {}
-    Permission(tool_name: String, decision: Decision) { tool_id: Id, reason: String, request_id: String }
     UsageReport(usage: Usage) { cost_usd: f64, cost_source: CostSource }
     RateLimit(status: String) { resets_at: u64, kind: String, utilization: f64 }
     Notice(level: NoticeLevel, source: NoticeSource, message: String) {}
@@ -53,7 +52,24 @@ payloads! {
     Done(result: Box<RunResult>) {}
 }
 
-setters! { Retry { max_attempts: u32, delay_ms: u64 } }
+setters! {
+    Permission { tool_id: Id, reason: String, request_id: String }
+    Retry { max_attempts: u32, delay_ms: u64 }
+}
+
+impl Permission {
+    /// Creates a `Permission` with nothing else set.
+    pub fn new(tool_name: impl Into<String>, decision: impl Into<Decision>) -> Self {
+        Self {
+            tool_name: tool_name.into(),
+            tool_id: None,
+            decision: decision.into(),
+            reason: None,
+            request_id: None,
+            timed_out: false,
+        }
+    }
+}
 
 impl Retry {
     /// Creates a `Retry` with nothing else set; `attempt` counts from 1.

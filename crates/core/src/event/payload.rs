@@ -302,6 +302,9 @@ pub struct Permission {
     /// Id of the request that callers can answer, in the log of a detached run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<String>,
+    /// True if the request was denied because it had no answer in time.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub timed_out: bool,
 }
 
 /// Outcome of a permission request.

@@ -2,7 +2,9 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use serde_json::json;
-use teamster::{AgentError, ErrorCode, ErrorKind, PermissionDenial, RunResult, RunStatus};
+use teamster::{
+    AgentError, Decision, ErrorCode, ErrorKind, Permission, PermissionDenial, RunResult, RunStatus,
+};
 
 use super::*;
 use crate::render::View;
@@ -244,6 +246,24 @@ permission denied: 3 tool calls (Bash, Write): allow it
 ✓ completed · 0.0s
 "
     );
+}
+
+#[test]
+fn a_denial_by_a_caller_has_no_flag_and_one_without_an_answer_has() {
+    for (timed_out, expected) in [
+        (false, "permission denied: 1 tool call (Bash)\n"),
+        (
+            true,
+            "permission denied: 1 tool call (Bash): allow it with\n  --allow-tool",
+        ),
+    ] {
+        let mut denied = Permission::new("Bash", Decision::Denied).request_id("r/1");
+        denied.timed_out = timed_out;
+        let result = RunResult::default().permission_denials(vec![PermissionDenial::new("Bash")]);
+        let events = [AgentEvent::Permission(Box::new(denied)), ended(result)];
+        let text = terminal(view()).events(&events);
+        assert!(text.contains(expected), "{text}");
+    }
 }
 
 #[test]

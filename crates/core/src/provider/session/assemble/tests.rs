@@ -279,13 +279,9 @@ fn a_denial_is_reported_once_though_two_know_of_it() {
     session.begin(Turn::new("one"));
     lines(&mut session, &[r#"{"ask":"Write"}"#]);
     let denied = || {
-        AgentEvent::Permission(Box::new(Permission {
-            tool_name: "Write".into(),
-            tool_id: Some("t1".into()),
-            decision: Decision::Denied,
-            reason: None,
-            request_id: None,
-        }))
+        AgentEvent::Permission(Box::new(
+            Permission::new("Write", Decision::Denied).tool_id("t1"),
+        ))
     };
     session.runtime_event(denied());
     session.runtime_event(denied());
