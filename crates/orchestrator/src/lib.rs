@@ -69,7 +69,7 @@ pub use orchestrator::{Clock, Orchestrator, OrchestratorConfig, Run};
 pub use outcome::{Attempt, Outcome};
 pub use policy::{Action, AfterSideEffects, RetryPolicy, SideEffectRule, SideEffects};
 pub use registry::{ActiveRun, Held, Limits, RunPhase};
-pub use request::{Budget, Candidate, OnEvent, RunRequest, has_live_cost};
+pub use request::{Budget, Candidate, OnEvent, RunRequest};
 pub use run_log::RunLog;
 pub use runtime::OrchestratedRuntime;
 pub use session_turns::SessionTurns;

@@ -266,7 +266,7 @@ pub struct Budget {
 
 /// Returns whether the cost of such an agent is known while it runs: reported, or estimated from the tokens of an agent
 /// that reports none.
-pub fn has_live_cost(can: &Capabilities) -> bool {
+fn has_live_cost(can: &Capabilities) -> bool {
     can.live_cost || (!can.cost && can.live_usage)
 }
 

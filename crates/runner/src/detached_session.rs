@@ -220,6 +220,9 @@ impl Turns {
             let _ = prompt.accepted.send((run_id.clone(), self.task.written()));
         }
         let runs = &mut self.plan.runs;
+        if let Some(model) = self.control.take_model() {
+            runs.model_changed(model);
+        }
         // A limit of the service delays retries, not prompts.
         self.orchestrator.release(runs.session().provider()).await;
         let request = runs.request(&run_id, &text, &images, begun);
@@ -232,10 +235,10 @@ impl Turns {
             runs.see(entry);
             control.set_current(runs.current());
             if let RunLogEntry::Agent(entry) = entry
-                && let AgentEvent::Done(done) = &entry.event
+                && let AgentEvent::Done(_) = &entry.event
             {
                 // Before the entry is in the log, so that a client that sees it can send a prompt.
-                status.add(&done.result);
+                status.turn_ended(runs.totals());
                 status.idle();
                 control.turn_ended();
             }

@@ -57,6 +57,8 @@ struct State {
     /// Index of the session in use.
     current: usize,
     turn: Option<Turn>,
+    /// A model that was set since the last turn began.
+    model: Option<String>,
 }
 
 /// Turn in progress or about to begin.
@@ -111,6 +113,11 @@ impl SessionControl {
 
     pub(crate) fn set_current(&self, current: usize) {
         self.state().current = current;
+    }
+
+    /// Returns the model that was set since the last turn began.
+    pub(crate) fn take_model(&self) -> Option<String> {
+        self.state().model.take()
     }
 
     /// Returns a turn that the CLI began by itself, unless a prompt is pending.
@@ -201,9 +208,13 @@ impl SessionControl {
             }
             Command::SetModel { model } => {
                 let notice = format!("model from the next turn on: {model}");
+                let control = self.clone();
                 let set = |session: Arc<dyn AgentSession>| {
-                    let set: SettingFuture =
-                        Box::pin(async move { session.set_model(model).await });
+                    let set: SettingFuture = Box::pin(async move {
+                        session.set_model(model.clone()).await?;
+                        control.state().model = Some(model);
+                        Ok(())
+                    });
                     set
                 };
                 self.apply_setting(set, &notice).await

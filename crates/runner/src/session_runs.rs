@@ -10,7 +10,6 @@ use teamster_core::{
 };
 use teamster_orchestrator::{
     Budget, Candidate, RetryPolicy, RunEvent, RunLogEntry, RunObserver, RunRequest, SessionTurns,
-    has_live_cost,
 };
 
 use crate::SessionWriter;
@@ -192,8 +191,9 @@ impl SessionRuns {
             request.retry.retries = 0;
         }
         request.budget = remaining(self.budget, &self.totals);
-        let is_live = |it: &SessionCandidate| has_live_cost(&it.capabilities);
-        if !self.candidates.iter().all(is_live) {
+        let is_reported_late =
+            |it: &SessionCandidate| it.capabilities.cost && !it.capabilities.live_cost;
+        if self.candidates.iter().any(is_reported_late) {
             // Checked between two turns only.
             request.budget.usd = None;
         }
@@ -227,8 +227,24 @@ impl SessionRuns {
         }
     }
 
+    /// Reports that the session in use has another model from the next turn on. Until the agent names its model, the
+    /// price is that of `model`.
+    pub fn model_changed(&mut self, model: impl Into<String>) {
+        self.candidates[self.current].params.model = Some(model.into());
+        self.model = None;
+    }
+
+    /// Returns the sums over all turns.
+    pub(crate) fn totals(&self) -> Totals {
+        self.totals
+    }
+
     fn turn_ended(&mut self, result: &RunResult) {
         self.totals.add(result);
+        let used = result.usage.and_then(|usage| usage.total_tokens());
+        self.totals.unpriced |= !self.candidates[self.current].capabilities.cost
+            && result.total_cost_usd.is_none()
+            && used.is_some_and(|tokens| tokens > 0);
         self.settled |= result.status == RunStatus::Completed || !result.text.is_empty();
     }
 
@@ -279,10 +295,18 @@ fn remaining(budget: Budget, totals: &Totals) -> Budget {
 pub struct SpentBudget {
     /// The kind of budget.
     pub kind: BudgetKind,
+    /// True if it is unknown what was spent: tokens were used of a model without a price.
+    pub unpriced: bool,
 }
 
 impl fmt::Display for SpentBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.unpriced {
+            return f.write_str(
+                "this session cannot be held to its budget in USD: there is no price for its model; add one to a file \
+                 of prices (`TEAMSTER_PRICES`), or begin a session with another model or a limit of tokens",
+            );
+        }
         let kind = match self.kind {
             BudgetKind::Usd => "USD",
             BudgetKind::Tokens => "tokens",
@@ -296,10 +320,11 @@ impl fmt::Display for SpentBudget {
     }
 }
 
-/// Returns the part of this budget that is spent.
+/// Returns the part of this budget that is spent, or that cannot be enforced any more.
 pub(crate) fn spent(budget: &Budget, totals: &Totals) -> Option<SpentBudget> {
     let tokens = totals.used.usage.and_then(|usage| usage.total_tokens());
     let time = Duration::from_millis(totals.duration_ms);
+    let is_unpriced = budget.usd.is_some() && totals.unpriced;
     let kind = match () {
         () if budget
             .usd
@@ -310,7 +335,11 @@ pub(crate) fn spent(budget: &Budget, totals: &Totals) -> Option<SpentBudget> {
         () if budget.tokens.is_some_and(|most| tokens >= Some(most)) => BudgetKind::Tokens,
         () if budget.turns.is_some_and(|most| totals.answers >= most) => BudgetKind::Turns,
         () if budget.time.is_some_and(|most| time >= most) => BudgetKind::Time,
+        () if is_unpriced => BudgetKind::Usd,
         () => return None,
     };
-    Some(SpentBudget { kind })
+    Some(SpentBudget {
+        kind,
+        unpriced: is_unpriced && kind == BudgetKind::Usd,
+    })
 }

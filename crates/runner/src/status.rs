@@ -135,6 +135,8 @@ pub(crate) struct Totals {
     pub(crate) duration_ms: u64,
     /// Number of answers of the model.
     pub(crate) answers: u32,
+    /// True if tokens were used of a model without a price, by an agent that reports no cost.
+    pub(crate) unpriced: bool,
 }
 
 impl Totals {
@@ -256,10 +258,10 @@ impl StatusBoard {
         });
     }
 
-    /// A turn of a session has ended so.
-    pub(crate) fn add(&self, result: &RunResult) {
+    /// Reports the end of a session's turn, with the sums over all turns.
+    pub(crate) fn turn_ended(&self, totals: Totals) {
         let mut board = self.board();
-        board.totals.add(result);
+        board.totals = totals;
         board.used = UsageLedger::default();
     }
 

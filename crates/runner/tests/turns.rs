@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::Value;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentSession, Capabilities, Done, ErrorCode, ErrorKind,
-    EventStream, ExecuteParams, Id, PermissionMode, RunResult, RunStatus, SessionCapabilities,
-    SessionFuture, Text, Turn, Usage,
+    EventStream, ExecuteParams, Id, PermissionMode, RunResult, RunStatus, Session,
+    SessionCapabilities, SessionFuture, Text, Turn, Usage,
 };
 use teamster_orchestrator::{Orchestrator, OrchestratorConfig};
 use teamster_runner::client::{self, Follow};
@@ -151,6 +151,16 @@ struct Live {
 
 impl Live {
     fn start(agents: &[&Scripted], set: impl FnOnce(&mut SessionRuns)) -> Self {
+        let mut capabilities = Capabilities::none();
+        capabilities.live_usage = true;
+        Self::start_with(&capabilities, agents, set)
+    }
+
+    fn start_with(
+        capabilities: &Capabilities,
+        agents: &[&Scripted],
+        set: impl FnOnce(&mut SessionRuns),
+    ) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let mut info = RunInfo::new("s", agents[0].provider);
         info.kind = RunKind::Session;
@@ -158,9 +168,7 @@ impl Live {
         let folder = run.folder.clone();
         let mut candidates = agents.iter().map(|agent| {
             let agent = Arc::new((*agent).clone());
-            let mut capabilities = Capabilities::none();
-            capabilities.live_usage = true;
-            SessionCandidate::of(agent, capabilities, ExecuteParams::new(""))
+            SessionCandidate::of(agent, capabilities.clone(), ExecuteParams::new(""))
         });
         let mut runs = SessionRuns::new("s", candidates.next().unwrap());
         for candidate in candidates {
@@ -395,6 +403,61 @@ async fn no_turn_begins_once_the_budget_of_the_session_is_spent() {
     );
     let result = live.end().await;
     assert_eq!(result.usage.unwrap().total_tokens(), Some(20));
+}
+
+#[tokio::test]
+async fn a_budget_in_usd_ends_a_session_whose_model_has_no_price() {
+    // Whether the figures come during a turn or at its end.
+    for live_usage in [true, false] {
+        let mut can = Capabilities::none();
+        (can.usage, can.live_usage) = (true, live_usage);
+        let agent = Scripted::new("codex", [answers("one"), answers("two")]);
+        let live = Live::start_with(&can, &[&agent], |runs| runs.budget.usd = Some(1.0));
+        let turn = live.turn("a").await;
+        let result = &turn.last().unwrap()["result"];
+        assert_eq!(result["text"], "one");
+        let message = result["errors"][0]["message"].as_str().unwrap();
+        assert!(
+            message.starts_with("the run cannot be held to 1 USD: there is no price for the model"),
+            "{message}"
+        );
+        let refused = client::send(&live.folder, "b", None).await;
+        let Err(RunsError::Refused {
+            code: RefusalCode::OverBudget,
+            message,
+        }) = refused
+        else {
+            panic!("{refused:?}");
+        };
+        assert!(
+            message.contains("there is no price for its model"),
+            "{message}"
+        );
+        live.end().await;
+        assert_eq!(agent.calls(), ["a", "[close]"]);
+    }
+}
+
+#[tokio::test]
+async fn a_turn_after_another_model_was_set_has_that_model_s_price() {
+    let mut first = answers("one");
+    let named = Session::new("s").model("claude-opus-4-8");
+    first.insert(0, AgentEvent::Session(Box::new(named)));
+    // The agent names its model no more.
+    let agent = Scripted::new("codex", [first, answers("two"), answers("three")]);
+    let live = Live::start(&[&agent], |_| {});
+    let mut costs = Vec::new();
+    for prompt in ["a", "b", "c"] {
+        if prompt == "c" {
+            let model = "claude-haiku-4-5";
+            client::set_model(&live.folder, model).await.unwrap();
+        }
+        let turn = live.turn(prompt).await;
+        costs.push(turn.last().unwrap()["result"]["totalCostUsd"].as_f64());
+    }
+    // 8 tokens of input and 2 of output: 5 and 25 dollars a million, and then 1 and 5.
+    assert_eq!(costs, [Some(9e-5), Some(9e-5), Some(1.8e-5)]);
+    live.end().await;
 }
 
 #[tokio::test]

@@ -305,9 +305,10 @@ impl Chat {
                 )
                 .await
                 {
-                    let model = words::one_line(&model);
+                    let shown = words::one_line(&model);
                     self.display
-                        .print(&format!("model from the next message on: {model}"));
+                        .print(&format!("model from the next message on: {shown}"));
+                    self.runs.model_changed(model);
                 }
             }
             Command::Permission(mode) if !can.set_permission => {
