@@ -283,6 +283,10 @@ impl CopilotDecoder {
             lane.reasoning_of_message(id, reasoning, out);
         }
         let calls_tools = !data.tool_requests.is_empty();
+        for call in &data.tool_requests {
+            let kind = tools::kind_of_own(call.name.text());
+            self.begun.piece(call.tool_call_id.text(), kind);
+        }
         if data.content.is_odd {
             lane.message_ends(id);
         } else {

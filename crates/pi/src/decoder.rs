@@ -109,6 +109,7 @@ impl PiDecoder {
             "message_start" => {
                 let line: MessageLine = parse(text)?;
                 if line.message.role == "assistant" {
+                    self.calls.begin(&line.message.content);
                     self.answer.begin();
                 }
             }
@@ -175,6 +176,7 @@ impl PiDecoder {
     fn message(&mut self, message: &Message, out: &mut Events) {
         let is_answer = message.role == "assistant";
         if is_answer {
+            self.calls.begin(&message.content);
             self.answer.complete(&message.content, out);
             self.ending.answer(message);
             if message.model.is_some() {

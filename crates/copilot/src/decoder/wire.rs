@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use teamster_core::provider::json_line::{or_default, parse};
@@ -89,8 +88,18 @@ pub(crate) struct Message<'a> {
     pub(crate) reasoning_text: Str<'a>,
     #[serde(borrow)]
     pub(crate) parent_tool_call_id: Str<'a>,
-    #[serde(deserialize_with = "or_default")]
-    pub(crate) tool_requests: Vec<IgnoredAny>,
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub(crate) tool_requests: Vec<ToolRequest<'a>>,
+}
+
+/// A call in a message, before it runs.
+#[derive(Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct ToolRequest<'a> {
+    #[serde(borrow)]
+    pub(crate) tool_call_id: Str<'a>,
+    #[serde(borrow)]
+    pub(crate) name: Str<'a>,
 }
 
 /// `assistant.reasoning`.

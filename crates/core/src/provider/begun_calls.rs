@@ -22,11 +22,9 @@ impl BegunCalls {
         }
     }
 
-    /// Handles the call itself.
+    /// Handles the call itself. A later report of its beginning changes nothing.
     pub fn came(&mut self, id: &str) {
-        if let Some(came) = self.calls.get_mut(id) {
-            *came = true;
-        }
+        self.calls.insert(id.to_owned(), true);
     }
 
     /// Counts the calls that never came, at the end of a run or a turn.
@@ -50,7 +48,8 @@ mod tests {
         calls.piece("c", ToolKind::Read);
         calls.came("a");
         calls.piece("a", ToolKind::Execute);
-        calls.came("never begun");
+        calls.came("begun later");
+        calls.piece("begun later", ToolKind::Execute);
         calls.finish(&mut out);
         assert_eq!(out.unfinished_calls, 1);
         calls.finish(&mut out);

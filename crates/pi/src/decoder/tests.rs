@@ -334,9 +334,13 @@ fn a_call_that_was_begun_and_never_ran_is_counted() {
         begun("2", "read"),
         begun("3", "write"),
         start,
+        json!({"type": "message_start", "message": {"role": "assistant", "content": [
+            {"type": "toolCall", "id": "1", "name": "bash", "arguments": {}},
+            {"type": "toolCall", "id": "4", "name": "bash", "arguments": {}},
+            {"type": "toolCall", "id": "5", "name": "read", "arguments": {}}]}}),
     ];
     let (_, result) = run(&lines);
-    assert_eq!(result.diagnostics.unfinished_calls, 1);
+    assert_eq!(result.diagnostics.unfinished_calls, 2);
     assert_eq!(result.diagnostics.unknown, 0);
 }
 

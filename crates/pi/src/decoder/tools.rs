@@ -49,6 +49,15 @@ impl Calls {
         self.begun.piece(id, kind_of(name));
     }
 
+    /// Handles the calls in a message, which run after it.
+    pub(super) fn begin(&mut self, blocks: &[Block]) {
+        for block in blocks.iter().filter(|block| block.kind == "toolCall") {
+            if let (Some(id), Some(name)) = (&block.id, &block.name) {
+                self.begins(id, name);
+            }
+        }
+    }
+
     /// Ends the run or the turn.
     pub(super) fn finish(&mut self, out: &mut Events) {
         self.begun.finish(out);

@@ -76,6 +76,12 @@ pub(crate) struct Block {
     pub(crate) data: Option<String>,
     #[serde(deserialize_with = "or_default")]
     pub(crate) mime_type: Option<String>,
+    /// The id of a call.
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) id: Option<String>,
+    /// The tool of a call.
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) name: Option<String>,
 }
 
 /// Tokens and cost of one request.

@@ -328,6 +328,12 @@ fn a_call_that_was_begun_and_never_ran_is_counted() {
         piece("2", "view"),
         piece("3", "bash"),
         piece("3", "bash"),
+        line(
+            "assistant.message",
+            &json!({"messageId": "m", "content": "", "toolRequests": [
+                {"toolCallId": "1", "name": "bash"}, {"toolCallId": "4", "name": "bash"},
+                {"toolCallId": "5", "name": "view"}]}),
+        ),
     ];
     let mut assembler = RunAssembler::new(Box::new(CopilotDecoder::new()), false);
     let mut out = Events::new();
@@ -339,7 +345,7 @@ fn a_call_that_was_begun_and_never_ran_is_counted() {
     let Some(AgentEvent::Done(done)) = events.last() else {
         panic!("{events:?}");
     };
-    assert_eq!(done.result.diagnostics.unfinished_calls, 1);
+    assert_eq!(done.result.diagnostics.unfinished_calls, 2);
 }
 
 #[test]
