@@ -1,14 +1,23 @@
 //! Cline, run with `cline --acp`.
 
+mod record;
+
+use std::path::PathBuf;
+
 use serde_json::Value;
-use teamster_acp::{Approve, Dialect, ModeSwitch, Tool, ToolCall, ToolEnd, file_change};
-use teamster_core::provider::{Args, CredentialFile, Credentials, FileLocation, Sign};
+use teamster_acp::{
+    Approve, Dialect, Figures, ModeSwitch, Tool, ToolCall, ToolEnd, TurnSoFar, file_change,
+};
+use teamster_core::provider::{Args, CredentialFile, Credentials, FileLocation, RecordFiles, Sign};
 use teamster_core::{
-    AgentError, AgentEvent, Capabilities, ChangeKind, CliInfo, PermissionMode, ToolKind,
+    AgentError, AgentEvent, Capabilities, ChangeKind, CliInfo, ExecuteParams, PermissionMode,
+    ToolKind,
 };
 
 use crate::agent::{NamedAgent, capabilities};
+use crate::folder::{folder, in_variable, is_plain};
 use crate::mcp_name::Servers;
+use record::Recorded;
 
 /// Cline.
 pub const CLINE: NamedAgent = NamedAgent {
@@ -24,6 +33,8 @@ pub const CLINE: NamedAgent = NamedAgent {
     dialect: |params| {
         Box::new(ClineDialect {
             servers: Servers::of(params),
+            sessions: sessions(params),
+            recorded: Recorded::default(),
         })
     },
 };
@@ -57,6 +68,7 @@ static CAPABILITIES: Capabilities = {
     can.mcp.transports = &[];
     can.mcp.deliveries = &[];
     can.permission_modes = PermissionMode::ALL;
+    can.usage = true;
     can
 };
 
@@ -66,6 +78,19 @@ const SUB_AGENT: &str = "spawn_agent";
 #[derive(Debug)]
 struct ClineDialect {
     servers: Servers,
+    /// The folder of the CLI's sessions.
+    sessions: Option<PathBuf>,
+    /// The active turn in the session's files.
+    recorded: Recorded,
+}
+
+/// Returns the folder of the CLI's sessions, as its variables have it.
+fn sessions(params: &ExecuteParams) -> Option<PathBuf> {
+    let data = || {
+        in_variable(params, "CLINE_DATA_DIR")
+            .or_else(|| Some(folder(params, "CLINE_DIR", ".cline")?.join("data")))
+    };
+    in_variable(params, "CLINE_SESSION_DATA_DIR").or_else(|| Some(data()?.join("sessions")))
 }
 
 impl Dialect for ClineDialect {
@@ -125,6 +150,26 @@ impl Dialect for ClineDialect {
             end.effects = changes(&tool.input);
         }
         end
+    }
+
+    /// The files of sub-agents are in the folder of the session too. The CLI splits a sub-agent's id at the first
+    /// separator, which may be part of the session's id.
+    fn record_files(&self, session: &str) -> Option<RecordFiles> {
+        let sessions = self.sessions.as_ref().filter(|_| is_plain(session))?;
+        let begin = session.split("__").next().filter(|it| !it.is_empty());
+        let folders = [Some(session), begin].into_iter().flatten();
+        let paths = folders
+            .map(|folder| format!("{folder}/*.messages.json"))
+            .collect();
+        Some(RecordFiles::new(sessions, paths, record::ANSWERS).in_list(record::MESSAGES))
+    }
+
+    fn record_line(&mut self, line: &str) {
+        self.recorded.message(line);
+    }
+
+    fn figures(&mut self, _: &Value, _: &TurnSoFar) -> Figures {
+        std::mem::take(&mut self.recorded).into_figures()
     }
 
     fn repeats_denied(&self) -> bool {

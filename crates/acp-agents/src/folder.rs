@@ -6,17 +6,16 @@ use teamster_core::ExecuteParams;
 
 /// Returns an agent's folder: what its variable names, or the folder of this name in the user's home.
 pub(crate) fn folder(params: &ExecuteParams, variable: &str, name: &str) -> Option<PathBuf> {
-    let value = |name: &str| {
-        let value = match params.env.get(name) {
-            Some(value) => value.into(),
-            None => std::env::var_os(name)?,
-        };
-        (!value.is_empty()).then(|| PathBuf::from(value))
+    in_variable(params, variable).or_else(|| Some(in_variable(params, "HOME")?.join(name)))
+}
+
+/// Returns the folder that a variable names.
+pub(crate) fn in_variable(params: &ExecuteParams, name: &str) -> Option<PathBuf> {
+    let value = match params.env.get(name) {
+        Some(value) => value.into(),
+        None => std::env::var_os(name)?,
     };
-    let folder = match value(variable) {
-        Some(folder) => folder,
-        None => value("HOME")?.join(name),
-    };
+    let folder = Some(PathBuf::from(value)).filter(|it| !it.as_os_str().is_empty())?;
     Some(match &params.working_directory {
         Some(directory) => directory.join(folder),
         None => folder,

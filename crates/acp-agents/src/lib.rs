@@ -12,6 +12,8 @@ mod folder;
 mod kimi;
 mod mcp_name;
 mod qwen;
+#[cfg(test)]
+mod recording;
 
 pub use agent::NamedAgent;
 pub use cline::CLINE;

@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use teamster_acp::OneTurn;
-use teamster_acp_agents::KIMI;
+use teamster_acp_agents::{CLINE, KIMI, NamedAgent};
 use teamster_core::{
     AgentRuntime, ErrorKind, ExecuteParams, RunResult, RunStatus, SessionOptions, SessionRuntime,
     Turn,
@@ -14,14 +14,22 @@ use teamster_process::{CliRuntime, RuntimeConfig};
 
 fn params(home: &Path) -> ExecuteParams {
     let mut params = ExecuteParams::new("hi");
-    let home = home.to_str().unwrap().to_owned();
-    params.env.insert("KIMI_CODE_HOME".into(), home);
+    let home = home.to_str().unwrap();
+    for variable in ["KIMI_CODE_HOME", "CLINE_DIR"] {
+        params.env.insert(variable.into(), home.to_owned());
+    }
     params
 }
 
-fn kimi() -> CliRuntime<teamster_acp_agents::NamedAgent> {
-    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kimi.sh");
-    CliRuntime::with_config(KIMI, RuntimeConfig::default().program(program))
+fn agent(agent: NamedAgent, script: &str) -> CliRuntime<NamedAgent> {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests")
+        .join(script);
+    CliRuntime::with_config(agent, RuntimeConfig::default().program(program))
+}
+
+fn kimi() -> CliRuntime<NamedAgent> {
+    agent(KIMI, "kimi.sh")
 }
 
 /// Asserts that it is the failure of this turn of a process, and has the tokens of that turn alone.
@@ -47,6 +55,34 @@ async fn the_cause_of_a_failure_is_read_from_the_record() {
     for turn in 1..=2 {
         let result = session.send(Turn::new("hi")).result().await;
         assert_failed(&result, turn);
+    }
+    session.close().await;
+}
+
+fn assert_used(result: &RunResult, input: u64) {
+    assert_eq!(result.status, RunStatus::Completed, "{:?}", result.errors);
+    let usage = result.usage.unwrap();
+    assert_eq!(
+        (usage.input_tokens, usage.output_tokens),
+        (Some(input), Some(5))
+    );
+    assert_eq!(result.usage_by_model["gpt-4o"].usage, usage);
+}
+
+#[tokio::test]
+async fn the_tokens_of_each_turn_are_read_from_a_record_that_is_rewritten() {
+    let home = tempfile::tempdir().unwrap();
+    let cline = || agent(CLINE, "cline.sh");
+    let result = OneTurn::new(cline()).execute(params(home.path())).result();
+    assert_used(&result.await, 100);
+
+    // A resumed session begins with the answers of earlier runs.
+    let mut resumed = params(home.path());
+    resumed.session_id = Some("s1".into());
+    let session = cline().open(SessionOptions::new(resumed)).unwrap();
+    for turn in 2..=3 {
+        let result = session.send(Turn::new("hi")).result().await;
+        assert_used(&result, turn * 100);
     }
     session.close().await;
 }

@@ -1,5 +1,7 @@
 //! Reader of new lines in a CLI's record files.
 
+mod list;
+
 use std::collections::BTreeMap;
 use std::fs::{self, File, Metadata};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
@@ -7,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use teamster_core::provider::RecordFiles;
+
+use list::List;
 
 /// Limit of the length of a line, in bytes. No longer line has a figure that a decoder requests.
 const LARGEST_LINE: u64 = 1 << 20;
@@ -20,6 +24,7 @@ pub(crate) struct Record {
     /// Files created before this time have lines of earlier runs. `None` if the offsets of such files are known.
     begun: Option<SystemTime>,
     offsets: BTreeMap<PathBuf, u64>,
+    lists: BTreeMap<PathBuf, List>,
 }
 
 impl Record {
@@ -29,10 +34,16 @@ impl Record {
             files,
             begun: None,
             offsets: BTreeMap::new(),
+            lists: BTreeMap::new(),
         };
         for (path, _) in record.paths() {
-            let length = length(&path);
-            record.offsets.insert(path, length);
+            if let Some(field) = record.files.list {
+                let list = List::of_earlier_runs(&path, field);
+                record.lists.insert(path, list);
+            } else {
+                let length = length(&path);
+                record.offsets.insert(path, length);
+            }
         }
         record
     }
@@ -44,6 +55,7 @@ impl Record {
             files,
             begun: begun.checked_sub(TICK),
             offsets: BTreeMap::new(),
+            lists: BTreeMap::new(),
         }
     }
 
@@ -57,6 +69,26 @@ impl Record {
     pub(crate) fn lines(&mut self, gone: bool) -> Vec<String> {
         let mut lines = Vec::new();
         for (path, is_other) in self.paths() {
+            let is_asked_for = |line: &str| match &self.files.others {
+                Some(others) if is_other => others.containing.iter().all(|it| line.contains(&**it)),
+                _ => self.files.containing.iter().any(|it| line.contains(it)),
+            };
+            let is_old = |data: Option<Metadata>| {
+                let made = data.and_then(|data| data.created().ok());
+                made.zip(self.begun)
+                    .is_some_and(|(made, begun)| made < begun)
+            };
+            if let Some(field) = self.files.list {
+                let list = self.lists.entry(path.clone()).or_insert_with(|| {
+                    if is_old(path.metadata().ok()) {
+                        List::of_earlier_runs(&path, field)
+                    } else {
+                        List::default()
+                    }
+                });
+                lines.extend(list.new_items(&path, field, is_asked_for));
+                continue;
+            }
             // There may be many other files, and few of them grow.
             if self.offsets.get(&path) == Some(&length(&path)) {
                 continue;
@@ -64,21 +96,11 @@ impl Record {
             let Ok(file) = File::open(&path) else {
                 continue;
             };
-            let begun = self.begun;
             let offset = self.offsets.entry(path).or_insert_with(|| {
                 let data = file.metadata().ok();
-                let made = |data: &Metadata| data.created().ok();
-                let old = data.filter(|data| {
-                    made(data)
-                        .zip(begun)
-                        .is_some_and(|(made, begun)| made < begun)
-                });
-                old.map_or(0, |data| data.len())
+                let length = data.as_ref().map_or(0, Metadata::len);
+                if is_old(data) { length } else { 0 }
             });
-            let is_asked_for = |line: &str| match &self.files.others {
-                Some(others) if is_other => others.containing.iter().all(|it| line.contains(&**it)),
-                _ => self.files.containing.iter().any(|it| line.contains(it)),
-            };
             read(file, offset, gone, is_asked_for, &mut lines);
         }
         lines

@@ -3,23 +3,13 @@
 use serde_json::json;
 use teamster_acp::replay::{Replay, names, result};
 use teamster_acp::{During, RpcError};
-use teamster_core::{AgentEvent, ErrorKind, ExecuteParams};
+use teamster_core::{AgentEvent, CostSource, ErrorKind, ExecuteParams};
 
 use super::*;
+use crate::recording::turn;
 
 fn played(updates: &[Value]) -> Vec<AgentEvent> {
-    let mut lines = vec![
-        json!({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 1}}),
-        json!({"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "s1"}}),
-    ];
-    lines.extend(updates.iter().map(|update| match update.get("method") {
-        Some(_) => update.clone(),
-        None => json!({"jsonrpc": "2.0", "method": "session/update",
-                       "params": {"sessionId": "s1", "update": update}}),
-    }));
-    lines.push(json!({"jsonrpc": "2.0", "id": 3, "result": {"stopReason": "end_turn"}}));
-    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
-    Replay::of(&CLINE, &lines.join("\n"), |_| {}).turn("hi")
+    Replay::of(&CLINE, &turn(updates), |_| {}).turn("hi")
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "shorter tests")]
@@ -180,4 +170,82 @@ fn a_closed_socket_is_worth_another_try() {
                   information, pass `verbose: true` in the second argument to fetch()";
     let error = dialect.error(&RpcError::new(-32603, closed), During::Prompt);
     assert_eq!((error.kind, error.retryable), (ErrorKind::Network, true));
+}
+
+// As version 3.0.65 wrote them, shortened; the last two are made by hand.
+#[test]
+fn its_tokens_are_those_of_the_recorded_answers() {
+    let mut dialect = (CLINE.dialect)(&ExecuteParams::default());
+    let mut figures = |messages: &[Value]| {
+        for message in messages {
+            dialect.record_line(&message.to_string());
+        }
+        dialect.figures(&Value::Null, &TurnSoFar::default())
+    };
+    let answer = |model: &str, input: u64, read: u64, cost: Value| {
+        json!({"id": "msg_AV5rkUYS", "role": "assistant", "modelInfo": {"id": model, "provider": "cline"},
+               "metrics": {"inputTokens": input, "outputTokens": 40, "cacheReadTokens": read,
+                           "cacheWriteTokens": 0, "cost": cost}})
+    };
+    let of_turn = figures(&[
+        answer("gpt-4o", 1300, 300, Value::Null),
+        answer("gpt-4o-mini", 50, 0, Value::Null),
+        answer("gpt-4o", 1000, 0, json!(0.5)),
+        json!({"metrics": {"inputTokens": 0, "outputTokens": 0}}),
+    ]);
+    let usage = of_turn.usage.unwrap();
+    assert_eq!(
+        (usage.input_tokens, usage.output_tokens),
+        (Some(2050), Some(120))
+    );
+    assert_eq!(
+        (usage.cache_read_tokens, usage.cache_write_tokens),
+        (Some(300), None)
+    );
+    let models: Vec<_> = (of_turn.by_model.iter())
+        .map(|(model, of)| (model.as_str(), of.usage.input_tokens))
+        .collect();
+    assert_eq!(models, [("gpt-4o", Some(2000)), ("gpt-4o-mini", Some(50))]);
+    assert_eq!(of_turn.cost, None, "two answers have no cost");
+
+    let paid = [
+        answer("m", 1, 0, json!(0.5)),
+        answer("m", 1, 0, json!(0.25)),
+    ];
+    assert_eq!(figures(&paid).cost, Some((0.75, CostSource::Reported)));
+    assert_eq!(figures(&[]), Figures::default());
+}
+
+#[test]
+fn its_record_is_where_its_variables_say() {
+    for (variables, expected) in [
+        (
+            &[("HOME", "/h"), ("CLINE_DIR", "")][..],
+            "/h/.cline/data/sessions",
+        ),
+        (&[("CLINE_DIR", "/c")], "/c/data/sessions"),
+        (
+            &[("CLINE_DIR", "/c"), ("CLINE_DATA_DIR", "d")],
+            "/w/d/sessions",
+        ),
+        (
+            &[("CLINE_DATA_DIR", "/d"), ("CLINE_SESSION_DATA_DIR", "/s")],
+            "/s",
+        ),
+    ] {
+        let mut params = ExecuteParams::default().working_directory("/w");
+        for (name, value) in variables {
+            params.env.insert((*name).into(), (*value).into());
+        }
+        let dialect = (CLINE.dialect)(&params);
+        let files = dialect.record_files("1_a_cli").unwrap();
+        assert_eq!(files.folder, PathBuf::from(expected));
+        assert_eq!(files.paths, ["1_a_cli/*.messages.json"; 2]);
+        let files = dialect.record_files("1__a_cli").unwrap();
+        assert_eq!(
+            files.paths,
+            ["1__a_cli/*.messages.json", "1/*.messages.json"]
+        );
+        assert_eq!(dialect.record_files("../x"), None);
+    }
 }

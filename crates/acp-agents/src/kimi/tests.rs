@@ -2,32 +2,10 @@ use teamster_acp::replay::{Replay, names, result};
 use teamster_core::{AgentEvent, ErrorKind, ExecuteParams, PermissionAnswer, RunStatus};
 
 use super::*;
-
-/// Begin of a recording: a session is opened.
-const OPENED: &str = concat!(
-    r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{}}}"#,
-    "\n",
-    r#"{"jsonrpc":"2.0","id":2,"result":{"sessionId":"session_1"}}"#,
-    "\n",
-);
-const ANSWERED: &str = r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}"#;
-
-fn lines(updates: &[Value]) -> String {
-    let mut lines = OPENED.to_owned();
-    for update in updates {
-        let line = match update.get("method") {
-            Some(_) => update.clone(),
-            None => json!({"jsonrpc": "2.0", "method": "session/update",
-                           "params": {"sessionId": "session_1", "update": update}}),
-        };
-        lines.push_str(&line.to_string());
-        lines.push('\n');
-    }
-    lines + ANSWERED
-}
+use crate::recording::turn;
 
 fn played(updates: &[Value], answer: PermissionAnswer) -> Vec<AgentEvent> {
-    let lines = lines(updates);
+    let lines = turn(updates);
     let mut replay = Replay::of(&KIMI, &lines, |_| {});
     replay.answer(answer).turn("hi")
 }
@@ -101,9 +79,9 @@ fn its_record_is_in_the_folder_of_the_session() {
     let mut params = ExecuteParams::default();
     params.env.insert("KIMI_CODE_HOME".into(), "/kimi".into());
     let dialect = (KIMI.dialect)(&params);
-    let files = dialect.record_files("session_1").unwrap();
+    let files = dialect.record_files("s1").unwrap();
     assert_eq!(files.folder, PathBuf::from("/kimi/sessions"));
-    assert_eq!(files.paths, ["*/session_1/agents/*/wire.jsonl"]);
+    assert_eq!(files.paths, ["*/s1/agents/*/wire.jsonl"]);
     assert_eq!(dialect.record_files("../x"), None);
 }
 
@@ -115,7 +93,7 @@ fn a_sub_agent_s_call_is_known_by_its_request_alone() {
             json!({"sessionUpdate": "tool_call", "toolCallId": "0:a", "title": "Agent", "kind": "other",
                    "status": "in_progress", "rawInput": {"prompt": "count"}}),
             json!({"jsonrpc": "2.0", "id": 0, "method": "session/request_permission", "params": {
-                "sessionId": "session_1",
+                "sessionId": "s1",
                 "options": [{"optionId": "approve_once", "name": "Approve once", "kind": "allow_once"}],
                 "toolCall": {"toolCallId": "0:b", "title": "Bash", "content": [{"type": "content",
                     "content": {"type": "text", "text": "Requesting approval to Running: make"}}]}}}),
@@ -206,9 +184,9 @@ fn results_with_images_and_edits() {
 // Made by hand: lines of version 2.1.0, shortened.
 #[test]
 fn a_question_with_one_choice_is_one_too() {
-    let lines = lines(&[
+    let lines = turn(&[
         json!({"jsonrpc": "2.0", "id": 0, "method": "session/request_permission", "params": {
-        "sessionId": "session_1", "options": [
+        "sessionId": "s1", "options": [
             {"optionId": "q0_opt_0", "name": "Red", "kind": "allow_once"},
             {"optionId": "q0_skip", "name": "Skip", "kind": "reject_once"}],
         "toolCall": {"toolCallId": "0:a", "title": "AskUserQuestion"}}}),

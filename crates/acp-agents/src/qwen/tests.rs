@@ -3,6 +3,7 @@ use teamster_acp::replay::{Replay, names, result};
 use teamster_core::{AgentEvent, PermissionAnswer, SessionOptions, SessionProvider};
 
 use super::*;
+use crate::recording::{ANSWERED, lines, opened, turn};
 
 #[test]
 fn an_error_of_the_service_is_known_by_its_status() {
@@ -21,23 +22,6 @@ fn an_error_of_the_service_is_known_by_its_status() {
     assert_eq!(kind("it rained"), (ErrorKind::Internal, false));
 }
 
-/// Plays these updates in a turn, as version 0.24.4 printed them, shortened.
-fn lines(updates: &[Value]) -> String {
-    let mut lines = vec![
-        json!({"jsonrpc": "2.0", "id": 1, "result": {"protocolVersion": 1}}),
-        json!({"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "s1"}}),
-    ];
-    lines.extend(updates.iter().map(|update| match update.get("method") {
-        Some(_) => update.clone(),
-        None => json!({"jsonrpc": "2.0", "method": "session/update",
-                       "params": {"sessionId": "s1", "update": update}}),
-    }));
-    let lines: Vec<String> = lines.iter().map(Value::to_string).collect();
-    lines.join("\n") + "\n"
-}
-
-const ANSWER: &str = r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}"#;
-
 #[expect(clippy::needless_pass_by_value, reason = "shorter tests")]
 fn text(text: &str, meta: Value) -> Value {
     json!({"sessionUpdate": "agent_message_chunk", "content": {"type": "text", "text": text},
@@ -55,7 +39,7 @@ fn a_background_agent_s_turn_is_a_part_of_a_run_s_answer() {
         }
         line
     };
-    let before = lines(&[
+    let before = opened(&[
         json!({"sessionUpdate": "tool_call", "toolCallId": "c1", "status": "in_progress",
                "title": "Agent", "rawInput": {"prompt": "count"}, "_meta": {"toolName": "agent"}}),
         json!({"sessionUpdate": "tool_call_update", "toolCallId": "c1", "status": "completed",
@@ -79,9 +63,7 @@ fn a_background_agent_s_turn_is_a_part_of_a_run_s_answer() {
         ),
         announced("_qwencode/end_turn", None),
     ];
-    let after = lines(&after);
-    let after: Vec<&str> = after.lines().skip(2).collect();
-    let recording = format!("{before}{ANSWER}\n{}", after.join("\n"));
+    let recording = format!("{before}{ANSWERED}\n{}", lines(&after));
     let options = SessionOptions::default().one_turn(true);
     let mut replay = Replay::new(QWEN.protocol(&options), &recording);
     let events = replay.turn("hi");
@@ -105,14 +87,14 @@ fn a_background_agent_s_turn_is_a_part_of_a_run_s_answer() {
 #[test]
 fn a_sub_agent_s_words_are_not_the_answer() {
     let of_agent = json!({"parentToolCallId": "c1", "subagentType": "general-purpose"});
-    let recording = lines(&[
+    let recording = turn(&[
         json!({"sessionUpdate": "tool_call", "toolCallId": "c1", "status": "in_progress",
                "title": "Agent", "rawInput": {"prompt": "count"}, "_meta": {"toolName": "agent"}}),
         text("I look. ", of_agent.clone()),
         json!({"sessionUpdate": "tool_call", "toolCallId": "c2", "status": "in_progress",
                "title": "Shell", "rawInput": {"command": "ls"}, "_meta": {"toolName": "run_shell_command", "parentToolCallId": "c1"}}),
         text("The helper has counted.", Value::Null),
-    ]) + ANSWER;
+    ]);
     let events = Replay::of(&QWEN, &recording, |_| {}).turn("hi");
     assert_eq!(result(&events).text, "The helper has counted.");
     let parents: Vec<_> = (events.iter())
@@ -128,14 +110,14 @@ fn a_sub_agent_s_words_are_not_the_answer() {
 // Made by hand: a line of version 0.24.4, shortened.
 #[test]
 fn an_edit_is_reported_in_words() {
-    let recording = lines(&[
+    let recording = turn(&[
         json!({"sessionUpdate": "tool_call", "toolCallId": "c1", "status": "completed", "kind": "edit",
                "content": [{"type": "diff", "path": "/w/a.txt", "oldText": "", "newText": "Hello.\n"}],
                "rawInput": {"file_path": "/w/a.txt"}, "_meta": {"toolName": "write_file"},
                "rawOutput": {"fileDiff": "+Hello.", "fileName": "a.txt", "filePath": "/w/a.txt",
                    "originalContent": "", "newContent": "Hello.\n",
                    "diffStat": {"model_added_lines": 1, "model_removed_lines": 0}}}),
-    ]) + ANSWER;
+    ]);
     let events = Replay::of(&QWEN, &recording, |_| {}).turn("hi");
     let output = events.iter().find_map(|event| match event {
         AgentEvent::ToolResult(end) => Some(end.output.as_str()),
@@ -177,14 +159,14 @@ fn its_questions_are_answered_by_their_numbers() {
     let questions = json!([{"header": "Colour", "question": "Which colour?",
         "options": [{"label": "Red"}, {"label": "Blue"}]},
         {"header": "Colour", "question": "And then?", "options": [{"label": "Grey"}]}]);
-    let recording = lines(&[
+    let recording = turn(&[
         json!({"jsonrpc": "2.0", "id": 0, "method": "session/request_permission",
         "params": {"sessionId": "s1", "options": [
             {"optionId": "proceed_once", "name": "Submit", "kind": "allow_once"},
             {"optionId": "cancel", "name": "Cancel", "kind": "reject_once"}],
         "toolCall": {"toolCallId": "c1", "title": "Ask user 1 question", "rawInput": {"questions": questions},
             "_meta": {"toolName": "ask_user_question"}}}}),
-    ]) + ANSWER;
+    ]);
     let mut replay = Replay::of(&QWEN, &recording, |params| {
         params.permission = PermissionMode::Bypass;
     });

@@ -100,7 +100,7 @@ pub enum Activity {
     Turn,
 }
 
-/// Files to which a CLI appends lines of JSON during a run.
+/// Files in which a CLI records data as JSON during a run: it appends lines, or writes a [list](Self::list) as a whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordFiles {
     /// The folder of the files. It need not exist before the run.
@@ -109,6 +109,9 @@ pub struct RecordFiles {
     pub paths: Vec<String>,
     /// Only lines that contain one of these texts are passed on.
     pub containing: &'static [&'static str],
+    /// The field whose list has the records, where each file is one JSON object that the CLI writes as a whole. Each new
+    /// item is passed on as a line. `None`: the CLI appends lines.
+    pub list: Option<&'static str>,
     /// Other files in the folder, which may belong to other sessions.
     pub others: Option<OtherRecordFiles>,
 }
@@ -123,7 +126,7 @@ pub struct OtherRecordFiles {
 }
 
 impl RecordFiles {
-    /// Creates the description of these files in a folder, without others.
+    /// Creates the description of these files in a folder, to which lines are appended, without others.
     pub fn new(
         folder: impl Into<PathBuf>,
         paths: Vec<String>,
@@ -133,8 +136,16 @@ impl RecordFiles {
             folder: folder.into(),
             paths,
             containing,
+            list: None,
             others: None,
         }
+    }
+
+    /// Sets the field whose list has the records.
+    #[must_use]
+    pub fn in_list(mut self, field: &'static str) -> Self {
+        self.list = Some(field);
+        self
     }
 }
 
