@@ -44,7 +44,8 @@ impl Context {
     ) -> Result<Self, AgentError> {
         let settings = Settings::new(&config, can, &params)?;
         keys::protect_memory();
-        let http = Http::new().map_err(|failure| {
+        let variable = |name: &str| config.variable(name, &params.env);
+        let http = Http::new(variable).map_err(|failure| {
             AgentError::new(ErrorCode::CliError, failure.kind, failure.message)
         })?;
         let folder = &settings.sessions;

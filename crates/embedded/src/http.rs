@@ -1,6 +1,6 @@
 //! Requests to model services.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -8,55 +8,67 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::header::{CONTENT_TYPE, HeaderName, HeaderValue, USER_AGENT};
 use hyper::{Request, Response};
-use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_rustls::{ConfigBuilderExt, HttpsConnector};
 use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use jiff::Timestamp;
+use rustls::ClientConfig;
 use teamster_core::ErrorKind;
 use teamster_core::provider::without_credentials;
 
 use crate::model::Target;
+use crate::proxy::{Proxies, Route};
 use crate::wire::{Failure, http_failure};
 
 /// Connect timeout.
-const CONNECT_LIMIT: Duration = Duration::from_secs(20);
+pub(crate) const CONNECT_LIMIT: Duration = Duration::from_secs(20);
 /// Time that an idle connection is kept.
 const IDLE: Duration = Duration::from_mins(1);
 /// Maximum bytes read from the body of an error response.
 const MOST_ERROR: usize = 256 << 10;
 
-type HttpClient = Client<HttpsConnector<HttpConnector>, Full<Bytes>>;
-
 /// HTTP client for all requests of a run or session. It reuses connections.
 #[derive(Debug, Clone)]
-pub(crate) struct Http(HttpClient);
+pub(crate) struct Http {
+    client: Client<HttpsConnector<Route>, Full<Bytes>>,
+    proxies: Proxies,
+}
 
 impl Http {
-    /// Creates a client. Loads the system's certificates once per process.
-    pub(crate) fn new() -> Result<Self, Failure> {
-        static TLS: OnceLock<Result<HttpsConnector<HttpConnector>, String>> = OnceLock::new();
-        let connector = TLS.get_or_init(|| {
-            let mut http = HttpConnector::new();
-            http.enforce_http(false);
-            http.set_nodelay(true);
-            http.set_connect_timeout(Some(CONNECT_LIMIT));
+    /// Creates a client. `variable` reads the environment. Loads the system's certificates once per process.
+    pub(crate) fn new(variable: impl Fn(&str) -> Option<String>) -> Result<Self, Failure> {
+        static TLS: OnceLock<Result<Arc<ClientConfig>, String>> = OnceLock::new();
+        let tls = TLS.get_or_init(|| {
             // Use an explicit provider: the process may or may not have a default one.
-            let ring = rustls::crypto::ring::default_provider();
-            let builder = HttpsConnectorBuilder::new()
-                .with_provider_and_native_roots(ring)
+            let ring = Arc::new(rustls::crypto::ring::default_provider());
+            let builder = ClientConfig::builder_with_provider(ring)
+                .with_safe_default_protocol_versions()
                 .map_err(|error| error.to_string())?;
-            Ok(builder.https_or_http().enable_http1().wrap_connector(http))
+            let builder = builder
+                .with_native_roots()
+                .map_err(|error| error.to_string())?;
+            Ok(Arc::new(builder.with_no_client_auth()))
         });
-        let connector = connector.clone().map_err(|error| {
+        let tls = tls.clone().map_err(|error| {
             let message = format!("the system's certificates cannot be read: {error}");
             Failure::new(ErrorKind::Network, message)
         })?;
+        let mut direct = HttpConnector::new();
+        direct.enforce_http(false);
+        direct.set_nodelay(true);
+        direct.set_connect_timeout(Some(CONNECT_LIMIT));
+        let proxies = Proxies::new(variable)?;
+        let route = Route {
+            to_proxy: HttpsConnector::from((direct.clone(), tls.clone())),
+            direct,
+            proxies: proxies.clone(),
+        };
         let client = Client::builder(TokioExecutor::new())
             .pool_timer(TokioTimer::new())
             .pool_idle_timeout(IDLE)
-            .build(connector);
-        Ok(Self(client))
+            .build(HttpsConnector::from((route, tls)));
+        Ok(Self { client, proxies })
     }
 
     /// Sends a request. Returns a response whose body is a stream, and the address that answered, without
@@ -86,12 +98,7 @@ impl Http {
             value.set_sensitive(true);
             headers.insert(HeaderName::from_static(name), value);
         }
-        let response = self.0.request(request).await.map_err(|error| {
-            Failure::new(
-                ErrorKind::Network,
-                format!("cannot reach {shown}: {}", innermost(&error)),
-            )
-        })?;
+        let response = self.send(request, &shown).await?;
         let status = response.status().as_u16();
         if response.status().is_success() {
             return Ok((response, shown));
@@ -115,6 +122,26 @@ impl Http {
             .unwrap_or_default();
         failure.message = format!("{} (HTTP {status} from {shown}{to})", failure.message);
         Err(failure)
+    }
+}
+
+impl Http {
+    /// Sends a request to the address that is shown so.
+    pub(crate) async fn send(
+        &self,
+        request: Request<Full<Bytes>>,
+        shown: &str,
+    ) -> Result<Response<Incoming>, Failure> {
+        let proxy = self.proxies.of(request.uri());
+        self.client.request(request).await.map_err(|error| {
+            let through = proxy.map_or_else(String::new, |proxy| {
+                format!(" through the proxy {}", proxy.uri())
+            });
+            Failure::new(
+                ErrorKind::Network,
+                format!("cannot reach {shown}{through}: {}", innermost(&error)),
+            )
+        })
     }
 }
 

@@ -50,6 +50,7 @@ mod mcp;
 mod model;
 mod permission;
 mod prompt;
+mod proxy;
 mod request;
 mod run;
 mod sandbox;
