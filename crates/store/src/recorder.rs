@@ -48,7 +48,11 @@ pub struct Recorder {
     patience: Duration,
     /// Locks of the sessions that this recorder's runs begin.
     locks: Arc<Mutex<Vec<SessionLock>>>,
+    /// The last session of each provider that the conversation had for this recorder.
+    sessions: Arc<Mutex<Sessions>>,
 }
+
+type Sessions = HashMap<String, Id>;
 
 type OnError = Box<dyn Fn(&StoreError) + Send + Sync>;
 
@@ -67,7 +71,7 @@ struct Active {
     accepted_at: u64,
     queue: Queue,
     /// The last session of each provider that this run has stored.
-    kept: HashMap<String, Id>,
+    kept: Sessions,
 }
 
 impl fmt::Debug for Recorder {
@@ -94,6 +98,7 @@ impl Recorder {
             heartbeat: HEARTBEAT,
             patience: PATIENCE,
             locks: Arc::default(),
+            sessions: Arc::default(),
         }
     }
 
@@ -105,10 +110,20 @@ impl Recorder {
     }
 
     /// Sets the locks of the sessions that the next run begins ([`Store::session_or_lock`]). All are released once one
-    /// of its sessions is stored, at the latest at the end of the run. Clones made before do not have them.
+    /// of its sessions is stored, at the latest at the end of the run. Clones made before do not have them, and share no
+    /// session with this one.
     #[must_use]
     pub fn session_locks(mut self, locks: impl IntoIterator<Item = SessionLock>) -> Self {
         self.locks = Arc::new(Mutex::new(locks.into_iter().collect()));
+        self.sessions = Arc::default();
+        self
+    }
+
+    /// Names a session that the conversation has with this provider and that the next run resumes. If the conversation
+    /// is started over meanwhile, its new session is not replaced.
+    #[must_use]
+    pub fn resumed_session(self, provider: impl Into<String>, session_id: impl Into<Id>) -> Self {
+        lock(&self.sessions).insert(provider.into(), session_id.into());
         self
     }
 
@@ -172,26 +187,29 @@ impl Recorder {
         )
     }
 
-    /// Notes that this run stores this session. Returns whether it did so before.
-    fn has_kept(&self, run_id: &Id, provider: &str, session_id: &Id) -> bool {
-        let mut runs = lock(&self.shared.runs);
-        let Some(active) = runs.get_mut(run_id) else {
-            return false;
-        };
-        let before = active
-            .kept
-            .insert(provider.to_owned(), Arc::clone(session_id));
-        before.is_some_and(|before| before == *session_id)
+    /// Notes that a run stores this session. Returns the session that it continues, by this run or an earlier one of the
+    /// same conversation.
+    fn continued(&self, run: Option<&mut Active>, provider: &str, session_id: &Id) -> Option<Id> {
+        let note =
+            |sessions: &mut Sessions| sessions.insert(provider.to_owned(), Arc::clone(session_id));
+        // A run that resumed another session, or none, begins one of its own. Only what the first provider resumed is
+        // known.
+        let earlier = note(&mut lock(&self.sessions)).filter(|earlier| {
+            let resumed = |run: &Active| run.new.session_id.as_deref() == Some(&**earlier);
+            let continues = |run: &Active| run.new.provider != provider || resumed(run);
+            earlier == session_id || run.as_deref().is_some_and(continues)
+        });
+        run.and_then(|run| note(&mut run.kept)).or(earlier)
     }
 
-    /// Creates the entry that stores a session for the conversation. Without `replaces`, it replaces no other.
+    /// Creates the entry that stores a session for the conversation. It replaces only the one that it continues, if any.
     fn keep(
         &self,
         provider: &str,
         session_id: &str,
         model: Option<&str>,
         directory: Option<PathBuf>,
-        replaces: bool,
+        continues: Option<Id>,
     ) -> Option<Entry> {
         let conversation = self.conversation.as_ref()?;
         let mut session = NewSession::new(session_id);
@@ -202,7 +220,7 @@ impl Recorder {
             key: conversation.with(provider),
             session,
             known_at: self.shared.store.now(),
-            replaces,
+            continues,
         })
     }
 
@@ -300,7 +318,7 @@ impl RunObserver for Recorder {
                 new: new.clone(),
                 accepted_at: self.shared.store.now(),
                 queue: queue.clone(),
-                kept: HashMap::new(),
+                kept: Sessions::new(),
             };
             lock(&self.shared.runs).insert(Arc::clone(run.run_id), active);
             queue
@@ -326,8 +344,11 @@ impl RunObserver for Recorder {
                 provider: provider.to_owned(),
                 session_id: Arc::clone(session_id),
             }];
-            let replaces = !self.has_kept(run_id, provider, session_id);
-            entries.extend(self.keep(provider, session_id, model, directory, replaces));
+            let continues = {
+                let mut runs = lock(&self.shared.runs);
+                self.continued(runs.get_mut(run_id), provider, session_id)
+            };
+            entries.extend(self.keep(provider, session_id, model, directory, continues));
             // Not only its own: other runs would wait for the locks of unused fallbacks until the end of this one.
             entries.extend(self.unlock());
             let queue = active.map_or_else(|| self.queue(run_id, false), |active| active.queue);
@@ -337,7 +358,7 @@ impl RunObserver for Recorder {
 
     fn ended<'a>(&'a self, outcome: &'a Outcome) -> Observed<'a> {
         Box::pin(async move {
-            let active = lock(&self.shared.runs).remove(&outcome.run_id);
+            let mut active = lock(&self.shared.runs).remove(&outcome.run_id);
             let mut entries = vec![Entry::End(Box::new(without_text(outcome)))];
             let error = outcome.error.as_ref().map(|error| error.kind);
             if let Some(session_id) = &outcome.session_id
@@ -348,9 +369,8 @@ impl RunObserver for Recorder {
                     .and_then(|active| active.new.working_directory.clone());
                 let model = outcome.model.as_deref();
                 let provider = &*outcome.provider;
-                let kept = active.as_ref().and_then(|active| active.kept.get(provider));
-                let replaces = kept != Some(session_id);
-                entries.extend(self.keep(provider, session_id, model, directory, replaces));
+                let continues = self.continued(active.as_mut(), provider, session_id);
+                entries.extend(self.keep(provider, session_id, model, directory, continues));
             }
             entries.extend(self.forget(outcome, active.as_ref()));
             entries.extend(self.unlock());

@@ -166,17 +166,20 @@ impl Store {
         key: &SessionKey,
         session: &NewSession,
     ) -> Result<(), StoreError> {
-        self.put_session_of(key, session, None, true).await
+        self.put_session_of(key, session, None, None).await
     }
 
-    /// Stores a session that was known at `known_at`, unless another one was stored since. Without `replaces`, it only
-    /// updates itself, or is stored if there is none.
+    /// Stores a session that was known at `known_at`, unless another one was stored since.
+    ///
+    /// `continues` is the session that the conversation had for the caller. Then only that one and itself are replaced,
+    /// and without a row it is stored only while no process has the right to begin a session: the conversation may have
+    /// been started over.
     pub(crate) async fn put_session_of(
         &self,
         key: &SessionKey,
         session: &NewSession,
         known_at: Option<u64>,
-        replaces: bool,
+        continues: Option<&str>,
     ) -> Result<(), StoreError> {
         key.check()?;
         check_given("session id", &session.session_id)?;
@@ -187,7 +190,11 @@ impl Store {
         let query = sqlx::query(
             "INSERT INTO teamster_sessions (channel_id, user_id, thread_id, provider, session_id, \
              model, working_directory, created_at, updated_at, expires_at) \
-             VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $8, $9) \
+             SELECT $1, $2, $3, $4, $5, $6, $7, $8, $8, $9 WHERE $11 = '' \
+             OR EXISTS (SELECT 1 FROM teamster_sessions WHERE channel_id = $1 \
+             AND user_id = $2 AND thread_id = $3 AND provider = $4) \
+             OR NOT EXISTS (SELECT 1 FROM teamster_session_locks WHERE channel_id = $1 \
+             AND user_id = $2 AND thread_id = $3 AND provider = $4) \
              ON CONFLICT (channel_id, user_id, thread_id, provider) DO UPDATE SET \
              session_id = excluded.session_id, model = excluded.model, \
              working_directory = excluded.working_directory, \
@@ -195,7 +202,7 @@ impl Store {
              THEN teamster_sessions.created_at ELSE excluded.created_at END, \
              updated_at = excluded.updated_at, expires_at = excluded.expires_at \
              WHERE teamster_sessions.updated_at <= $10 \
-             AND teamster_sessions.session_id = COALESCE($11, teamster_sessions.session_id)",
+             AND ($11 = '' OR teamster_sessions.session_id IN ($11, excluded.session_id))",
         )
         .bind(channel)
         .bind(user)
@@ -207,7 +214,8 @@ impl Store {
         .bind(to_column(now))
         .bind(to_column(now.saturating_add(ttl)))
         .bind(known_at.map_or(i64::MAX, to_column))
-        .bind((!replaces).then_some(&session.session_id));
+        // No session has an empty id.
+        .bind(continues.unwrap_or_default());
         self.execute("keep a session", query).await.map(drop)
     }
 

@@ -113,7 +113,10 @@ pub(super) async fn open(
     })?;
     runs.writer = writer;
     runs.observer = (shared.open_history.as_ref()).map(|open_history| {
-        let recorder = open_history.recorder.clone().session_locks(lock);
+        let mut recorder = open_history.recorder.clone().session_locks(lock);
+        if let Some(session) = &params.session_id {
+            recorder = recorder.resumed_session(info.id, session.as_str());
+        }
         Arc::new(recorder) as Arc<dyn RunObserver>
     });
 

@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::request;
 use crate::args::StoreArgs;
-use crate::store;
+use crate::{store, words};
 
 /// Limit for opening the store of a run without a session key. Beyond it, the run is left out of the history.
 const OPEN_LIMIT: Duration = Duration::from_secs(3);
@@ -43,6 +43,12 @@ pub(crate) struct History {
 pub(crate) struct KeyedSession {
     pub(crate) session_id: Option<String>,
     pub(crate) lock: Option<SessionLock>,
+}
+
+/// The sessions of a conversation that a run resumes, and the locks of those that it begins.
+struct Resumed {
+    locks: Vec<SessionLock>,
+    sessions: Vec<SessionRecord>,
 }
 
 /// An open store and the recorder that writes to it.
@@ -141,10 +147,14 @@ impl History {
         let mut recorder = Recorder::new(store.clone());
         if let Some(conversation) = &self.conversation {
             self.check_writable(&store, deadline).await?;
-            let locks = self.resume_sessions(conversation, &store, request).await?;
+            let Resumed { locks, sessions } =
+                (self.resume_sessions(conversation, &store, request)).await?;
             recorder = recorder
                 .conversation(conversation.clone())
                 .session_locks(locks);
+            for session in sessions {
+                recorder = recorder.resumed_session(session.key.provider, session.session_id);
+            }
         }
         Ok(Some(OpenHistory { store, recorder }))
     }
@@ -197,8 +207,9 @@ impl History {
         match &session.working_directory {
             Some(began) if began != directory && !began.exists() => Err(refused(format!(
                 "the folder of the session of `{conversation}` is gone ({}): use another key, or start the \
-                 conversation over with `teamster run --session-key {conversation} --new`",
-                began.display()
+                 conversation over with `{}`",
+                began.display(),
+                self.new_conversation(conversation, provider, directory)
             ))),
             Some(began) if began != directory => Err(refused(format!(
                 "the session of `{conversation}` belongs to {}: open that folder, or use another key",
@@ -211,6 +222,24 @@ impl History {
         }
     }
 
+    /// Returns the command that starts a conversation over, for a terminal.
+    fn new_conversation(
+        &self,
+        conversation: &Conversation,
+        provider: &str,
+        directory: &Path,
+    ) -> String {
+        let (key, directory) = (conversation.to_string(), directory.to_string_lossy());
+        let words = ["teamster", "run", provider, "Hello", "--cwd", &directory];
+        let words = words.into_iter().chain(["--session-key", &key, "--new"]);
+        // A URL may have a password. It is in a variable, not in an argument.
+        let file =
+            (self.location.as_deref()).filter(|location| self.named && !location.contains("://"));
+        let store = file.into_iter().flat_map(|file| ["--store", file]);
+        let words = words.chain(store).map(words::shell_word);
+        words.collect::<Vec<_>>().join(" ")
+    }
+
     /// Checks that the store is writable; with a read-only one, the conversation would be lost.
     async fn check_writable(&self, store: &Store, deadline: Instant) -> anyhow::Result<()> {
         let written = timeout_at(deadline, store.expire()).await;
@@ -221,7 +250,7 @@ impl History {
             .context("--session-key: the conversation could not be stored, so nothing was started")
     }
 
-    /// Sets each candidate's session of the conversation. Returns the locks of those that the run begins.
+    /// Sets each candidate's session of the conversation. Returns these, and the locks of those that the run begins.
     ///
     /// If the first candidate has a session, fallbacks without one are removed: they do not know the conversation.
     async fn resume_sessions(
@@ -229,7 +258,7 @@ impl History {
         conversation: &Conversation,
         store: &Store,
         request: &mut RunRequest,
-    ) -> anyhow::Result<Vec<SessionLock>> {
+    ) -> anyhow::Result<Resumed> {
         if self.starts_over {
             forget(conversation, store).await?;
         }
@@ -281,7 +310,8 @@ impl History {
             used.any(|provider| provider == lock.key().provider)
         };
         locks.retain(is_used);
-        Ok(locks)
+        let sessions = sessions.into_values().flatten().collect();
+        Ok(Resumed { locks, sessions })
     }
 
     /// Returns the right to begin a session, or the session that another run has begun meanwhile.
@@ -349,4 +379,34 @@ fn left_out_message(candidate: &Candidate) -> String {
         "{} does not know this conversation and is left out as a fallback",
         candidate.provider()
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    #[test]
+    fn the_command_that_starts_a_conversation_over_is_complete() {
+        let store = StoreArgs {
+            url: Some("/my files/store.db".to_owned()),
+        };
+        let history = History::new(&store, Some("slack:it's me"), None, true).unwrap();
+        let conversation = history.conversation.as_ref().unwrap();
+        let command = history.new_conversation(conversation, "claude", Path::new("/my work"));
+        let words = shell_words::split(&command).unwrap();
+        let Command::Run(args) = Cli::try_parse_from(words).unwrap().command else {
+            panic!("{command}");
+        };
+        assert_eq!(
+            (&*args.provider, args.prompt.as_deref()),
+            ("claude", Some("Hello"))
+        );
+        assert_eq!(args.process.cwd.as_deref(), Some(Path::new("/my work")));
+        let key: Conversation = args.session.session_key.unwrap().parse().unwrap();
+        assert_eq!((&key, args.session.new), (conversation, true));
+        assert_eq!(args.store.url.as_deref(), Some("/my files/store.db"));
+    }
 }

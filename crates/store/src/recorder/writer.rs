@@ -40,8 +40,8 @@ pub(super) enum Entry {
         key: SessionKey,
         session: NewSession,
         known_at: u64,
-        /// False if this run has stored it before: another one that was stored since is not replaced.
-        replaces: bool,
+        /// The session that the conversation had for this recorder: no other one is replaced.
+        continues: Option<Id>,
     },
     Forget {
         key: SessionKey,
@@ -355,9 +355,10 @@ impl Writer {
                 key,
                 session,
                 known_at,
-                replaces,
+                continues,
             } => {
-                let kept = store.put_session_of(key, session, Some(*known_at), *replaces);
+                let continues = continues.as_deref();
+                let kept = store.put_session_of(key, session, Some(*known_at), continues);
                 kept.await.map(|()| row)
             }
             Entry::Forget {

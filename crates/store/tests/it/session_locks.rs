@@ -223,6 +223,62 @@ on_each_database! {
         }
     }
 
+    async fn a_conversation_that_is_started_over_does_not_go_back_to_a_chat_that_goes_on(database) {
+        let (store, clock) = database.open_at(1000).await;
+        let lock = locked(&store).await;
+        let chat = Recorder::new(store.clone()).conversation(talk()).session_locks([lock]);
+        let held = async || session_of(&store, "claude").await;
+        // A turn of the chat, after the first one in its own session. Returns the session of the key.
+        let turn = async |number: u32, session: &str| {
+            clock.fetch_add(1, Relaxed);
+            let run_id = Id::from(format!("chat.{number}"));
+            let mut params = params();
+            params.session_id = (number > 1).then(|| "old".to_owned());
+            accept(&chat, &run_id, &params).await;
+            chat.session(&run_id, "claude", &session.into()).await;
+            let during = held().await;
+            chat.ended(&outcome(&run_id, vec![attempt("claude", Some(session), None)])).await;
+            assert_eq!(held().await, during);
+            during
+        };
+        assert_eq!(turn(1, "old").await.as_deref(), Some("old"));
+        // It was forgotten, and no run has begun another one.
+        assert!(store.remove_session(&key()).await.unwrap());
+        assert_eq!(turn(2, "old").await.as_deref(), Some("old"));
+
+        assert!(store.remove_session(&key()).await.unwrap());
+        let lock = locked(&store).await;
+        assert_eq!(turn(3, "old").await, None, "another run is about to begin the session");
+        let newest = Recorder::new(store.clone()).conversation(talk()).session_locks([lock]);
+        let run_id = Id::from("newest");
+        accept(&newest, &run_id, &params()).await;
+        newest.session(&run_id, "claude", &"new".into()).await;
+        assert_eq!(held().await.as_deref(), Some("new"));
+        // With the chat's session under another id too, as of a CLI that gives each turn one.
+        assert_eq!(turn(4, "old").await.as_deref(), Some("new"));
+        assert_eq!(turn(5, "older").await.as_deref(), Some("new"));
+        newest.ended(&outcome(&run_id, vec![attempt("claude", Some("new"), None)])).await;
+        assert_eq!(held().await.as_deref(), Some("new"));
+        assert_eq!((chat.take_errors(), newest.take_errors()), (Vec::new(), Vec::new()));
+    }
+
+    async fn a_run_that_resumes_a_session_takes_no_key_from_one_that_starts_over(database) {
+        let (store, clock) = database.open_at(1000).await;
+        for (key_has, expected) in [("old", "next"), ("new", "new")] {
+            store.put_session(&key(), &NewSession::new(key_has)).await.unwrap();
+            clock.fetch_add(1, Relaxed);
+            let recorder = Recorder::new(store.clone()).conversation(talk());
+            let recorder = recorder.resumed_session("claude", "old");
+            let run_id = Id::from(format!("r-{key_has}"));
+            let mut params = params();
+            params.session_id = Some("old".to_owned());
+            accept(&recorder, &run_id, &params).await;
+            recorder.session(&run_id, "claude", &"next".into()).await;
+            assert_eq!(session_of(&store, "claude").await.as_deref(), Some(expected));
+            assert_eq!(recorder.take_errors(), []);
+        }
+    }
+
     async fn a_run_that_ends_without_a_session_releases_it(database) {
         let store = database.open().await;
         let lock = locked(&store).await;
