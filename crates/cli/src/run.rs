@@ -17,6 +17,7 @@ use anyhow::{Context, bail};
 use teamster::orchestrator::{Orchestrator, RunEvent, RunRequest};
 use teamster::{AgentError, CliInfo, ErrorDetail, ErrorKind, ExecuteParams, McpDelivery};
 use teamster_core::time::epoch_ms;
+use teamster_runner::SessionReservation;
 use uuid::Uuid;
 
 use crate::args::RunArgs;
@@ -294,6 +295,8 @@ struct ConversationState {
     session_lost: AtomicBool,
     /// Set if the session was not stored in time.
     not_stored: AtomicBool,
+    /// The lock of the session, until the run begins.
+    reserved: OnceLock<Option<SessionReservation>>,
 }
 
 /// A usage error before anything was started.
@@ -318,16 +321,23 @@ async fn prepare(
         let open_history = conversation.open_history.get_or_init(|| open_history);
         request.observer = Some(Arc::new(open_history.recorder.clone()) as _);
     }
-    refuse_session_in_use(history, request)?;
+    let reserved = reserve_session(history, request, None)?;
+    conversation.reserved.get_or_init(|| reserved);
     Ok(Orchestrator::new(crate::estimates::orchestrator_config())?)
 }
 
-/// Refuses a run whose session another process uses, before it is in the history or has a log.
-fn refuse_session_in_use(history: &History, request: &RunRequest) -> anyhow::Result<()> {
-    if let Some(first) = request.candidates.first()
-        && let Some(locks) = session_locks(None)
-        && let Err(error) = locks.writer(first.provider()).begin(&first.params)
-    {
+/// Locks the session of a run until the run begins. Refuses a run whose session another process uses, before it is in
+/// the history or has a log.
+fn reserve_session(
+    history: &History,
+    request: &RunRequest,
+    detached: Option<&str>,
+) -> anyhow::Result<Option<SessionReservation>> {
+    let (Some(first), Some(locks)) = (request.candidates.first(), session_locks(detached)) else {
+        return Ok(None);
+    };
+    let mut writer = locks.writer(first.provider());
+    if let Err(error) = writer.begin(&first.params) {
         let error = match error.detail.as_deref() {
             Some(ErrorDetail::Parameter { problem, .. }) if history.has_conversation() => {
                 AgentError::refused("session_key", problem.clone())
@@ -336,7 +346,7 @@ fn refuse_session_in_use(history: &History, request: &RunRequest) -> anyhow::Res
         };
         bail!("{}", hints::message(&error));
     }
-    Ok(())
+    Ok(Some(writer.reserve()))
 }
 
 /// Closes the store. A run with a session key first waits until its session is stored.

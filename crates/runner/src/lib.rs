@@ -67,5 +67,5 @@ pub use requests::Requests;
 pub use retention::{Pruned, Retention};
 pub use session_control::SessionControl;
 pub use session_runs::{SessionCandidate, SessionRuns, SpentBudget};
-pub use sessions::{OneWriter, SessionHolder, SessionLocks, SessionWriter};
+pub use sessions::{OneWriter, SessionHolder, SessionLocks, SessionReservation, SessionWriter};
 pub use status::{LiveState, LiveStatus, TurnStatus};

@@ -8,10 +8,11 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
 use teamster_core::provider::RunAssembler;
+use teamster_core::sync::lock;
 use teamster_core::text::excerpt;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentRuntime, Capabilities, EventStream, ExecuteParams,
@@ -88,6 +89,10 @@ impl SessionLocks {
     /// Fails with the holder's name if the session is in use.
     fn lock(&self, provider: &str, session_id: &str) -> Result<Option<SessionLock>, AgentError> {
         let path = self.folder.join(file_name(provider, session_id));
+        let reserved = lock(&RESERVED).extract_if(.., |it| it.path == path).next();
+        if reserved.is_some() {
+            return Ok(reserved);
+        }
         match self.try_lock(&path) {
             Ok(Ok(file)) => Ok(Some(SessionLock {
                 session_id: session_id.to_owned(),
@@ -154,6 +159,22 @@ impl Drop for SessionLock {
     }
 }
 
+/// Locks of this process for runs that have not begun.
+static RESERVED: Mutex<Vec<SessionLock>> = Mutex::new(Vec::new());
+
+/// Locks of a run that is about to begin. The next writer of this process for one of its sessions takes the lock over.
+/// Those that none has taken are released on drop.
+#[derive(Debug)]
+pub struct SessionReservation(Vec<PathBuf>);
+
+impl Drop for SessionReservation {
+    fn drop(&mut self) {
+        let is_own = |held: &mut SessionLock| self.0.contains(&held.path);
+        let released: Vec<_> = lock(&RESERVED).extract_if(.., is_own).collect();
+        drop(released);
+    }
+}
+
 /// Sessions that one run or live session has locked. They are released on drop.
 #[derive(Debug)]
 pub struct SessionWriter {
@@ -191,6 +212,15 @@ impl SessionWriter {
     pub fn follow(&mut self, session_id: Option<&str>) -> Result<(), AgentError> {
         (self.held).retain(|held| Some(&*held.session_id) == session_id);
         session_id.map_or(Ok(()), |id| self.hold(id))
+    }
+
+    /// Keeps the locks for the run of this process that begins next. Without this, another process could take a session
+    /// after it was found to be free.
+    #[must_use]
+    pub fn reserve(self) -> SessionReservation {
+        let reservation = SessionReservation(self.held.iter().map(|it| it.path.clone()).collect());
+        lock(&RESERVED).extend(self.held);
+        reservation
     }
 
     /// Releases all sessions and switches to another provider.
@@ -360,6 +390,30 @@ mod tests {
             fs::read_dir(dir.path().join("sessions")).unwrap().count(),
             0
         );
+    }
+
+    #[test]
+    fn a_session_stays_locked_from_the_check_to_the_run() {
+        let dir = tempfile::tempdir().unwrap();
+        let locks = SessionLocks::at(dir.path());
+        let file = dir.path().join(file_name("claude", "s"));
+        // As another process would take it.
+        let is_free = || File::open(&file).is_ok_and(|file| file.try_lock().is_ok());
+        for begins in [true, false] {
+            let mut check = locks.writer("claude");
+            check.begin(&resuming("s")).unwrap();
+            let reservation = check.reserve();
+            assert!(file.exists() && !is_free());
+            let mut run = locks.writer("claude");
+            if begins {
+                run.begin(&resuming("s")).unwrap();
+                assert!(locks.writer("claude").begin(&resuming("s")).is_err());
+            }
+            drop(reservation);
+            assert_eq!(file.exists() && !is_free(), begins);
+            drop(run);
+            assert!(!file.exists());
+        }
     }
 
     #[test]

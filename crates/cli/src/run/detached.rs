@@ -110,11 +110,14 @@ fn run(
         };
         request.observer = (open_history.as_ref())
             .map(|open_history| std::sync::Arc::new(open_history.recorder.clone()) as _);
-        if let Err(error) = super::refuse_session_in_use(&history, &request) {
-            // Before the run is accepted: later the error would only be in its log.
-            crate::fail(&error);
-            return Ok(Err(exit_code::USAGE));
-        }
+        let _reserved = match super::reserve_session(&history, &request, Some(&about.run_id)) {
+            Ok(reserved) => reserved,
+            Err(error) => {
+                // Before the run is accepted: later the error would only be in its log.
+                crate::fail(&error);
+                return Ok(Err(exit_code::USAGE));
+            }
+        };
         request.run_id = Some(about.run_id.clone());
         about.model.clone_from(&args.model.model);
         about.directory.clone_from(&directory);
