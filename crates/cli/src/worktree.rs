@@ -10,9 +10,11 @@ mod submodules;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 use serde::{Deserialize, Serialize};
@@ -159,8 +161,8 @@ impl Worktree {
         if folder.exists() {
             bail!("a worktree exists in {} already", folder.display());
         }
-        make(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
-        let lock = lock(&folder)?.context("another process is removing it")?;
+        let lock =
+            claim(&folder, make).with_context(|| format!("cannot create {}", folder.display()))?;
         let info = Info {
             repository,
             path,
@@ -383,6 +385,26 @@ fn sweep(root: &Path) {
     }
 }
 
+/// Creates and locks the folder of a new worktree. A process that cleans up can lock it first: it removes a folder
+/// without `worktree.json`, and then this creates it again.
+fn claim(folder: &Path, make: impl Fn(&Path) -> io::Result<()>) -> io::Result<File> {
+    const LIMIT: Duration = Duration::from_secs(5);
+    const PAUSE: Duration = Duration::from_millis(1);
+
+    let until = Instant::now() + LIMIT;
+    loop {
+        make(folder)?;
+        match lock(folder) {
+            Ok(Some(lock)) if lock.metadata()?.nlink() > 0 => return Ok(lock),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ if Instant::now() >= until => {
+                return Err(io::Error::other("another process keeps removing it"));
+            }
+            _ => thread::sleep(PAUSE),
+        }
+    }
+}
+
 /// Locks a worktree's folder. Returns `None` while another process holds the lock.
 fn lock(folder: &Path) -> io::Result<Option<File>> {
     let file = OpenOptions::new()
@@ -432,4 +454,36 @@ fn git<A: AsRef<OsStr>>(
     }
     let printed = String::from_utf8(output.stdout).context("git printed no UTF-8")?;
     Ok(printed.trim_end_matches('\n').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn a_process_that_cleans_up_takes_no_new_worktree() {
+        let root = tempfile::tempdir().unwrap();
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..2 {
+                scope.spawn(|| {
+                    while !is_over.load(Ordering::Relaxed) {
+                        sweep(root.path());
+                    }
+                });
+            }
+            let lost = (0..200).filter(|number| {
+                let folder = root.path().join(number.to_string());
+                let claimed = claim(&folder, |path| {
+                    fs::DirBuilder::new().recursive(true).create(path)
+                });
+                claimed.is_err() || fs::write(folder.join(INFO), "{}").is_err()
+            });
+            let lost = lost.count();
+            is_over.store(true, Ordering::Relaxed);
+            assert_eq!(lost, 0);
+        });
+    }
 }
