@@ -20,7 +20,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use teamster::orchestrator::{Orchestrator, RunObserver};
+use teamster::orchestrator::{Orchestrator, RunLogEntry, RunObserver};
 use teamster::process::find_program;
 use teamster::{AgentError, AgentEvent, CliInfo, LogEntry, PermissionPolicy, RuntimeConfig};
 use teamster_core::provider::RunAssembler;
@@ -31,7 +31,6 @@ use uuid::Uuid;
 use crate::args::ChatArgs;
 use crate::detached::session_locks;
 use crate::guard::Guard;
-use crate::render::Current;
 use crate::run::history::History;
 use crate::turns::{self, PlanError};
 use crate::worktree::Worktree;
@@ -105,7 +104,7 @@ fn chat(args: &ChatArgs, id: &str, worktree: Option<&Worktree>) -> anyhow::Resul
     let config = params::chat_config(args, info);
     let at_terminal = io::stdin().is_terminal();
     let view = drive::View {
-        current: Current::new(info, &fallbacks(args)),
+        agent: info,
         verbose: args.output.verbose,
         quiet: args.output.quiet,
         directory: params::working_directory(&args.process),
@@ -127,7 +126,7 @@ fn chat(args: &ChatArgs, id: &str, worktree: Option<&Worktree>) -> anyhow::Resul
     if let Some(writer) = &mut writer
         && let Err(error) = writer.begin(&params)
     {
-        return Ok(print_refusal(&display, error));
+        return Ok(print_refusal(display, error));
     }
     let (ask, questions) = mpsc::unbounded_channel();
     let can_ask = Cell::new(false);
@@ -148,14 +147,14 @@ fn chat(args: &ChatArgs, id: &str, worktree: Option<&Worktree>) -> anyhow::Resul
     );
     let mut runs = match planned {
         Ok(runs) => runs,
-        Err(PlanError::Agent(error)) => return Ok(print_refusal(&display, error)),
+        Err(PlanError::Agent(error)) => return Ok(print_refusal(display, error)),
         Err(PlanError::Usage(error)) => {
             crate::fail(&error);
             return Ok(exit_code::USAGE);
         }
     };
     if let Some(error) = missing_program(info, params.env.get("PATH"), &config) {
-        return Ok(print_refusal(&display, error));
+        return Ok(print_refusal(display, error));
     }
     runs.writer = writer;
     let questions = can_ask.get().then_some(questions);
@@ -191,16 +190,9 @@ fn chat(args: &ChatArgs, id: &str, worktree: Option<&Worktree>) -> anyhow::Resul
     code
 }
 
-/// Returns the fallback agents that are built in.
-fn fallbacks(args: &ChatArgs) -> Vec<&'static CliInfo> {
-    let others = args.turns.fallback.iter();
-    let others = others.filter_map(|other| crate::providers().get(&other.provider));
-    others.map(|provider| provider.info()).collect()
-}
-
 /// Prints an error as a run prints it, and returns the exit code.
-fn print_refusal(display: &Display, error: AgentError) -> u8 {
-    let mut sink = display.sink(None);
+fn print_refusal(display: Display, error: AgentError) -> u8 {
+    let mut sink = display.sink;
     let mut code = exit_code::AGENT_ERROR;
     for (event, seq) in RunAssembler::refuse(error).into_iter().zip(1..) {
         if let AgentEvent::Done(done) = &event {
@@ -208,7 +200,7 @@ fn print_refusal(display: &Display, error: AgentError) -> u8 {
         }
         let mut entry = LogEntry::from(event);
         (entry.seq, entry.at_ms) = (seq, epoch_ms());
-        if let Err(error) = sink.event(&entry, Duration::ZERO) {
+        if let Err(error) = sink.entry(&RunLogEntry::Agent(entry), Duration::ZERO) {
             return exit_code::of_lost(error);
         }
     }

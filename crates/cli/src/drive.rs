@@ -11,14 +11,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use teamster::orchestrator::{LifecycleEntry, Run, RunEvent, RunLog, RunLogEntry};
-use teamster::{AbortHandle, AgentEvent, EventStream, LogEntry};
+use teamster::orchestrator::{Run, RunEvent, RunLog, RunLogEntry};
+use teamster::{AbortHandle, AgentError, AgentEvent, EventStream, RunResult};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::OutputArgs;
 use crate::guard::Guard;
 use crate::orphans;
-use crate::render::{EventSink, Json, Narrator, Plain, Sink, TermSpinner, Terminal, TextIsFinal};
+use crate::render::{Json, Narrator, Plain, Sink, TermSpinner, Terminal, TextIsFinal};
 use crate::signals::Signals;
 use crate::{exit_code, tokio_runtime};
 
@@ -27,121 +27,80 @@ pub(crate) use crate::render::View;
 /// The frame interval of the spinner.
 pub(crate) const TICK: Duration = Duration::from_millis(100);
 
-/// A source of a run's events.
+/// A source of a run's log.
 pub(crate) trait Feed {
-    type Event;
-
-    /// Returns the next event; `None` after the last.
-    async fn next(&mut self) -> Option<Self::Event>;
+    /// Returns the next entry; `None` after the last.
+    async fn next(&mut self) -> Option<RunLogEntry>;
 
     /// Returns a handle that stops the run.
     fn abort_handle(&self) -> AbortHandle;
-
-    /// Returns the exit code if this is the last event.
-    fn exit_code(event: &Self::Event) -> Option<u8>;
 }
 
-impl Feed for EventStream {
-    type Event = LogEntry;
+impl Feed for RunLog {
+    async fn next(&mut self) -> Option<RunLogEntry> {
+        RunLog::next(self).await
+    }
 
-    async fn next(&mut self) -> Option<LogEntry> {
-        self.next_entry().await
+    fn abort_handle(&self) -> AbortHandle {
+        RunLog::abort_handle(self)
+    }
+}
+
+/// The log of an agent alone.
+impl Feed for EventStream {
+    async fn next(&mut self) -> Option<RunLogEntry> {
+        self.next_entry().await.map(RunLogEntry::Agent)
     }
 
     fn abort_handle(&self) -> AbortHandle {
         EventStream::abort_handle(self)
     }
-
-    fn exit_code(entry: &LogEntry) -> Option<u8> {
-        match &entry.event {
-            AgentEvent::Done(done) => Some(exit_code::of(&done.result)),
-            _ => None,
-        }
-    }
 }
 
-/// The entries of a run's agents. Events of the run itself go to `observe`.
-pub(crate) struct AgentEntries<O> {
-    log: RunLog,
-    observe: O,
-}
-
-impl<O: FnMut(&RunEvent)> AgentEntries<O> {
-    pub(crate) fn new(log: RunLog, observe: O) -> Self {
-        Self { log, observe }
-    }
-}
-
-impl<O: FnMut(&RunEvent)> Feed for AgentEntries<O> {
-    type Event = LogEntry;
-
-    async fn next(&mut self) -> Option<LogEntry> {
-        loop {
-            match self.log.next().await? {
-                RunLogEntry::Agent(entry) => return Some(entry),
-                RunLogEntry::Run(entry) => (self.observe)(&entry.event),
-                _ => {}
-            }
-        }
-    }
-
-    fn abort_handle(&self) -> AbortHandle {
-        self.log.abort_handle()
-    }
-
-    fn exit_code(entry: &LogEntry) -> Option<u8> {
-        EventStream::exit_code(entry)
-    }
-}
-
+/// The lifecycle events of a run.
 impl Feed for Run {
-    type Event = LifecycleEntry;
-
-    async fn next(&mut self) -> Option<LifecycleEntry> {
-        self.next_entry().await
+    async fn next(&mut self) -> Option<RunLogEntry> {
+        self.next_entry().await.map(RunLogEntry::Run)
     }
 
     fn abort_handle(&self) -> AbortHandle {
         Run::abort_handle(self)
     }
-
-    fn exit_code(entry: &LifecycleEntry) -> Option<u8> {
-        match &entry.event {
-            RunEvent::End(outcome) => Some(exit_code::of(&outcome.result)),
-            _ => None,
-        }
-    }
 }
 
-/// A source of input other than a run's events.
-pub(crate) trait SideInput<E> {
+/// A source of input other than a run's log.
+pub(crate) trait SideInput {
     type Event;
 
     /// Waits for the next input. Cancel-safe.
     async fn next(&mut self) -> Self::Event;
 
-    /// Handles an input. Events are not shown meanwhile.
-    async fn handle(&mut self, input: Self::Event, sink: &mut dyn Sink<E>, now: Duration);
+    /// Handles an input. Entries are not shown meanwhile.
+    async fn handle(&mut self, input: Self::Event, sink: &mut dyn Sink, now: Duration);
 }
 
-impl<E> SideInput<E> for Signals {
+impl SideInput for Signals {
     type Event = ();
 
     async fn next(&mut self) {
         self.stop_requested().await;
     }
 
-    async fn handle(&mut self, (): (), sink: &mut dyn Sink<E>, now: Duration) {
+    async fn handle(&mut self, (): (), sink: &mut dyn Sink, now: Duration) {
         sink.stopping(now);
     }
 }
 
 /// The result of showing a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct ShowOutcome {
     /// All output was written.
     pub(crate) written: bool,
     pub(crate) code: u8,
+    /// The error of a run that failed.
+    pub(crate) error: Option<Box<AgentError>>,
+    /// The result of the run; `None` if the output was lost before it.
+    pub(crate) result: Option<Box<RunResult>>,
 }
 
 /// Starts an agent, shows its events and returns the exit code.
@@ -152,52 +111,45 @@ pub(crate) fn agent(
 ) -> anyhow::Result<u8> {
     let directory = view.directory.clone();
     let sink = sink(output, view, TextIsFinal::WithMessage);
-    run(sink, directory.as_deref(), false, async || Ok(start()))
+    let shown = run(sink, directory.as_deref(), false, async || Ok(start()))?;
+    Ok(shown.code)
 }
 
-/// Starts a run, shows it and returns the exit code. With `keep_background`, background processes of the run stay.
+/// Starts a run and shows it. With `keep_background`, background processes of the run stay.
 pub(crate) fn run<F: Feed>(
-    mut sink: Box<dyn Sink<F::Event>>,
+    mut sink: Box<dyn Sink>,
     directory: Option<&Path>,
     keep_background: bool,
     start: impl AsyncFnOnce() -> anyhow::Result<F>,
-) -> anyhow::Result<u8> {
+) -> anyhow::Result<ShowOutcome> {
     let guard = Guard::start(directory);
     if !keep_background {
         orphans::adopt();
     }
-    let code = tokio_runtime()
+    let shown = tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
             let events = start().await?;
             let mut signals =
                 Signals::stop(events.abort_handle()).context("cannot listen for signals")?;
-            Ok(show(events, &mut *sink, &mut signals).await.code)
+            Ok(show(events, &mut *sink, &mut signals).await)
         });
     if !keep_background {
         orphans::end(guard.as_ref().map(Guard::pid));
     }
-    code
+    shown
 }
 
-/// Creates the sink for an agent's events.
+/// Creates the sink for the log of a run or session.
 pub(crate) fn sink(output: OutputArgs, view: View, text: TextIsFinal) -> Box<dyn Sink> {
-    sink_with(output, Narrator::new(view), text)
-}
-
-/// Creates the sink for an agent's events with this narrator.
-pub(crate) fn sink_with(
-    output: OutputArgs,
-    narrator: Narrator,
-    text: TextIsFinal,
-) -> Box<dyn Sink> {
     // Plain stdout: anstream would strip escape sequences from the agent's text.
     if output.json {
         return Box::new(Json::new(io::stdout()));
     }
+    let narrator = Narrator::new(view);
     let dumb = env::var_os("TERM").is_some_and(|term| term == "dumb");
     match (io::stdout().is_terminal(), output.quiet) {
-        (true, false) if !dumb => Box::new(EventSink(Terminal::new(
+        (true, false) if !dumb => Box::new(Terminal::new(
             anstream::stdout(),
             anstream::stderr(),
             TermSpinner::new(),
@@ -207,14 +159,14 @@ pub(crate) fn sink_with(
                     .size_checked()
                     .map(|(_, columns)| usize::from(columns))
             },
-        ))),
+        )),
         (terminal, _) => {
             let plain = Plain::new(io::stdout(), anstream::stderr(), narrator, terminal);
-            Box::new(EventSink(match text {
+            Box::new(match text {
                 TextIsFinal::WithRun if !terminal => plain.holding_back(),
                 TextIsFinal::AtOnce => plain.streaming(),
                 _ => plain,
-            }))
+            })
         }
     }
 }
@@ -235,25 +187,25 @@ pub(crate) fn reader_is_gone(pipe: &OwnedFd) -> bool {
         && pipes[0].revents().is_some_and(|now| now.intersects(gone))
 }
 
-/// Shows every event of the stream. Reads to the end even if output fails, because no process of the run is left only
+/// Shows every entry of the log. Reads to the end even if output fails, because no process of the run is left only
 /// then. Reports output errors other than a lost reader.
 pub(crate) async fn show<F: Feed>(
-    mut events: F,
-    sink: &mut dyn Sink<F::Event>,
-    side_input: &mut impl SideInput<F::Event>,
+    mut log: F,
+    sink: &mut dyn Sink,
+    side_input: &mut impl SideInput,
 ) -> ShowOutcome {
-    let abort = events.abort_handle();
+    let abort = log.abort_handle();
     let start = Instant::now();
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let stdout = stdout_pipe();
     let mut lost: Option<io::Error> = None;
-    let mut code = None;
+    let (mut error, mut result) = (None, None);
     loop {
         let next = tokio::select! {
             biased;
-            event = events.next() => event,
-            // No event is ready: flush, then wait.
+            entry = log.next() => entry,
+            // No entry is ready: flush, then wait.
             () = ready(()) => {
                 if lost.is_none() && let Err(error) = sink.flush() {
                     lost = Some(error);
@@ -262,7 +214,7 @@ pub(crate) async fn show<F: Feed>(
                 loop {
                     tokio::select! {
                         biased;
-                        event = events.next() => break event,
+                        entry = log.next() => break entry,
                         input = side_input.next() => side_input.handle(input, sink, start.elapsed()).await,
                         _ = ticks.tick() => if lost.is_none() {
                             if stdout.as_ref().is_some_and(reader_is_gone) {
@@ -278,25 +230,39 @@ pub(crate) async fn show<F: Feed>(
                 }
             }
         };
-        let Some(event) = next else { break };
-        if lost.is_none()
-            && let Err(error) = sink.event(&event, start.elapsed())
-        {
+        let Some(entry) = next else { break };
+        let was_lost = lost.is_some();
+        if !was_lost && let Err(error) = sink.entry(&entry, start.elapsed()) {
             lost = Some(error);
             abort.abort();
         }
-        code = F::exit_code(&event).or(code);
+        match entry {
+            RunLogEntry::Agent(entry) => {
+                if let AgentEvent::Done(done) = entry.event
+                    && !was_lost
+                {
+                    result = Some(done.result);
+                }
+            }
+            RunLogEntry::Run(entry) => match entry.event {
+                RunEvent::Error { error: failure, .. } => error = Some(failure),
+                RunEvent::End(outcome) => result = Some(Box::new(outcome.result)),
+                _ => {}
+            },
+            _ => {}
+        }
     }
     // Even if the run completed first, its output is lost.
-    if let Some(error) = lost.or_else(|| sink.flush().err()) {
-        return ShowOutcome {
-            written: false,
-            code: exit_code::of_lost(error),
-        };
-    }
+    let lost = lost.or_else(|| sink.flush().err());
     ShowOutcome {
-        written: true,
-        // Only a runtime that violates its contract sends no last event.
-        code: code.unwrap_or(exit_code::AGENT_ERROR),
+        written: lost.is_none(),
+        code: match (lost, &result) {
+            (Some(error), _) => exit_code::of_lost(error),
+            (None, Some(result)) => exit_code::of(result),
+            // Only a runtime that violates its contract sends no last event.
+            (None, None) => exit_code::AGENT_ERROR,
+        },
+        error,
+        result,
     }
 }

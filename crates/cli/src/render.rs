@@ -2,12 +2,11 @@
 //!
 //! All sinks write to a [`Write`](io::Write) and are passed the time, so tests need no process and no clock.
 
-mod current;
+mod attempts;
 mod json;
 mod line;
 mod narrator;
 mod plain;
-mod retry;
 mod spinner;
 mod terminal;
 
@@ -18,14 +17,11 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use teamster::{
-    AgentError, AgentEvent, CliInfo, ErrorKind, LogEntry, McpDelivery, PermissionMode, RunResult,
-};
+use teamster::orchestrator::RunLogEntry;
+use teamster::{AgentError, CliInfo, ErrorKind, McpDelivery, PermissionMode, RunResult};
 
 use crate::words;
 use crate::worktree::Changes;
-
-pub(crate) use current::{Current, PreviousText};
 
 pub(crate) use json::Json;
 pub(crate) use narrator::Narrator;
@@ -33,12 +29,12 @@ pub(crate) use plain::Plain;
 pub(crate) use spinner::{Spinner, TermSpinner};
 pub(crate) use terminal::Terminal;
 
-/// Output of the events of one run.
-pub(crate) trait Sink<E = LogEntry> {
-    /// Shows an event. `now` is the time since the start of the run.
+/// Output of the log of a run, or of the turns of a session.
+pub(crate) trait Sink {
+    /// Shows an entry. `now` is the time since the start of the run or turn.
     ///
     /// An error means that the output cannot be written, usually because its reader is gone.
-    fn event(&mut self, event: &E, now: Duration) -> io::Result<()>;
+    fn entry(&mut self, entry: &RunLogEntry, now: Duration) -> io::Result<()>;
 
     /// Writes all buffered output. Called when no event is pending.
     fn flush(&mut self) -> io::Result<()>;
@@ -51,31 +47,12 @@ pub(crate) trait Sink<E = LogEntry> {
 
     /// Clears the current line for another writer that prints whole lines to the terminal.
     fn clear_line(&mut self) {}
-}
 
-/// Adapts a sink of events to log entries.
-pub(crate) struct EventSink<S>(pub(crate) S);
+    /// Ends a turn of a session. Another one can follow.
+    fn end_turn(&mut self) {}
 
-impl<S: Sink<AgentEvent>> Sink for EventSink<S> {
-    fn event(&mut self, entry: &LogEntry, now: Duration) -> io::Result<()> {
-        self.0.event(&entry.event, now)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
-
-    fn tick(&mut self, now: Duration) {
-        self.0.tick(now);
-    }
-
-    fn stopping(&mut self, now: Duration) {
-        self.0.stopping(now);
-    }
-
-    fn clear_line(&mut self) {
-        self.0.clear_line();
-    }
+    /// Forgets the session, so that the next one has a header of its own.
+    fn clear_session(&mut self) {}
 }
 
 /// The point at which text can no longer be retracted, so that it may be written to a pipe or file.
@@ -92,8 +69,8 @@ pub(crate) enum TextIsFinal {
 /// Settings of the display.
 #[derive(Debug, Clone)]
 pub(crate) struct View {
-    /// The current CLI.
-    pub(crate) current: Current,
+    /// The CLI of the first attempt.
+    pub(crate) agent: &'static CliInfo,
     /// Also show thinking, sub-agents and notes.
     pub(crate) verbose: bool,
     /// Show only the answer and errors.
@@ -116,13 +93,8 @@ pub(crate) struct View {
 }
 
 impl View {
-    /// Returns the current CLI.
-    pub(crate) fn info(&self) -> &'static CliInfo {
-        self.current.info()
-    }
-
-    /// Returns the command that resumes the session of an ended run; `None` if it cannot be resumed.
-    fn resume_command(&self, result: &RunResult) -> Option<String> {
+    /// Returns the command that resumes the session of an ended run of this agent; `None` if it cannot be resumed.
+    fn resume_command(&self, agent: &CliInfo, result: &RunResult) -> Option<String> {
         let (args, id) = (self.resume.as_ref()?, result.session_id.as_ref()?);
         // Without a login and without output, there is no session to resume.
         let output = result.usage.as_ref().and_then(|usage| usage.output_tokens);
@@ -134,7 +106,7 @@ impl View {
         if result.errors.iter().any(is_lost) || !self.worktree.as_ref().is_none_or(Changes::exist) {
             return None;
         }
-        let agent = shell_words::quote(self.info().id);
+        let agent = shell_words::quote(agent.id);
         Some(format!(
             "teamster run {agent} {args} {} PROMPT",
             words::one_line(id)

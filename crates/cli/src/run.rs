@@ -14,15 +14,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use anyhow::{Context, bail};
-use teamster::orchestrator::{Orchestrator, RunEvent, RunRequest};
-use teamster::{AgentError, CliInfo, ErrorDetail, ErrorKind, ExecuteParams, McpDelivery};
+use teamster::orchestrator::{Orchestrator, RunRequest};
+use teamster::{
+    AgentError, CliInfo, ErrorDetail, ErrorKind, ExecuteParams, McpDelivery, RunResult,
+};
 use teamster_core::time::epoch_ms;
 use teamster_runner::SessionReservation;
 use uuid::Uuid;
 
 use crate::args::RunArgs;
 use crate::record::Recording;
-use crate::render::{Current, Json, TextIsFinal};
+use crate::render::TextIsFinal;
 use crate::worktree::{self, Worktree};
 use crate::{detached::session_locks, drive, exit_code, hints, params, remote, stdin, words};
 use closing::Closing;
@@ -97,17 +99,9 @@ fn attached(args: &RunArgs, worktree: Option<&Worktree>) -> anyhow::Result<u8> {
             return Ok(exit_code::USAGE);
         }
     };
-    let others: Vec<_> = (args.retry.fallback.iter())
-        .filter_map(|other| {
-            crate::providers()
-                .get(&other.provider)
-                .map(|provider| provider.info())
-        })
-        .collect();
-    let current = Current::new(info, &others);
     let directory = params::working_directory(&args.process);
     let view = drive::View {
-        current: current.clone(),
+        agent: info,
         verbose: args.output.verbose,
         quiet: args.output.quiet,
         directory: directory.clone(),
@@ -124,16 +118,6 @@ fn attached(args: &RunArgs, worktree: Option<&Worktree>) -> anyhow::Result<u8> {
     let recording = recording(args, info);
     let keyed = args.session.session_key.is_some();
     let conversation = Arc::new(ConversationState::default());
-    let seen = conversation.clone();
-    let observe = move |event: &RunEvent| {
-        current.observe(event);
-        if let RunEvent::Error { error, .. } = event
-            && error.kind == ErrorKind::SessionNotFound
-        {
-            seen.session_lost.store(true, Ordering::Relaxed);
-        }
-    };
-
     let keep = args.process.keep_background;
     let guarded = directory.as_deref();
     let prepared = async {
@@ -141,26 +125,20 @@ fn attached(args: &RunArgs, worktree: Option<&Worktree>) -> anyhow::Result<u8> {
         anyhow::Ok((orchestrator.map_err(Unprepared)?, request))
     };
     let close = || close(conversation.clone(), keyed);
-    let code = if args.retry.lifecycle {
-        let sink = Box::new(Json::new(io::stdout()));
+    let sink = drive::sink(args.output, view, final_text(args, info));
+    let shown = if args.retry.lifecycle {
         drive::run(sink, guarded, keep, async || {
             let (orchestrator, request) = prepared.await?;
-            let run = orchestrator.run(request.on_event(observe));
-            Ok(Closing::new(run, close()))
+            Ok(Closing::new(orchestrator.run(request), close()))
         })
     } else {
-        let mut sink = drive::sink(args.output, view, final_text(args, info));
-        if let Some(output) = &output {
-            sink = output.wrap(sink);
-        }
         drive::run(sink, guarded, keep, async || {
             let (orchestrator, request) = prepared.await?;
-            let agents = drive::AgentEntries::new(orchestrator.log(request), observe);
-            Ok(Closing::new(agents, close()))
+            Ok(Closing::new(orchestrator.log(request), close()))
         })
     };
-    let mut code = match code.map_err(anyhow::Error::downcast) {
-        Ok(code) => Ok(code),
+    let shown = match shown.map_err(anyhow::Error::downcast) {
+        Ok(shown) => Ok(shown),
         Err(Ok(Unprepared(error))) => {
             crate::fail(&error);
             return Ok(exit_code::USAGE);
@@ -170,11 +148,13 @@ fn attached(args: &RunArgs, worktree: Option<&Worktree>) -> anyhow::Result<u8> {
     if let Some(recording) = recording {
         recording.complete(info);
     }
-    if !write_output(output) {
-        code = code.map(|code| code.max(exit_code::AGENT_ERROR));
-    }
+    let (error, result) = match &shown {
+        Ok(shown) => (shown.error.as_deref(), shown.result.as_deref()),
+        Err(_) => (None, None),
+    };
+    let written = write_output(output, result);
     if let Some(key) = (args.session.session_key.as_ref())
-        .filter(|_| conversation.session_lost.load(Ordering::Relaxed))
+        .filter(|_| error.is_some_and(|error| error.kind == ErrorKind::SessionNotFound))
     {
         crate::warn(&[format!(
             "the session of `{key}` no longer exists and was forgotten: run the same command to start a new one"
@@ -191,7 +171,13 @@ fn attached(args: &RunArgs, worktree: Option<&Worktree>) -> anyhow::Result<u8> {
     if let Some(open_history) = conversation.open_history.get() {
         history.warn(&open_history.recorder.take_errors());
     }
-    code
+    shown.map(|shown| {
+        if written {
+            shown.code
+        } else {
+            shown.code.max(exit_code::AGENT_ERROR)
+        }
+    })
 }
 
 /// Returns the point at which the run's text is final.
@@ -272,16 +258,19 @@ fn recording(args: &RunArgs, info: &CliInfo) -> Option<Recording> {
 }
 
 /// Writes the last message to the file of `--output`. Returns `false` on an error, which it reports.
-pub(crate) fn write_output(output: Option<Output<'_>>) -> bool {
-    match output.map(Output::write) {
-        Some(Err(error)) => {
+pub(crate) fn write_output(output: Option<Output<'_>>, result: Option<&RunResult>) -> bool {
+    let Some(output) = output else {
+        return true;
+    };
+    match result.map_or(Ok(false), |result| output.write(result)) {
+        Ok(true) => {}
+        Ok(false) => {
+            crate::warn(&["--output: nothing was written: the run has no answer".to_owned()]);
+        }
+        Err(error) => {
             crate::fail(&error);
             return false;
         }
-        Some(Ok(false)) => {
-            crate::warn(&["--output: nothing was written: the run has no answer".to_owned()]);
-        }
-        _ => {}
     }
     true
 }
@@ -291,8 +280,6 @@ pub(crate) fn write_output(output: Option<Output<'_>>) -> bool {
 struct ConversationState {
     /// The store and recorder, set when the run is prepared.
     open_history: OnceLock<OpenHistory>,
-    /// Set if the session of the conversation no longer exists.
-    session_lost: AtomicBool,
     /// Set if the session was not stored in time.
     not_stored: AtomicBool,
     /// The lock of the session, until the run begins.

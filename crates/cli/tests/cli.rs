@@ -50,6 +50,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use teamster::orchestrator::RunLogEntry;
 use teamster::{AgentEvent, RunResult};
 use teamster_testkit::fake_agent::{Play, Report, Script, Step};
 use teamster_testkit::proc::{self, wait_until};
@@ -172,7 +173,7 @@ fn recorded(provider: &str, version: &str, scenario: &str) -> PathBuf {
 }
 
 /// Parses the output of `--json`.
-fn events(stdout: &str) -> Vec<AgentEvent> {
+fn entries(stdout: &str) -> Vec<RunLogEntry> {
     assert!(stdout.ends_with('\n'), "{stdout}");
     stdout
         .lines()
@@ -180,15 +181,27 @@ fn events(stdout: &str) -> Vec<AgentEvent> {
         .collect()
 }
 
-/// Returns the result of the output of `--json`. `done` must be the last event and the only one of its type.
+/// Returns the agents' events of the output of `--json`.
+fn events(stdout: &str) -> Vec<AgentEvent> {
+    let of_agent = |entry| match entry {
+        RunLogEntry::Agent(entry) => Some(entry.event),
+        _ => None,
+    };
+    entries(stdout).into_iter().filter_map(of_agent).collect()
+}
+
+/// Returns the result of the output of `--json`. `done` must be the last entry and the only one of its type.
 fn done(stdout: &str) -> RunResult {
-    let events = events(stdout);
-    let dones = events.iter().filter(|e| e.type_name() == "done").count();
-    assert_eq!(dones, 1, "{stdout}");
-    match events.into_iter().next_back() {
-        Some(AgentEvent::Done(done)) => *done.result,
-        other => panic!("{other:?}"),
-    }
+    let mut results = entries(stdout).into_iter().map(|entry| match entry {
+        RunLogEntry::Agent(entry) => match entry.event {
+            AgentEvent::Done(done) => Some(*done.result),
+            _ => None,
+        },
+        _ => None,
+    });
+    let last = results.next_back().flatten();
+    assert!(results.all(|result| result.is_none()), "{stdout}");
+    last.unwrap_or_else(|| panic!("{stdout}"))
 }
 
 /// A running program. It is killed on drop.

@@ -11,8 +11,7 @@ use std::time::Duration;
 use anyhow::anyhow;
 use teamster::orchestrator::{Orchestrator, RunLog, RunLogEntry};
 use teamster::{
-    AbortHandle, AgentError, AgentEvent, AgentSession, BudgetKind, Decision, EventStream, Id,
-    LogEntry,
+    AbortHandle, AgentError, AgentEvent, AgentSession, BudgetKind, Decision, EventStream,
 };
 use teamster_runner::SessionRuns;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -26,7 +25,7 @@ use super::terminal;
 use super::totals::Totals;
 use crate::args::OutputArgs;
 use crate::drive::{self, Feed, SideInput, View};
-use crate::render::{Current, Narrator, Sink, TextIsFinal};
+use crate::render::{Sink, TextIsFinal};
 use crate::worktree::Changes;
 use crate::{exit_code, hints, words};
 
@@ -36,7 +35,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// Output of a chat.
 pub(super) struct Display {
     view: View,
-    sinks: Box<dyn Fn(Narrator) -> Box<dyn Sink>>,
+    pub(super) sink: Box<dyn Sink>,
     messages: Box<dyn Write>,
     json: bool,
     /// The command that resumes the session, without the session's id.
@@ -46,39 +45,28 @@ pub(super) struct Display {
 impl Display {
     pub(super) fn new(output: OutputArgs, view: View) -> Self {
         Self {
+            sink: drive::sink(output, view.clone(), TextIsFinal::WithMessage),
             view,
-            sinks: Box::new(move |narrator| {
-                drive::sink_with(output, narrator, TextIsFinal::WithMessage)
-            }),
             messages: Box::new(anstream::stderr()),
             json: output.json,
             resume: None,
         }
     }
 
-    /// Creates a display that writes to the given sinks, for tests.
+    /// Creates a display that writes to this sink, for tests.
     #[cfg(test)]
-    pub(super) fn with_sinks(
+    pub(super) fn with_sink(
         view: View,
-        sinks: impl Fn(Narrator) -> Box<dyn Sink> + 'static,
+        sink: impl Sink + 'static,
         messages: impl Write + 'static,
     ) -> Self {
         Self {
             view,
-            sinks: Box::new(sinks),
+            sink: Box::new(sink),
             messages: Box::new(messages),
             json: false,
             resume: Some("teamster chat claude --resume".to_owned()),
         }
-    }
-
-    /// Creates the sink of a turn. `known` is the session whose header was already shown.
-    pub(super) fn sink(&self, known: Option<Id>) -> Box<dyn Sink> {
-        let narrator = Narrator::new(self.view.clone());
-        (self.sinks)(match known {
-            Some(id) => narrator.continue_session(id),
-            None => narrator,
-        })
     }
 
     /// Returns the agent's working directory.
@@ -113,8 +101,6 @@ pub(super) struct Chat {
     /// Permission requests, if there is a user to answer them.
     questions: Option<UnboundedReceiver<Question>>,
     totals: Totals,
-    /// The session that was shown last.
-    shown_session: Option<Id>,
     code: u8,
 }
 
@@ -133,7 +119,6 @@ impl Chat {
             signals,
             questions,
             totals: Totals::default(),
-            shown_session: None,
             code: exit_code::SUCCESS,
         }
     }
@@ -244,7 +229,6 @@ impl Chat {
         let run_id = self.runs.next_id();
         let request = self.runs.request(&run_id, message, &[], begun);
         let log = self.orchestrator.log(request);
-        let mut sink = self.display.sink(self.shown_session.clone());
         let denied = Rc::new(Cell::new(0));
         let turn = TurnFeed {
             hides_requests: self.questions.is_some() && !self.display.json,
@@ -253,7 +237,6 @@ impl Chat {
             log,
             totals: &mut self.totals,
             runs: &mut self.runs,
-            current: self.display.view.current.clone(),
         };
         let mut side_input = TurnSideInput {
             turn: self.signals.turn(turn.abort.clone()),
@@ -261,11 +244,9 @@ impl Chat {
             directory: self.display.view.directory.as_deref(),
             denied,
         };
-        let shown = drive::show(turn, &mut *sink, &mut side_input).await;
+        let shown = drive::show(turn, &mut *self.display.sink, &mut side_input).await;
         drop(side_input);
-        if let Some(id) = self.session().id() {
-            self.shown_session = Some(id);
-        }
+        self.display.sink.end_turn();
         if self.signals.has_ended() {
             return ControlFlow::Break(exit_code::ABORTED);
         }
@@ -289,7 +270,7 @@ impl Chat {
             }
             Command::Clear => {
                 if run_command(&mut self.signals, &mut self.display, session.clear()).await {
-                    self.shown_session = None;
+                    self.display.sink.clear_session();
                     self.display.print("a new session begins");
                 }
             }
@@ -397,14 +378,12 @@ async fn run_command(
     }
 }
 
-/// The events of a turn. Adds its result to the totals of the chat.
+/// The log of a turn. Adds its result to the totals of the chat.
 struct TurnFeed<'a> {
     log: RunLog,
     abort: AbortHandle,
     totals: &'a mut Totals,
     runs: &'a mut SessionRuns,
-    /// The agent that is shown.
-    current: Current,
     /// Requests are answered at the terminal, so the events about them are hidden.
     hides_requests: bool,
     /// Number of requests that the user denied.
@@ -412,21 +391,14 @@ struct TurnFeed<'a> {
 }
 
 impl Feed for TurnFeed<'_> {
-    type Event = LogEntry;
-
-    async fn next(&mut self) -> Option<LogEntry> {
+    async fn next(&mut self) -> Option<RunLogEntry> {
         loop {
-            let entry = self.log.next().await?;
+            let mut entry = self.log.next().await?;
             self.runs.see(&entry);
-            let mut entry = match entry {
-                RunLogEntry::Agent(entry) => entry,
-                RunLogEntry::Run(entry) => {
-                    self.current.observe(&entry.event);
-                    continue;
-                }
-                _ => continue,
+            let RunLogEntry::Agent(of_agent) = &mut entry else {
+                return Some(entry);
             };
-            match &mut entry.event {
+            match &mut of_agent.event {
                 AgentEvent::Done(done) => {
                     self.totals.add(&done.result);
                     let denials = &mut done.result.permission_denials;
@@ -449,10 +421,6 @@ impl Feed for TurnFeed<'_> {
     fn abort_handle(&self) -> AbortHandle {
         self.abort.clone()
     }
-
-    fn exit_code(event: &LogEntry) -> Option<u8> {
-        <EventStream as Feed>::exit_code(event)
-    }
 }
 
 /// Signals and permission requests during a turn.
@@ -468,7 +436,7 @@ enum SideEvent {
     Question(Box<Question>),
 }
 
-impl SideInput<LogEntry> for TurnSideInput<'_> {
+impl SideInput for TurnSideInput<'_> {
     type Event = SideEvent;
 
     async fn next(&mut self) -> SideEvent {

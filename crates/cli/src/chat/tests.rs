@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use teamster::orchestrator::{Orchestrator, OrchestratorConfig};
+use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunLogEntry};
 use teamster::{
     AbortHandle, AgentEvent, AgentSession, Capabilities, CostSource, Done, ErrorCode, ErrorKind,
-    EventStream, ExecuteParams, Id, LogEntry, NoticeLevel, NoticeSource, PermissionMode, RunResult,
+    EventStream, ExecuteParams, Id, NoticeLevel, NoticeSource, PermissionMode, RunResult,
     RunStatus, SessionCapabilities, SessionFuture, Text, Turn,
 };
 use teamster_runner::{SessionCandidate, SessionRuns};
@@ -16,7 +16,7 @@ use super::conversation::{Chat, Display};
 use super::input::{Input, Lines};
 use super::signals::Signals;
 use crate::render::testing::{Screen, view};
-use crate::render::{EventSink, Narrator, Plain, Sink};
+use crate::render::{Narrator, Plain, Sink};
 
 /// A session that plays scripted turns and records its calls.
 #[derive(Clone)]
@@ -159,14 +159,11 @@ async fn chat_until(
     signals: Signals,
 ) -> (String, u8) {
     let screen = Screen::default();
-    let (out, err) = (screen.clone(), screen.clone());
-    let sinks = move |narrator: Narrator| {
-        let plain = Plain::new(out.clone(), err.clone(), narrator, false);
-        Box::new(EventSink(plain)) as Box<dyn Sink>
-    };
     let mut view = view();
     view.resume = None;
-    let display = Display::with_sinks(view, sinks, screen.clone());
+    let narrator = Narrator::new(view.clone());
+    let plain = Plain::new(screen.clone(), screen.clone(), narrator, false);
+    let display = Display::with_sink(view, plain, screen.clone());
     let mut chat = new_chat(session, display, signals);
     let input = Input::new(move || Lines::new(input.as_bytes(), None)).unwrap();
     let code = chat.run(input, false).await;
@@ -301,7 +298,7 @@ async fn a_signal_ends_it() {
 async fn without_a_reader_it_ends() {
     struct Gone;
     impl Sink for Gone {
-        fn event(&mut self, _: &LogEntry, _: std::time::Duration) -> io::Result<()> {
+        fn entry(&mut self, _: &RunLogEntry, _: std::time::Duration) -> io::Result<()> {
             Err(io::ErrorKind::BrokenPipe.into())
         }
 
@@ -310,7 +307,7 @@ async fn without_a_reader_it_ends() {
         }
     }
     let session = ScriptedSession::new([turn("x")]);
-    let display = Display::with_sinks(view(), |_| Box::new(Gone), io::sink());
+    let display = Display::with_sink(view(), Gone, io::sink());
     let mut chat = new_chat(&session, display, Signals::none());
     let input = Input::new(|| Lines::new("a\nb\n".as_bytes(), None)).unwrap();
     assert_eq!(chat.run(input, false).await, 130);

@@ -116,7 +116,7 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Outcome> {
         tool: Some(SILENCE_LIMIT),
     };
     let view = drive::View {
-        current: info.into(),
+        agent: info,
         verbose: args.output.verbose,
         quiet: args.output.quiet,
         directory: Some(work.clone()),

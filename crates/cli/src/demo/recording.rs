@@ -44,7 +44,7 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         );
     }
     let view = crate::drive::View {
-        current: info.into(),
+        agent: info,
         verbose: args.output.verbose,
         quiet: args.output.quiet,
         // The working directory of the recorded run.

@@ -1,19 +1,19 @@
 //! Rendering of the log of a run or session.
 
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anstyle::Style;
 use teamster::orchestrator::{RunEvent, RunLogEntry};
-use teamster::{AgentEvent, CliInfo, Id, NoticeLevel, NoticeSource, RunResult};
+use teamster::{AgentEvent, Id, RunResult};
 use teamster_core::time::epoch_ms;
 use teamster_runner::LogLine;
 
 use super::RunHandle;
 use super::questions::{Questions, Reader};
 use crate::args::OutputArgs;
-use crate::render::{Current, Narrator, Sink, TextIsFinal, View};
+use crate::render::{Sink, TextIsFinal, View};
 use crate::{drive, exit_code, words};
 
 /// A renderer of log entries.
@@ -26,8 +26,8 @@ pub(super) enum Screen {
 
 /// Renders the turns of a session, or a run.
 pub(super) struct Turns {
-    output: OutputArgs,
-    view: View,
+    quiet: bool,
+    directory: Option<PathBuf>,
     sink: Box<dyn Sink>,
     /// The time of the turn's first shown entry, in milliseconds since the Unix epoch. Times are relative to it.
     began: Option<u64>,
@@ -39,8 +39,8 @@ pub(super) struct Turns {
     is_local: bool,
     /// The turn in progress.
     turn: Option<Id>,
-    /// The agent's session, as last reported.
-    session: Option<Id>,
+    /// The id of the current agent.
+    agent: String,
     /// A message that the user typed here, which is already on the screen.
     typed: Option<String>,
 }
@@ -61,21 +61,18 @@ impl Screen {
         let Some(first) = info(&run.info().provider).filter(|_| !output.json) else {
             return Self::Lines(io::BufWriter::new(io::stdout()));
         };
-        let others: Vec<&'static CliInfo> = (crate::providers().all().iter())
-            .map(|provider| provider.info())
-            .collect();
         let is_session = run.is_session();
         let is_local = run.is_local();
         let directory = run.info().directory.clone();
         let view = View {
-            current: Current::new(first, &others),
+            agent: first,
             verbose: output.verbose,
             quiet: output.quiet,
             // A session that continues needs no command to resume it.
             resume: (!is_session)
                 .then(|| resume_arguments(directory.as_deref(), is_local))
                 .flatten(),
-            directory,
+            directory: directory.clone(),
             worktree: None,
             permission: None,
             asks: false,
@@ -83,15 +80,15 @@ impl Screen {
             clock: epoch_ms,
         };
         Self::Turns(Box::new(Turns {
-            sink: drive::sink(output, view.clone(), TextIsFinal::WithMessage),
-            output,
-            view,
+            sink: drive::sink(output, view, TextIsFinal::WithMessage),
+            quiet: output.quiet,
+            directory,
             began: None,
             questions: Questions::can_ask().then(Questions::default),
             is_session,
             is_local,
             turn: None,
-            session: None,
+            agent: first.id.to_owned(),
             typed: None,
         }))
     }
@@ -187,59 +184,39 @@ impl Turns {
     }
 
     fn show(&mut self, entry: &RunLogEntry, is_end: bool) -> io::Result<()> {
+        if self.is_session
+            && is_end
+            && let RunLogEntry::Agent(entry) = entry
+            && let AgentEvent::Done(done) = &entry.event
+        {
+            return self.session_end(&done.result);
+        }
+        self.began.get_or_insert(entry.at_ms());
+        self.sink.entry(entry, self.now(entry.at_ms()))?;
         match entry {
             RunLogEntry::Agent(entry) => {
-                if self.is_session
-                    && is_end
-                    && let AgentEvent::Done(done) = &entry.event
-                {
-                    return self.session_end(&done.result);
-                }
-                self.began.get_or_insert(entry.at_ms);
-                self.sink.event(entry, self.now(entry.at_ms))?;
                 if let Some(questions) = &mut self.questions {
                     questions.record(&entry.event);
                 }
-                match &entry.event {
-                    AgentEvent::Session(session) => {
-                        self.session = Some(session.session_id.clone());
-                    }
-                    AgentEvent::Done(_) if self.is_session => self.turn_end()?,
-                    _ => {}
+                if self.is_session && matches!(entry.event, AgentEvent::Done(_)) {
+                    self.turn_end()?;
                 }
             }
-            RunLogEntry::Run(entry) => {
-                match &entry.event {
-                    RunEvent::Reset { .. } | RunEvent::Damaged { .. } => {
-                        let message = match &entry.event {
-                            RunEvent::Reset { .. } => {
-                                format!("entries 1 to {} were removed to free space", entry.seq)
-                            }
-                            _ => format!("entries up to {} are damaged and left out", entry.seq),
-                        };
-                        let message = AgentEvent::notice(
-                            NoticeLevel::Warning,
-                            NoticeSource::Runtime,
-                            message,
-                        );
-                        self.sink.event(&message.into(), Duration::ZERO)?;
+            RunLogEntry::Run(entry) => match &entry.event {
+                RunEvent::UserMessage {
+                    run_id, text, from, ..
+                } => {
+                    self.turn.get_or_insert_with(|| run_id.clone());
+                    if self.typed.take().as_ref() != Some(text) {
+                        self.message(text, from.as_deref())?;
                     }
-                    RunEvent::UserMessage {
-                        run_id, text, from, ..
-                    } => {
-                        self.turn.get_or_insert_with(|| run_id.clone());
-                        if self.typed.take().as_ref() != Some(text) {
-                            self.message(text, from.as_deref())?;
-                        }
-                    }
-                    RunEvent::Start { run_id, .. } => {
-                        self.turn.get_or_insert_with(|| run_id.clone());
-                    }
-                    _ => {}
                 }
-                self.began.get_or_insert(entry.at_ms);
-                self.view.current.observe(&entry.event);
-            }
+                RunEvent::Start { run_id, .. } => {
+                    self.turn.get_or_insert_with(|| run_id.clone());
+                }
+                RunEvent::Attempt { provider, .. } => self.agent.clone_from(provider),
+                _ => {}
+            },
             _ => {}
         }
         Ok(())
@@ -248,7 +225,7 @@ impl Turns {
     /// Shows a message that another client sent.
     fn message(&mut self, text: &str, from: Option<&str>) -> io::Result<()> {
         self.sink.flush()?;
-        if self.output.quiet {
+        if self.quiet {
             return Ok(());
         }
         self.sink.clear_line();
@@ -265,24 +242,18 @@ impl Turns {
         Ok(())
     }
 
-    /// Flushes the turn and resets the renderer for the next one.
     fn turn_end(&mut self) -> io::Result<()> {
         self.sink.flush()?;
+        self.sink.end_turn();
         self.turn = None;
         self.began = None;
-        let narrator = Narrator::new(self.view.clone());
-        let narrator = match &self.session {
-            Some(session) => narrator.continue_session(session.clone()),
-            None => narrator,
-        };
-        self.sink = drive::sink_with(self.output, narrator, TextIsFinal::WithMessage);
         Ok(())
     }
 
     fn session_end(&mut self, result: &RunResult) -> io::Result<()> {
         self.sink.flush()?;
         self.turn = None;
-        if self.output.quiet {
+        if self.quiet {
             return Ok(());
         }
         self.sink.clear_line();
@@ -303,9 +274,9 @@ impl Turns {
             error.unwrap_or_default()
         );
         // A worktree may have been removed at the end.
-        let resume = resume_arguments(self.view.directory.as_deref(), self.is_local);
+        let resume = resume_arguments(self.directory.as_deref(), self.is_local);
         if let (Some(resume), Some(session)) = (resume, &result.session_id) {
-            let agent = shell_words::quote(self.view.info().id);
+            let agent = shell_words::quote(&self.agent);
             let _ = writeln!(
                 anstream::stderr(),
                 "resume with: teamster chat {agent} {resume} {}",

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use anyhow::{Context, anyhow};
 use hyper::Method;
-use teamster::orchestrator::{RunEvent, RunLogEntry};
-use teamster::{AbortHandle, CliInfo, EventStream, LogEntry};
+use teamster::AbortHandle;
+use teamster::orchestrator::RunLogEntry;
 use teamster_core::time::epoch_ms;
 use teamster_server::{ProblemCode, RunView};
 
@@ -13,7 +13,6 @@ use super::http::{Failure, Http};
 use super::{RemoteFollow, RemoteRun, start};
 use crate::args::RunArgs;
 use crate::drive::{self, Feed};
-use crate::render::Current;
 use crate::run::{final_text, output, prompt, resume_arguments, write_output};
 use crate::signals::Signals;
 use crate::{exit_code, tokio_runtime};
@@ -57,12 +56,8 @@ pub(crate) fn main(args: &RunArgs, http: &Http) -> anyhow::Result<u8> {
         .get(&args.provider)
         .context("this provider is not built in")?
         .info();
-    let others: Vec<&'static CliInfo> = (args.retry.fallback.iter())
-        .filter_map(|other| Some(crate::providers().get(&other.provider)?.info()))
-        .collect();
-    let current = Current::new(info, &others);
     let view = drive::View {
-        current: current.clone(),
+        agent: info,
         verbose: args.output.verbose,
         quiet: args.output.quiet,
         directory: run.info.directory.clone(),
@@ -74,19 +69,16 @@ pub(crate) fn main(args: &RunArgs, http: &Http) -> anyhow::Result<u8> {
         clock: epoch_ms,
     };
     let mut sink = drive::sink(args.output, view, final_text(args, info));
-    if let Some(output) = &output {
-        sink = output.wrap(sink);
-    }
-    let code = runtime.block_on(async {
-        let feed = RunFeed::new(run, move |event| current.observe(event));
+    let shown = runtime.block_on(async {
+        let feed = RemoteLog::new(run);
         let mut signals =
             Signals::stop(feed.abort_handle()).context("cannot listen for signals")?;
-        anyhow::Ok(drive::show(feed, &mut *sink, &mut signals).await.code)
+        anyhow::Ok(drive::show(feed, &mut *sink, &mut signals).await)
     })?;
-    if write_output(output) {
-        Ok(code)
+    if write_output(output, shown.result.as_deref()) {
+        Ok(shown.code)
     } else {
-        Ok(code.max(exit_code::AGENT_ERROR))
+        Ok(shown.code.max(exit_code::AGENT_ERROR))
     }
 }
 
@@ -104,23 +96,18 @@ pub(super) fn is_usage(failure: &Failure) -> bool {
     )
 }
 
-/// The entries of a remote run's agents.
-struct RunFeed<O> {
+/// The log of a remote run.
+struct RemoteLog {
     follow: RemoteFollow,
-    observe: O,
     abort: AbortHandle,
 }
 
-impl<O: FnMut(&RunEvent)> RunFeed<O> {
-    fn new(run: RemoteRun, observe: O) -> Self {
+impl RemoteLog {
+    fn new(run: RemoteRun) -> Self {
         let abort = AbortHandle::default();
         let follow = run.follow(0);
         tokio::spawn(stop(run, abort.clone()));
-        Self {
-            follow,
-            observe,
-            abort,
-        }
+        Self { follow, abort }
     }
 }
 
@@ -139,10 +126,8 @@ async fn stop(run: RemoteRun, abort: AbortHandle) {
     report(run.cancel(true).await);
 }
 
-impl<O: FnMut(&RunEvent)> Feed for RunFeed<O> {
-    type Event = LogEntry;
-
-    async fn next(&mut self) -> Option<LogEntry> {
+impl Feed for RemoteLog {
+    async fn next(&mut self) -> Option<RunLogEntry> {
         loop {
             let line = match self.follow.next().await {
                 Ok(line) => line?,
@@ -151,20 +136,14 @@ impl<O: FnMut(&RunEvent)> Feed for RunFeed<O> {
                     return None;
                 }
             };
-            match line.entry() {
-                Ok(RunLogEntry::Agent(entry)) => return Some(entry),
-                Ok(RunLogEntry::Run(entry)) => (self.observe)(&entry.event),
-                // An entry of a newer version.
-                _ => {}
+            // An entry that only a newer version can read is left out.
+            if let Ok(entry) = line.entry() {
+                return Some(entry);
             }
         }
     }
 
     fn abort_handle(&self) -> AbortHandle {
         self.abort.clone()
-    }
-
-    fn exit_code(entry: &LogEntry) -> Option<u8> {
-        EventStream::exit_code(entry)
     }
 }

@@ -1,13 +1,13 @@
-//! Output as JSON, one event per line.
+//! Output as JSON, one entry per line.
 
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
-use serde::Serialize;
+use teamster::orchestrator::RunLogEntry;
 
 use super::Sink;
 
-/// Sink that writes each event as one line of JSON.
+/// Sink that writes each entry as one line of JSON.
 #[derive(Debug)]
 pub(crate) struct Json<O: Write> {
     out: BufWriter<O>,
@@ -22,9 +22,9 @@ impl<O: Write> Json<O> {
     }
 }
 
-impl<O: Write, E: Serialize> Sink<E> for Json<O> {
-    fn event(&mut self, event: &E, _: Duration) -> io::Result<()> {
-        serde_json::to_writer(&mut self.out, event)?;
+impl<O: Write> Sink for Json<O> {
+    fn entry(&mut self, entry: &RunLogEntry, _: Duration) -> io::Result<()> {
+        serde_json::to_writer(&mut self.out, entry)?;
         self.out.write_all(b"\n")
     }
 
@@ -36,29 +36,31 @@ impl<O: Write, E: Serialize> Sink<E> for Json<O> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use teamster::LogEntry;
-
-    use crate::render::testing::{done, text};
+    use crate::render::testing::{agent, done, of_run, retried, text};
 
     #[test]
-    fn one_event_a_line() {
+    fn one_entry_a_line() {
         let mut bytes = Vec::new();
         let mut sink = Json::new(&mut bytes);
-        for event in [text("m1", "a\nb\u{2028}c"), done("a")] {
-            sink.event(&LogEntry::from(event), Duration::ZERO).unwrap();
+        let first = agent(text("m1", "a\nb\u{2028}c"));
+        for entry in [&first, &of_run(retried(None)), &agent(done("a"))] {
+            sink.entry(entry, Duration::ZERO).unwrap();
         }
-        Sink::<LogEntry>::flush(&mut sink).unwrap();
+        sink.flush().unwrap();
         drop(sink);
         let lines: Vec<&[u8]> = bytes
             .strip_suffix(b"\n")
             .unwrap()
             .split(|b| *b == b'\n')
             .collect();
-        assert_eq!(lines.len(), 2);
+        assert_eq!(lines.len(), 3);
         assert_eq!(
-            serde_json::from_slice::<LogEntry>(lines[0]).unwrap(),
-            text("m1", "a\nb\u{2028}c").into()
+            serde_json::from_slice::<RunLogEntry>(lines[0]).unwrap(),
+            first
         );
-        assert!(lines[1].starts_with(br#"{"seq":0,"atMs":0,"attempt":1,"type":"done","#));
+        for (line, name) in lines[1..].iter().zip(["run:retry", "done"]) {
+            let start = format!(r#"{{"seq":0,"atMs":0,"attempt":1,"type":"{name}","#);
+            assert!(line.starts_with(start.as_bytes()), "{name}");
+        }
     }
 }

@@ -1,10 +1,12 @@
 //! Lines about a run, other than the agent's text.
 
+mod activity;
+
 use std::collections::BTreeSet;
 use std::fmt::Write;
-use std::mem;
 use std::time::Duration;
 
+use teamster::orchestrator::{LifecycleEntry, RunEvent, RunLogEntry};
 use teamster::{
     AgentEvent, Decision, ErrorKind, Id, NoticeLevel, Permission, Plan, PlanStatus, RateLimit,
     RunResult, RunStatus, Session, ToolKind, ToolResult, ToolUse,
@@ -12,27 +14,26 @@ use teamster::{
 use teamster_core::ToolLedger;
 use teamster_core::time::millis;
 
+use super::View;
+use super::attempts::Attempts;
 use super::line::{Line, Tone};
-use super::retry::retry_line;
-use super::{PreviousText, View};
 use crate::{hints, words};
+use activity::Activity;
 
 /// Indentation of a tool, and of each level of sub-agents, in columns.
 pub(super) const INDENT: usize = 2;
 
-/// Converts events to lines. The caller shows the text of the main agent.
+/// Converts log entries to lines. The caller shows the text of the main agent.
 #[derive(Debug)]
 pub(crate) struct Narrator {
     view: View,
+    attempts: Attempts,
     tools: ToolLedger<ShownTool>,
     changed_files: BTreeSet<String>,
     session: Option<Id>,
     /// Incomplete thinking or text of a sub-agent.
     pending: Option<PendingText>,
-    /// Set once the main agent has printed text in this attempt.
-    has_printed: bool,
     activity: Activity,
-    since: Duration,
     /// Number of requests that a caller has denied.
     refused: usize,
 }
@@ -59,47 +60,78 @@ struct PendingText {
     text: String,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Activity {
-    Starting,
-    Waiting,
-    Thinking,
-    Retrying,
-    Ending,
-    Stopping,
-}
-
 impl Narrator {
     pub(crate) fn new(view: View) -> Self {
         Self {
+            attempts: Attempts::new(view.agent),
             view,
             tools: ToolLedger::default(),
             changed_files: BTreeSet::new(),
             session: None,
             pending: None,
-            has_printed: false,
-            activity: Activity::Starting,
-            since: Duration::ZERO,
+            activity: Activity::starting(),
             refused: 0,
         }
     }
 
-    /// Continues a session whose header was already shown.
-    pub(crate) fn continue_session(mut self, session: Id) -> Self {
-        self.session = Some(session);
-        self.activity = Activity::Waiting;
-        self
+    /// Ends a turn of a session. The next one has no header if the session stays the same.
+    pub(super) fn end_turn(&mut self) {
+        let activity = match self.session {
+            Some(_) => Activity::waiting(),
+            None => Activity::starting(),
+        };
+        *self = Self {
+            attempts: self.attempts.clone(),
+            session: self.session.take(),
+            activity,
+            ..Self::new(self.view.clone())
+        };
+    }
+
+    /// Forgets the session, so that the next one has a header of its own.
+    pub(super) fn clear_session(&mut self) {
+        self.session = None;
+        self.activity = Activity::starting();
     }
 
     /// Returns the settings of the display.
-    pub(crate) fn view(&self) -> &View {
+    pub(super) fn view(&self) -> &View {
         &self.view
     }
 
-    /// Returns the lines of an event.
-    pub(crate) fn event(&mut self, event: &AgentEvent, now: Duration) -> Vec<Line> {
-        let mut lines = self.end_pending(event);
-        self.update_activity(event, now);
+    /// Returns the lines of an entry.
+    pub(super) fn entry(&mut self, entry: &RunLogEntry, now: Duration) -> Vec<Line> {
+        match entry {
+            RunLogEntry::Agent(entry) => self.event(&entry.event, now),
+            RunLogEntry::Run(entry) => self.run_event(entry),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the line about a shown message that is retracted, if there is one.
+    pub(super) fn retraction(&self) -> Option<Line> {
+        self.attempts.retraction()
+    }
+
+    fn run_event(&mut self, entry: &LifecycleEntry) -> Vec<Line> {
+        self.attempts.event(&entry.event);
+        let gap = match &entry.event {
+            RunEvent::Reset { .. } => {
+                format!("entries 1 to {} were removed to free space", entry.seq)
+            }
+            RunEvent::Damaged { .. } => {
+                format!("entries up to {} are damaged and left out", entry.seq)
+            }
+            _ => return Vec::new(),
+        };
+        let mut lines = self.end_pending(None);
+        lines.push(Line::new(Tone::Warning, "warning:", gap));
+        if self.view.quiet { Vec::new() } else { lines }
+    }
+
+    fn event(&mut self, event: &AgentEvent, now: Duration) -> Vec<Line> {
+        let mut lines = self.end_pending(Some(event));
+        self.activity.event(event, now);
         match event {
             AgentEvent::Session(session) => lines.extend(self.session(session)),
             AgentEvent::Thinking(e) => {
@@ -118,7 +150,7 @@ impl Narrator {
                     e.parent_tool_id.as_ref(),
                 );
             }
-            AgentEvent::Text(e) => self.has_printed |= !e.text.trim().is_empty(),
+            AgentEvent::Text(e) => self.attempts.has_printed |= !e.text.trim().is_empty(),
             AgentEvent::ToolUse(tool) => self.tool_use(tool, now, &mut lines),
             AgentEvent::ToolResult(result) => self.tool_result(result, now, &mut lines),
             AgentEvent::FileChange(change) => {
@@ -126,14 +158,7 @@ impl Narrator {
             }
             AgentEvent::Plan(plan) => lines.extend(self.plan(plan)),
             AgentEvent::Permission(permission) => lines.extend(self.permission(permission)),
-            AgentEvent::Retry(retry) => {
-                let previous = self.view.current.take_previous_text();
-                let printed = previous.is_some() && mem::take(&mut self.has_printed);
-                lines.push(retry_line(
-                    retry,
-                    printed && previous == Some(PreviousText::Discarded),
-                ));
-            }
+            AgentEvent::Retry(retry) => lines.push(self.attempts.retry(retry)),
             AgentEvent::RateLimit(limit) => lines.extend(self.rate_limit(limit)),
             AgentEvent::Notice(notice) => lines.push(match notice.level {
                 NoticeLevel::Warning => {
@@ -151,12 +176,11 @@ impl Narrator {
                 let error = &error.error;
                 let message = words::printable(&hints::message(error));
                 lines.push(Line::new(Tone::Error, "error:", message));
-                let (bin, now_ms) = (self.view.current.bin(), (self.view.clock)());
-                let info = self.view.info();
+                let now_ms = (self.view.clock)();
                 if let Some(step) = hints::next_step(
                     error,
-                    info,
-                    &bin,
+                    self.attempts.agent(),
+                    &self.attempts.bin(),
                     self.view.mcp,
                     self.view.permission,
                     now_ms,
@@ -173,67 +197,13 @@ impl Narrator {
     }
 
     /// Returns the text of the spinner.
-    pub(crate) fn spinner_text(&self, now: Duration) -> String {
-        let elapsed = |since: Duration| {
-            let ms = millis(now.saturating_sub(since));
-            // Short times are omitted: they would flicker.
-            if ms < 2000 {
-                String::new()
-            } else {
-                format!("  {}", words::duration_ms(ms))
-            }
-        };
-        let info = self.view.info();
-        match (self.activity, self.tools.open().next_back()) {
-            (Activity::Stopping, _) => format!("stopping {}", info.name),
-            (_, Some((_, tool))) => {
-                let more = self.tools.open().len() - 1;
-                let more = if more == 0 {
-                    String::new()
-                } else {
-                    format!("  (and {more} more)")
-                };
-                // The time comes before the summary: long lines are cut at the end.
-                format!(
-                    "{}{}  {}{more}",
-                    tool.name,
-                    elapsed(tool.since),
-                    tool.summary
-                )
-            }
-            (activity, None) => {
-                let what = match activity {
-                    Activity::Thinking => "thinking".to_owned(),
-                    Activity::Starting => format!("starting {}", info.name),
-                    Activity::Ending => format!("waiting for {} to end", info.name),
-                    Activity::Retrying => "waiting to retry".to_owned(),
-                    _ => "waiting for the model".to_owned(),
-                };
-                format!("{what}{}", elapsed(self.since))
-            }
-        }
+    pub(super) fn spinner_text(&self, now: Duration) -> String {
+        (self.activity).text(self.attempts.agent(), &self.tools, now)
     }
 
     /// Marks the run as being stopped.
-    pub(crate) fn stopping(&mut self) {
-        self.activity = Activity::Stopping;
-    }
-
-    fn update_activity(&mut self, event: &AgentEvent, now: Duration) {
-        let activity = match event {
-            AgentEvent::Thinking(_) => Activity::Thinking,
-            AgentEvent::Retry(_) => Activity::Retrying,
-            AgentEvent::TurnEnd(_) => Activity::Ending,
-            // These events do not change the activity.
-            AgentEvent::Notice(_) | AgentEvent::RateLimit(_) | AgentEvent::Unknown(_) => return,
-            _ => Activity::Waiting,
-        };
-        if self.activity != Activity::Stopping
-            && (self.activity != activity || activity == Activity::Waiting)
-        {
-            self.activity = activity;
-            self.since = now;
-        }
+    pub(super) fn stopping(&mut self) {
+        self.activity.stop();
     }
 
     fn session(&mut self, session: &Session) -> Option<Line> {
@@ -242,7 +212,7 @@ impl Narrator {
         if !new {
             return None;
         }
-        let mut body = self.view.info().name.to_owned();
+        let mut body = self.attempts.agent().name.to_owned();
         if let Some(model) = session.model.as_deref().filter(|_| first) {
             let _ = write!(body, " · {}", words::one_line(model));
         }
@@ -421,17 +391,17 @@ impl Narrator {
     }
 
     /// Returns the lines of collected thinking or sub-agent text, unless `event` continues it.
-    fn end_pending(&mut self, event: &AgentEvent) -> Vec<Line> {
+    fn end_pending(&mut self, event: Option<&AgentEvent>) -> Vec<Line> {
         let next = match event {
-            AgentEvent::Thinking(e) => Some((true, &e.message_id, &e.parent_tool_id)),
-            AgentEvent::Text(e) => Some((false, &e.message_id, &e.parent_tool_id)),
+            Some(AgentEvent::Thinking(e)) => Some((true, &e.message_id, &e.parent_tool_id)),
+            Some(AgentEvent::Text(e)) => Some((false, &e.message_id, &e.parent_tool_id)),
             _ => None,
         };
         let ends = |m: &mut PendingText| Some((m.thinking, &m.message, &m.parent)) != next;
         let Some(pending) = self.pending.take_if(ends) else {
             return Vec::new();
         };
-        if let AgentEvent::Retract(retract) = event
+        if let Some(AgentEvent::Retract(retract)) = event
             && pending.message.as_ref() == Some(&retract.message_id)
         {
             return Vec::new();
@@ -451,7 +421,7 @@ impl Narrator {
             let body = hints::denials(
                 &result.permission_denials,
                 mode,
-                self.view.info(),
+                self.attempts.agent(),
                 by_person,
             );
             lines.push(Line::new(Tone::Warning, "permission denied:", body));
@@ -463,7 +433,7 @@ impl Narrator {
             let stderr = words::printable(stderr.trim());
             lines.push(Line::aside(format!(
                 "stderr of {}:\n{stderr}",
-                self.view.info().name
+                self.attempts.agent().name
             )));
         }
         let (tone, word) = match result.status {
@@ -487,7 +457,8 @@ impl Narrator {
         .flatten()
         .collect();
         lines.push(Line::new(tone, word, body.join(" · ")));
-        if let Some(command) = self.view.resume_command(result) {
+        let agent = self.attempts.agent();
+        if let Some(command) = self.view.resume_command(agent, result) {
             let line = Line::aside(format!("resume with: {command}"));
             lines.push(line.indented(INDENT));
         }

@@ -6,11 +6,12 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use teamster::orchestrator::{RunEvent, RunLogEntry};
 use teamster::{AgentEvent, Id, RunResult, Text};
 use teamster_core::TextLedger;
 
 use super::line::Line;
-use super::{Narrator, PreviousText, Sink, structured_answer};
+use super::{Narrator, Sink, structured_answer};
 use crate::words;
 
 /// Maximum size of held text, in bytes. Beyond it only the ends of messages are kept.
@@ -83,6 +84,35 @@ impl<O: Write, E: Write> Plain<O, E> {
 
     fn quiet(&self) -> bool {
         self.narrator.view().quiet
+    }
+
+    fn event(&mut self, event: &AgentEvent) -> io::Result<()> {
+        self.update_text(event)?;
+        match event {
+            AgentEvent::Retract(retract)
+                if self.last_written.as_ref() == Some(&retract.message_id) && !self.quiet() =>
+            {
+                let line = self.narrator.retraction();
+                self.lines(line.as_slice());
+            }
+            AgentEvent::Done(done) => self.end(&done.result)?,
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn run_event(&mut self, event: &RunEvent) -> io::Result<()> {
+        match event {
+            // After a resumed session no later attempt starts over, so the text so far is final.
+            RunEvent::Retry { next, .. } | RunEvent::Fallback { next, .. }
+                if next.resumes.is_some() && self.unwritten.keeps_text() =>
+            {
+                self.holds = false;
+                self.unwritten.end_message();
+                self.write_messages()
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Updates and writes the main agent's text.
@@ -228,38 +258,30 @@ impl<O: Write, E: Write> Plain<O, E> {
     }
 }
 
-impl<O: Write, E: Write> Sink<AgentEvent> for Plain<O, E> {
-    fn event(&mut self, event: &AgentEvent, now: Duration) -> io::Result<()> {
-        self.update_text(event)?;
-        match event {
-            AgentEvent::Retract(retract)
-                if self.last_written.as_ref() == Some(&retract.message_id)
-                    && !self.quiet()
-                    && self.narrator.view().current.previous_text().is_none() =>
-            {
-                self.lines(&[Line::aside(
-                    "(that message was retracted; the agent retries)",
-                )]);
-            }
-            // After a resumed session no later attempt starts over, so the text so far is final.
-            AgentEvent::Retry(_)
-                if self.narrator.view().current.previous_text() == Some(PreviousText::Kept)
-                    && self.unwritten.keeps_text() =>
-            {
-                self.holds = false;
-                self.unwritten.end_message();
-                self.write_messages()?;
-            }
-            AgentEvent::Done(done) => self.end(&done.result)?,
+impl<O: Write, E: Write> Sink for Plain<O, E> {
+    fn entry(&mut self, entry: &RunLogEntry, now: Duration) -> io::Result<()> {
+        match entry {
+            RunLogEntry::Agent(entry) => self.event(&entry.event)?,
+            RunLogEntry::Run(entry) => self.run_event(&entry.event)?,
             _ => {}
         }
-        let lines = self.narrator.event(event, now);
+        let lines = self.narrator.entry(entry, now);
         self.lines(&lines);
         Ok(())
     }
 
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
+    }
+
+    fn end_turn(&mut self) {
+        self.narrator.end_turn();
+        self.unwritten = TextLedger::default();
+        (self.message, self.written, self.last_written) = (None, false, None);
+    }
+
+    fn clear_session(&mut self) {
+        self.narrator.clear_session();
     }
 }
 

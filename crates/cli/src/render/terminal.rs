@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::time::Duration;
 
+use teamster::orchestrator::RunLogEntry;
 use teamster::{AgentEvent, Id, Text};
 
 use super::line::{Line, Tone};
@@ -134,10 +135,16 @@ impl<O: Write, E: Write, S: Spinner> Terminal<O, E, S> {
     }
 }
 
-impl<O: Write, E: Write, S: Spinner> Sink<AgentEvent> for Terminal<O, E, S> {
-    fn event(&mut self, event: &AgentEvent, now: Duration) -> io::Result<()> {
-        self.last_event = now;
-        if let AgentEvent::Done(done) = event {
+impl<O: Write, E: Write, S: Spinner> Sink for Terminal<O, E, S> {
+    fn entry(&mut self, entry: &RunLogEntry, now: Duration) -> io::Result<()> {
+        let event = match entry {
+            RunLogEntry::Agent(entry) => Some(&entry.event),
+            _ => None,
+        };
+        if event.is_some() {
+            self.last_event = now;
+        }
+        if let Some(AgentEvent::Done(done)) = event {
             self.spinner.hide();
             if let Some(answer) = structured_answer(&done.result) {
                 self.enter(Block::Text(None))?;
@@ -146,23 +153,19 @@ impl<O: Write, E: Write, S: Spinner> Sink<AgentEvent> for Terminal<O, E, S> {
                 self.newlines = 1;
             }
         }
-        for line in self.narrator.event(event, now) {
+        for line in self.narrator.entry(entry, now) {
             self.line(&line)?;
         }
         match event {
-            AgentEvent::Text(text) if text.parent_tool_id.is_none() => self.text(text)?,
-            // Shown text cannot be removed, so its retraction is reported. The retraction of a whole attempt is
-            // reported by the line of the next attempt.
-            AgentEvent::Retract(retract)
-                if self.shown.remove(&retract.message_id)
-                    && self.narrator.view().current.previous_text().is_none() =>
-            {
-                self.line(&Line::aside(
-                    "(that message was retracted; the agent retries)",
-                ))?;
+            Some(AgentEvent::Text(text)) if text.parent_tool_id.is_none() => self.text(text)?,
+            // Shown text cannot be removed, so its retraction is reported.
+            Some(AgentEvent::Retract(retract)) if self.shown.remove(&retract.message_id) => {
+                if let Some(line) = self.narrator.retraction() {
+                    self.line(&line)?;
+                }
             }
             // The text before a tool has ended; the spinner needs its own line.
-            AgentEvent::ToolUse(_) | AgentEvent::TurnEnd(_) => self.end_line()?,
+            Some(AgentEvent::ToolUse(_) | AgentEvent::TurnEnd(_)) => self.end_line()?,
             _ => {}
         }
         Ok(())
@@ -191,6 +194,18 @@ impl<O: Write, E: Write, S: Spinner> Sink<AgentEvent> for Terminal<O, E, S> {
         self.spinner.hide();
         // A write error is reported with the next event.
         let _ = self.end_line();
+    }
+
+    fn end_turn(&mut self) {
+        self.spinner.hide();
+        self.narrator.end_turn();
+        (self.block, self.newlines) = (Block::Start, 2);
+        self.shown.clear();
+        self.last_event = Duration::ZERO;
+    }
+
+    fn clear_session(&mut self) {
+        self.narrator.clear_session();
     }
 }
 

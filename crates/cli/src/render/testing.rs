@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::io::{self, Write};
 use std::rc::Rc;
 
-use serde_json::Value;
-use teamster::orchestrator::{Next, RunEvent};
+use serde_json::{Value, json};
+use teamster::orchestrator::{Next, RunEvent, RunLogEntry};
 use teamster::{
     AgentError, AgentEvent, Done, ErrorCode, ErrorKind, Retract, Retry, RunResult, RunStatus,
     Session, Text, Thinking, ToolKind, ToolResult, ToolUse, Usage,
@@ -41,7 +41,7 @@ impl Write for Screen {
 
 pub(crate) fn view() -> View {
     View {
-        current: crate::providers().get("claude").unwrap().info().into(),
+        agent: crate::providers().get("claude").unwrap().info(),
         verbose: false,
         quiet: false,
         directory: Some("/tmp/ws".into()),
@@ -52,6 +52,16 @@ pub(crate) fn view() -> View {
         mcp: None,
         clock: || 1_000_000,
     }
+}
+
+/// Returns the entry of an agent's event.
+pub(crate) fn agent(event: AgentEvent) -> RunLogEntry {
+    RunLogEntry::Agent(event.into())
+}
+
+/// Returns the entry of an event of the run itself.
+pub(crate) fn of_run(event: RunEvent) -> RunLogEntry {
+    RunLogEntry::of_run(event, 0, 1)
 }
 
 pub(crate) fn session() -> AgentEvent {
@@ -109,6 +119,13 @@ pub(crate) fn retried(resumes: Option<&str>) -> RunEvent {
 /// Returns the event that announces an attempt of a fallback.
 pub(crate) fn fallback(provider: &str) -> RunEvent {
     RunEvent::fallback("r-1".into(), overloaded(), 0, next(provider, None))
+}
+
+/// Returns the event that begins a later attempt.
+pub(crate) fn attempt(provider: &str) -> RunEvent {
+    let attempt =
+        json!({"type": "run:attempt", "runId": "r-1", "attempt": 2, "provider": provider});
+    serde_json::from_value(attempt).unwrap()
 }
 
 fn overloaded() -> AgentError {

@@ -3,6 +3,7 @@
 use std::pin::Pin;
 
 use teamster::AbortHandle;
+use teamster::orchestrator::RunLogEntry;
 
 use crate::drive::Feed;
 
@@ -26,13 +27,11 @@ impl<F> Closing<F> {
 }
 
 impl<F: Feed> Feed for Closing<F> {
-    type Event = F::Event;
-
-    async fn next(&mut self) -> Option<F::Event> {
+    async fn next(&mut self) -> Option<RunLogEntry> {
         if !self.has_ended {
-            let event = self.feed.next().await;
-            if event.is_some() {
-                return event;
+            let entry = self.feed.next().await;
+            if entry.is_some() {
+                return entry;
             }
             self.has_ended = true;
         }
@@ -46,10 +45,6 @@ impl<F: Feed> Feed for Closing<F> {
     fn abort_handle(&self) -> AbortHandle {
         self.feed.abort_handle()
     }
-
-    fn exit_code(event: &F::Event) -> Option<u8> {
-        F::exit_code(event)
-    }
 }
 
 #[cfg(test)]
@@ -61,23 +56,17 @@ mod tests {
 
     use super::*;
 
-    /// A run of two events.
-    struct Two(u8);
+    /// A log of two entries.
+    struct Two(u64);
 
     impl Feed for Two {
-        type Event = u8;
-
-        async fn next(&mut self) -> Option<u8> {
+        async fn next(&mut self) -> Option<RunLogEntry> {
             self.0 += 1;
-            (self.0 <= 2).then_some(self.0)
+            (self.0 <= 2).then(|| RunLogEntry::reset(self.0, 0, "r".into()))
         }
 
         fn abort_handle(&self) -> AbortHandle {
             AbortHandle::default()
-        }
-
-        fn exit_code(_: &u8) -> Option<u8> {
-            None
         }
     }
 
@@ -94,7 +83,9 @@ mod tests {
         };
         runtime.block_on(async {
             let mut run = Closing::new(Two(0), cleanup);
-            assert_eq!((run.next().await, run.next().await), (Some(1), Some(2)));
+            for seq in 1..=2 {
+                assert_eq!(run.next().await.map(|entry| entry.seq()), Some(seq));
+            }
             let mut polls = 0;
             loop {
                 tokio::select! {

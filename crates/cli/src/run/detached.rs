@@ -146,10 +146,7 @@ fn run(
     if let Some(recording) = recording {
         recording.complete(info);
     }
-    if let Some(output) = &output {
-        output.keep(&result);
-    }
-    super::write_output(output);
+    super::write_output(output, Some(&result));
     Ok(exit_code::of(&result))
 }
 

@@ -3,22 +3,18 @@
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use anyhow::Context;
-use teamster::{AgentEvent, LogEntry, RunResult};
-use teamster_core::sync::lock;
+use teamster::RunResult;
 use teamster_process::{FileMode, replace_file};
 
-use crate::render::{Sink, last_message};
+use crate::render::last_message;
 
 /// A file for the last message. Its content is kept until there is one.
 pub(crate) struct Output<'a> {
     path: &'a Path,
     /// The open file, if it cannot be replaced, such as a pipe or a device.
     stream: Option<File>,
-    message: Arc<Mutex<String>>,
 }
 
 impl<'a> Output<'a> {
@@ -26,29 +22,12 @@ impl<'a> Output<'a> {
     pub(crate) fn open(path: &'a Path) -> anyhow::Result<Self> {
         let stream = check_writable(path)
             .with_context(|| format!("--output: cannot write to {}", path.display()))?;
-        Ok(Self {
-            path,
-            stream,
-            message: Arc::default(),
-        })
-    }
-
-    /// Wraps a sink to keep the last message.
-    pub(crate) fn wrap(&self, inner: Box<dyn Sink>) -> Box<dyn Sink> {
-        Box::new(KeepLastMessage {
-            inner,
-            message: self.message.clone(),
-        })
-    }
-
-    /// Keeps the last message of an ended run.
-    pub(super) fn keep(&self, result: &RunResult) {
-        *lock(&self.message) = with_newline(last_message(result));
+        Ok(Self { path, stream })
     }
 
     /// Replaces the content of the file with the last message. Returns `false`, and writes nothing, if there is none.
-    pub(super) fn write(mut self) -> anyhow::Result<bool> {
-        let message = lock(&self.message);
+    pub(super) fn write(mut self, result: &RunResult) -> anyhow::Result<bool> {
+        let message = with_newline(last_message(result));
         if message.is_empty() {
             return Ok(false);
         }
@@ -106,34 +85,4 @@ fn with_newline(mut message: String) -> String {
         message.push('\n');
     }
     message
-}
-
-struct KeepLastMessage {
-    inner: Box<dyn Sink>,
-    message: Arc<Mutex<String>>,
-}
-
-impl Sink for KeepLastMessage {
-    fn event(&mut self, entry: &LogEntry, now: Duration) -> io::Result<()> {
-        if let AgentEvent::Done(done) = &entry.event {
-            *lock(&self.message) = with_newline(last_message(&done.result));
-        }
-        self.inner.event(entry, now)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.inner.flush()
-    }
-
-    fn tick(&mut self, now: Duration) {
-        self.inner.tick(now);
-    }
-
-    fn stopping(&mut self, now: Duration) {
-        self.inner.stopping(now);
-    }
-
-    fn clear_line(&mut self) {
-        self.inner.clear_line();
-    }
 }

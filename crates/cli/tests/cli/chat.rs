@@ -315,9 +315,16 @@ fn the_events_of_every_turn_as_json() {
     assert_eq!(starts.len(), 2);
     let id = results[0].session_id.clone().unwrap();
     assert!(starts[1].contains(&*id), "{starts:?}");
+    // The log of each turn.
+    let mut seq = 0;
     for line in ended.stdout.lines() {
         let line: Value = serde_json::from_str(line).unwrap();
-        assert!(line["type"].is_string(), "{line}");
+        seq += 1;
+        assert_eq!(line["seq"], seq, "{line}");
+        assert_eq!(line["type"] == "run:start", seq == 1, "{line}");
+        if line["type"] == "done" {
+            seq = 0;
+        }
     }
 }
 

@@ -6,11 +6,12 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use serde_json::{Value, json};
 use snapbox::{assert_data_eq, str};
 use teamster::{ErrorCode, ErrorKind, LogEntry, RunStatus};
 use teamster_testkit::fake_agent::Script;
 
-use crate::cli::{Claude, done, ended, events, recording, run, teamster};
+use crate::cli::{Claude, done, ended, recording, run, teamster};
 
 #[test]
 fn text_goes_to_stdout_and_the_rest_to_stderr() {
@@ -114,37 +115,33 @@ fn session_is_an_alias_of_resume() {
 }
 
 #[test]
-fn json_is_one_event_a_line_and_nothing_else() {
+fn json_is_the_log_and_nothing_else() {
     let ended = run(&mut Claude::plays("tool_parallel", 0).run(["hello", "--json"]));
     assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
     let result = done(&ended.stdout);
     assert_eq!(result.status, RunStatus::Completed);
     assert_eq!(result.final_message.as_deref(), Some("Both ran."));
-    let events = events(&ended.stdout);
-    let tools = events
-        .iter()
-        .filter(|e| e.type_name() == "tool_use")
-        .count();
-    assert_eq!(tools, 2);
-    // The run's log has two entries before the first event, and one before the last: start, attempt and end.
-    let last = events.len() as u64 - 1;
-    for (line, seq) in ended.stdout.lines().zip((3..last + 3).chain([last + 4])) {
-        let entry: LogEntry = serde_json::from_str(line).unwrap();
-        assert!(
-            line.starts_with(&format!("{{\"seq\":{seq},\"atMs\":")),
-            "{line}"
-        );
-        assert_eq!((entry.seq, entry.attempt), (seq, 1));
-        assert!(entry.at_ms > 1_700_000_000_000, "{line}");
-        assert!(entry.run_id.is_some(), "{line}");
-        assert!(entry.native.is_none(), "{line}");
+    let lines: Vec<Value> = (ended.stdout.lines())
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    for (line, seq) in lines.iter().zip(1..) {
+        assert_eq!((&line["seq"], &line["attempt"]), (&json!(seq), &json!(1)));
+        assert!(line["atMs"].as_u64() > Some(1_700_000_000_000), "{line}");
+        assert_eq!(line["runId"], lines[0]["runId"], "{line}");
+        assert!(line.get("native").is_none(), "{line}");
     }
+    let types: Vec<_> = (lines.iter())
+        .map(|line| line["type"].as_str().unwrap())
+        .collect();
+    assert_eq!(types[..3], ["run:start", "run:attempt", "session"]);
+    assert_eq!(types[types.len() - 2..], ["run:end", "done"]);
+    assert_eq!(types.iter().filter(|name| **name == "tool_use").count(), 2);
 }
 
 #[test]
 fn native_adds_the_lines_of_the_cli() {
     let ended = run(&mut Claude::plays("text", 0).run(["hello", "--json", "--native"]));
-    let first = ended.stdout.lines().next().unwrap();
+    let first = ended.stdout.lines().nth(2).unwrap();
     let entry: LogEntry = serde_json::from_str(first).unwrap();
     assert_eq!(entry.event.type_name(), "session");
     let native = entry.native.unwrap();

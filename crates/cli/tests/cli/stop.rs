@@ -35,7 +35,7 @@ fn sigint_and_sigterm_stop_the_run_cleanly() {
         let claude = Claude::new(&silent());
         let mut teamster = Running::start(&mut claude.run(["x", "--json"]));
         let first = teamster.line();
-        assert!(first.contains(r#","type":"session","#), "{first}");
+        assert!(first.contains(r#","type":"run:start","#), "{first}");
         let agent = KillOnDrop::new(claude.report().pid);
         teamster.signal(signal);
         let ended = teamster.end();

@@ -4,8 +4,8 @@ use teamster::{ErrorCode, ErrorKind, RunResult, RunStatus};
 use super::*;
 use crate::render::View;
 use crate::render::testing::{
-    Screen, agent_text, done, ended, error, retract, retried, retry, session, text, tool,
-    tool_ended, tool_ok, view,
+    Screen, agent, agent_text, attempt, done, ended, error, fallback, of_run, retract, retried,
+    retry, session, text, tool, tool_ended, tool_ok, view,
 };
 
 /// Returns stdout and stderr of a run whose output goes to pipes.
@@ -17,7 +17,7 @@ fn shown_on(terminal: bool, view: View, events: &[AgentEvent]) -> (String, Strin
     let (out, err) = (Screen::default(), Screen::default());
     let mut plain = Plain::new(out.clone(), err.clone(), Narrator::new(view), terminal);
     for event in events {
-        plain.event(event, Duration::ZERO).unwrap();
+        plain.entry(&agent(event.clone()), Duration::ZERO).unwrap();
     }
     (out.raw(), err.raw())
 }
@@ -103,7 +103,7 @@ fn final_text_is_written_as_it_comes() {
     let narrator = Narrator::new(view());
     let mut plain = Plain::new(out.clone(), err.clone(), narrator, false).streaming();
     let mut after = |event| {
-        plain.event(&event, Duration::ZERO).unwrap();
+        plain.entry(&agent(event), Duration::ZERO).unwrap();
         out.raw()
     };
     assert_eq!(after(text("m1", "\n")), "");
@@ -199,25 +199,15 @@ fn a_pipe_gets_text_unchanged() {
     assert_eq!(out, "\u{1b}[31mred\n");
 }
 
-/// Returns stdout and stderr of a run with several attempts after each step.
-///
-/// A step is an optional event of the run, and an event of the agent.
-fn held_back(
-    terminal: bool,
-    steps: &[(Option<teamster::orchestrator::RunEvent>, AgentEvent)],
-) -> Vec<(String, String)> {
+/// Returns stdout and stderr of a run with several attempts after each entry.
+fn held_back(terminal: bool, entries: &[RunLogEntry]) -> Vec<(String, String)> {
     let (out, err) = (Screen::default(), Screen::default());
-    let view = view();
-    let current = view.current.clone();
-    let mut plain = Plain::new(out.clone(), err.clone(), Narrator::new(view), terminal);
+    let mut plain = Plain::new(out.clone(), err.clone(), Narrator::new(view()), terminal);
     if !terminal {
         plain = plain.holding_back();
     }
-    let shown = steps.iter().map(|(run_event, event)| {
-        if let Some(event) = run_event {
-            current.observe(event);
-        }
-        plain.event(event, Duration::ZERO).unwrap();
+    let shown = entries.iter().map(|entry| {
+        plain.entry(entry, Duration::ZERO).unwrap();
         (out.raw(), err.raw())
     });
     shown.collect()
@@ -225,35 +215,61 @@ fn held_back(
 
 #[test]
 fn text_of_an_attempt_is_not_written_if_the_next_one_withdraws_it() {
-    let steps = [
-        (None, text("m1", "Void, whole.")),
-        (None, tool("t1", None, "Read", json!({}))),
-        (None, text("m2", "Void, half")),
+    let entries = [
+        agent(text("m1", "Void, whole.")),
+        agent(tool("t1", None, "Read", json!({}))),
+        agent(text("m2", "Void, half")),
         // The CLI's own retry.
-        (None, retry()),
-        (Some(retried(None)), retract("m1")),
-        (None, retract("m2")),
-        (None, retry()),
-        (None, text("m3", "It stands.")),
-        (None, done("It stands.")),
+        agent(retry()),
+        of_run(retried(None)),
+        agent(retract("m1")),
+        agent(retract("m2")),
+        agent(retry()),
+        of_run(attempt("claude")),
+        agent(text("m3", "It stands.")),
+        agent(done("It stands.")),
     ];
-    let shown = held_back(false, &steps);
+    let shown = held_back(false, &entries);
     assert!(
-        shown[..8].iter().all(|(out, _)| out.is_empty()),
+        shown[..10].iter().all(|(out, _)| out.is_empty()),
         "{shown:?}"
     );
-    let (out, err) = &shown[8];
+    let (out, err) = &shown[10];
     assert_eq!(out, "It stands.\n");
     assert!(
         err.contains("overloaded (the text so far is discarded)"),
         "{err}"
     );
+    assert_eq!(err.matches("discarded").count(), 1, "{err}");
     assert!(!err.contains("retracted"), "{err}");
     // A terminal shows text as it comes.
-    let shown = held_back(true, &steps);
+    let shown = held_back(true, &entries);
     assert_eq!(shown[1].0, "Void, whole.\n");
-    assert!(shown[8].1.contains("is discarded"), "{}", shown[8].1);
-    assert!(!shown[8].1.contains("retracted"), "{}", shown[8].1);
+    assert!(shown[10].1.contains("is discarded"), "{}", shown[10].1);
+    assert!(!shown[10].1.contains("retracted"), "{}", shown[10].1);
+}
+
+#[test]
+fn after_a_fallback_retractions_and_retries_are_those_of_the_agent_again() {
+    let shown = held_back(
+        true,
+        &[
+            agent(text("m1", "Void.")),
+            agent(tool("t1", None, "Read", json!({}))),
+            of_run(fallback("codex")),
+            agent(retract("m1")),
+            of_run(attempt("codex")),
+            agent(text("m2", "I run it.")),
+            agent(tool("t2", None, "Read", json!({}))),
+            agent(retry()),
+            agent(retract("m2")),
+        ],
+    );
+    assert_eq!(shown[6].1, "");
+    assert_eq!(
+        shown[8].1,
+        "  retrying (1 of 10) in 0.6s: overloaded\n(that message was retracted; the agent retries)\n"
+    );
 }
 
 #[test]
@@ -261,43 +277,54 @@ fn kept_text_is_written_when_the_session_is_resumed() {
     let shown = held_back(
         false,
         &[
-            (None, text("m1", "Done so far.")),
-            (None, tool("t1", None, "Bash", json!({}))),
+            agent(text("m1", "Done so far.")),
+            agent(tool("t1", None, "Bash", json!({}))),
             // The CLI's own retry keeps the text.
-            (None, retry()),
-            (Some(retried(Some("s-1"))), retry()),
-            (None, text("m2", "And more.")),
-            (None, tool("t2", None, "Bash", json!({}))),
+            agent(retry()),
+            of_run(retried(Some("s-1"))),
+            agent(retry()),
+            of_run(attempt("claude")),
+            agent(text("m2", "And more.")),
+            agent(tool("t2", None, "Bash", json!({}))),
         ],
     );
     assert_eq!(shown[2].0, "");
     assert_eq!(shown[3].0, "Done so far.\n");
-    assert_eq!(shown[5].0, "Done so far.\n\nAnd more.\n");
-    assert!(!shown[5].1.contains("discarded"), "{}", shown[5].1);
+    assert_eq!(shown[7].0, "Done so far.\n\nAnd more.\n");
+    assert!(!shown[7].1.contains("discarded"), "{}", shown[7].1);
 }
 
 #[test]
 fn held_text_beyond_the_limit_is_written_from_the_result() {
     let long = "x".repeat(HELD_BYTES);
     let whole = format!("Void.{long}{long}And more.");
-    let done = done(&whole["Void.".len()..]);
     let (out, err) = (Screen::default(), Screen::default());
-    let view = view();
-    let current = view.current.clone();
-    let mut plain = Plain::new(out.clone(), err, Narrator::new(view), false).holding_back();
-    let mut show = |event: &AgentEvent| {
-        plain.event(event, Duration::ZERO).unwrap();
+    let mut plain = Plain::new(out.clone(), err, Narrator::new(view()), false).holding_back();
+    let mut show = |entry: RunLogEntry| {
+        plain.entry(&entry, Duration::ZERO).unwrap();
         plain.unwritten.text().len()
     };
-    show(&text("m0", "Void."));
-    show(&text("m1", &long));
-    assert_eq!(show(&text("m1", &long)), 0);
-    show(&tool("t1", None, "Bash", json!({})));
-    show(&retract("m0"));
-    current.observe(&retried(Some("s-1")));
-    show(&retry());
-    assert_eq!(show(&text("m2", "And more.")), 0);
+    show(agent(text("m0", "Void.")));
+    show(agent(text("m1", &long)));
+    assert_eq!(show(agent(text("m1", &long))), 0);
+    show(agent(tool("t1", None, "Bash", json!({}))));
+    show(agent(retract("m0")));
+    show(of_run(retried(Some("s-1"))));
+    show(agent(retry()));
+    assert_eq!(show(agent(text("m2", "And more."))), 0);
     assert_eq!(out.raw(), "");
-    show(&done);
+    show(agent(done(&whole["Void.".len()..])));
     assert_eq!(out.raw(), format!("{long}{long}\n\nAnd more.\n"));
+}
+
+#[test]
+fn a_gap_in_the_log_is_a_warning() {
+    let reset = RunLogEntry::reset(7, 0, "r-1".into());
+    let damaged = RunLogEntry::damaged(9, 0, "r-1".into());
+    let shown = held_back(false, &[reset, damaged]);
+    assert_eq!(
+        shown[1].1,
+        "warning: entries 1 to 7 were removed to free space\n\
+         warning: entries up to 9 are damaged and left out\n"
+    );
 }

@@ -9,8 +9,8 @@ use teamster::{
 use super::*;
 use crate::render::View;
 use crate::render::testing::{
-    Screen, agent_text, done, ended, error, retract, retried, retry, session, text, thinking, tool,
-    tool_failed, tool_ok, view,
+    Screen, agent, agent_text, attempt, done, ended, error, of_run, retract, retried, retry,
+    session, text, thinking, tool, tool_failed, tool_ok, view,
 };
 
 /// A spinner that stores its text.
@@ -51,8 +51,12 @@ fn terminal(view: View) -> Shown {
 
 impl Shown {
     fn event(&mut self, event: &AgentEvent, ms: u64) {
+        self.entry(&agent(event.clone()), ms);
+    }
+
+    fn entry(&mut self, entry: &RunLogEntry, ms: u64) {
         self.terminal
-            .event(event, Duration::from_millis(ms))
+            .entry(entry, Duration::from_millis(ms))
             .unwrap();
     }
 
@@ -137,17 +141,16 @@ fn text_that_the_next_attempt_withdraws_is_reported() {
         (None, " (the text so far is discarded)\n"),
         (Some("s-1"), "overloaded\n"),
     ] {
-        let view = view();
-        let current = view.current.clone();
-        let mut shown = terminal(view);
+        let mut shown = terminal(view());
         shown.event(&text("m1", "Half an answer"), 0);
-        current.observe(&retried(resumes));
+        shown.entry(&of_run(retried(resumes)), 300);
         if resumes.is_none() {
             shown.event(&retract("m1"), 300);
         }
         shown.event(&retry(), 300);
+        shown.entry(&of_run(attempt("claude")), 600);
         // No text since.
-        current.observe(&retried(None));
+        shown.entry(&of_run(retried(None)), 600);
         shown.event(&retry(), 600);
         let text = shown.screen.text();
         assert!(text.contains(reported), "{text}");
@@ -364,5 +367,33 @@ fn a_terminal_that_is_gone_is_an_error() {
     }
     let narrator = Narrator::new(view());
     let mut terminal = Terminal::new(Gone, Gone, Recorder::default(), narrator, || None);
-    assert!(terminal.event(&text("m1", "x"), Duration::ZERO).is_err());
+    let entry = agent(text("m1", "x"));
+    assert!(terminal.entry(&entry, Duration::ZERO).is_err());
+}
+
+#[test]
+fn a_turn_of_a_session_begins_as_the_first_one_without_its_header() {
+    let mut shown = terminal(view());
+    for event in [session(), text("m1", "One."), done("One.")] {
+        shown.event(&event, 5000);
+    }
+    let first = shown.screen.text();
+    shown.terminal.end_turn();
+    shown.terminal.tick(Duration::from_millis(300));
+    assert_eq!(
+        shown.spinner.0.borrow().as_deref(),
+        Some("waiting for the model")
+    );
+    shown.event(&session(), 400);
+    shown.event(&text("m1", "Two."), 500);
+    assert_eq!(shown.screen.text(), format!("{first}Two."));
+    shown.terminal.end_turn();
+    shown.terminal.clear_session();
+    shown.event(&session(), 0);
+    let header = "Two.Claude Code · claude-opus-4-8 · session s-1\n";
+    assert!(
+        shown.screen.text().ends_with(header),
+        "{}",
+        shown.screen.text()
+    );
 }
