@@ -184,8 +184,16 @@ impl CliProvider for Recorded {
         self.agent.capabilities()
     }
 
+    fn native_programs(&self, launcher: &Path) -> Vec<PathBuf> {
+        self.agent.native_programs(launcher)
+    }
+
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
         self.agent.launch(params)
+    }
+
+    fn recorded_params(&self, argv: &[String], params: &mut ExecuteParams) {
+        self.agent.recorded_params(argv, params);
     }
 
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {

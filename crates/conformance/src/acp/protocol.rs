@@ -3,11 +3,12 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use teamster_core::provider::{
-    Activity, Decoder, Events, Exchange, Exit, Order, RunSummary, SessionProtocol,
+    Activity, Decoder, Events, Exchange, Exit, Order, RecordFiles, RunSummary, SessionProtocol,
 };
-use teamster_core::{ErrorKind, Id, PermissionAnswer};
+use teamster_core::{ErrorKind, Id, PermissionAnswer, Usage};
 
 use crate::agent::Printed;
 
@@ -38,6 +39,10 @@ impl Decoder for Watched {
         self.inner.line(line, out);
     }
 
+    fn takes_text(&self) -> bool {
+        self.inner.takes_text()
+    }
+
     fn plain_line(&mut self, line: &[u8]) {
         self.printed.keep(&self.directory, line);
         self.inner.plain_line(line);
@@ -45,6 +50,18 @@ impl Decoder for Watched {
 
     fn finish(&mut self, exit: &Exit, out: &mut Events) -> RunSummary {
         self.inner.finish(exit, out)
+    }
+
+    fn record_files(&self) -> Option<RecordFiles> {
+        self.inner.record_files()
+    }
+
+    fn record_line(&mut self, line: &str) -> Option<Usage> {
+        self.inner.record_line(line)
+    }
+
+    fn recorded_model(&self) -> Option<String> {
+        self.inner.recorded_model()
     }
 
     fn stop_requested(&mut self) {
@@ -85,6 +102,14 @@ impl SessionProtocol for Watched {
         self.inner.unsupported_answer(id, answer)
     }
 
+    fn awaited_silence(&self) -> Option<Duration> {
+        self.inner.awaited_silence()
+    }
+
+    fn silence(&mut self, out: &mut Events) {
+        self.inner.silence(out);
+    }
+
     fn interrupted(&self) -> bool {
         self.inner.interrupted()
     }
@@ -95,5 +120,41 @@ impl SessionProtocol for Watched {
 
     fn session_cost_usd(&self) -> Option<f64> {
         self.inner.session_cost_usd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use teamster_acp::{AcpProtocol, Plain, Settings};
+    use teamster_core::provider::SessionAssembler;
+    use teamster_core::{SessionOptions, Turn};
+
+    use super::*;
+
+    /// Made by hand: the shortest turn of an agent.
+    #[test]
+    fn a_watched_turn_ends_with_the_silence_of_its_agent() {
+        let dialect = Box::new(Plain::new("Agent"));
+        let protocol = AcpProtocol::new(dialect, Settings::of(&SessionOptions::default()));
+        let printed = Arc::new(Printed::default());
+        let watched = Watched::new(Box::new(protocol), "/work".into(), printed);
+        let mut assembler = SessionAssembler::new(Box::new(watched), false);
+        assembler.begin(Turn::new("hi"));
+        for (id, result) in [
+            (1, json!({"protocolVersion": 1})),
+            (2, json!({"sessionId": "s1"})),
+            (3, json!({"stopReason": "end_turn"})),
+        ] {
+            assert!(!assembler.is_over());
+            let line = json!({"jsonrpc": "2.0", "id": id, "result": result});
+            assembler.line(line.to_string().as_bytes());
+        }
+        assert_eq!(
+            assembler.awaited_silence(),
+            Some(Duration::from_millis(250))
+        );
+        assembler.silence();
+        assert!(assembler.is_over());
     }
 }
