@@ -20,13 +20,16 @@ use teamster_core::{
     UsageReport,
 };
 
-use crate::launch::Withheld;
+use crate::launch::{Withheld, mcp};
 
 use end::Ending;
 use messages::Answer;
 use tools::Calls;
 use usage::Used;
-use wire::{CompactionEnd, Extension, Header, Message, MessageLine, RetryLine, Update};
+use wire::{
+    Appended, CompactionEnd, Entry, Extension, Header, Message, MessageLine, RetryEnd, RetryLine,
+    Settled, Update,
+};
 
 /// Limit of an extension's message in a notice, in bytes.
 const NOTICE_BYTES: usize = 1000;
@@ -127,10 +130,12 @@ impl PiDecoder {
                 self.retry(&parse(text)?, &kind, out);
             }
             "compaction_end" => self.compacted(&parse(text)?, out),
+            "auto_retry_end" => self.ending.waited(parse::<RetryEnd>(text)?.success),
             "agent_settled" => {
-                whole(text)?;
-                self.settled(out);
+                let line: Settled = parse(text)?;
+                self.settled(line.aborted, out);
             }
+            "entry_appended" => self.appended(&parse::<Appended>(text)?.entry, out),
             "extension_error" | "extension_ui_request" => extension(&parse(text)?, out),
             _ if is_noise(&kind) => whole(text)?,
             _ => return None,
@@ -214,6 +219,22 @@ impl PiDecoder {
         )));
     }
 
+    /// Handles an entry of the session: usage beside the answers, such as to keep a cache warm, and servers without
+    /// tools, which the extension that registers the run's MCP servers found.
+    fn appended(&mut self, entry: &Entry, out: &mut Events) {
+        // Between two turns, the figures are of none.
+        if self.ending.begun && self.ending.ended.is_none() {
+            self.add(entry.usage.as_ref(), entry.model.as_deref(), out);
+        }
+        if entry.custom_type != mcp::ENTRY {
+            return;
+        }
+        for server in &entry.data.without_tools {
+            let message = format!("the MCP server {server} offers no tools: did it start?");
+            out.notice(NoticeLevel::Warning, NoticeSource::Stdout, message);
+        }
+    }
+
     fn compacted(&mut self, line: &CompactionEnd, out: &mut Events) {
         let figures = line.result.as_ref().and_then(|result| result.usage);
         let model = self.model.clone();
@@ -265,12 +286,10 @@ fn is_noise(kind: &str) -> bool {
             | "turn_end"
             | "agent_end"
             | "tool_execution_update"
-            | "auto_retry_end"
             | "summarization_retry_attempt_start"
             | "summarization_retry_finished"
             | "compaction_start"
             | "queue_update"
-            | "entry_appended"
             | "session_info_changed"
             | "thinking_level_changed"
             | "bash_execution_update"

@@ -8,7 +8,7 @@ use std::iter;
 
 use teamster_core::provider::{Args, Launch, Stdin};
 use teamster_core::{
-    AgentError, ErrorKind, ExecuteParams, PermissionMode, PromptDelivery, SystemPrompt,
+    AgentError, ErrorKind, ExecuteParams, McpServer, PermissionMode, PromptDelivery, SystemPrompt,
 };
 
 use crate::{CAPABILITIES, INFO};
@@ -157,21 +157,18 @@ fn options(params: &ExecuteParams, args: &mut Args) {
     if let Some(effort) = &params.effort {
         option("--thinking", effort);
     }
-    if let Some(mut tools) = tools(params) {
-        // A list of tools leaves out those of servers, unless they are in it.
-        let is_free = matches!(
-            params.permission,
-            PermissionMode::Default | PermissionMode::Bypass
-        );
-        let servers = params.mcp_servers.iter().filter(|_| is_free);
-        let of_servers: Vec<String> = servers.map(mcp::all_tools).collect();
-        tools.extend(of_servers.iter().map(String::as_str));
+    if let Some(tools) = tools(params) {
         option("--tools", &tools.join(","));
     }
     if !params.denied_tools.is_empty() {
         option("--exclude-tools", &params.denied_tools.join(","));
     }
-    mcp::add(&params.mcp_servers, args);
+    let withheld = Withheld::of(params);
+    mcp::add(
+        &params.mcp_servers,
+        |server| !withheld.has_server(server),
+        args,
+    );
     // As a file, because a text that is the path of a file would be read as that file.
     let (flag, text) = match &params.system_prompt {
         Some(SystemPrompt::Append(text)) => ("--append-system-prompt", text),
@@ -184,23 +181,25 @@ fn options(params: &ExecuteParams, args: &mut Args) {
 
 /// Returns the only tools of the run, or `None` for the default tools. The CLI never asks for permission: a tool runs
 /// or is not offered.
-fn tools(params: &ExecuteParams) -> Option<Vec<&str>> {
+fn tools(params: &ExecuteParams) -> Option<Vec<String>> {
     let of_mode: Vec<&str> = match params.permission {
         PermissionMode::ReadOnly => READING.to_vec(),
         PermissionMode::AcceptEdits => READING.into_iter().chain(EDITING).collect(),
         _ if params.allowed_tools.is_empty() => return None,
         _ => USUAL.to_vec(),
     };
-    let mut tools = of_mode;
+    let mut tools: Vec<String> = of_mode.into_iter().map(str::to_owned).collect();
     for tool in &params.allowed_tools {
-        if !tools.contains(&tool.as_str()) {
-            tools.push(tool);
+        if !tools.contains(tool) {
+            tools.push(tool.clone());
         }
     }
+    // A list leaves out the tools of MCP servers, which no mode is about. An older version takes this for a name.
+    tools.push(mcp::ALL.to_owned());
     Some(tools)
 }
 
-/// Tools that the run's parameters withhold.
+/// Tools that the run's parameters withhold. Since 1.0, `*` in an entry stands for any characters.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Withheld {
     /// If set, all other tools are withheld.
@@ -212,7 +211,7 @@ impl Withheld {
     pub(crate) fn of(params: &ExecuteParams) -> Self {
         let list = |text: &String| text.split(',').map(|name| name.trim().to_owned()).collect();
         let mut withheld = Self {
-            only: tools(params).map(|tools| tools.into_iter().map(str::to_owned).collect()),
+            only: tools(params),
             denied: params.denied_tools.clone(),
         };
         for (flag, value) in params
@@ -221,7 +220,7 @@ impl Withheld {
             .zip(params.extra_args.iter().skip(1))
         {
             match flag.as_str() {
-                "--tools" | "-t" => withheld.only = Some(list(value)),
+                "--tools" | "-t" => withheld.list(list(value)),
                 "--exclude-tools" | "-xt" => withheld.denied = list(value),
                 _ => {}
             }
@@ -229,16 +228,51 @@ impl Withheld {
         withheld
     }
 
+    /// Takes a list of the only tools, or since 1.1 one of changes of the default tools: `+name`, `-name`.
+    fn list(&mut self, tools: Vec<String>) {
+        if tools.iter().all(|tool| tool.starts_with(['+', '-'])) {
+            let without = tools.iter().filter_map(|tool| tool.strip_prefix('-'));
+            self.denied.extend(without.map(str::to_owned));
+        } else {
+            self.only = Some(tools);
+        }
+    }
+
     /// Returns whether the CLI has a tool of this name that the run withholds.
     pub(crate) fn has(&self, tool: &str) -> bool {
         let own = READING.iter().chain(&USUAL);
-        let is_own = own.into_iter().any(|name| *name == tool);
-        let is_out = self
-            .only
-            .as_ref()
-            .is_some_and(|only| !only.iter().any(|name| name == tool));
-        self.denied.iter().any(|name| name == tool) || (is_own && is_out)
+        let is_known = tool.starts_with(mcp::PREFIX) || own.into_iter().any(|name| *name == tool);
+        let is_in = |list: &[String]| list.iter().any(|entry| fits(entry, tool));
+        is_in(&self.denied) || (is_known && self.only.as_deref().is_some_and(|only| !is_in(only)))
     }
+
+    /// Returns whether the run withholds all tools of a server.
+    fn has_server(&self, server: &McpServer) -> bool {
+        let all = mcp::all_tools(server);
+        let names_any = |entry: &String| fits(entry, &all) || fits(&all, entry);
+        let only = self.only.as_deref();
+        self.denied.iter().any(|entry| fits(entry, &all))
+            || only.is_some_and(|only| !only.iter().any(names_any))
+    }
+}
+
+/// Returns whether a tool's name fits an entry of a list of tools.
+fn fits(entry: &str, tool: &str) -> bool {
+    let mut parts = entry.split('*');
+    let first = parts.next().unwrap_or_default();
+    let Some(mut rest) = tool.strip_prefix(first) else {
+        return false;
+    };
+    let Some(last) = parts.next_back() else {
+        return rest.is_empty();
+    };
+    for part in parts {
+        let Some((_, after)) = rest.split_once(part) else {
+            return false;
+        };
+        rest = after;
+    }
+    rest.ends_with(last)
 }
 
 /// Refuses parameters that the CLI would refuse or misunderstand. The errors have the next step.

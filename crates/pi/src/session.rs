@@ -82,7 +82,7 @@ struct PiSession {
 enum Purpose {
     State,
     Prompt,
-    /// Asks whether the CLI is working after a prompt that may have been a command.
+    /// Asks whether the CLI is working after a prompt that may have been a command, or that an extension took.
     IsAtWork,
     Abort,
     Steer(OrderId),

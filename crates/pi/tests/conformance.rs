@@ -1,4 +1,4 @@
-//! Provider conformance tests for Pi 0.87.1.
+//! Provider conformance tests for Pi 0.87.1 and 1.6.0.
 #![cfg(test)]
 
 use teamster_core::{ErrorKind, ExecuteParams, RunStatus, SystemPrompt, ToolKind};
@@ -149,7 +149,7 @@ fn understand(sent: &Sent<'_>) -> Understood {
         Some("grep") => &["read", "grep", "find", "ls"],
         _ => &["read", "bash", "edit", "write"],
     };
-    allowed.retain(|name| !of_mode.contains(&name.as_str()));
+    allowed.retain(|name| name != "mcp__*" && !of_mode.contains(&name.as_str()));
     let file = |flag: &str| sent.file(args.text(flag)?);
     Understood {
         prompt: stdin

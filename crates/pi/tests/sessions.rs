@@ -1,18 +1,22 @@
-//! A recorded session of the real program. `sessions/three_turns/stdin.ndjson` is its input: the same commands with
-//! the same ids as the protocol writes.
+//! Recorded sessions of the real program. `stdin.ndjson` beside each is its input: the same commands with the same
+//! ids as the protocol writes. `three_turns` is of 0.87.1; `questions` is of 1.6.0, with an extension that names the
+//! session and asks before each call.
 #![cfg(test)]
 
 use std::str::Lines;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use teamster_core::provider::{Exchange, Order, OrderId, SessionAssembler, grammar};
 use teamster_core::{
-    AgentEvent, ErrorKind, RunResult, RunStatus, SessionOptions, SessionProvider, Turn,
+    AgentEvent, ErrorKind, PermissionAnswer, RunResult, RunStatus, SessionOptions, SessionProvider,
+    Turn,
 };
 use teamster_pi::Pi;
 
-const STDOUT: &str = include_str!("sessions/three_turns/stdout.ndjson");
-const STDIN: &str = include_str!("sessions/three_turns/stdin.ndjson");
+const THREE_TURNS: &str = include_str!("sessions/three_turns/stdout.ndjson");
+const THREE_TURNS_IN: &str = include_str!("sessions/three_turns/stdin.ndjson");
+const QUESTIONS: &str = include_str!("sessions/questions/stdout.ndjson");
+const QUESTIONS_IN: &str = include_str!("sessions/questions/stdin.ndjson");
 
 struct Recorded {
     session: SessionAssembler,
@@ -21,11 +25,11 @@ struct Recorded {
 }
 
 impl Recorded {
-    fn new() -> Self {
+    fn new(stdout: &'static str) -> Self {
         let session = SessionAssembler::new(Pi.protocol(&SessionOptions::default()), false);
         let mut recorded = Self {
             session,
-            lines: STDOUT.lines(),
+            lines: stdout.lines(),
             written: String::new(),
         };
         recorded.until(|line| line.contains("get_state"));
@@ -75,7 +79,7 @@ fn commands(lines: &str) -> Vec<Value> {
 
 #[test]
 fn turns_with_a_tool_a_word_in_between_and_an_interruption() {
-    let mut recorded = Recorded::new();
+    let mut recorded = Recorded::new(THREE_TURNS);
 
     recorded.session.begin(Turn::new("Say hi"));
     let (events, result) = recorded.end();
@@ -115,5 +119,52 @@ fn turns_with_a_tool_a_word_in_between_and_an_interruption() {
     assert_eq!(result.text, "This goes on and on ");
     assert_eq!(result.errors[0].kind, ErrorKind::Aborted);
 
-    assert_eq!(commands(&recorded.written), commands(STDIN));
+    assert_eq!(commands(&recorded.written), commands(THREE_TURNS_IN));
+}
+
+#[test]
+fn an_extension_s_questions_are_answered() {
+    let mut recorded = Recorded::new(QUESTIONS);
+    for (prompt, choice, output, text) in [
+        ("Say one", "Yes", "one\n", "It says one."),
+        ("Say two", "No", "The user said no.", "I did not run it."),
+    ] {
+        recorded.session.begin(Turn::new(prompt));
+        recorded.until(|line| line.contains("extension_ui_request"));
+        let asked = recorded.session.exchange(Exchange::take_asked);
+        let [request] = &asked[..] else {
+            panic!("{asked:#?}");
+        };
+        assert_eq!(request.message.as_deref(), Some("Run bash?"));
+        let schema = request.schema.as_ref().unwrap();
+        assert_eq!(schema["properties"]["value"]["enum"], json!(["Yes", "No"]));
+        let answer = PermissionAnswer::AllowWith(json!({"value": choice}));
+        recorded.session.order(Order::Answer(request.id, answer));
+        let (events, result) = recorded.end();
+        assert_eq!(
+            names(&events),
+            [
+                "session",
+                "usage",
+                "tool_use",
+                "permission",
+                "tool_result",
+                "text",
+                "usage",
+                "turn_end",
+                "done"
+            ]
+        );
+        let outputs: Vec<_> = (events.iter())
+            .filter_map(|event| match event {
+                AgentEvent::ToolResult(result) => Some(result.output.clone()),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(outputs, [output]);
+        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(result.text, text);
+        assert_eq!(result.usage.unwrap().output_tokens, Some(40));
+    }
+    assert_eq!(commands(&recorded.written), commands(QUESTIONS_IN));
 }

@@ -17,7 +17,7 @@ pub(crate) struct Ending {
     pub(super) failure: Option<AgentError>,
     /// True if the CLI has begun to work on the prompt.
     pub(crate) begun: bool,
-    /// True if the last answer was aborted.
+    /// True if the last answer, or the wait for another one, was aborted.
     aborted: bool,
     /// The reported end: `Some(true)` for a failure.
     pub(crate) ended: Option<bool>,
@@ -29,11 +29,7 @@ impl Ending {
         self.stop_reason.clone_from(&message.stop_reason);
         self.failure = match message.stop_reason.as_deref() {
             Some("error") => Some(errors::of_answer(message.error.as_deref())),
-            Some("aborted") => Some(AgentError::new(
-                ErrorCode::Aborted,
-                ErrorKind::Aborted,
-                "the answer was aborted",
-            )),
+            Some("aborted") => Some(aborted()),
             Some("length") => Some(AgentError::new(
                 ErrorCode::CliError,
                 ErrorKind::Invalid,
@@ -48,20 +44,44 @@ impl Ending {
         }
     }
 
+    /// Handles the end of a wait for a retry: without a success and without another failure it was aborted.
+    pub(super) fn waited(&mut self, success: Option<bool>) {
+        if success == Some(false) && self.failure.is_none() {
+            self.abort();
+        }
+    }
+
+    /// Handles the report that the turn was aborted, wherever it was.
+    fn abort(&mut self) {
+        self.aborted = true;
+        self.failure.get_or_insert_with(aborted);
+    }
+
     /// Returns whether an answer has ended, with any outcome.
     pub(crate) fn has_answer(&self) -> bool {
         self.stop_reason.is_some()
     }
 
-    /// Returns whether the last answer was aborted.
+    /// Returns whether the last answer, or a wait, was aborted.
     pub(crate) fn is_aborted(&self) -> bool {
         self.aborted
     }
 }
 
+fn aborted() -> AgentError {
+    AgentError::new(
+        ErrorCode::Aborted,
+        ErrorKind::Aborted,
+        "the answer was aborted",
+    )
+}
+
 impl PiDecoder {
     /// Handles the report that the CLI has settled: it will not continue by itself.
-    pub(crate) fn settled(&mut self, out: &mut Events) {
+    pub(crate) fn settled(&mut self, is_aborted: bool, out: &mut Events) {
+        if is_aborted {
+            self.ending.abort();
+        }
         let failure = self.ending.failure.take();
         let is_error = failure.is_some();
         if let Some(error) = failure {

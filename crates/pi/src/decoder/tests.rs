@@ -3,7 +3,9 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use teamster_core::provider::{Exit, RunAssembler, grammar};
-use teamster_core::{AgentEvent, ErrorKind, ExecuteParams, PermissionMode, RunResult, RunStatus};
+use teamster_core::{
+    AgentEvent, ErrorKind, ExecuteParams, NoticeLevel, PermissionMode, RunResult, RunStatus,
+};
 
 use super::PiDecoder;
 
@@ -103,22 +105,30 @@ fn a_message_that_an_extension_changed_takes_the_place_of_its_pieces() {
 }
 
 #[test]
-fn usage_of_compactions_and_tools_counts() {
+fn usage_of_compactions_tools_and_warm_caches_counts() {
     let usage = json!({"input": 100, "output": 20, "cost": {"total": 1.0}});
+    let warmed = json!({"type": "entry_appended", "entry": {"type": "usage", "id": "u",
+        "kind": "cache_warm", "provider": "p", "model": "m-warm",
+        "usage": {"input": 0, "output": 0, "cacheRead": 50_000, "cost": {"total": 0.5}}}});
     let (_, result) = run(&[
         session(),
+        json!({"type": "agent_start"}),
         begin(),
         answer("a", &json!({})),
         json!({"type": "message_end", "message": {"role": "toolResult", "content": [],
             "usage": usage}}),
         json!({"type": "compaction_end", "reason": "threshold", "result": {"usage": usage}}),
+        warmed.clone(),
         settled(),
+        // After the turn, that is of none.
+        warmed,
     ]);
     let tokens = result.usage.unwrap();
     assert_eq!(tokens.input_tokens, Some(210));
     assert_eq!(tokens.output_tokens, Some(42));
-    assert_eq!(tokens.cache_read_tokens, Some(3));
-    assert_eq!(result.total_cost_usd, Some(2.5));
+    assert_eq!(tokens.cache_read_tokens, Some(50_003));
+    assert_eq!(result.total_cost_usd, Some(3.0));
+    assert_eq!(result.usage_by_model["m-warm"].cost_usd, Some(0.5));
 }
 
 #[test]
@@ -204,9 +214,13 @@ fn ids_of_calls_are_unique_and_a_tool_that_is_withheld_is_denied() {
         end("Tool bash not found", true),
         start("magic"),
         end("Tool magic not found", true),
+        start("mcp__web__get"),
+        end("Tool mcp__web__get not found", true),
         settled(),
     ];
-    let params = ExecuteParams::new("x").permission(PermissionMode::AcceptEdits);
+    let params = ExecuteParams::new("x")
+        .permission(PermissionMode::AcceptEdits)
+        .denied_tools(["mcp__web__*"]);
     let (events, result) = run_with(&params, &lines);
     assert_eq!(
         names(&events),
@@ -220,12 +234,16 @@ fn ids_of_calls_are_unique_and_a_tool_that_is_withheld_is_denied() {
             "tool_result",
             "tool_use",
             "tool_result",
+            "tool_use",
+            "permission",
+            "tool_result",
             "turn_end",
             "done"
         ]
     );
-    assert_eq!(result.permission_denials.len(), 1);
-    assert_eq!(result.permission_denials[0].tool_name, "bash");
+    let denied = result.permission_denials.iter();
+    let denied: Vec<_> = denied.map(|denial| &*denial.tool_name).collect();
+    assert_eq!(denied, ["bash", "mcp__web__get"]);
     let ids: Vec<_> = events
         .iter()
         .filter_map(|event| match event {
@@ -233,7 +251,7 @@ fn ids_of_calls_are_unique_and_a_tool_that_is_withheld_is_denied() {
             _ => None,
         })
         .collect();
-    assert_eq!(ids, ["c", "c#2", "c#3"]);
+    assert_eq!(ids, ["c", "c#2", "c#3", "c#4"]);
     // Without a mode, the model has invented the name.
     assert_eq!(run(&lines).1.permission_denials.len(), 0);
 }
@@ -256,6 +274,27 @@ fn extensions_are_heard_and_their_dialogs_are_not_of_a_run() {
         panic!("{events:#?}");
     };
     assert_eq!(notice.message, "the extension /e.ts failed: boom");
+}
+
+#[test]
+fn a_server_without_tools_is_a_warning() {
+    let entry = |kind: &str| {
+        json!({"type": "entry_appended", "entry": {"type": "custom", "customType": kind,
+            "data": {"withoutTools": ["web", "files"]}, "id": "e", "timestamp": "t"}})
+    };
+    let (events, _) = run(&[session(), entry("teamster"), entry("of-another"), settled()]);
+    assert_eq!(
+        names(&events),
+        ["session", "notice", "notice", "turn_end", "done"]
+    );
+    let AgentEvent::Notice(notice) = &events[1] else {
+        panic!("{events:#?}");
+    };
+    assert_eq!(notice.level, NoticeLevel::Warning);
+    assert_eq!(
+        notice.message,
+        "the MCP server web offers no tools: did it start?"
+    );
 }
 
 #[test]

@@ -143,13 +143,13 @@ impl Calls {
     }
 }
 
-/// Returns the kind of a tool. Tools of extensions are unknown.
+/// Returns the kind of a tool. Tools of extensions are unknown, and a script of `codemode` may do anything.
 fn kind_of(name: &str) -> ToolKind {
     match name {
         "read" => ToolKind::Read,
         "bash" | "powershell" => ToolKind::Execute,
         "edit" | "write" => ToolKind::Edit,
-        "grep" | "find" | "ls" => ToolKind::Search,
+        "grep" | "find" | "ls" | "tool_search" => ToolKind::Search,
         _ => ToolKind::Other,
     }
 }

@@ -155,6 +155,23 @@ pub(crate) struct RetryLine {
     pub(crate) error_message: String,
 }
 
+/// `auto_retry_end`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct RetryEnd {
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) success: Option<bool>,
+}
+
+/// `agent_settled`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Settled {
+    /// Since 1.1.
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) aborted: bool,
+}
+
 /// `compaction_end`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
@@ -188,4 +205,35 @@ pub(crate) struct Extension {
     pub(crate) message: String,
     #[serde(deserialize_with = "or_default")]
     pub(crate) notify_type: Option<String>,
+}
+
+/// `entry_appended`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(crate) struct Appended {
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) entry: Entry,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct Entry {
+    /// Of an entry with the type `usage`.
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) usage: Option<Figures>,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) model: Option<String>,
+    /// Of an entry with the type `custom`.
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) custom_type: String,
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) data: EntryData,
+}
+
+/// What the extension of a run's MCP servers reports.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, rename_all = "camelCase")]
+pub(crate) struct EntryData {
+    #[serde(deserialize_with = "or_default")]
+    pub(crate) without_tools: Vec<String>,
 }

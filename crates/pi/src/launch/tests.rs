@@ -1,5 +1,8 @@
+use std::time::Duration;
+
+use serde_json::{Value, json};
 use teamster_core::provider::FilePlace;
-use teamster_core::{ErrorCode, Image, SessionOptions};
+use teamster_core::{ErrorCode, Image, McpTools, SessionOptions};
 
 use super::*;
 
@@ -68,19 +71,19 @@ fn modes_are_lists_of_tools() {
     assert_eq!(tools(with(PermissionMode::Bypass)), None);
     assert_eq!(
         tools(with(PermissionMode::ReadOnly)).as_deref(),
-        Some("read,grep,find,ls")
+        Some("read,grep,find,ls,mcp__*")
     );
     assert_eq!(
         tools(with(PermissionMode::AcceptEdits)).as_deref(),
-        Some("read,grep,find,ls,edit,write")
+        Some("read,grep,find,ls,edit,write,mcp__*")
     );
     assert_eq!(
         tools(with(PermissionMode::ReadOnly).allowed_tools(["ls", "weather"])).as_deref(),
-        Some("read,grep,find,ls,weather")
+        Some("read,grep,find,ls,weather,mcp__*")
     );
     assert_eq!(
         tools(with(PermissionMode::Default).allowed_tools(["grep"])).as_deref(),
-        Some("read,bash,edit,write,grep")
+        Some("read,bash,edit,write,grep,mcp__*")
     );
 }
 
@@ -98,6 +101,23 @@ fn a_tool_is_withheld_by_a_mode_a_denial_or_an_argument() {
     assert!(!has(params(), "bash"));
     assert!(has(params().extra_args(["--tools", "read, ls"]), "bash"));
     assert!(has(params().extra_args(["-xt", "bash"]), "bash"));
+    // Those of servers are the CLI's own, too, and an entry may be a pattern.
+    let only = |list: &str| params().extra_args(["--tools", list]);
+    assert!(has(only("read"), "mcp__web__get"));
+    assert!(has(only("+codemode,-write"), "write"));
+    assert!(!has(only("+codemode,-write"), "bash"));
+    assert!(!has(only("read,mcp__web__*"), "mcp__web__get"));
+    assert!(has(only("read,mcp__web__*"), "mcp__a__get"));
+    assert!(!has(
+        params().permission(PermissionMode::ReadOnly),
+        "mcp__web__get"
+    ));
+    assert!(has(params().denied_tools(["mcp__*__get"]), "mcp__web__get"));
+    assert!(!has(
+        params().denied_tools(["mcp__*__get"]),
+        "mcp__web__get2"
+    ));
+    assert!(!has(params().denied_tools(["we"]), "weather"));
 }
 
 #[test]
@@ -185,37 +205,86 @@ fn a_session_is_started_without_a_prompt_and_its_stdin_stays_open() {
     assert!(launch.env_remove.contains(&"PI_SESSION_ID"));
 }
 
-#[test]
-fn servers_are_registered_by_a_private_extension() {
-    let with = |permission| {
-        let server = teamster_core::McpServer::stdio("my-own", "b", ["c"]).env("TOKEN", "s3cret");
-        let mut params = ExecuteParams::new("x").mcp_servers([server]);
-        params.permission = permission;
-        params
-    };
-    let launch = launched(&with(PermissionMode::Default));
-    assert_eq!(args(&launch)[2..4], ["--extension", ""]);
+/// Returns the servers that the extension registers, and the namespaces of those that it looks for.
+fn registered(params: &ExecuteParams) -> (Value, Value) {
+    let launch = launched(params);
+    assert_eq!(
+        args(&launch)[args(&launch).len() - 4..][..2],
+        ["--extension", ""]
+    );
     let [file] = &launch.private_files[..] else {
         panic!("{:?}", launch.private_files.len());
     };
     let text = String::from_utf8(file.content.clone()).unwrap();
-    let servers = text.split_once("Object.entries(").unwrap().1;
-    let servers = servers.split_once(")) {").unwrap().0;
+    let between = |begin: &str, end: &str| {
+        let (_, rest) = text.split_once(begin).unwrap();
+        serde_json::from_str(rest.split_once(end).unwrap().0).unwrap()
+    };
+    (
+        between("Object.entries(", ")) {"),
+        between("const offering = ", ";\n"),
+    )
+}
+
+#[test]
+fn servers_are_registered_by_a_private_extension() {
+    let with = |permission| {
+        let server = McpServer::stdio("my-own", "b", ["c"]).env("TOKEN", "s3cret");
+        let mut params = ExecuteParams::new("x").mcp_servers([server]);
+        params.permission = permission;
+        params
+    };
+    let (servers, offering) = registered(&with(PermissionMode::Default));
     assert_eq!(
-        serde_json::from_str::<serde_json::Value>(servers).unwrap(),
-        serde_json::json!({"my-own": {"command": "b", "args": ["c"], "env": {"TOKEN": "s3cret"},
+        servers,
+        json!({"my-own": {"command": "b", "args": ["c"], "env": {"TOKEN": "s3cret"},
             "exposure": "direct"}})
     );
-    // Nothing asks, so a mode that allows only some tools leaves out those of servers.
-    let launch = launched(&with(PermissionMode::AcceptEdits));
-    assert!(!args(&launch).iter().any(|arg| arg.contains("mcp__")));
-    let mut named = with(PermissionMode::Default);
-    named.allowed_tools = vec!["grep".into()];
-    let launch = launched(&named);
-    assert!(args(&launch).contains(&"read,bash,edit,write,grep,mcp__my_own__*"));
+    assert_eq!(offering, json!({"my-own": "mcp__my_own"}));
+    // No mode is about the tools of servers.
+    let read_only = with(PermissionMode::ReadOnly);
+    assert!(args(&launched(&read_only)).contains(&"read,grep,find,ls,mcp__*"));
+    assert_eq!(registered(&read_only).1, json!({"my-own": "mcp__my_own"}));
+    let mut other = with(PermissionMode::Default);
+    other.extra_args = ["--tools", "read,mcp__other__*"].map(str::to_owned).into();
+    let launch = launched(&other);
+    let text = String::from_utf8(launch.private_files[0].content.clone()).unwrap();
+    assert!(text.contains("const offering = {};"), "{text}");
+    let mut denied = with(PermissionMode::Default);
+    denied.denied_tools = vec!["mcp__*".into()];
+    assert_eq!(registered(&denied).1, json!({}));
     let mut odd = with(PermissionMode::Default);
     for value in ["!date", "a${HOME}"] {
-        odd.mcp_servers[0] = teamster_core::McpServer::stdio("a", "b", ["c"]).env("X", value);
+        odd.mcp_servers[0] = McpServer::stdio("a", "b", ["c"]).env("X", value);
         assert!(refused(&odd).contains("`!`"), "{}", refused(&odd));
     }
+    let alike = ["my-own", "my_own"].map(|name| McpServer::stdio(name, "b", ["c"]));
+    let refusal = refused(&ExecuteParams::new("x").mcp_servers(alike));
+    assert!(refusal.contains("the same as `my-own`"), "{refusal}");
+}
+
+#[test]
+fn some_tools_of_a_server_are_hidden_and_its_time_is_in_seconds() {
+    let server = |tools: McpTools, limit: u64| {
+        let mut server = McpServer::http("a", "https://a.example");
+        server.tools = tools;
+        server.tool_timeout = Some(Duration::from_millis(limit));
+        registered(&ExecuteParams::new("x").mcp_servers([server])).0["a"].take()
+    };
+    assert_eq!(
+        server(
+            McpTools::only(["look"]).except("look").except("change"),
+            1500
+        ),
+        json!({"url": "https://a.example", "headers": {}, "timeout": 1.5, "exposure": "hidden",
+            "toolExposure": {"look": "hidden", "change": "hidden"}})
+    );
+    assert_eq!(
+        server(McpTools::only(["look"]), 20)["toolExposure"],
+        json!({"look": "direct"})
+    );
+    let without = server(McpTools::all().except("change"), 90_000);
+    assert_eq!(without["exposure"], "direct");
+    assert_eq!(without["toolExposure"], json!({"change": "hidden"}));
+    assert_eq!(without["timeout"], 90.0);
 }

@@ -98,7 +98,7 @@ impl PiSession {
                     self.decoder.tell_session(out);
                 }
             }
-            Purpose::Prompt if self.slash_commands => {
+            Purpose::Prompt if self.slash_commands || data.disposition == "handled" => {
                 self.ask(Purpose::IsAtWork, json!({"type": "get_state"}));
             }
             Purpose::IsAtWork => {

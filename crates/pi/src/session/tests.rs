@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use teamster_core::provider::{Exchange, Order, OrderId, SessionAssembler, grammar};
 use teamster_core::{
-    AgentError, AgentEvent, Image, RunResult, RunStatus, SessionOptions, SessionProvider, Turn,
+    AgentError, AgentEvent, ErrorKind, Image, RunResult, RunStatus, SessionOptions,
+    SessionProvider, Turn,
 };
 
 use crate::Pi;
@@ -200,6 +201,36 @@ fn an_interrupted_turn_is_aborted_also_if_it_had_not_begun() {
 }
 
 #[test]
+fn a_turn_that_waits_for_a_retry_is_aborted() {
+    // The lines of both versions after an abort. Before 1.1, the last one has no `aborted`.
+    for settled in [
+        json!({"type": "agent_settled"}),
+        json!({"type": "agent_settled", "aborted": true}),
+    ] {
+        let mut talk = Talk::ready();
+        talk.turn();
+        talk.say(
+            &json!({"type": "message_end", "message": {"role": "assistant", "content": [],
+            "stopReason": "error", "errorMessage": "429 Slow down."}}),
+        );
+        talk.say(
+            &json!({"type": "auto_retry_start", "attempt": 1, "maxAttempts": 3, "delayMs": 2000,
+            "errorMessage": "429 Slow down."}),
+        );
+        talk.session.order(Order::Interrupt);
+        talk.say(
+            &json!({"type": "auto_retry_end", "success": false, "attempt": 1,
+            "finalError": "Retry cancelled"}),
+        );
+        talk.say(&settled);
+        let (_, result) = talk.end();
+        assert_eq!(result.status, RunStatus::Aborted);
+        assert_eq!(result.errors[0].kind, ErrorKind::Aborted);
+        assert_eq!(result.errors[0].message, "the answer was aborted");
+    }
+}
+
+#[test]
 fn a_prompt_that_is_refused_is_a_failed_turn() {
     let mut talk = Talk::ready();
     talk.session.begin(Turn::new("x"));
@@ -210,7 +241,23 @@ fn a_prompt_that_is_refused_is_a_failed_turn() {
     );
     let (_, result) = talk.end();
     assert_eq!(result.status, RunStatus::Failed);
-    assert_eq!(result.errors[0].kind, teamster_core::ErrorKind::Auth);
+    assert_eq!(result.errors[0].kind, ErrorKind::Auth);
+}
+
+#[test]
+fn a_prompt_that_an_extension_took_ends_its_turn() {
+    let mut talk = Talk::ready();
+    talk.session.begin(Turn::new("x"));
+    let prompt = talk.written().remove(0);
+    talk.answer(&prompt, &json!({"data": {"disposition": "handled"}}));
+    let asked = talk.written().remove(0);
+    assert_eq!(asked["type"], "get_state");
+    assert!(!talk.session.is_over());
+    talk.answer(&asked, &json!({"data": {"isStreaming": false}}));
+    let (_, result) = talk.end();
+    // Not a success: the agent has answered nothing.
+    assert_eq!(result.status, RunStatus::Failed);
+    assert_eq!(result.errors[0].kind, ErrorKind::Protocol);
 }
 
 #[test]
