@@ -62,8 +62,9 @@ pub(crate) struct Args {
     /// Write nothing: the matrix in docs/conformance.md must be as this run gives it, its date aside
     #[arg(long)]
     check: bool,
-    /// Write the rows of the scenarios that are played, and keep the others of the matrix that is there
-    #[arg(long, requires = "scenarios", conflicts_with_all = ["providers", "cold", "hot", "check"])]
+    /// Write the cells of the scenarios and providers that are played, and keep the others of the matrix that is
+    /// there
+    #[arg(long, conflicts_with_all = ["cold", "hot", "check"])]
     merge: bool,
     /// Play nothing: write docs/conformance.md again from its own cells, after a change of texts or of its form
     #[arg(long, exclusive = true)]
@@ -218,6 +219,7 @@ fn play_all(
     let mut fine = failed == 0 && unused.is_empty();
     if complete || args.merge {
         let all: Vec<_> = scenario::read(&[])?.into_iter().map(Arc::new).collect();
+        let columns = Column::of(&install::matrix(), true, true);
         let run_on = matrix::run_now(network);
         let page = matrix::page(&all, &columns, &cells, differences, &run_on)?;
         fine &= matrix::settle(&page, args.check, "cargo xtask conformance")?;

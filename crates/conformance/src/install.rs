@@ -162,7 +162,7 @@ pub(crate) fn version(cli: Cli, version: &str) -> anyhow::Result<Installed> {
         .join(version);
     let is_there = |folder: &Path| {
         versions(folder).is_ok_and(|found| found.get(&cli).is_some_and(|it| it == version))
-            && !lacks_node(cli, folder)
+            && lacking_node(cli, folder).is_none()
     };
     for there in [&folder, &crate::target().join("pinned")] {
         if is_there(there) {
@@ -174,8 +174,8 @@ pub(crate) fn version(cli: Cli, version: &str) -> anyhow::Result<Installed> {
     let wanted = format!("{}@{version}", package(cli));
     say(format_args!("installing {wanted} with npm"));
     npm(&folder, &["install", "--no-save", &wanted])?;
-    if lacks_node(cli, &folder) {
-        npm(&folder, &["install", "--no-save", &wanted, COPILOTS_NODE])?;
+    if let Some(node) = lacking_node(cli, &folder) {
+        npm(&folder, &["install", "--no-save", &wanted, node])?;
     }
     if !is_there(&folder) {
         bail!(Unreachable(format!(
@@ -185,15 +185,24 @@ pub(crate) fn version(cli: Cli, version: &str) -> anyhow::Result<Installed> {
     installed(&folder)
 }
 
-/// The Node.js version that Copilot requires unless it has a native program (measured with 1.0.42).
-const COPILOTS_NODE: &str = "node@24";
-
-/// Returns whether a CLI needs a Node.js that is not installed next to it.
-fn lacks_node(cli: Cli, folder: &Path) -> bool {
+/// Returns the package of the Node.js that a CLI needs and that is not installed next to it. A machine may have an
+/// older one.
+fn lacking_node(cli: Cli, folder: &Path) -> Option<&'static str> {
     let modules = folder.join("node_modules");
-    let packages = modules.join("@github").read_dir().into_iter().flatten();
-    let is_native = packages.flatten().any(|it| it.file_name() != "copilot");
-    cli == Cli::Copilot && !is_native && !modules.join(".bin/node").exists()
+    if modules.join(".bin/node").exists() {
+        return None;
+    }
+    match cli {
+        // 22.19 is its oldest one by its manifest.
+        Cli::Pi => Some("node@22"),
+        Cli::Copilot => {
+            let packages = modules.join("@github").read_dir().into_iter().flatten();
+            let is_native = packages.flatten().any(|it| it.file_name() != "copilot");
+            // Measured with 1.0.42.
+            (!is_native).then_some("node@24")
+        }
+        _ => None,
+    }
 }
 
 /// Installs packages of an agent in a separate folder, unless they are installed. Returns the folder of its

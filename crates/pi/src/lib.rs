@@ -24,7 +24,7 @@ pub struct Pi;
 
 static INFO: CliInfo = {
     let mut info = CliInfo::new("pi", "Pi", "pi");
-    info.tested_versions = &["0.87.1"];
+    info.tested_versions = &["0.87.1", "1.5.2", "1.6.0"];
     info.oldest_version = Some("0.87.1");
     info.install = "npm install -g @earendil-works/pi-coding-agent";
     info.login = "log in with `/login` in `pi`, or set the model provider's key in the environment";

@@ -13,6 +13,9 @@ const CHAT_PROVIDER: &str = "mock-chat";
 
 const MODEL: &str = "mock-model";
 
+/// Prefix of the names of all tools of MCP servers, which Pi has since 1.0.
+const SERVERS: &str = "mcp__";
+
 pub(super) const HABITS: Habits = Habits::NONE;
 
 /// Uses Anthropic's protocol, because only there Pi reports cache writes.
@@ -65,13 +68,28 @@ pub(super) fn point_at(url: &str) -> Pointing {
 }
 
 /// Identifies Pi by its tools: its `user-agent` is that of the service's library. No other CLI has exactly
-/// these.
+/// these and those of MCP servers.
 pub(super) fn is_asking(user_agent: &str, tools: &[String]) -> bool {
     let _ = user_agent;
     let offers = |name| tools.iter().any(|tool| tool == name);
     let has_all = offers("read") && (offers("edit") || offers("find"));
-    let own = ["read", "bash", "edit", "write", "grep", "find", "ls"];
-    has_all && tools.iter().all(|tool| own.contains(&tool.as_str()))
+    let own = [
+        "read",
+        "bash",
+        "edit",
+        "write",
+        "grep",
+        "find",
+        "ls",
+        // For tools of servers that are not offered themselves.
+        "codemode",
+        "tool_search",
+        "list_mcp_resources",
+        "list_mcp_resource_templates",
+        "read_mcp_resource",
+    ];
+    let is_own = |tool: &String| own.contains(&tool.as_str()) || tool.starts_with(SERVERS);
+    has_all && tools.iter().all(is_own)
 }
 
 pub(super) fn call(part: &Part, _: &CallContext<'_>) -> Option<Call> {
@@ -81,10 +99,25 @@ pub(super) fn call(part: &Part, _: &CallContext<'_>) -> Option<Call> {
         Part::WriteFile { path, content } => {
             Call::new("write", json!({"path": path, "content": content}))
         }
+        Part::Mcp {
+            server,
+            tool,
+            arguments,
+        } => Call::new(mcp_name(server, tool), arguments.clone()),
         // Pi has no such tool and reports that to the model.
         Part::Ask(question) => Call::new("ask_user", json!({"question": question})),
         _ => return None,
     })
+}
+
+/// Returns the model's name of an MCP server's tool: letters, digits and `_` are kept, other characters become
+/// `_`. A longer name than 64 characters, which ends in a hash in Pi, is not supported.
+fn mcp_name(server: &str, tool: &str) -> String {
+    let kept = |c: char| {
+        if c.is_ascii_alphanumeric() { c } else { '_' }
+    };
+    let name = format!("{server}__{tool}");
+    format!("{SERVERS}{}", name.chars().map(kept).collect::<String>())
 }
 
 #[cfg(test)]
@@ -133,6 +166,8 @@ mod tests {
         assert!(asks(&["read", "bash", "edit", "write"]));
         assert!(asks(&["read", "grep", "find", "ls"]));
         assert!(asks(&["read", "bash", "write", "edit", "grep"]));
+        assert!(asks(&["read", "bash", "edit", "write", "mcp__tiny__echo"]));
+        assert!(asks(&["read", "bash", "edit", "write", "codemode"]));
         assert!(!asks(&["read", "bash", "edit", "write", "todowrite"]));
         assert!(!asks(&["read"]));
         assert!(!asks(&[]));
@@ -155,6 +190,15 @@ mod tests {
                 },
                 "write",
                 json!({"path": "b", "content": "c\n"}),
+            ),
+            (
+                Part::Mcp {
+                    server: "my-files".into(),
+                    tool: "read.me".into(),
+                    arguments: json!({"a": 1}),
+                },
+                "mcp__my_files__read_me",
+                json!({"a": 1}),
             ),
         ] {
             assert_eq!(call(&part, &place), Some(Call::new(name, input)));
