@@ -42,11 +42,10 @@ pub(crate) fn is_hot(cli: Cli) -> bool {
     cli != Cli::Copilot
 }
 
-/// Returns whether the pinned version of the CLI supports MCP servers. Pi has them since 1.0.
+/// Returns whether the CLI supports MCP servers.
 pub(crate) fn takes_servers(cli: Cli) -> bool {
     let provider = teamster::provider(cli.id());
-    let can = provider.is_some_and(|provider| !provider.capabilities().mcp.transports.is_empty());
-    can && cli != Cli::Pi
+    provider.is_some_and(|provider| !provider.capabilities().mcp.transports.is_empty())
 }
 
 /// Returns an answer whose usage is derived from its number.
