@@ -1256,7 +1256,7 @@ export interface Problem {
 }
 
 /** A stable error code of the API. */
-export type ProblemCode = "UNAUTHORIZED" | "INSUFFICIENT_SCOPE" | "HOST_NOT_ALLOWED" | "ORIGIN_NOT_ALLOWED" | "BYPASS_NOT_ALLOWED" | "COMMAND_NOT_ALLOWED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "RUN_NOT_FOUND" | "RUN_ID_AMBIGUOUS" | "RUN_EXISTS" | "RUN_ENDED" | "SESSION_NOT_FOUND" | "SESSION_BUSY" | "NO_TURN" | "SESSION_ENDING" | "OVER_BUDGET" | "OUT_OF_TIME" | "REQUEST_NOT_FOUND" | "ALREADY_ANSWERED" | "INVALID_ANSWER" | "IDEMPOTENCY_KEY_REUSED" | "INVALID_BODY" | "INVALID_PARAMS" | "BODY_TOO_LARGE" | "BODY_TIMEOUT" | "UNSUPPORTED_MEDIA_TYPE" | "AGENT_NOT_FOUND" | "AGENT_REFUSED" | "SUPERVISOR_NOT_RUNNING" | "RUNNER_NOT_RESPONDING" | "TOO_MANY_CONNECTIONS" | "UNSUPPORTED" | "INTERNAL";
+export type ProblemCode = "UNAUTHORIZED" | "INSUFFICIENT_SCOPE" | "HOST_NOT_ALLOWED" | "ORIGIN_NOT_ALLOWED" | "BYPASS_NOT_ALLOWED" | "COMMAND_NOT_ALLOWED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "RUN_NOT_FOUND" | "RUN_ID_AMBIGUOUS" | "RUN_EXISTS" | "RUN_ENDED" | "RUN_LIVE" | "SESSION_NOT_FOUND" | "SESSION_BUSY" | "NO_TURN" | "SESSION_ENDING" | "OVER_BUDGET" | "OUT_OF_TIME" | "REQUEST_NOT_FOUND" | "ALREADY_ANSWERED" | "INVALID_ANSWER" | "IDEMPOTENCY_KEY_REUSED" | "INVALID_BODY" | "INVALID_PARAMS" | "BODY_TOO_LARGE" | "BODY_TIMEOUT" | "UNSUPPORTED_MEDIA_TYPE" | "AGENT_NOT_FOUND" | "AGENT_REFUSED" | "SUPERVISOR_NOT_RUNNING" | "RUNNER_NOT_RESPONDING" | "TOO_MANY_CONNECTIONS" | "UNSUPPORTED" | "INTERNAL";
 
 /** The agents of this machine. */
 export interface ProviderList {
@@ -1454,14 +1454,14 @@ export interface RunSpec {
   /** Text that is appended to the CLI's system prompt. */
   appendSystemPrompt?: string | null;
   /** The JSON Schema of the answer. */
-  outputSchema?: unknown;
+  outputSchema?: Record<string, unknown> | null;
   /** The maximum number of turns. */
   maxTurns?: number | null;
   /** The maximum cost in US dollars. */
   maxBudgetUsd?: number | null;
   /** The maximum number of tokens. */
   maxTokens?: number | null;
-  /** The maximum duration in milliseconds, including waits. */
+  /** The maximum duration in milliseconds, including waits. 0: no limit. */
   maxTimeMs?: number | null;
   /** The number of retries after transient failures. */
   retries?: number;
@@ -1608,7 +1608,7 @@ export interface SessionSpec {
   maxBudgetUsd?: number | null;
   /** The maximum number of tokens of all turns together. */
   maxTokens?: number | null;
-  /** The maximum duration of all turns together, in milliseconds. */
+  /** The maximum duration of all turns together, in milliseconds. 0: no limit. */
   maxTimeMs?: number | null;
   /** The number of retries of a turn after transient failures. */
   retries?: number;
@@ -1618,7 +1618,7 @@ export interface SessionSpec {
   fallback?: string[];
   /** The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once. Default: 1 hour. */
   askTimeoutMs?: number | null;
-  /** End the session after this time without a turn, in milliseconds. */
+  /** End the session after this time without a turn, in milliseconds. 0: never. */
   endIdleMs?: number | null;
   /** A URL that receives a request when the session ends or needs an answer. */
   callback?: string | null;

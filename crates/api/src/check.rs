@@ -17,6 +17,16 @@ impl RunSpec {
         }
         Common {
             provider: &self.provider,
+            texts: [
+                ("model", &self.model),
+                ("effort", &self.effort),
+                ("session_id", &self.session_id),
+            ],
+            lists: [
+                ("allowed_tools", &self.allowed_tools),
+                ("denied_tools", &self.denied_tools),
+                ("fallback", &self.fallback),
+            ],
             resumes: self.session_id.is_some(),
             forks: self.fork,
             worktree: self.worktree.as_ref(),
@@ -70,6 +80,16 @@ impl SessionSpec {
     pub fn check(&self) -> Result<(), AgentError> {
         Common {
             provider: &self.provider,
+            texts: [
+                ("model", &self.model),
+                ("effort", &self.effort),
+                ("session_id", &self.session_id),
+            ],
+            lists: [
+                ("allowed_tools", &self.allowed_tools),
+                ("denied_tools", &self.denied_tools),
+                ("fallback", &self.fallback),
+            ],
             resumes: self.session_id.is_some(),
             forks: self.fork,
             worktree: self.worktree.as_ref(),
@@ -92,6 +112,9 @@ impl SessionSpec {
 /// What a run and a session have in common.
 struct Common<'a> {
     provider: &'a str,
+    /// Texts that must not be blank, by their names.
+    texts: [(&'static str, &'a Option<String>); 3],
+    lists: [(&'static str, &'a Vec<String>); 3],
     resumes: bool,
     forks: bool,
     worktree: Option<&'a Worktree>,
@@ -106,6 +129,20 @@ impl Common<'_> {
         let refuse = |name: &str, problem: &str| Err(AgentError::refused(name, problem));
         if self.provider.trim().is_empty() {
             return refuse("provider", "expected the name of an agent");
+        }
+        let is_blank = |text: &String| text.trim().is_empty();
+        for (name, text) in self.texts {
+            if text.as_ref().is_some_and(is_blank) {
+                return refuse(
+                    name,
+                    "expected a text that is not blank; omit it for the default",
+                );
+            }
+        }
+        for (name, texts) in self.lists {
+            if texts.iter().any(is_blank) {
+                return refuse(name, "expected texts that are not blank");
+            }
         }
         if self.forks && !self.resumes {
             return refuse("fork", "requires `session_id`");
@@ -151,6 +188,8 @@ mod tests {
         };
         named(|it| it.provider = " ".into(), "provider");
         named(|it| it.prompt = "\n".into(), "prompt");
+        named(|it| it.model = Some(String::new()), "model");
+        named(|it| it.denied_tools = vec![" ".into()], "denied_tools");
         named(|it| it.max_turns = Some(0), "max_turns");
         named(|it| it.max_budget_usd = Some(0.0), "max_budget_usd");
         named(|it| it.max_budget_usd = Some(f64::NAN), "max_budget_usd");

@@ -3,9 +3,13 @@
 
 mod check;
 mod path;
+#[cfg(feature = "schema")]
+mod schema;
 mod spec;
 mod trusted;
 
+#[cfg(feature = "schema")]
+pub use schema::SESSION_KEY_PATTERN;
 pub use spec::{RunSpec, SessionSpec, Worktree};
 pub use trusted::Trusted;
 

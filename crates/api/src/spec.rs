@@ -7,24 +7,41 @@ use serde_json::Value;
 use teamster_core::PermissionMode;
 
 use crate::Trusted;
+#[cfg(feature = "schema")]
+use crate::schema;
 
 /// A run to start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("not" = schema::excluded_in_run())))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RunSpec {
     /// The agent, such as `claude`.
-    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
+    )]
     pub provider: String,
     /// The prompt.
-    #[cfg_attr(feature = "schema", schemars(length(min = 1), regex(pattern = r"\S")))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
+    )]
     pub prompt: String,
     /// The model, by the CLI's own name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
+    )]
     pub model: Option<String>,
     /// Reasoning effort, in the CLI's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
+    )]
     pub effort: Option<String>,
     /// What the agent may do without approval. A server accepts `bypass` only if it allows it, and from a token with the
     /// scope `admin`.
@@ -33,9 +50,17 @@ pub struct RunSpec {
     /// Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and
     /// `answer`, or `admin`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
+    )]
     pub allowed_tools: Vec<String>,
     /// Tools that are forbidden, in the CLI's own syntax.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
+    )]
     pub denied_tools: Vec<String>,
     /// The agent's working directory, an absolute path. Default: that of the server.
     #[serde(
@@ -53,9 +78,17 @@ pub struct RunSpec {
     pub worktree: Option<Worktree>,
     /// The session to resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
+    )]
     pub session_id: Option<String>,
     /// The conversation, such as `slack:U42`: its session is resumed, or started by the first run with this key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(max = 500), regex(pattern = schema::SESSION_KEY_PATTERN))
+    )]
     pub session_key: Option<String>,
     /// With `sessionKey`: forget the session and start the conversation over.
     #[serde(default, skip_serializing_if = "crate::is_default")]
@@ -71,6 +104,10 @@ pub struct RunSpec {
     pub append_system_prompt: Option<String>,
     /// The JSON Schema of the answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "Option<serde_json::Map<String, Value>>")
+    )]
     pub output_schema: Option<Value>,
     /// The maximum number of turns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -78,12 +115,12 @@ pub struct RunSpec {
     pub max_turns: Option<u32>,
     /// The maximum cost in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub max_budget_usd: Option<f64>,
     /// The maximum number of tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_tokens: Option<u64>,
-    /// The maximum duration in milliseconds, including waits.
+    /// The maximum duration in milliseconds, including waits. 0: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_time_ms: Option<u64>,
     /// The number of retries after transient failures.
@@ -95,6 +132,10 @@ pub struct RunSpec {
     pub max_wait_ms: Option<u64>,
     /// Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
+    )]
     pub fallback: Vec<String>,
     /// The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once.
     /// Default: 1 hour.
@@ -147,17 +188,29 @@ impl RunSpec {
 /// A session to start.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(extend("not" = schema::excluded_in_session())))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct SessionSpec {
     /// The agent, such as `claude`.
-    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
+    )]
     pub provider: String,
     /// The model, by the CLI's own name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
+    )]
     pub model: Option<String>,
     /// Reasoning effort, in the CLI's own words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
+    )]
     pub effort: Option<String>,
     /// What the agent may do without approval. A server accepts `bypass` only if it allows it, and from a token with the
     /// scope `admin`.
@@ -166,9 +219,17 @@ pub struct SessionSpec {
     /// Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and
     /// `answer`, or `admin`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
+    )]
     pub allowed_tools: Vec<String>,
     /// Tools that are forbidden, in the CLI's own syntax.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
+    )]
     pub denied_tools: Vec<String>,
     /// The agent's working directory, an absolute path. Default: that of the server.
     #[serde(
@@ -186,6 +247,10 @@ pub struct SessionSpec {
     pub worktree: Option<Worktree>,
     /// The agent's session to resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
+    )]
     pub session_id: Option<String>,
     /// With `sessionId`: continue in a new session and leave that one unchanged.
     #[serde(default, skip_serializing_if = "crate::is_default")]
@@ -198,12 +263,13 @@ pub struct SessionSpec {
     pub append_system_prompt: Option<String>,
     /// The maximum cost of all turns together, in US dollars.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(range(min = 0)))]
+    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
     pub max_budget_usd: Option<f64>,
     /// The maximum number of tokens of all turns together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
     pub max_tokens: Option<u64>,
-    /// The maximum duration of all turns together, in milliseconds.
+    /// The maximum duration of all turns together, in milliseconds. 0: no limit.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_time_ms: Option<u64>,
     /// The number of retries of a turn after transient failures.
@@ -215,12 +281,16 @@ pub struct SessionSpec {
     pub max_wait_ms: Option<u64>,
     /// Agents that take over when the previous ones fail in the first turn, such as `codex` or `codex:gpt-5.1`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
+    )]
     pub fallback: Vec<String>,
     /// The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once.
     /// Default: 1 hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_timeout_ms: Option<u64>,
-    /// End the session after this time without a turn, in milliseconds.
+    /// End the session after this time without a turn, in milliseconds. 0: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_idle_ms: Option<u64>,
     /// A URL that receives a request when the session ends or needs an answer.

@@ -116,6 +116,11 @@ fn show(args: &UsageArgs, summary: &UsageSummary, zone: &TimeZone) -> anyhow::Re
     exit_code::of_printed(printed)
 }
 
+/// Checks that the period can be represented and has an end after its beginning.
+pub(crate) fn check_period(args: &UsageArgs) -> anyhow::Result<()> {
+    span(args, &Timestamp::now().to_zoned(zone::local())).map(drop)
+}
+
 /// Returns the usage as in `--json`.
 pub(crate) fn summary(args: &UsageArgs) -> anyhow::Result<UsageSummary> {
     let now = Timestamp::now().to_zoned(zone::local());

@@ -1,11 +1,11 @@
 //! The interface between the server and the program that hosts it.
 
 use futures_core::future::BoxFuture;
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use teamster_api::{RunSpec, SessionSpec};
 use teamster_store::{RunFilter, RunRecord};
-use teamster_usage::{LimitList, UsageSummary};
+use teamster_usage::{Dimension, LimitList, Provider, UsageSummary};
 
 use crate::ProviderReport;
 
@@ -50,6 +50,11 @@ pub trait Backend: Send + Sync + 'static {
 /// Runs and logs to delete. Live runs are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(extend("not" = {"type": "object", "properties": {
+    "ids": {"type": "array", "items": {"type": "string"}, "maxItems": 0},
+    "olderThanMs": {"type": "null"},
+    "logsOver": {"type": "null"},
+}}))]
 #[non_exhaustive]
 pub struct ForgetRuns {
     /// Ids or unique id prefixes of runs to delete. If one of them cannot be deleted, none is.
@@ -92,6 +97,9 @@ pub enum BackendError {
     /// A run with this id exists.
     #[error("a run `{0}` exists already: give every run an id of its own")]
     Exists(String),
+    /// A run that has not ended cannot be deleted.
+    #[error("{0}")]
+    Live(String),
     /// The operation failed.
     #[error("{0}")]
     Failed(String),
@@ -102,15 +110,34 @@ pub enum BackendError {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct UsageQuery {
-    /// Grouping: `day` (the default), `week`, `month`, `session`, `model`, `agent`, `project`, `provider` or `key`.
-    pub by: Option<String>,
-    /// Start of the period: a date such as `2026-11-01`, a time, or a duration before now such as `7d`.
+    /// Grouping. Default: `day`.
+    pub by: Option<Dimension>,
+    /// Start of the period: a date such as `2026-11-01`, a time, `today`, `yesterday`, or a duration before now such as
+    /// `7d`.
+    #[schemars(schema_with = "time_of_usage")]
     pub since: Option<String>,
-    /// End of the period, in the same formats.
+    /// End of the period, in the same formats, after `since`. A day is included.
+    #[schemars(schema_with = "time_of_usage")]
     pub until: Option<String>,
     /// Only these CLIs, comma-separated.
+    #[schemars(schema_with = "names_of_clis")]
     pub provider: Option<String>,
     /// Include the models of each group.
     #[serde(default)]
     pub models: bool,
+}
+
+fn time_of_usage(_: &mut SchemaGenerator) -> Schema {
+    let date = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])";
+    let time = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?";
+    let age = "([1-9][0-9]{0,4}(ms|s|m|h|d)){1,3}";
+    json_schema!({
+        "type": "string",
+        "pattern": format!("^(today|yesterday|{age}|{date}([T ]{time})?)$"),
+    })
+}
+
+fn names_of_clis(_: &mut SchemaGenerator) -> Schema {
+    let names = Provider::ALL.map(Provider::id).join("|");
+    json_schema!({"type": "string", "pattern": format!("^({names})(,({names}))*$")})
 }

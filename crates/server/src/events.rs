@@ -14,6 +14,7 @@ use teamster_runner::client::Follow;
 use teamster_runner::{LogLine, RunFolder};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 
+use crate::fields::{Seconds, number};
 use crate::index::blocking;
 use crate::routes::split_unquoted;
 use crate::server::Shared;
@@ -36,8 +37,8 @@ const LONGEST_WAIT: Duration = Duration::from_mins(5);
 pub(crate) struct EventsQuery {
     /// Only entries with a greater `seq`. The header `Last-Event-ID` takes precedence.
     pub(crate) after: Option<u64>,
-    /// Respond with one page of JSON as soon as an entry exists, or after this many seconds, at most 300.
-    pub(crate) wait: Option<f64>,
+    /// Respond with one page of JSON as soon as an entry exists, or after this many seconds. More than 300 count as 300.
+    pub(crate) wait: Option<Seconds>,
 }
 
 /// The format of a stream.
@@ -166,7 +167,7 @@ pub(crate) fn after(headers: &HeaderMap, query: EventsQuery) -> Result<u64, Prob
     };
     match last.to_str().map(str::trim) {
         Ok("") => Ok(query.after.unwrap_or(0)),
-        last => (last.ok().and_then(|number| number.parse().ok())).ok_or_else(|| {
+        last => (last.ok().and_then(number)).ok_or_else(|| {
             let detail = "Last-Event-ID: expected the number of an entry";
             Problem::new(ProblemCode::InvalidParams, detail)
         }),
@@ -182,13 +183,7 @@ pub(crate) async fn respond(
 ) -> Result<Response<Body>, Problem> {
     let after = after(headers, query)?;
     if let Some(wait) = query.wait {
-        let wait = Duration::try_from_secs_f64(wait).map_err(|_| {
-            Problem::new(
-                ProblemCode::InvalidParams,
-                "wait: expected a number of seconds",
-            )
-        })?;
-        return page(&shared, run, after, wait.min(LONGEST_WAIT)).await;
+        return page(&shared, run, after, wait.at_most(LONGEST_WAIT)).await;
     }
     let format = StreamFormat::from_accept(headers);
     let (last, follow) = blocking(move || Ok((run.last_line()?, Follow::new(run, after)?))).await?;

@@ -63,13 +63,18 @@ fn parse<T: DeserializeOwned>(bytes: &[u8], is_json: bool) -> Result<T, Problem>
             "send JSON with the header `Content-Type: application/json`",
         ));
     }
-    serde_json::from_slice(bytes).map_err(|error| {
-        let code = match error.classify() {
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let code = match error.inner().classify() {
             serde_json::error::Category::Data => ProblemCode::InvalidParams,
             _ => ProblemCode::InvalidBody,
         };
+        // With the path of the field.
         Problem::new(code, error.to_string())
-    })
+    })?;
+    let end = deserializer.end();
+    end.map_err(|error| Problem::new(ProblemCode::InvalidBody, error.to_string()))?;
+    Ok(value)
 }
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {

@@ -16,6 +16,7 @@ mod config;
 mod events;
 mod extract;
 mod feed;
+mod fields;
 mod guard;
 mod index;
 mod listen;

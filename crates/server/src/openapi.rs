@@ -2,7 +2,7 @@
 
 use axum::http::StatusCode;
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 use teamster_core::LogEntry;
 use teamster_orchestrator::RunEvent;
@@ -22,9 +22,8 @@ pub fn openapi() -> Value {
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
         path[operation.method.as_str().to_ascii_lowercase()] = document(&operation, &mut generator);
     }
-    let mut schemas = generator.take_definitions(true);
-    schemas.values_mut().for_each(plain_descriptions);
-    json!({
+    let schemas = generator.take_definitions(true);
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "teamster",
@@ -45,7 +44,9 @@ pub fn openapi() -> Value {
                 },
             },
         },
-    })
+    });
+    finish(&mut document);
+    document
 }
 
 fn document(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
@@ -59,19 +60,23 @@ fn document(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
         if !content.is_empty() {
             response["content"] = Value::Object(content);
         }
+        for (name, description) in &reply.headers {
+            response["headers"][*name] = header(description);
+        }
         responses.insert(reply.status.as_u16().to_string(), response);
     }
     let problem = generator.subschema_for::<Problem>();
     for (status, codes) in problems(operation) {
         let names = codes.iter().map(|code| format!("`{}`", name_of(*code)));
         let description = format!("Code {}.", names.collect::<Vec<_>>().join(", "));
-        responses.insert(
-            status.as_u16().to_string(),
-            json!({
-                "description": description,
-                "content": {"application/problem+json": {"schema": problem}},
-            }),
-        );
+        let mut response = json!({
+            "description": description,
+            "content": {"application/problem+json": {"schema": problem}},
+        });
+        if status == StatusCode::UNAUTHORIZED {
+            response["headers"]["WWW-Authenticate"] = header("`Bearer`");
+        }
+        responses.insert(status.as_u16().to_string(), response);
     }
     let mut document = json!({
         "operationId": operation.id,
@@ -99,6 +104,10 @@ fn document(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
     document
 }
 
+fn header(description: &str) -> Value {
+    json!({"description": description, "required": true, "schema": {"type": "string"}})
+}
+
 /// Returns the problem codes of an operation by status, including those common to all operations of its kind.
 fn problems(operation: &Operation) -> Vec<(StatusCode, Vec<ProblemCode>)> {
     let mut codes = operation.problems.clone();
@@ -119,8 +128,12 @@ fn problems(operation: &Operation) -> Vec<(StatusCode, Vec<ProblemCode>)> {
             ProblemCode::UnsupportedMediaType,
         ]);
     }
-    if operation.query.is_some() {
+    let has_patterns = operation.headers.iter().any(|it| !it.pattern.is_empty());
+    if operation.query.is_some() || has_patterns {
         codes.push(ProblemCode::InvalidParams);
+    }
+    if operation.path.contains('{') {
+        codes.push(ProblemCode::NotFound);
     }
     if operation.method != axum::http::Method::GET {
         codes.push(ProblemCode::OriginNotAllowed);
@@ -149,47 +162,88 @@ fn name_of(code: ProblemCode) -> String {
 
 fn parameters(operation: &Operation, generator: &mut SchemaGenerator) -> Vec<Value> {
     let mut parameters = Vec::new();
+    let fields = operation.path_fields.map(|fields| fields(generator));
+    let fields = fields.map(Schema::to_value).unwrap_or_default();
     for part in operation.path.split('/') {
         if let Some(name) = part
             .strip_prefix('{')
             .and_then(|part| part.strip_suffix('}'))
         {
-            parameters.push(json!({
-                "name": name,
-                "in": "path",
-                "required": true,
-                "schema": {"type": "string"},
-            }));
+            let id = || json!({"type": "string", "minLength": 1});
+            let schema =
+                (fields.pointer(&format!("/properties/{name}"))).map_or_else(id, Value::clone);
+            parameters.push(parameter("path", name, schema, true));
         }
     }
     if let Some(query) = operation.query {
         let schema = query(generator).to_value();
-        for (name, mut schema) in schema["properties"]
-            .as_object()
-            .cloned()
-            .unwrap_or_default()
-        {
-            plain_descriptions(&mut schema);
-            let description = schema
-                .as_object_mut()
-                .and_then(|it| it.remove("description"));
-            parameters.push(json!({
-                "name": name,
-                "in": "query",
-                "description": description.unwrap_or_default(),
-                "schema": schema,
-            }));
+        let fields = schema["properties"].as_object().cloned();
+        for (name, schema) in fields.unwrap_or_default() {
+            parameters.push(parameter("query", &name, without_null(schema), false));
         }
     }
-    for (name, description) in operation.headers {
-        parameters.push(json!({
-            "name": name,
-            "in": "header",
-            "description": description,
-            "schema": {"type": "string"},
-        }));
+    for header in operation.headers {
+        let mut schema = json!({"type": "string", "description": header.description});
+        if !header.pattern.is_empty() {
+            schema["pattern"] = header.pattern.into();
+        }
+        if header.max_length > 0 {
+            schema["maxLength"] = header.max_length.into();
+        }
+        parameters.push(parameter("header", header.name, schema, false));
     }
     parameters
+}
+
+/// Returns a parameter. Its description is that of the schema.
+fn parameter(place: &str, name: &str, mut schema: Value, required: bool) -> Value {
+    let fields = schema.as_object_mut();
+    let description = fields.and_then(|fields| fields.remove("description"));
+    let mut parameter = json!({"name": name, "in": place, "required": required, "schema": schema});
+    if let Some(description) = description {
+        parameter["description"] = description;
+    }
+    parameter
+}
+
+/// Removes `null` from the schema of an optional field: a query parameter is absent instead.
+fn without_null(mut schema: Value) -> Value {
+    let is_null = |value: &Value| *value == "null" || value["type"] == "null";
+    if let Some(Value::Array(types)) = schema.get_mut("type") {
+        types.retain(|it| !is_null(it));
+        if let [only] = &**types {
+            schema["type"] = only.clone();
+        }
+    }
+    if let Some(Value::Array(values)) = schema.get_mut("enum") {
+        values.retain(|value| !value.is_null());
+    }
+    if let Some(Value::Array(schemas)) = schema.get_mut("anyOf") {
+        schemas.retain(|it| !is_null(it));
+        if let [only] = &**schemas {
+            let only = only.clone();
+            if let Some(fields) = schema.as_object_mut() {
+                fields.remove("anyOf");
+                fields.extend(only.as_object().cloned().unwrap_or_default());
+            }
+        }
+    }
+    schema
+}
+
+/// Returns the schema of a server-sent event whose data is of this type, as JSON.
+pub(crate) fn event<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
+    let data = generator.subschema_for::<T>();
+    json_schema!({
+        "type": "object",
+        "description": "One event of the stream.",
+        "required": ["data"],
+        "properties": {
+            "event": {"enum": ["message", "end"], "description": "`end`, with the data `{}`, ends a log."},
+            "id": {"type": "string", "pattern": "^[0-9]+$", "description": "The entry's `seq`."},
+            "data": {"type": "string", "contentMediaType": "application/json", "contentSchema": data},
+        },
+    })
 }
 
 /// An entry of a run's log.
@@ -228,10 +282,21 @@ impl JsonSchema for Entry {
     }
 }
 
-/// Removes rustdoc links and line breaks from descriptions.
-fn plain_descriptions(schema: &mut Value) {
+/// Completes all schemas: descriptions have no links of rustdoc and no line breaks, and integers have the range of
+/// their type.
+fn finish(schema: &mut Value) {
     match schema {
         Value::Object(object) => {
+            let most = match object.get("format").and_then(Value::as_str) {
+                Some("uint8") => Some(u64::from(u8::MAX)),
+                Some("uint16") => Some(u64::from(u16::MAX)),
+                Some("uint32") => Some(u64::from(u32::MAX)),
+                Some("uint" | "uint64") => Some(u64::MAX),
+                _ => None,
+            };
+            if let Some(most) = most {
+                object.entry("maximum").or_insert_with(|| most.into());
+            }
             for (key, value) in object {
                 match value {
                     Value::String(text) if key == "description" => {
@@ -240,11 +305,11 @@ fn plain_descriptions(schema: &mut Value) {
                             .replace("`]", "`")
                             .replace('\n', " ");
                     }
-                    other => plain_descriptions(other),
+                    other => finish(other),
                 }
             }
         }
-        Value::Array(items) => items.iter_mut().for_each(plain_descriptions),
+        Value::Array(items) => items.iter_mut().for_each(finish),
         _ => {}
     }
 }

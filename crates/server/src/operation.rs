@@ -24,9 +24,11 @@ pub(crate) struct Operation {
     pub(crate) id: &'static str,
     pub(crate) summary: &'static str,
     pub(crate) description: &'static str,
+    /// A type whose fields are the path parameters. Without it, they are ids.
+    pub(crate) path_fields: Option<SchemaOf>,
     /// A type whose fields are the query parameters.
     pub(crate) query: Option<SchemaOf>,
-    pub(crate) headers: &'static [(&'static str, &'static str)],
+    pub(crate) headers: &'static [Header],
     /// The body, and whether it is required.
     pub(crate) body: Option<(SchemaOf, bool)>,
     pub(crate) replies: Vec<Reply>,
@@ -34,10 +36,22 @@ pub(crate) struct Operation {
     handler: MethodRouter<State>,
 }
 
+/// A request header that changes the response.
+pub(crate) struct Header {
+    pub(crate) name: &'static str,
+    pub(crate) description: &'static str,
+    /// The pattern of accepted values; empty if all are.
+    pub(crate) pattern: &'static str,
+    /// The maximum length in characters; 0 for no limit.
+    pub(crate) max_length: usize,
+}
+
 /// A success response.
 pub(crate) struct Reply {
     pub(crate) status: StatusCode,
     pub(crate) description: &'static str,
+    /// The headers that it always has, each with a description.
+    pub(crate) headers: Vec<(&'static str, &'static str)>,
     /// The media types and their content.
     pub(crate) content: Vec<(&'static str, SchemaOf)>,
 }
@@ -56,6 +70,7 @@ impl Operation {
             id,
             summary: "",
             description: "",
+            path_fields: None,
             query: None,
             headers: &[],
             body: None,
@@ -75,12 +90,17 @@ impl Operation {
         self
     }
 
+    pub(crate) fn path<T: JsonSchema>(mut self) -> Self {
+        self.path_fields = Some(SchemaGenerator::root_schema_of::<T>);
+        self
+    }
+
     pub(crate) fn query<T: JsonSchema>(mut self) -> Self {
         self.query = Some(SchemaGenerator::root_schema_of::<T>);
         self
     }
 
-    pub(crate) fn headers(mut self, headers: &'static [(&'static str, &'static str)]) -> Self {
+    pub(crate) fn headers(mut self, headers: &'static [Header]) -> Self {
         self.headers = headers;
         self
     }
@@ -105,8 +125,17 @@ impl Operation {
         self.replies.push(Reply {
             status,
             description,
+            headers: Vec::new(),
             content,
         });
+        self
+    }
+
+    /// Adds a header to the last response.
+    pub(crate) fn with_header(mut self, name: &'static str, description: &'static str) -> Self {
+        if let Some(reply) = self.replies.last_mut() {
+            reply.headers.push((name, description));
+        }
         self
     }
 
@@ -127,7 +156,7 @@ impl Operation {
     }
 }
 
-/// Generates the schema of a type inline, for query parameters.
+/// Generates the schema of a type inline, for path and query parameters.
 trait RootSchema {
     fn root_schema_of<T: JsonSchema>(&mut self) -> Schema;
 }

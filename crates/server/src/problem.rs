@@ -55,6 +55,8 @@ pub enum ProblemCode {
     RunExists,
     /// 409: the run has ended.
     RunEnded,
+    /// 409: the run has not ended.
+    RunLive,
     /// 404: no session has this id.
     SessionNotFound,
     /// 409: a turn of the session is in progress.
@@ -120,6 +122,7 @@ impl ProblemCode {
             Self::RunIdAmbiguous
             | Self::RunExists
             | Self::RunEnded
+            | Self::RunLive
             | Self::SessionBusy
             | Self::NoTurn
             | Self::SessionEnding
@@ -212,6 +215,7 @@ impl From<BackendError> for Problem {
             BackendError::NotFound(_) => ProblemCode::RunNotFound,
             BackendError::Ambiguous(_) => ProblemCode::RunIdAmbiguous,
             BackendError::Exists(_) => ProblemCode::RunExists,
+            BackendError::Live(_) => ProblemCode::RunLive,
             BackendError::Failed(_) => ProblemCode::Internal,
         };
         Self::new(code, error.to_string())

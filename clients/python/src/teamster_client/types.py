@@ -1217,7 +1217,7 @@ class Problem(TypedDict):
     detail: str
 
 #: A stable error code of the API.
-ProblemCode: TypeAlias = Literal["UNAUTHORIZED", "INSUFFICIENT_SCOPE", "HOST_NOT_ALLOWED", "ORIGIN_NOT_ALLOWED", "BYPASS_NOT_ALLOWED", "COMMAND_NOT_ALLOWED", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RUN_NOT_FOUND", "RUN_ID_AMBIGUOUS", "RUN_EXISTS", "RUN_ENDED", "SESSION_NOT_FOUND", "SESSION_BUSY", "NO_TURN", "SESSION_ENDING", "OVER_BUDGET", "OUT_OF_TIME", "REQUEST_NOT_FOUND", "ALREADY_ANSWERED", "INVALID_ANSWER", "IDEMPOTENCY_KEY_REUSED", "INVALID_BODY", "INVALID_PARAMS", "BODY_TOO_LARGE", "BODY_TIMEOUT", "UNSUPPORTED_MEDIA_TYPE", "AGENT_NOT_FOUND", "AGENT_REFUSED", "SUPERVISOR_NOT_RUNNING", "RUNNER_NOT_RESPONDING", "TOO_MANY_CONNECTIONS", "UNSUPPORTED", "INTERNAL"]
+ProblemCode: TypeAlias = Literal["UNAUTHORIZED", "INSUFFICIENT_SCOPE", "HOST_NOT_ALLOWED", "ORIGIN_NOT_ALLOWED", "BYPASS_NOT_ALLOWED", "COMMAND_NOT_ALLOWED", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RUN_NOT_FOUND", "RUN_ID_AMBIGUOUS", "RUN_EXISTS", "RUN_ENDED", "RUN_LIVE", "SESSION_NOT_FOUND", "SESSION_BUSY", "NO_TURN", "SESSION_ENDING", "OVER_BUDGET", "OUT_OF_TIME", "REQUEST_NOT_FOUND", "ALREADY_ANSWERED", "INVALID_ANSWER", "IDEMPOTENCY_KEY_REUSED", "INVALID_BODY", "INVALID_PARAMS", "BODY_TOO_LARGE", "BODY_TIMEOUT", "UNSUPPORTED_MEDIA_TYPE", "AGENT_NOT_FOUND", "AGENT_REFUSED", "SUPERVISOR_NOT_RUNNING", "RUNNER_NOT_RESPONDING", "TOO_MANY_CONNECTIONS", "UNSUPPORTED", "INTERNAL"]
 
 class ProviderList(TypedDict):
     """The agents of this machine."""
@@ -1414,14 +1414,14 @@ class RunSpec(TypedDict):
     #: Text that is appended to the CLI's system prompt.
     appendSystemPrompt: NotRequired[Union[str, None]]
     #: The JSON Schema of the answer.
-    outputSchema: NotRequired[Any]
+    outputSchema: NotRequired[Union[dict[str, Any], None]]
     #: The maximum number of turns.
     maxTurns: NotRequired[Union[int, None]]
     #: The maximum cost in US dollars.
     maxBudgetUsd: NotRequired[Union[float, None]]
     #: The maximum number of tokens.
     maxTokens: NotRequired[Union[int, None]]
-    #: The maximum duration in milliseconds, including waits.
+    #: The maximum duration in milliseconds, including waits. 0: no limit.
     maxTimeMs: NotRequired[Union[int, None]]
     #: The number of retries after transient failures.
     retries: NotRequired[int]
@@ -1568,7 +1568,7 @@ class SessionSpec(TypedDict):
     maxBudgetUsd: NotRequired[Union[float, None]]
     #: The maximum number of tokens of all turns together.
     maxTokens: NotRequired[Union[int, None]]
-    #: The maximum duration of all turns together, in milliseconds.
+    #: The maximum duration of all turns together, in milliseconds. 0: no limit.
     maxTimeMs: NotRequired[Union[int, None]]
     #: The number of retries of a turn after transient failures.
     retries: NotRequired[int]
@@ -1578,7 +1578,7 @@ class SessionSpec(TypedDict):
     fallback: NotRequired[list[str]]
     #: The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once. Default: 1 hour.
     askTimeoutMs: NotRequired[Union[int, None]]
-    #: End the session after this time without a turn, in milliseconds.
+    #: End the session after this time without a turn, in milliseconds. 0: never.
     endIdleMs: NotRequired[Union[int, None]]
     #: A URL that receives a request when the session ends or needs an answer.
     callback: NotRequired[Union[str, None]]

@@ -133,6 +133,12 @@ impl By {
         }
     }
 
+    /// Returns the value for a dimension.
+    pub(crate) fn of(dimension: Dimension) -> Option<Self> {
+        let mut all = Self::value_variants().iter();
+        all.find(|by| by.dimension() == dimension).copied()
+    }
+
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Day => "day",

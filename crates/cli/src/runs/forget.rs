@@ -2,15 +2,35 @@
 
 use std::io::{self, Write};
 
-use anyhow::{anyhow, bail};
-use teamster::store::{RunRecord, RunState, Store};
+use teamster::store::{RunRecord, RunState, Store, StoreError};
 use teamster_core::time::{epoch_ms, millis};
 use teamster_runner::{RunFolder, RunState as LogState, RunsError, client};
 use teamster_server::{ForgetRuns, Forgotten};
+use thiserror::Error;
 
 use super::history::History;
 use crate::args::RunsForgetArgs;
 use crate::{detached, exit_code, words};
+
+/// Reason that no run is deleted.
+#[derive(Debug, Error)]
+pub(crate) enum Refusal {
+    /// There is no such run.
+    #[error(
+        "there is no run `{}` in {place}: `teamster runs list` shows the runs",
+        words::one_line(id)
+    )]
+    Unknown { id: String, place: String },
+    /// It has not ended.
+    #[error("the run `{0}` is live: stop it with `teamster cancel {0}` first")]
+    Live(String),
+    /// It has not ended, and belongs to another process.
+    #[error(
+        "the run `{}` is live in process {pid}: stop it first",
+        words::one_line(id)
+    )]
+    LiveElsewhere { id: String, pid: u32 },
+}
 
 /// Deletes the selected runs and returns the exit code.
 pub(super) async fn main(args: &RunsForgetArgs, history: &History) -> anyhow::Result<u8> {
@@ -105,29 +125,21 @@ async fn delete_runs(
             None => Vec::new(),
         };
         if rows.is_empty() && log.is_none() {
-            let id = words::one_line(id);
-            match store {
-                Some(store) => bail!(
-                    "there is no run `{id}` in {}: `teamster runs list` shows the runs",
-                    store.place()
-                ),
-                None => bail!("there is no run `{id}` in the history, and no log of one"),
-            }
+            let place = store.map_or_else(|| "the history".to_owned(), |it| it.place().to_string());
+            let id = id.clone();
+            return Err(Refusal::Unknown { id, place }.into());
         }
         for row in rows {
             if row.status == RunState::Running {
-                bail!(
-                    "the run `{}` is live in process {}: stop it first",
-                    words::one_line(&row.run_id),
-                    row.pid
-                );
+                let (id, pid) = (row.run_id.to_string(), row.pid);
+                return Err(Refusal::LiveElsewhere { id, pid }.into());
             }
             found.push(row.run_id);
         }
         if let Some(log) = log {
             // Before any is deleted.
             if matches!(client::settle(&log).await?, LogState::Live) {
-                return Err(is_live(log.id()));
+                return Err(Refusal::Live(log.id().to_owned()).into());
             }
             let is_new = logs.iter().all(|known: &RunFolder| known.id() != log.id());
             logs.extend(is_new.then_some(log));
@@ -136,7 +148,7 @@ async fn delete_runs(
     for log in logs {
         let id = log.id().to_owned();
         if !delete_log(log, deleted)? {
-            return Err(is_live(&id));
+            return Err(Refusal::Live(id).into());
         }
     }
     if let Some(store) = store {
@@ -151,13 +163,11 @@ async fn delete_runs(
 async fn rows(store: &Store, id: &str) -> anyhow::Result<Vec<RunRecord>> {
     match store.run(id).await {
         Ok(row) => Ok(row.into_iter().collect()),
+        // What cannot be an id is one of no run.
+        Err(StoreError::Invalid { .. }) => Ok(Vec::new()),
         Err(error) => match error.session() {
             Some(session) => Ok(store.turns(session).await?),
             None => Err(error.into()),
         },
     }
-}
-
-fn is_live(id: &str) -> anyhow::Error {
-    anyhow!("the run `{id}` is live: stop it with `teamster cancel {id}` first")
 }

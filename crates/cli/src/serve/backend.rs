@@ -4,12 +4,14 @@ use std::ffi::OsString;
 
 use teamster::store::{RunFilter, RunRecord, Store, StoreError};
 use teamster::usage::{LimitList, UsageSummary};
+use teamster_runner::RunsError;
 use teamster_server::{
     Backend, BackendError, ForgetRuns, Forgotten, ProviderReport, RunSpec, SessionSpec, UsageQuery,
 };
 
 use super::start;
-use crate::args::{Cli, Command, STORE_VARIABLE, StoreArgs};
+use crate::args::{By, Cli, Command, STORE_VARIABLE, StoreArgs};
+use crate::runs::forget::Refusal;
 use crate::{doctor, runs, store, usage};
 
 /// The program as the server's backend.
@@ -42,7 +44,7 @@ impl Backend for Program {
             };
             let runs = store.runs(&filter).await;
             store::close(&store).await;
-            failed(runs.map_err(Into::into))
+            runs.map_err(store_error)
         })
     }
 
@@ -54,11 +56,11 @@ impl Backend for Program {
             let run = store.run(&id).await;
             store::close(&store).await;
             match run {
-                Ok(run) => run.ok_or(BackendError::NotFound(id)),
-                Err(error @ StoreError::Ambiguous { .. }) => {
-                    Err(BackendError::Ambiguous(error.to_string()))
-                }
-                Err(error) => failed(Err(error.into())),
+                // What cannot be an id is one of no run.
+                Ok(None) | Err(StoreError::Invalid { .. }) => Err(BackendError::NotFound(id)),
+                run => Ok(run
+                    .map_err(store_error)?
+                    .ok_or(BackendError::NotFound(id))?),
             }
         })
     }
@@ -70,12 +72,7 @@ impl Backend for Program {
             if let Some(store) = &store {
                 store::close(store).await;
             }
-            deleted.map_err(|error| match error.downcast_ref::<StoreError>() {
-                Some(StoreError::Ambiguous { .. }) | None => {
-                    BackendError::Invalid(crate::words::error_chain(&error))
-                }
-                Some(_) => BackendError::Failed(crate::words::error_chain(&error)),
-            })
+            deleted.map_err(forget_error)
         })
     }
 
@@ -84,9 +81,12 @@ impl Backend for Program {
             run_blocking(move || {
                 let args =
                     usage_args(&query).map_err(|error| BackendError::Invalid(one_line(&error)))?;
-                let Command::Usage(args) = args.command else {
+                let Command::Usage(mut args) = args.command else {
                     return Err(BackendError::Failed("no such command".to_owned()));
                 };
+                args.by = query.by.and_then(By::of);
+                let invalid = |error| BackendError::Invalid(crate::words::error_chain(&error));
+                usage::check_period(&args).map_err(invalid)?;
                 failed(usage::summary(&args))
             })
             .await
@@ -120,14 +120,35 @@ fn failed<T>(done: anyhow::Result<T>) -> Result<T, BackendError> {
     done.map_err(|error| BackendError::Failed(crate::words::error_chain(&error)))
 }
 
+fn store_error(error: StoreError) -> BackendError {
+    match error {
+        StoreError::Ambiguous { .. } => BackendError::Ambiguous(error.to_string()),
+        StoreError::Invalid { .. } => BackendError::Invalid(error.to_string()),
+        error => BackendError::Failed(crate::words::error_chain(&error.into())),
+    }
+}
+
+fn forget_error(error: anyhow::Error) -> BackendError {
+    let text = crate::words::error_chain(&error);
+    if let Some(refusal) = error.downcast_ref::<Refusal>() {
+        return match refusal {
+            Refusal::Unknown { id, .. } => BackendError::NotFound(id.clone()),
+            _ => BackendError::Live(text),
+        };
+    }
+    if matches!(error.downcast_ref(), Some(RunsError::Ambiguous { .. })) {
+        return BackendError::Ambiguous(text);
+    }
+    match error.downcast::<StoreError>() {
+        Ok(error) => store_error(error),
+        Err(_) => BackendError::Failed(text),
+    }
+}
+
 /// Parses the query as the equivalent command line, so that values have the same syntax.
 fn usage_args(query: &UsageQuery) -> Result<Cli, clap::Error> {
     let mut words: Vec<OsString> = ["teamster", "usage", "--json"].map(OsString::from).to_vec();
-    for (flag, value) in [
-        ("--by", &query.by),
-        ("--since", &query.since),
-        ("--until", &query.until),
-    ] {
+    for (flag, value) in [("--since", &query.since), ("--until", &query.until)] {
         if let Some(value) = value {
             words.push(format!("{flag}={value}").into());
         }

@@ -2,6 +2,7 @@
 
 mod callbacks;
 pub(crate) mod client;
+mod constraints;
 mod document;
 mod doors;
 mod feed;

@@ -57,9 +57,9 @@ pub(super) fn operations() -> Vec<Operation> {
         ))
         .about(
             "Start, stop, restart or wake an agent",
-            "The command is `start`, `stop`, `restart` or `wake`. Responds as soon as the supervisor has \
-            accepted it.",
-        ),
+            "Responds as soon as the supervisor has accepted the command.",
+        )
+        .path::<AgentPath>(),
         commands(Operation::new(
             Method::POST,
             "/v1/agents/{command}",
@@ -71,6 +71,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "Applies the command to the agents in the body. For all agents, `start` and `stop` also turn the \
             master switch.",
         )
+        .path::<AgentsPath>()
         .body::<Agents>(true),
     ]
 }
@@ -83,14 +84,59 @@ fn commands(operation: Operation) -> Operation {
             ProblemCode::AgentNotFound,
             ProblemCode::AgentRefused,
             ProblemCode::SupervisorNotRunning,
-            ProblemCode::NotFound,
         ])
+}
+
+/// A command for agents.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+enum AgentCommand {
+    Start,
+    Stop,
+    Restart,
+    Wake,
+}
+
+/// An agent and a command for it.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct AgentPath {
+    /// The agent's id.
+    id: String,
+    /// The command.
+    command: AgentCommand,
+}
+
+/// A command.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct AgentsPath {
+    /// The command.
+    command: AgentCommand,
 }
 
 /// A selection of agents.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-#[schemars(rename = "AgentSelection")]
+#[schemars(
+    rename = "AgentSelection",
+    extend("not" = {"anyOf": [
+        {
+            "type": "object",
+            "properties": {
+                "agents": {"type": "array", "items": {"type": "string"}, "maxItems": 0},
+                "all": {"const": false},
+            },
+        },
+        {
+            "type": "object",
+            "required": ["agents", "all"],
+            "properties": {
+                "agents": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+                "all": {"const": true},
+            },
+        },
+    ]})
+)]
 struct Agents {
     /// The ids of the agents.
     #[serde(default)]
@@ -171,13 +217,13 @@ async fn list(State(shared): App) -> Answer {
     }
 }
 
-async fn command(State(shared): App, Path((id, command)): Path<(String, String)>) -> Answer {
-    execute(&shared, &command, Selection::of([&id])).await
+async fn command(State(shared): App, Path(path): Path<AgentPath>) -> Answer {
+    execute(&shared, path.command, Selection::of([&path.id])).await
 }
 
 async fn command_all(
     State(shared): App,
-    Path(command): Path<String>,
+    Path(path): Path<AgentsPath>,
     body: Json<Agents>,
 ) -> Answer {
     let selection = match body.value {
@@ -188,19 +234,15 @@ async fn command_all(
             return Err(Problem::new(ProblemCode::InvalidParams, detail));
         }
     };
-    execute(&shared, &command, selection).await
+    execute(&shared, path.command, selection).await
 }
 
-async fn execute(shared: &Shared, command: &str, selection: Selection) -> Answer {
+async fn execute(shared: &Shared, command: AgentCommand, selection: Selection) -> Answer {
     let command = match command {
-        "start" => Command::Start(selection),
-        "stop" => Command::Stop(selection),
-        "restart" => Command::Restart(selection),
-        "wake" => Command::Wake(selection),
-        _ => {
-            let detail = "expected start, stop, restart or wake";
-            return Err(Problem::new(ProblemCode::NotFound, detail));
-        }
+        AgentCommand::Start => Command::Start(selection),
+        AgentCommand::Stop => Command::Stop(selection),
+        AgentCommand::Restart => Command::Restart(selection),
+        AgentCommand::Wake => Command::Wake(selection),
     };
     let Some(file) = &shared.config.agents else {
         let detail = "this server has no agents: start it with --agents FILE";

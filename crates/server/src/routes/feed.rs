@@ -15,6 +15,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at};
 use super::{Answer, App};
 use crate::events::{HEARTBEAT, StreamFormat};
 use crate::feed::{Change, Feed, FeedState};
+use crate::openapi::event;
 use crate::operation::Operation;
 use crate::server::Shared;
 
@@ -31,7 +32,7 @@ pub(super) fn operations() -> Vec<Operation> {
                 "The messages, in the format of `Accept`.",
                 vec![
                     ("application/x-ndjson", SchemaGenerator::subschema_for::<Change>),
-                    ("text/event-stream", SchemaGenerator::subschema_for::<Change>),
+                    ("text/event-stream", event::<Change>),
                 ],
             ),
     ]

@@ -5,10 +5,11 @@ use axum::http::{Method, StatusCode};
 use axum::routing::{get, post};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use teamster_store::{Conversation, RunCursor, RunFilter, RunRecord, RunState};
+use teamster_store::{RunCursor, RunFilter, RunRecord, RunState};
 
 use super::{Answer, App, json};
 use crate::extract::{Json, Path, Query};
+use crate::fields::{Cursor, SessionKey};
 use crate::operation::Operation;
 use crate::{ForgetRuns, Forgotten, Problem, ProblemCode, Scope};
 
@@ -41,7 +42,12 @@ pub(super) fn operations() -> Vec<Operation> {
                 "Like `teamster runs forget`. Live runs are kept.",
             )
             .body::<ForgetRuns>(true)
-            .json::<Forgotten>(StatusCode::OK, "The number of deleted runs and logs."),
+            .json::<Forgotten>(StatusCode::OK, "The number of deleted runs and logs.")
+            .problems(&[
+                ProblemCode::RunNotFound,
+                ProblemCode::RunIdAmbiguous,
+                ProblemCode::RunLive,
+            ]),
     ]
 }
 
@@ -53,18 +59,18 @@ struct HistoryQuery {
     since: Option<u64>,
     /// Only runs that began before this time, in milliseconds since the Unix epoch.
     until: Option<u64>,
-    /// Only runs in this state: `running`, `success`, `error`, `aborted` or `interrupted`.
-    status: Option<String>,
+    /// Only runs in this state.
+    status: Option<Status>,
     /// Only runs of this agent, such as `claude`.
     agent: Option<String>,
     /// Only runs of the conversation with this key (`--session-key`).
-    key: Option<String>,
+    key: Option<SessionKey>,
     /// Only runs in this directory, an absolute path.
     directory: Option<std::path::PathBuf>,
-    /// The maximum number of runs in the page, up to 1000. Default: 50.
+    /// The maximum number of runs in the page. 0 counts as 1, and more than 1000 as 1000. Default: 50.
     limit: Option<u32>,
     /// The `next` of the previous page.
-    cursor: Option<String>,
+    cursor: Option<Cursor>,
 }
 
 /// A page of the history, newest first.
@@ -77,8 +83,28 @@ struct HistoryList {
     next: Option<String>,
 }
 
-fn invalid(detail: impl Into<String>) -> Problem {
-    Problem::new(ProblemCode::InvalidParams, detail)
+/// The state of a run of the history.
+#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+#[schemars(inline)]
+enum Status {
+    Running,
+    Success,
+    Error,
+    Aborted,
+    Interrupted,
+}
+
+impl From<Status> for RunState {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Running => Self::Running,
+            Status::Success => Self::Success,
+            Status::Error => Self::Error,
+            Status::Aborted => Self::Aborted,
+            Status::Interrupted => Self::Interrupted,
+        }
+    }
 }
 
 async fn list(State(shared): App, Query(query): Query<HistoryQuery>) -> Answer {
@@ -87,34 +113,22 @@ async fn list(State(shared): App, Query(query): Query<HistoryQuery>) -> Answer {
     filter.since_ms = query.since;
     filter.until_ms = query.until;
     filter.provider = query.agent;
-    let key = query.key.as_deref().map(str::parse::<Conversation>);
-    let key = key
-        .transpose()
-        .map_err(|error| invalid(error.to_string()))?;
-    filter.conversation = key.map(|key| key.to_string());
+    filter.conversation = query.key.map(|key| key.0.to_string());
     filter.working_directory = query.directory;
-    let status = query.status.as_deref().map(str::parse::<RunState>);
-    filter.status = status
-        .transpose()
-        .map_err(|error| invalid(error.to_string()))?;
-    filter.after = query.cursor.as_deref().map(cursor).transpose()?;
+    filter.status = query.status.map(Into::into);
+    filter.after = (query.cursor).map(|cursor| RunCursor::new(cursor.at, cursor.run_id));
     let mut runs = shared.backend.history(filter).await?;
     let has_next = runs.len() > limit as usize;
     runs.truncate(limit as usize);
     let last = runs.last().filter(|_| has_next);
-    let next = last.map(|run| format!("{}.{}", run.started_at, run.run_id));
+    let next = last.map(|run| Cursor::new(run.started_at, &run.run_id).to_string());
     json(StatusCode::OK, &HistoryList { runs, next })
-}
-
-fn cursor(text: &str) -> Result<RunCursor, Problem> {
-    let parts = text.split_once('.');
-    let read = parts.and_then(|(at, id)| Some(RunCursor::new(at.parse().ok()?, id)));
-    read.ok_or_else(|| invalid("cursor: expected the `next` of another page"))
 }
 
 async fn forget(State(shared): App, body: Json<ForgetRuns>) -> Answer {
     if body.value == ForgetRuns::default() {
-        return Err(invalid("expected `ids`, `olderThanMs` or `logsOver`"));
+        let detail = "expected `ids`, `olderThanMs` or `logsOver`";
+        return Err(Problem::new(ProblemCode::InvalidParams, detail));
     }
     json(StatusCode::OK, &shared.backend.forget(body.value).await?)
 }

@@ -25,13 +25,15 @@ pub(super) fn operations() -> Vec<Operation> {
                 or until the token is revoked.",
             )
             .body::<Login>(true)
-            .reply(StatusCode::NO_CONTENT, "`Set-Cookie` has the cookie.", vec![])
+            .reply(StatusCode::NO_CONTENT, "The cookie is set.", vec![])
+            .with_header("Set-Cookie", "The cookie.")
             .problems(&[ProblemCode::Unauthorized]),
         Operation::new(Method::DELETE, "/v1/login", "logout", delete(logout))
             .scope(None)
             .about("Remove the cookie", "")
             .query::<LogoutQuery>()
-            .reply(StatusCode::NO_CONTENT, "`Set-Cookie` removes the cookie.", vec![]),
+            .reply(StatusCode::NO_CONTENT, "The cookie is removed.", vec![])
+            .with_header("Set-Cookie", "The cookie, without a value and a lifetime."),
     ]
 }
 

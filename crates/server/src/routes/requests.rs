@@ -14,6 +14,7 @@ use teamster_runner::{RunFolder, client};
 use super::{Answer, App, empty, json};
 use crate::auth::Caller;
 use crate::extract::{Json, Path};
+use crate::fields::{RequestId, RunId};
 use crate::index::{AT_ONCE, blocking, not_ended, runner_reply};
 use crate::operation::Operation;
 use crate::rights::AnswerTo;
@@ -49,6 +50,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "answerRequest",
             post(answer),
         ))
+        .path::<RequestPath>()
         .about(
             "Answer a request",
             "The id of a request is its run's id, a slash and a number. The first answer counts; later ones get \
@@ -61,8 +63,26 @@ pub(super) fn operations() -> Vec<Operation> {
             "answerRequestById",
             post(answer_by_id),
         ))
+        .path::<RequestIdPath>()
         .about("Answer a request", "As above, with the slash in the id encoded as `%2F`."),
     ]
+}
+
+/// The parts of a request's id.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "it only describes the parameters")]
+struct RequestPath {
+    run: RunId,
+    /// The number of the request.
+    #[schemars(range(min = 1))]
+    number: u64,
+}
+
+/// A request's id.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "it only describes the parameter")]
+struct RequestIdPath {
+    id: RequestId,
 }
 
 /// The pending requests of all runs.

@@ -25,9 +25,10 @@ use super::{Answer, App, json};
 use crate::auth::Caller;
 use crate::events::{self, EventsQuery};
 use crate::extract::{Json, Optional, Path, Query};
+use crate::fields::{Cursor, RunId};
 use crate::index::{AT_ONCE, not_ended, order, runner_reply};
-use crate::openapi::Entry;
-use crate::operation::Operation;
+use crate::openapi::{Entry, event};
+use crate::operation::{Header, Operation};
 use crate::server::Shared;
 use crate::start::check_run;
 use crate::view::{RunList, RunView, ViewState};
@@ -43,10 +44,39 @@ const LONGEST_WAIT: Duration = Duration::from_mins(5);
 const LONGEST_KEY: usize = 256;
 
 /// The headers of a stream of entries.
-pub(super) const EVENTS_HEADERS: &[(&str, &str)] = &[(
-    "Last-Event-ID",
-    "The number of the last entry received; takes precedence over `after`.",
-)];
+pub(super) const EVENTS_HEADERS: &[Header] = &[Header {
+    name: "Last-Event-ID",
+    description: "The number of the last entry received; takes precedence over `after`.",
+    pattern: "^[0-9]{0,19}$",
+    max_length: 0,
+}];
+
+/// Makes the start of something happen once.
+pub(super) const fn idempotency_key(description: &'static str) -> Header {
+    Header {
+        name: "Idempotency-Key",
+        description,
+        pattern: r"^[!-~]([\t -~]*[!-~])?$",
+        max_length: LONGEST_KEY,
+    }
+}
+
+/// Makes the response wait for the end of what was started.
+pub(super) const fn prefer_wait(description: &'static str) -> Header {
+    Header {
+        name: "Prefer",
+        description,
+        pattern: "",
+        max_length: 0,
+    }
+}
+
+/// The id of a run or session, or a unique beginning of it.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "it only describes the parameter")]
+pub(super) struct RunPath {
+    id: RunId,
+}
 
 /// Serializes starts that have the same `Idempotency-Key`.
 #[derive(Debug, Default)]
@@ -71,17 +101,20 @@ pub(super) fn operations() -> Vec<Operation> {
                 "Start a run",
                 "The run has its own process, so it continues when the client or the server ends.",
             )
-            .headers(&[
-                (
-                    "Idempotency-Key",
-                    "A key of the client's choice. Repeating a request with the same key returns the existing run \
-                    instead of starting another one.",
-                ),
-                ("Prefer", "`wait=N`: respond when the run has ended, or after N seconds."),
-            ])
+            .headers(const {
+                &[
+                    idempotency_key(
+                        "A key of the client's choice. Repeating a request with the same key returns the existing run \
+                        instead of starting another one.",
+                    ),
+                    prefer_wait("`wait=N`: respond when the run has ended, or after N seconds, at most 300."),
+                ]
+            })
             .body::<RunSpec>(true)
-            .json::<RunView>(StatusCode::CREATED, "The run; `Location` is its path.")
+            .json::<RunView>(StatusCode::CREATED, "The run.")
+            .with_header("Location", "The path of the run.")
             .json::<RunView>(StatusCode::OK, "The run that an earlier request with this key started.")
+            .with_header("Location", "The path of the run.")
             .problems(&[
                 ProblemCode::BypassNotAllowed,
                 ProblemCode::CommandNotAllowed,
@@ -93,6 +126,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .query::<ListQuery>()
             .json::<RunList>(StatusCode::OK, "A page of runs."),
         Operation::new(Method::GET, "/v1/runs/{id}", "getRun", get(show))
+            .path::<RunPath>()
             .about(
                 "Show a run",
                 "The id may be a unique prefix.",
@@ -104,6 +138,7 @@ pub(super) fn operations() -> Vec<Operation> {
                 ProblemCode::RunnerNotResponding,
             ]),
         Operation::new(Method::GET, "/v1/runs/{id}/events", "getRunEvents", get(log))
+            .path::<RunPath>()
             .about(
                 "Follow the log of a run",
                 "The entries from the beginning or after `after`, then new ones, up to `done`. The `data` of an \
@@ -118,13 +153,14 @@ pub(super) fn operations() -> Vec<Operation> {
                 "The entries, in the format of `Accept`; with `wait`, a page of them.",
                 vec![
                     ("application/x-ndjson", SchemaGenerator::subschema_for::<Entry>),
-                    ("text/event-stream", SchemaGenerator::subschema_for::<Entry>),
+                    ("text/event-stream", event::<Entry>),
                     ("application/json", SchemaGenerator::subschema_for::<LogPage>),
                 ],
             )
             .reply(StatusCode::NO_CONTENT, "The run has ended, and there are no more entries.", vec![])
             .problems(&[ProblemCode::RunNotFound, ProblemCode::RunIdAmbiguous]),
         Operation::new(Method::POST, "/v1/runs/{id}/cancel", "cancelRun", post(cancel))
+            .path::<RunPath>()
             .scope(Some(Scope::Run))
             .about(
                 "Stop a run",
@@ -168,14 +204,14 @@ struct ListQuery {
     live: bool,
     /// Only runs that were accepted at this time or later, in milliseconds since the Unix epoch.
     since: Option<u64>,
-    /// The maximum number of runs in the page, up to 1000. Default: 50.
+    /// The maximum number of runs in the page. 0 counts as 1, and more than 1000 as 1000. Default: 50.
     limit: Option<usize>,
     /// The `next` of the previous page.
-    cursor: Option<String>,
+    cursor: Option<Cursor>,
 }
 
 async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {
-    let before = query.cursor.as_deref().map(cursor).transpose()?;
+    let before = query.cursor;
     let limit = query.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
     let mut folders = shared.index.folders().await?;
     let mut page = RunList {
@@ -184,7 +220,7 @@ async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {
     };
     folders.retain(|folder| {
         let (at, id) = order(folder);
-        (before.as_ref()).is_none_or(|(seen, last)| (at, id) < (*seen, last))
+        (before.as_ref()).is_none_or(|before| (at, id) < (before.at, &before.run_id))
             && query.since.is_none_or(|since| at >= since)
     });
     'pages: for folders in folders.chunks(AT_ONCE) {
@@ -197,22 +233,14 @@ async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {
             }
             if page.runs.len() == limit {
                 let last = page.runs.last();
-                page.next = last.map(|run| format!("{}.{}", run.info.accepted_at, run.info.run_id));
+                page.next =
+                    last.map(|run| Cursor::new(run.info.accepted_at, &run.info.run_id).to_string());
                 break 'pages;
             }
             page.runs.push(summary);
         }
     }
     json(StatusCode::OK, &page)
-}
-
-fn cursor(text: &str) -> Result<(u64, &str), Problem> {
-    let parts = text.split_once('.');
-    let read = parts.and_then(|(at, id)| Some((at.parse().ok()?, id)));
-    read.ok_or_else(|| {
-        let detail = "cursor: expected the `next` of another page";
-        Problem::new(ProblemCode::InvalidParams, detail)
-    })
 }
 
 async fn show(State(shared): App, Path(id): Path<String>) -> Answer {

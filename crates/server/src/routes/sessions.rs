@@ -13,13 +13,14 @@ use teamster_api::SessionSpec;
 use teamster_core::PermissionMode;
 use teamster_runner::{LiveState, RunFolder, RunKind, client};
 
-use super::runs::{EVENTS_HEADERS, LogPage, begin, key, start_once};
+use super::runs::{EVENTS_HEADERS, LogPage, RunPath, begin, idempotency_key, key, start_once};
 use super::{Answer, App, json};
 use crate::auth::Caller;
 use crate::events::{self, EventsQuery};
 use crate::extract::{Json, Path, Query};
+use crate::fields::Text;
 use crate::index::{AT_ONCE, not_ended, runner_reply};
-use crate::openapi::Entry;
+use crate::openapi::{Entry, event};
 use crate::operation::Operation;
 use crate::rights::{self, Demand, InSession, Right};
 use crate::server::Shared;
@@ -54,14 +55,17 @@ fn sessions() -> Vec<Operation> {
                 "Start a session",
                 "The session has its own process, like that of `teamster chat --detach`, and waits for prompts.",
             )
-            .headers(&[(
-                "Idempotency-Key",
-                "A key of the client's choice. Repeating a request with the same key returns the existing session \
-                instead of starting another one.",
-            )])
+            .headers(const {
+                &[idempotency_key(
+                    "A key of the client's choice. Repeating a request with the same key returns the existing session \
+                    instead of starting another one.",
+                )]
+            })
             .body::<SessionSpec>(true)
-            .json::<RunView>(StatusCode::CREATED, "The session; `Location` is its path.")
+            .json::<RunView>(StatusCode::CREATED, "The session.")
+            .with_header("Location", "The path of the session.")
             .json::<RunView>(StatusCode::OK, "The session that an earlier request with this key started.")
+            .with_header("Location", "The path of the session.")
             .problems(&[
                 ProblemCode::BypassNotAllowed,
                 ProblemCode::CommandNotAllowed,
@@ -73,6 +77,7 @@ fn sessions() -> Vec<Operation> {
             .query::<ListQuery>()
             .json::<SessionList>(StatusCode::OK, "The sessions."),
         Operation::new(Method::GET, "/v1/sessions/{id}", "getSession", get(show))
+            .path::<RunPath>()
             .about(
                 "Show a session",
                 "The id may be a unique prefix.",
@@ -80,6 +85,7 @@ fn sessions() -> Vec<Operation> {
             .json::<RunView>(StatusCode::OK, "The session.")
             .problems(&SESSION_PROBLEMS),
         Operation::new(Method::DELETE, "/v1/sessions/{id}", "endSession", delete(end))
+            .path::<RunPath>()
             .scope(Some(Scope::Run))
             .about(
                 "End a session",
@@ -90,6 +96,7 @@ fn sessions() -> Vec<Operation> {
             .problems(&SESSION_PROBLEMS)
             .problems(&[ProblemCode::RunEnded]),
         Operation::new(Method::PATCH, "/v1/sessions/{id}", "changeSession", patch(change))
+            .path::<RunPath>()
             .scope(Some(Scope::Run))
             .about("Change the model or the permission", "Takes effect with the next turn.")
             .body::<ChangeSession>(true)
@@ -98,6 +105,7 @@ fn sessions() -> Vec<Operation> {
             .problems(&COMMAND_PROBLEMS)
             .problems(&[ProblemCode::BypassNotAllowed]),
         Operation::new(Method::GET, "/v1/sessions/{id}/events", "getSessionEvents", get(log))
+            .path::<RunPath>()
             .about(
                 "Follow the log of a session",
                 "Like the log of a run. Each turn begins with `user:message` and ends with a `done` that has the \
@@ -110,7 +118,7 @@ fn sessions() -> Vec<Operation> {
                 "The entries, in the format of `Accept`; with `wait`, a page of them.",
                 vec![
                     ("application/x-ndjson", SchemaGenerator::subschema_for::<Entry>),
-                    ("text/event-stream", SchemaGenerator::subschema_for::<Entry>),
+                    ("text/event-stream", event::<Entry>),
                     ("application/json", SchemaGenerator::subschema_for::<LogPage>),
                 ],
             )
@@ -146,9 +154,10 @@ struct EndQuery {
 /// Settings to change from the next turn on.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("not" = {"type": "object", "properties": {"model": {"type": "null"}, "permission": {"type": "null"}}}))]
 struct ChangeSession {
     /// The model, by the CLI's own name.
-    model: Option<String>,
+    model: Option<Text>,
     /// The permission mode.
     permission: Option<PermissionMode>,
 }
@@ -261,13 +270,6 @@ async fn change(
         let detail = "expected `model` or `permission`";
         return Err(Problem::new(ProblemCode::InvalidParams, detail));
     }
-    if model
-        .as_deref()
-        .is_some_and(|model| model.trim().is_empty())
-    {
-        let detail = "model: expected a name";
-        return Err(Problem::new(ProblemCode::InvalidParams, detail));
-    }
     let session = find(&shared, &id).await?;
     check_rights(&shared, &caller, &session).await?;
     rights::check(&change, &shared.config, &caller)?;
@@ -275,7 +277,7 @@ async fn change(
         runner_reply(&session, client::set_permission(&session, permission)).await?;
     }
     if let Some(model) = change.model {
-        runner_reply(&session, client::set_model(&session, model)).await?;
+        runner_reply(&session, client::set_model(&session, model.0)).await?;
     }
     view(&shared, session, StatusCode::OK).await
 }

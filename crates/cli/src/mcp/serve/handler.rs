@@ -108,7 +108,8 @@ impl Handler {
 
     async fn usage(&self, input: UsageInput) -> Result<Value, String> {
         let mut query = UsageQuery::default();
-        query.by = input.by;
+        let by = input.by.map(|by| serde_json::from_value(by.into()));
+        query.by = by.transpose().map_err(|error| format!("by: {error}"))?;
         query.since = input.since.or_else(|| Some("1d".to_owned()));
         let machine = Program
             .usage(query)

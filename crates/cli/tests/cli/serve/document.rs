@@ -12,13 +12,13 @@ use crate::cli::chat::Agent;
 use crate::cli::{Claude, LIMIT};
 
 /// The document of a server, and which of its responses were seen.
-struct Document {
-    document: Value,
+pub(super) struct Document {
+    pub(super) document: Value,
     seen: BTreeSet<String>,
 }
 
 impl Document {
-    fn of(served: &Served) -> Self {
+    pub(super) fn of(served: &Served) -> Self {
         let answer = Request::new(&served.address, "GET", "/v1/openapi.json").send();
         assert_eq!(answer.status, 200);
         Self {
@@ -38,7 +38,7 @@ impl Document {
     }
 
     /// A validator of one schema of the document.
-    fn validator(&self, schema: &Value) -> Validator {
+    pub(super) fn validator(&self, schema: &Value) -> Validator {
         let root = json!({
             "$schema": "https://json-schema.org/draft/2020-12/schema",
             "components": self.document["components"],
@@ -62,11 +62,23 @@ impl Document {
         );
         self.seen
             .insert(format!("{method} {path} {}", response.status));
+        for name in documented["headers"]
+            .as_object()
+            .iter()
+            .flat_map(|it| it.keys())
+        {
+            let name = name.to_ascii_lowercase();
+            assert!(response.header(&name).is_some(), "{method} {path}: {name}");
+        }
         let Some(media) = response.header("content-type") else {
             assert!(documented.get("content").is_none() && response.body.is_empty());
             return;
         };
-        let schema = &documented["content"][media]["schema"];
+        let mut schema = &documented["content"][media]["schema"];
+        if media == "text/event-stream" {
+            // That of an event, whose data is JSON.
+            schema = &schema["properties"]["data"]["contentSchema"];
+        }
         assert!(schema.is_object(), "{method} {path}: {media}");
         let validator = self.validator(schema);
         let bodies = match media {

@@ -140,6 +140,38 @@ fn what_was_used_is_grouped_by_the_key_and_has_its_models() {
     served
         .get("/v1/usage?provider=nobody")
         .is_problem(422, "INVALID_PARAMS");
+    // Periods that cannot be, which no schema forbids.
+    for period in [
+        "since=2026-02-30",
+        "since=99999999d",
+        "since=2026-11-22&until=2026-11-20",
+    ] {
+        let refused = served.get(&format!("/v1/usage?{period}"));
+        refused.is_problem(422, "INVALID_PARAMS");
+    }
+}
+
+#[test]
+fn what_is_no_run_cannot_be_shown_or_forgotten() {
+    let claude = Claude::plays("text", 0);
+    let served = recorded(&claude);
+    served.ended(&served.detach());
+    assert!(wait_until(LIMIT, || {
+        served.get("/v1/history").json()["runs"][0]["status"] == "success"
+    }));
+    for id in ["unknown", "%00", &"x".repeat(501)] {
+        let shown = served.get(&format!("/v1/history/{id}"));
+        shown.is_problem(404, "RUN_NOT_FOUND");
+    }
+    let forget = |id: &str| served.post("/v1/history/forget", &json!({"ids": [id]}));
+    for id in ["unknown", "", "\0"] {
+        forget(id).is_problem(404, "RUN_NOT_FOUND");
+    }
+    let invalid = served.get("/v1/history?agent=%00");
+    assert_eq!(invalid.json(), json!({"runs": []}));
+    let started = served.post("/v1/sessions", &json!({"provider": "claude"}));
+    let id = started.json()["runId"].as_str().unwrap().to_owned();
+    forget(&id).is_problem(409, "RUN_LIVE");
 }
 
 #[test]

@@ -16,9 +16,12 @@ use tokio::time::timeout;
 use super::{COMMAND_PROBLEMS, SESSION_PROBLEMS, check_rights, find};
 use crate::auth::Caller;
 use crate::extract::{Json, Optional, Path};
+use crate::fields::Text;
 use crate::index::{blocking, runner_reply};
 use crate::operation::Operation;
-use crate::routes::runs::{key, key_reused, preference_applied, preferred_wait};
+use crate::routes::runs::{
+    RunPath, idempotency_key, key, key_reused, prefer_wait, preference_applied, preferred_wait,
+};
 use crate::routes::{Answer, App, empty, json};
 use crate::{Problem, ProblemCode, Scope};
 
@@ -32,23 +35,27 @@ pub(super) fn operations() -> Vec<Operation> {
     };
     vec![
         Operation::new(Method::POST, "/v1/sessions/{id}/turns", "startTurn", post(turn))
+            .path::<RunPath>()
             .scope(Some(Scope::Run))
             .about(
                 "Send a prompt",
                 "Starts a turn. A session has one turn at a time. The turn's entries follow `seq` in the log, up to \
                 the `done` with its `runId`.",
             )
-            .headers(&[
-                (
-                    "Idempotency-Key",
-                    "A key of the client's choice. Repeating a prompt with the same key returns the existing turn \
-                    instead of starting another one, even after the end of the session.",
-                ),
-                ("Prefer", "`wait=N`: respond when the turn has ended, or after N seconds."),
-            ])
+            .headers(const {
+                &[
+                    idempotency_key(
+                        "A key of the client's choice. Repeating a prompt with the same key returns the existing turn \
+                        instead of starting another one, even after the end of the session.",
+                    ),
+                    prefer_wait("`wait=N`: respond when the turn has ended, or after N seconds, at most 300."),
+                ]
+            })
             .body::<StartTurn>(true)
-            .json::<TurnView>(StatusCode::CREATED, "The turn; `Location` is the path of its entries.")
+            .json::<TurnView>(StatusCode::CREATED, "The turn.")
+            .with_header("Location", "The path of its entries.")
             .json::<TurnView>(StatusCode::OK, "The turn that an earlier request with this key started.")
+            .with_header("Location", "The path of its entries.")
             .problems(&SESSION_PROBLEMS)
             .problems(&COMMAND_PROBLEMS)
             .problems(&[
@@ -63,6 +70,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "interruptTurn",
             post(interrupt),
         ))
+        .path::<RunPath>()
         .about("Interrupt the turn in progress", "The session continues.")
         .body::<Interrupt>(false)
         .problems(&[ProblemCode::NoTurn]),
@@ -72,6 +80,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "steerTurn",
             post(steer),
         ))
+        .path::<RunPath>()
         .about(
             "Send a message during the turn in progress",
             "If the agent's CLI supports it.",
@@ -84,6 +93,7 @@ pub(super) fn operations() -> Vec<Operation> {
             "clearSession",
             post(clear),
         ))
+        .path::<RunPath>()
         .about(
             "Continue with an empty context",
             "Starts a new session of the agent. The session keeps its id in this API.",
@@ -96,7 +106,7 @@ pub(super) fn operations() -> Vec<Operation> {
 #[serde(deny_unknown_fields)]
 struct StartTurn {
     /// The prompt.
-    prompt: String,
+    prompt: Text,
     /// The name of the sender, for the log and for other clients. Default: the token's name.
     from: Option<String>,
 }
@@ -128,7 +138,7 @@ struct Interrupt {
 #[serde(deny_unknown_fields)]
 struct Steer {
     /// The message.
-    text: String,
+    text: Text,
     /// The name of the sender, for the log and for other clients. Default: the token's name.
     from: Option<String>,
 }
@@ -150,14 +160,10 @@ async fn steer(
     body: Json<Steer>,
 ) -> Answer {
     let Steer { text, from } = body.value;
-    if text.trim().is_empty() {
-        let detail = "text: expected a text";
-        return Err(Problem::new(ProblemCode::InvalidParams, detail));
-    }
     let session = find(&shared, &id).await?;
     check_rights(&shared, &caller, &session).await?;
     let from = from.unwrap_or_else(|| caller.name().to_owned());
-    runner_reply(&session, client::steer(&session, text, Some(from))).await?;
+    runner_reply(&session, client::steer(&session, text.0, Some(from))).await?;
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
@@ -175,14 +181,10 @@ async fn turn(
     body: Json<StartTurn>,
 ) -> Answer {
     let StartTurn { prompt, from } = body.value;
-    if prompt.trim().is_empty() {
-        let detail = "prompt: expected a text";
-        return Err(Problem::new(ProblemCode::InvalidParams, detail));
-    }
     let key = key(&headers)?;
     let wait = preferred_wait(&headers);
     let session = find(&shared, &id).await?;
-    let mut request = TurnRequest::new(&*prompt);
+    let mut request = TurnRequest::new(&*prompt.0);
     request.from = Some(from.unwrap_or_else(|| caller.name().to_owned()));
     request.key.clone_from(&key);
     let begun = async {
@@ -196,7 +198,7 @@ async fn turn(
             let log = session.clone();
             let found = blocking(move || find_turn(&log, &key)).await?;
             match found.ok_or(problem)? {
-                (turn, text) if text == prompt => turn,
+                (turn, text) if text == prompt.0 => turn,
                 _ => return Err(key_reused()),
             }
         }
