@@ -38,13 +38,13 @@ export async function check(name, run) {
 }
 
 export class Server {
-  /// Starts one; `prepare` may put files into its folder before.
+  /// Starts one; `prepare` may put files into its folder before, and return further variables.
   static async start({args = [], env = {}, prepare} = {}) {
     const server = new Server();
     server.folder = await mkdtemp(join(tmpdir(), 'teamster-clients-'));
     server.work = join(server.folder, 'code/lighthouse');
     await mkdir(server.work, {recursive: true});
-    await prepare?.(server.folder);
+    const prepared = await prepare?.(server.folder);
     server.args = args;
     server.env = {
       PATH: process.env.PATH,
@@ -53,6 +53,7 @@ export class Server {
       TEAMSTER_CLAUDE_BIN: join(HERE, 'agent.py'),
       TZ: 'UTC',
       ...env,
+      ...prepared,
     };
     server.port = 0;
     // A check that fails leaves nothing behind either.

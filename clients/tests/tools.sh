@@ -1,5 +1,5 @@
-# What .ci/page, .ci/clients, .ci/proxies and packaging/clients share: the programs that they need. Is sourced at the
-# root of the repository, with the folder of what is installed in `tools`.
+# What .ci/page, .ci/clients, .ci/openapi, .ci/proxies and packaging/clients share: the programs that they need. Is
+# sourced at the root of the repository, with the folder of what is installed in `tools`.
 # shellcheck shell=bash
 
 : "${tools:?}"
@@ -94,4 +94,11 @@ install_python() {
   pack_python "$1.dist"
   python3 -m venv "$1"
   "$1/bin/pip" install --quiet "$1.dist"/*.whl || cannot "httpx cannot be installed"
+}
+
+# Installs a program from PyPI into an environment of its own: need_pip PROGRAM PACKAGE.
+need_pip() {
+  local folder=$tools/$1
+  if [ -x "$folder/bin/$1" ]; then return; fi
+  { python3 -m venv "$folder" && "$folder/bin/pip" install --quiet "$2"; } >&2 || cannot "pip cannot install $2"
 }
