@@ -324,13 +324,20 @@ fn changes(info: &Info) -> Option<String> {
     }
     let range = format!("{}..HEAD", info.base);
     let commits = git(&info.path, ["rev-list", "--count", &range]);
+    let submodules = submodules::unsaved(&info.path);
+    // Their changed files are named with them.
+    let ignored = if submodules.is_empty() {
+        "none"
+    } else {
+        "dirty"
+    };
     let files = git(
         &info.path,
         [
             "status",
             "--porcelain",
             "--untracked-files=all",
-            "--ignore-submodules=none",
+            &format!("--ignore-submodules={ignored}"),
         ],
     );
     let (Ok(commits), Ok(files)) = (commits, files) else {
@@ -352,6 +359,7 @@ fn changes(info: &Info) -> Option<String> {
     if parts.is_empty() && head != info.base {
         parts.push("another commit".to_owned());
     }
+    parts.extend(submodules);
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 

@@ -8,6 +8,7 @@ mod live;
 mod requests;
 mod retention;
 mod sessions;
+mod submodules;
 mod worktree;
 
 use std::fs;

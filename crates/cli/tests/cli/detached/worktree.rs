@@ -100,7 +100,7 @@ impl Repository {
     }
 
     /// The folders of worktrees.
-    fn left(&self) -> Vec<PathBuf> {
+    pub(super) fn left(&self) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(self.worktrees()) else {
             return Vec::new();
         };
@@ -294,77 +294,6 @@ fn what_cannot_be_is_an_error_of_usage() {
     refused(&["--worktree", "-C", &empty], "has no commit yet");
     assert_eq!(repository.left(), Vec::<PathBuf>::new());
     assert_eq!(repository.agent.starts(), Vec::<String>::new());
-}
-
-#[test]
-fn submodules_are_checked_out_from_the_repositories_that_are_there() {
-    let repository = Repository::new();
-    let allow = ["-c", "protocol.file.allow=always"];
-    // A submodule with one of its own.
-    for name in ["inner", "outer"] {
-        let path = repository.agent.path(name);
-        fs::create_dir(&path).unwrap();
-        let path = path.to_str().unwrap();
-        repository.git(&["init", "-q", "-b", "main", path]);
-        fs::write(format!("{path}/{name}.txt"), "1\n").unwrap();
-        if name == "outer" {
-            let add = ["-C", path, "submodule", "-q", "add", "../inner", "inner"];
-            repository.git(&[&allow[..], &add].concat());
-        }
-        repository.git(&["-C", path, "add", "."]);
-        repository.git(&["-C", path, "commit", "-q", "-m", "First"]);
-    }
-    let outer = repository.agent.path("outer").display().to_string();
-    for path in ["libs/a", "libs/b"] {
-        let add = ["submodule", "-q", "add", &outer, path];
-        repository.git(&[&allow[..], &add].concat());
-    }
-    let update = ["submodule", "-q", "update", "--init", "--recursive"];
-    repository.git(&[&allow[..], &update].concat());
-    repository.git(&["commit", "-q", "-m", "Modules"]);
-    // Nothing is fetched: the places that they came from are gone.
-    for name in ["inner", "outer"] {
-        fs::rename(
-            repository.agent.path(name),
-            repository.agent.path(name).with_extension("away"),
-        )
-        .unwrap();
-    }
-
-    let list = "cmd:sh -c 'cat libs/*/outer.txt libs/*/inner/inner.txt; git -C libs/a remote get-url origin'";
-    let ended = repository.command(&["run", list, "x", "--worktree"]);
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert_eq!(ended.stdout, format!("1\n1\n1\n1\n{outer}\n"));
-    assert!(!ended.stderr.contains("warning"), "{}", ended.stderr);
-    assert!(repository.left().is_empty(), "{}", ended.stderr);
-    assert_eq!(repository.git(&["status", "--porcelain"]), "");
-    assert!(
-        repository
-            .git(&["submodule", "foreach", "-q", "git remote get-url origin"])
-            .contains(&outer)
-    );
-
-    // A change in one is a change of the worktree.
-    let change = "cmd:sh -c 'echo 2 > libs/a/outer.txt'";
-    let ended = repository.command(&["run", change, "x", "--worktree"]);
-    assert!(
-        ended.stderr.contains("worktree kept: 1 changed file"),
-        "{}",
-        ended.stderr
-    );
-
-    // One that cannot be checked out is named, and the run continues.
-    let head = repository.path().join(".git/modules/libs/b/HEAD");
-    fs::write(head, "nothing").unwrap();
-    let ended = repository.command(&["run", "cmd:cat libs/a/outer.txt", "x", "--worktree"]);
-    assert_eq!(
-        (ended.code, &*ended.stdout),
-        (Some(0), "1\n"),
-        "{}",
-        ended.stderr
-    );
-    let expected = "warning: --worktree: the submodule libs/b is empty: git: ";
-    assert!(ended.stderr.contains(expected), "{}", ended.stderr);
 }
 
 #[test]
