@@ -59,9 +59,7 @@ impl RunSpec {
                 );
             }
         }
-        let has_attempts =
-            self.retries > 0 || !self.fallback.is_empty() || self.max_wait_ms.is_some();
-        if self.trusted.record_to.is_some() && has_attempts {
+        if self.trusted.record_to.is_some() && self.allows_several_attempts() {
             return refuse(
                 "record_to",
                 "a recording has one attempt: omit `retries`, `fallback` and `max_wait`",

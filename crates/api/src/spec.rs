@@ -127,7 +127,7 @@ pub struct RunSpec {
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub retries: u32,
     /// The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn
-    /// fails. Default: 5 minutes with `retries`, else 0.
+    /// fails. 0 is no limit. Default: 5 minutes with `retries`, else no wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_wait_ms: Option<u64>,
     /// Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`.
@@ -182,6 +182,11 @@ impl RunSpec {
             callback: None,
             trusted: Trusted::default(),
         }
+    }
+
+    /// Returns whether the run may take more than one attempt.
+    pub fn allows_several_attempts(&self) -> bool {
+        self.retries > 0 || !self.fallback.is_empty() || self.max_wait_ms.is_some()
     }
 }
 
@@ -276,7 +281,7 @@ pub struct SessionSpec {
     #[serde(default, skip_serializing_if = "crate::is_default")]
     pub retries: u32,
     /// The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn
-    /// fails. Default: 5 minutes with `retries`, else 0.
+    /// fails. 0 is no limit. Default: 5 minutes with `retries`, else no wait.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_wait_ms: Option<u64>,
     /// Agents that take over when the previous ones fail in the first turn, such as `codex` or `codex:gpt-5.1`.

@@ -16,12 +16,14 @@ use anyhow::Context;
 
 use crate::args::AcpArgs;
 use crate::guard::Guard;
-use crate::run::history::{History, OpenHistory};
+use crate::run::history::{History, OpenHistory, Warnings};
+use crate::run::usage;
+use crate::spec::{self, Served};
 use crate::{detached, exit_code, orphans, store, tokio_runtime};
 
 /// State shared by all threads of the editor.
 struct Shared {
-    args: AcpArgs,
+    served: Served,
     runs: teamster_runner::Runs,
     history: History,
     open_history: Option<OpenHistory>,
@@ -29,14 +31,16 @@ struct Shared {
 
 /// Serves the editor until it disconnects, and returns the exit code.
 pub(crate) fn main(args: AcpArgs) -> anyhow::Result<u8> {
-    let prepared = catalog::check(&args).and_then(|()| {
-        let history = History::new(&args.store, args.session_key.as_deref(), None, true)?;
-        Ok((history, detached::runs()?))
+    let prepared = spec::of_acp(args).and_then(|served| {
+        catalog::check(&served)?;
+        let key = served.session_key.as_deref();
+        let history = History::new(served.store(), key, None, Warnings::Off)?;
+        Ok((served, history, detached::runs()?))
     });
-    let (history, runs) = match prepared {
+    let (served, history, runs) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => {
-            crate::fail(&error);
+            crate::fail(&usage(error));
             return Ok(exit_code::USAGE);
         }
     };
@@ -46,9 +50,9 @@ pub(crate) fn main(args: AcpArgs) -> anyhow::Result<u8> {
     let served = runtime.block_on(async {
         let open_history = history.open_for_session().await;
         let models = catalog::known_models(open_history.as_ref()).await;
-        let catalog = catalog::new(&args, &models);
+        let catalog = catalog::new(&served, &models);
         let shared = Arc::new(Shared {
-            args,
+            served,
             runs,
             history,
             open_history,

@@ -22,24 +22,25 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::error::{ContextKind, ContextValue};
-use clap::parser::ValueSource;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 
-pub(crate) use acp::AcpArgs;
+pub(crate) use acp::{AcpArgs, AcpProcessArgs, AcpTurnArgs};
 pub(crate) use agent_loop::LoopArgs;
-pub(crate) use chat::{ChatArgs, TurnArgs};
-pub(crate) use detached::{AnswerArgs, AttachArgs, CancelArgs, RequestsArgs, SayArgs, WaitArgs};
+pub(crate) use chat::{ChatArgs, ChatLimitArgs, TurnArgs};
+pub(crate) use detached::{
+    AnswerArgs, AskTimeoutArgs, AttachArgs, CancelArgs, RequestsArgs, SayArgs, WaitArgs,
+};
 pub(crate) use mcp::{
     McpArgs, McpCheckArgs, McpCommand, McpCommandArgs, McpListArgs, McpRestoreArgs, McpServeArgs,
     ServerArgs,
 };
 pub(crate) use mock_model::MockModelArgs;
-pub(crate) use provider::Fallback;
+pub(crate) use provider::{Fallback, no_such_agent};
 pub(crate) use remote::{REMOTE_TOKEN_VARIABLE, RemoteArgs};
 pub(crate) use run::{
-    AgentSessionArgs, ModelArgs, PermissionArgs, ProcessArgs, RunArgs, StdinMode, SystemArgs,
-    TimeoutArgs,
+    AgentSessionArgs, InputArgs, LimitArgs, ModelArgs, PermissionArgs, ProcessArgs, RetryArgs,
+    RunArgs, SessionArgs, StdinMode, SystemArgs, TimeoutArgs,
 };
 pub(crate) use serve::{ServeArgs, TokenArgs, TokenCommand};
 pub(crate) use store::{
@@ -161,40 +162,6 @@ fn command_index(args: &[OsString]) -> usize {
         }
     }
     index
-}
-
-/// Returns the id and the spelling of each option that is set on the command line.
-///
-/// The arguments MUST have been parsed successfully before.
-pub(crate) fn explicit_options(args: impl IntoIterator<Item = OsString>) -> Vec<(String, String)> {
-    let args: Vec<OsString> = args.into_iter().collect();
-    let index = command_index(&args);
-    let args = if args.get(index).is_some_and(|command| command == "run") {
-        prompt::mark(args, index)
-    } else {
-        args
-    };
-    let mut program = Cli::command();
-    program.build();
-    let Ok(matches) = program.clone().try_get_matches_from(args) else {
-        return Vec::new();
-    };
-    let Some((name, matches)) = matches.subcommand() else {
-        return Vec::new();
-    };
-    let command = program.find_subcommand(name);
-    let arguments = command.into_iter().flat_map(clap::Command::get_arguments);
-    arguments
-        .filter(|arg| matches.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine))
-        .map(|arg| {
-            let written = match (arg.get_long(), arg.get_value_names()) {
-                (Some(long), _) => format!("--{long}"),
-                (None, Some([name, ..])) => name.to_string(),
-                (None, _) => arg.get_id().to_string(),
-            };
-            (arg.get_id().to_string(), written)
-        })
-        .collect()
 }
 
 /// Maximum edit distance between a mistyped command and the suggested one.

@@ -23,15 +23,20 @@ use anyhow::Context;
 use teamster::orchestrator::{Orchestrator, RunLogEntry, RunObserver};
 use teamster::process::find_program;
 use teamster::{AgentError, AgentEvent, CliInfo, LogEntry, PermissionPolicy, RuntimeConfig};
+use teamster_api::SessionSpec;
 use teamster_core::provider::RunAssembler;
 use teamster_core::time::epoch_ms;
+use teamster_runner::launch::Launch;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 
 use crate::args::ChatArgs;
 use crate::detached::session_locks;
 use crate::guard::Guard;
-use crate::run::history::History;
+use crate::remote::http::Http;
+use crate::run::history::{History, Warnings};
+use crate::run::usage;
+use crate::spec::{self, Local};
 use crate::turns::{self, PlanError};
 use crate::worktree::Worktree;
 use crate::{
@@ -46,80 +51,89 @@ use signals::Signals;
 const HISTORY: &str = "teamster/chat-history";
 
 /// Runs a chat with an agent and returns the exit code.
-pub(crate) fn main(args: &mut ChatArgs) -> anyhow::Result<u8> {
-    if args.detach {
-        return detach(args);
+pub(crate) fn main(args: ChatArgs) -> anyhow::Result<u8> {
+    match begin(args) {
+        Ok(code) => code,
+        Err(error) => {
+            crate::fail(&usage(error));
+            Ok(exit_code::USAGE)
+        }
     }
+}
+
+/// Reads the arguments, and runs the chat. The outer error is a usage error.
+fn begin(args: ChatArgs) -> anyhow::Result<anyhow::Result<u8>> {
+    let (mut spec, local) = spec::of_chat(args)?;
+    spec.check()?;
+    let quiet = local.output.quiet;
     let id = Uuid::now_v7().to_string();
-    match worktree::enter(&mut args.process, &id, args.output.quiet) {
-        Ok(worktree) => {
-            let code = chat(args, &id, worktree.as_ref());
-            worktree::leave(worktree, args.output.quiet);
-            code
-        }
-        Err(error) => {
-            crate::fail(&error);
-            Ok(exit_code::USAGE)
-        }
+    if local.detach {
+        return match remote::remote() {
+            Some(http) => detach_on(http, spec, &local),
+            None => Ok(runner::launch(&Launch::session(id, spec), quiet)),
+        };
     }
+    let mut warnings = Vec::new();
+    let worktree = worktree::enter(
+        &mut spec.working_directory,
+        spec.worktree.as_ref(),
+        &id,
+        &mut warnings,
+    )?;
+    if !quiet {
+        crate::warn(&warnings);
+    }
+    let code = chat(&spec, &local, &id, worktree.as_ref());
+    worktree::leave(worktree, quiet);
+    Ok(code)
 }
 
-/// Starts a detached session, here or on a server, and prints its id. Returns the exit code.
-fn detach(args: &ChatArgs) -> anyhow::Result<u8> {
-    let Some(http) = remote::remote() else {
-        return runner::launch(&args.provider, None);
-    };
+/// Starts a detached session on a server, and prints its id. Returns the exit code. The outer error is a usage error.
+fn detach_on(http: &Http, spec: SessionSpec, local: &Local) -> anyhow::Result<anyhow::Result<u8>> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
-    match runtime.block_on(remote::start_session(http, args)) {
-        Ok(id) => exit_code::of_printed(writeln!(io::stdout(), "{}", id?)),
-        Err(error) => {
-            crate::fail(&error);
-            Ok(exit_code::USAGE)
-        }
-    }
+    let id = runtime.block_on(remote::start_session(http, spec, local))?;
+    Ok(id.and_then(|id| exit_code::of_printed(writeln!(io::stdout(), "{id}"))))
 }
 
-fn chat(args: &ChatArgs, id: &str, worktree: Option<&Worktree>) -> anyhow::Result<u8> {
+fn chat(
+    spec: &SessionSpec,
+    local: &Local,
+    id: &str,
+    worktree: Option<&Worktree>,
+) -> anyhow::Result<u8> {
     let provider = crate::providers()
-        .get(&args.provider)
+        .get(&spec.provider)
         .context("this provider is not built in")?;
     let info = provider.info();
-    let (params, ignored) = match params::chat_params(args) {
-        Ok(params) => params,
-        Err(error) => {
-            crate::fail(&error);
-            return Ok(exit_code::USAGE);
-        }
-    };
-    if !args.output.quiet {
-        crate::warn(&ignored);
-    }
-    let history = match History::new(&args.store, None, None, args.output.quiet) {
+    let mut params = params::of_session(spec)?;
+    params.include_native = local.output.native;
+    let store = spec.trusted.store.as_deref();
+    let history = match History::new(store, None, None, Warnings::unless(local.output.quiet)) {
         Ok(history) => history,
         Err(error) => {
-            crate::fail(&error);
+            crate::fail(&usage(error));
             return Ok(exit_code::USAGE);
         }
     };
-    let config = params::chat_config(args, info);
+    let config = params::runtime_config(&spec.trusted, info);
     let at_terminal = io::stdin().is_terminal();
     let view = drive::View {
         agent: info,
-        verbose: args.output.verbose,
-        quiet: args.output.quiet,
-        directory: params::working_directory(&args.process),
+        verbose: local.output.verbose,
+        quiet: local.output.quiet,
+        directory: params::absolute(spec.working_directory.as_deref()),
         // The command that resumes the session is printed at the end of the chat.
         resume: None,
         worktree: worktree.map(Worktree::watch),
-        permission: Some(args.permissions.permission),
+        permission: Some(spec.permission),
         asks: at_terminal,
         mcp: (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery),
         clock: epoch_ms,
     };
-    let mut display = Display::new(args.output, view);
+    let mut display = Display::new(local.output, view);
     // With a mock model, the session is removed with its temporary home.
     if env::var_os(crate::mock_model::URL_VARIABLE).is_none() {
-        display.resume = Some(resume_command(args));
+        display.resume = Some(resume_command(spec));
     }
 
     let mut writer = session_locks(None).map(|locks| locks.writer(info.id));
@@ -132,7 +146,7 @@ fn chat(args: &ChatArgs, id: &str, worktree: Option<&Worktree>) -> anyhow::Resul
     let can_ask = Cell::new(false);
     let planned = turns::plan(
         id,
-        args,
+        spec,
         info,
         &params,
         |can| {
@@ -159,7 +173,7 @@ fn chat(args: &ChatArgs, id: &str, worktree: Option<&Worktree>) -> anyhow::Resul
     runs.writer = writer;
     let questions = can_ask.get().then_some(questions);
 
-    let keep = args.process.keep_background;
+    let keep = spec.trusted.keep_background;
     let guard = Guard::start(display.directory());
     if !keep {
         orphans::adopt();
@@ -168,7 +182,7 @@ fn chat(args: &ChatArgs, id: &str, worktree: Option<&Worktree>) -> anyhow::Resul
     let code = runtime.block_on(async {
         let signals = Signals::listen(at_terminal).context("cannot listen for signals")?;
         let input =
-            open_input(info.id, args.no_history, at_terminal).context("cannot read messages")?;
+            open_input(info.id, local.no_history, at_terminal).context("cannot read messages")?;
         let open_history = history.open_for_session().await;
         runs.observer = (open_history.as_ref())
             .map(|open_history| Arc::new(open_history.recorder.clone()) as Arc<dyn RunObserver>);
@@ -259,13 +273,10 @@ pub(crate) fn open_input(
 /// Returns the command that resumes the session, without the session's id.
 ///
 /// It includes `--cwd`: sessions belong to the directory in which they began.
-fn resume_command(args: &ChatArgs) -> String {
-    let cwd = args
-        .process
-        .cwd
-        .as_deref()
+fn resume_command(spec: &SessionSpec) -> String {
+    let cwd = (spec.working_directory.as_deref())
         .map(|cwd| format!(" --cwd {}", words::shell_word(&cwd.to_string_lossy())));
     let cwd = cwd.unwrap_or_default();
-    let agent = shell_words::quote(&args.provider);
+    let agent = shell_words::quote(&spec.provider);
     format!("teamster chat {agent}{cwd} --resume")
 }

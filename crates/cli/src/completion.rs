@@ -15,7 +15,7 @@ use teamster::agent_loop::supervisor::{Config, FILE_NAME, FILE_VARIABLE};
 use teamster::store::{RunFilter, RunRecord, Store};
 use tokio::time::timeout;
 
-use crate::args::{Cli, STORE_VARIABLE, StoreArgs};
+use crate::args::Cli;
 use crate::{store, words};
 
 /// Set by completion scripts to the name of their shell.
@@ -129,11 +129,8 @@ fn about(run: &RunRecord) -> String {
 
 /// Reads the newest runs; empty without a history.
 fn history() -> Vec<RunRecord> {
-    let args = StoreArgs {
-        url: env::var(STORE_VARIABLE).ok(),
-    };
     let read = async {
-        let store = Store::open_existing(&store::location(&args)?).await.ok()?;
+        let store = Store::open_existing(&store::location(None)?).await.ok()?;
         store.runs(&RunFilter::default().limit(RUNS)).await.ok()
     };
     let Ok(runtime) = crate::tokio_runtime() else {

@@ -31,6 +31,7 @@ mod runner;
 mod runs;
 mod serve;
 mod signals;
+mod spec;
 mod stdin;
 mod store;
 mod supervise;
@@ -126,8 +127,8 @@ pub fn main_with(providers: Providers) -> ExitCode {
         return ExitCode::from(exit_code::USAGE);
     }
     exit(match cli.command {
-        Command::Run(mut args) => run::main(&mut args),
-        Command::Chat(mut args) => chat::main(&mut args),
+        Command::Run(args) => run::main(*args),
+        Command::Chat(args) => chat::main(*args),
         Command::Acp(args) => acp::main(*args),
         Command::Attach(args) => detached::attach::main(&args),
         Command::Say(args) => detached::say::main(&args),

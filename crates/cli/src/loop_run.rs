@@ -102,7 +102,7 @@ struct History {
 
 impl History {
     async fn open(args: &LoopArgs) -> Self {
-        let Some(place) = store::location(&args.store) else {
+        let Some(place) = store::location(args.store.url.as_deref()) else {
             return Self::default();
         };
         match Store::open_within(&place, PATIENCE).await {

@@ -1,7 +1,7 @@
 //! `--remote`: commands on the runs, sessions and agents of a `teamster serve` server instead of this machine's.
 
 mod follow;
-mod http;
+pub(crate) mod http;
 pub(crate) mod run;
 mod start;
 mod supervisor;

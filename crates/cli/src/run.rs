@@ -9,124 +9,141 @@ pub(crate) mod request_policy;
 
 use std::env;
 use std::fmt;
-use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use teamster::orchestrator::{Orchestrator, RunRequest};
 use teamster::{
     AgentError, CliInfo, ErrorDetail, ErrorKind, ExecuteParams, McpDelivery, RunResult,
 };
+use teamster_api::{RunSpec, Trusted};
 use teamster_core::time::epoch_ms;
 use teamster_runner::SessionReservation;
+use teamster_runner::launch::Launch;
 use uuid::Uuid;
 
 use crate::args::RunArgs;
 use crate::record::Recording;
 use crate::render::TextIsFinal;
+use crate::spec::{self, Local};
 use crate::worktree::{self, Worktree};
-use crate::{detached::session_locks, drive, exit_code, hints, params, remote, stdin, words};
+use crate::{detached::session_locks, drive, exit_code, hints, params, remote, runner, words};
 use closing::Closing;
-use history::{History, OpenHistory};
-use output::Output;
+use history::{History, OpenHistory, Warnings};
+pub(crate) use output::Output;
 use request_policy::RequestPolicy;
 
 /// Runs the agent and returns the exit code.
-pub(crate) fn main(args: &mut RunArgs) -> anyhow::Result<u8> {
-    if let Some(http) = remote::remote() {
-        return remote::run::main(args, http);
-    }
-    if args.detach {
-        return detached::launch(args);
-    }
-    let id = run_id(args);
-    match enter_worktree(args, &id) {
-        Ok(None) => attached(args, None),
-        Ok(worktree) => {
-            args.retry.run_id.get_or_insert(id);
-            let code = attached(args, worktree.as_ref());
-            worktree::leave(worktree, args.output.quiet);
-            code
-        }
+pub(crate) fn main(args: RunArgs) -> anyhow::Result<u8> {
+    match begin(args) {
+        Ok(code) => code,
         Err(error) => {
-            crate::fail(&error);
+            crate::fail(&usage(error));
             Ok(exit_code::USAGE)
         }
     }
 }
 
-/// Creates the worktree of `--worktree`, if it is set, and makes it the agent's working directory. Every error is a usage
-/// error.
-fn enter_worktree(args: &mut RunArgs, id: &str) -> anyhow::Result<Option<Worktree>> {
-    if let (Some(_), Some(key)) = (&args.process.worktree, &args.session.session_key) {
-        bail!(
-            "--worktree makes a new worktree for each run, and the session of `{}` could not be resumed in \
-             another one: make one for the conversation, as with `git worktree add`, and name it with --cwd",
-            words::one_line(key)
-        );
+/// Reads the arguments, and runs the agent. The outer error is a usage error.
+fn begin(args: RunArgs) -> anyhow::Result<anyhow::Result<u8>> {
+    let (mut spec, mut local) = spec::of_run(args)?;
+    spec.check()?;
+    if let Some(http) = remote::remote() {
+        return remote::run::main(spec, &local, http);
     }
-    worktree::enter(&mut args.process, id, args.output.quiet)
+    let id = local.run_id.clone();
+    let id = id.unwrap_or_else(|| Uuid::now_v7().to_string());
+    if local.detach {
+        let launch = Launch::run(id, spec);
+        return Ok(runner::launch(&launch, local.output.quiet));
+    }
+    let mut warnings = Vec::new();
+    let worktree = worktree::enter(
+        &mut spec.working_directory,
+        spec.worktree.as_ref(),
+        &id,
+        &mut warnings,
+    )?;
+    let quiet = local.output.quiet;
+    if !quiet {
+        crate::warn(&warnings);
+    }
+    if worktree.is_some() {
+        local.run_id = Some(id);
+    }
+    let code = attached(&spec, &local, worktree.as_ref());
+    worktree::leave(worktree, quiet);
+    Ok(code)
 }
 
-/// Returns the run's id from `--run-id`, else a new one.
-fn run_id(args: &RunArgs) -> String {
-    let given = args.retry.run_id.clone();
-    given.unwrap_or_else(|| Uuid::now_v7().to_string())
+/// Converts the refusal of a description, with options in place of parameters.
+pub(crate) fn usage(error: impl Into<anyhow::Error>) -> anyhow::Error {
+    let error = error.into();
+    match error.downcast_ref::<AgentError>() {
+        Some(error) => anyhow!("{}", hints::message(error)),
+        None => error,
+    }
 }
 
-fn attached(args: &RunArgs, worktree: Option<&Worktree>) -> anyhow::Result<u8> {
+fn attached(spec: &RunSpec, local: &Local, worktree: Option<&Worktree>) -> anyhow::Result<u8> {
     let provider = crate::providers()
-        .get(&args.provider)
+        .get(&spec.provider)
         .context("this provider is not built in")?;
     let info = provider.info();
-    let prepared = params::execute_params(args, io::stdin().lock());
-    let prepared = prepared.and_then(|(mut params, mut ignored)| {
-        if args.prompt.as_deref() != Some("-") {
-            ignored.extend(stdin::add_to(&mut params.prompt, args.input.stdin)?);
-        }
-        Prepared::new(args, info, params, ignored, None, None)
-    });
+    let prepared = params::of_run(spec)
+        .map_err(Into::into)
+        .and_then(|mut params| {
+            params.include_native = local.output.native;
+            let run_id = local.run_id.as_deref();
+            let warnings = Warnings::unless(local.output.quiet);
+            Prepared::new(spec, run_id, info, params, warnings, None, None)
+        });
     let Prepared {
         mut request,
         history,
         mcp,
         output,
+        warnings,
     } = match prepared {
         Ok(prepared) => prepared,
         Err(error) => {
-            crate::fail(&error);
+            crate::fail(&usage(error));
             return Ok(exit_code::USAGE);
         }
     };
-    let directory = params::working_directory(&args.process);
+    if !local.output.quiet {
+        crate::warn(&warnings);
+    }
+    let directory = params::absolute(spec.working_directory.as_deref());
     let view = drive::View {
         agent: info,
-        verbose: args.output.verbose,
-        quiet: args.output.quiet,
+        verbose: local.output.verbose,
+        quiet: local.output.quiet,
         directory: directory.clone(),
         // With a mock model, the session is removed with its temporary home.
         resume: env::var_os(crate::mock_model::URL_VARIABLE)
             .is_none()
-            .then(|| resume_arguments(args)),
+            .then(|| resume_arguments(spec)),
         worktree: worktree.map(Worktree::watch),
-        permission: Some(args.permissions.permission),
+        permission: Some(spec.permission),
         asks: false,
         mcp,
         clock: epoch_ms,
     };
-    let recording = recording(args, info);
-    let keyed = args.session.session_key.is_some();
+    let recording = recording(&spec.trusted, info);
+    let keyed = spec.session_key.is_some();
     let conversation = Arc::new(ConversationState::default());
-    let keep = args.process.keep_background;
+    let keep = spec.trusted.keep_background;
     let guarded = directory.as_deref();
     let prepared = async {
         let orchestrator = prepare(&history, &mut request, &conversation).await;
         anyhow::Ok((orchestrator.map_err(Unprepared)?, request))
     };
     let close = || close(conversation.clone(), keyed);
-    let sink = drive::sink(args.output, view, final_text(args, info));
-    let shown = if args.retry.lifecycle {
+    let sink = drive::sink(local.output, view, final_text(spec, info));
+    let shown = if local.lifecycle {
         drive::run(sink, guarded, keep, async || {
             let (orchestrator, request) = prepared.await?;
             Ok(Closing::new(orchestrator.run(request), close()))
@@ -140,7 +157,7 @@ fn attached(args: &RunArgs, worktree: Option<&Worktree>) -> anyhow::Result<u8> {
     let shown = match shown.map_err(anyhow::Error::downcast) {
         Ok(shown) => Ok(shown),
         Err(Ok(Unprepared(error))) => {
-            crate::fail(&error);
+            crate::fail(&usage(error));
             return Ok(exit_code::USAGE);
         }
         Err(Err(error)) => Err(error),
@@ -153,15 +170,15 @@ fn attached(args: &RunArgs, worktree: Option<&Worktree>) -> anyhow::Result<u8> {
         Err(_) => (None, None),
     };
     let written = write_output(output, result);
-    if let Some(key) = (args.session.session_key.as_ref())
+    if let Some(key) = (spec.session_key.as_ref())
         .filter(|_| error.is_some_and(|error| error.kind == ErrorKind::SessionNotFound))
     {
         crate::warn(&[format!(
             "the session of `{key}` no longer exists and was forgotten: run the same command to start a new one"
         )]);
     }
-    if let Some(key) = (args.session.session_key.as_ref())
-        .filter(|_| conversation.not_stored.load(Ordering::Relaxed))
+    if let Some(key) =
+        (spec.session_key.as_ref()).filter(|_| conversation.not_stored.load(Ordering::Relaxed))
     {
         crate::warn(&[format!(
             "the session of `{key}` was not stored: unless the next run with this key names it with \
@@ -181,9 +198,9 @@ fn attached(args: &RunArgs, worktree: Option<&Worktree>) -> anyhow::Result<u8> {
 }
 
 /// Returns the point at which the run's text is final.
-pub(crate) fn final_text(args: &RunArgs, info: &CliInfo) -> TextIsFinal {
+pub(crate) fn final_text(spec: &RunSpec, info: &CliInfo) -> TextIsFinal {
     let provider = crate::providers().get(info.id);
-    if args.retry.allows_several_attempts() {
+    if spec.allows_several_attempts() {
         TextIsFinal::WithRun
     } else if provider.is_some_and(|provider| provider.capabilities().final_text) {
         TextIsFinal::AtOnce
@@ -192,67 +209,58 @@ pub(crate) fn final_text(args: &RunArgs, info: &CliInfo) -> TextIsFinal {
     }
 }
 
-/// Reads the prompt and appends piped text. Every error is a usage error.
-pub(crate) fn prompt(args: &RunArgs, from: impl io::Read) -> anyhow::Result<String> {
-    let mut prompt = params::prompt(args, from)?;
-    if args.prompt.as_deref() != Some("-") {
-        let warning = stdin::add_to(&mut prompt, args.input.stdin)?;
-        crate::warn(warning.as_slice());
-    }
-    Ok(prompt)
-}
-
 /// Opens the file of `--output`, if it is set. Every error is a usage error.
-pub(crate) fn output(args: &RunArgs) -> anyhow::Result<Option<Output<'_>>> {
-    args.output_file.as_deref().map(Output::open).transpose()
+pub(crate) fn output(path: Option<&Path>) -> anyhow::Result<Option<Output<'_>>> {
+    path.map(Output::open).transpose()
 }
 
-/// A run that is ready to start, built from its arguments.
+/// A run that is ready to start.
 struct Prepared<'a> {
     request: RunRequest,
     history: History,
     /// Delivery of the run's MCP servers; `None` if it has none.
     mcp: Option<McpDelivery>,
     output: Option<Output<'a>>,
+    /// What has no effect, or less than expected.
+    warnings: Vec<String>,
 }
 
 impl<'a> Prepared<'a> {
-    /// Prepares a run, and warns on stderr of options without effect. Every error is a usage error.
+    /// Prepares a run. Every error is a usage error.
     fn new(
-        args: &'a RunArgs,
+        spec: &'a RunSpec,
+        run_id: Option<&str>,
         info: &CliInfo,
         params: ExecuteParams,
-        mut ignored: Vec<String>,
+        history_warnings: Warnings,
         policy: Option<&RequestPolicy>,
         detached: Option<&str>,
     ) -> anyhow::Result<Self> {
         let mcp = (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery);
         let history = History::new(
-            &args.store,
-            args.session.session_key.as_deref(),
-            args.retry.run_id.as_deref(),
-            args.output.quiet,
+            spec.trusted.store.as_deref(),
+            spec.session_key.as_deref(),
+            run_id,
+            history_warnings,
         )?
-        .starting_over(args.session.new);
-        let (request, notices) = request::new(args, info, params, policy, detached)?;
-        ignored.extend(notices);
-        let output = output(args)?;
-        if !args.output.quiet {
-            crate::warn(&ignored);
-        }
+        .starting_over(spec.new_session);
+        let (mut request, warnings) = request::new(spec, info, params, policy, detached)?;
+        request.run_id = run_id.map(str::to_owned);
+        let output = output(spec.trusted.output_file.as_deref())?;
         Ok(Self {
             request,
             history,
             mcp,
             output,
+            warnings,
         })
     }
 }
 
 /// Begins the recording of `--record`, if it is set.
-fn recording(args: &RunArgs, info: &CliInfo) -> Option<Recording> {
-    let dir = args.record.as_deref()?;
-    let program = args.process.bin.clone();
+fn recording(trusted: &Trusted, info: &CliInfo) -> Option<Recording> {
+    let dir = trusted.record_to.as_deref()?;
+    let program = trusted.program.clone();
     let program = program.or_else(|| params::program_variable(info));
     Recording::begin(dir, program.as_deref(), info)
 }
@@ -331,7 +339,7 @@ fn reserve_session(
             }
             _ => error,
         };
-        bail!("{}", hints::message(&error));
+        bail!(error);
     }
     Ok(Some(writer.reserve()))
 }
@@ -355,11 +363,8 @@ async fn close(conversation: Arc<ConversationState>, keyed: bool) {
 /// Returns the arguments of the command that resumes a session, without the session's id.
 ///
 /// They include `--cwd`: sessions belong to the directory in which they began.
-pub(crate) fn resume_arguments(args: &RunArgs) -> String {
-    let cwd = args
-        .process
-        .cwd
-        .as_deref()
+pub(crate) fn resume_arguments(spec: &RunSpec) -> String {
+    let cwd = (spec.working_directory.as_deref())
         .map(|cwd| format!("--cwd {} ", words::shell_word(&cwd.to_string_lossy())))
         .unwrap_or_default();
     format!("{cwd}--resume")

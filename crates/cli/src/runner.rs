@@ -7,12 +7,12 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, anyhow, bail};
 use nix::unistd::setsid;
-use teamster_runner::launch::{self, Launch, Launched};
-use teamster_runner::{Finished, NewRun, Retention, Runs};
+use teamster::{AgentError, ErrorCode, ErrorKind};
+use teamster_runner::launch::{self, Launch, LaunchSpec, Launched};
+use teamster_runner::{Finished, NewRun, Retention, Runs, RunsError};
 
-use crate::args::{Cli, Command as Subcommand};
 use crate::signals::Source;
-use crate::{chat, exit_code, run};
+use crate::{chat, exit_code, run, words};
 
 /// The first argument of a runner. The agent follows, to show it in process lists.
 pub(crate) const ARGUMENT: &str = "--teamster-runner";
@@ -28,27 +28,30 @@ pub(crate) fn command(agent: &str) -> anyhow::Result<Command> {
     Ok(command)
 }
 
-/// Starts a runner with the command line of this process, waits until it accepts the run and prints the run's id.
-/// Returns the exit code.
-pub(crate) fn launch(agent: &str, prompt: Option<String>) -> anyhow::Result<u8> {
-    let command = command(agent)?;
-    let launch = Launch::new(std::env::args_os().collect(), prompt);
-    match launch
-        .start(command, false)
+/// Starts a runner, waits until it accepts the run and prints the run's id. Returns the exit code.
+pub(crate) fn launch(launch: &Launch, quiet: bool) -> anyhow::Result<u8> {
+    let agent = match &launch.what {
+        LaunchSpec::Run(spec) => &spec.provider,
+        LaunchSpec::Session(spec) => &spec.provider,
+        _ => bail!("the runner has another version"),
+    };
+    let answer = launch
+        .start(command(agent)?)
         .map_err(crate::with_advice)
-        .context("cannot start a runner")?
-    {
-        Launched::Accepted(id) => exit_code::of_printed(io::Write::write_fmt(
-            &mut io::stdout(),
-            format_args!("{id}\n"),
-        )),
-        Launched::Refused { status, .. } => {
-            match status.code().and_then(|code| u8::try_from(code).ok()) {
-                Some(code) if code != exit_code::SUCCESS => Ok(code),
-                _ => bail!(
-                    "the runner ended before the run was accepted ({status}): nothing was started"
-                ),
+        .context("cannot start a runner")?;
+    match answer {
+        Launched::Accepted { warnings, .. } => {
+            if !quiet {
+                crate::warn(&warnings);
             }
+            exit_code::of_printed(io::Write::write_fmt(
+                &mut io::stdout(),
+                format_args!("{}\n", launch.id),
+            ))
+        }
+        Launched::Refused { error, .. } => {
+            crate::fail(&run::usage(error));
+            Ok(exit_code::USAGE)
         }
         _ => bail!("the runner has another version"),
     }
@@ -59,19 +62,35 @@ pub(crate) fn main() -> anyhow::Result<u8> {
     launch::close_inherited();
     // Fails only for the leader of a process group, which is detached from the terminal as well.
     let _ = setsid();
-    let launch = Launch::read(io::stdin()).context("cannot read the launch request")?;
-    match Cli::read(launch.args)?.command {
-        Subcommand::Run(mut args) => {
-            run::detached::runner(&mut args, launch.prompt.unwrap_or_default())
-        }
-        Subcommand::Chat(mut args) => chat::detached::runner(&mut args, launch.session_id),
-        _ => bail!("the launch request is neither for a run nor for a chat"),
+    let accepted = Launch::read(io::stdin())
+        .map_err(Into::into)
+        .and_then(|launch| match launch.what {
+            LaunchSpec::Run(spec) => run::detached::runner(&launch.id, *spec),
+            LaunchSpec::Session(spec) => chat::detached::runner(&launch.id, *spec),
+            _ => bail!("the launch request is neither for a run nor for a session"),
+        });
+    accepted.unwrap_or_else(|error| {
+        launch::answer(&Launched::refused(refusal(&error)));
+        Ok(exit_code::USAGE)
+    })
+}
+
+/// Returns the reason why nothing was started as data.
+fn refusal(error: &anyhow::Error) -> AgentError {
+    if let Some(error) = error.downcast_ref::<AgentError>() {
+        return error.clone();
+    }
+    let message = words::error_chain(error);
+    match error.downcast_ref::<RunsError>() {
+        Some(RunsError::Exists { .. }) => AgentError::invalid_params(message),
+        Some(_) => AgentError::new(ErrorCode::Io, ErrorKind::Internal, message),
+        None => AgentError::invalid_params(message),
     }
 }
 
-/// Reports to the parent process that the run is accepted, and detaches from the terminal.
-pub(crate) fn detach(run: &NewRun) -> anyhow::Result<()> {
-    launch::detach(run).context("cannot detach from the terminal")
+/// Reports to the parent process that the run is accepted, with warnings, and detaches from the terminal.
+pub(crate) fn detach(run: &NewRun, warnings: Vec<String>) -> anyhow::Result<()> {
+    launch::detach(run, warnings).context("cannot detach from the terminal")
 }
 
 /// Calls `stop(false)` on the first termination signal and `stop(true)` on the second.

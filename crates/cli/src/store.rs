@@ -9,7 +9,7 @@ use anyhow::{Context, bail};
 use teamster::store::{Store, StoreError};
 use tokio::time::timeout;
 
-use crate::args::StoreArgs;
+use crate::args::{STORE_VARIABLE, StoreArgs};
 use crate::words;
 
 /// The time limit for closing the store.
@@ -21,16 +21,22 @@ const FILE: &str = "teamster/store.db";
 /// The value that turns the store off.
 const OFF: &str = "off";
 
-/// Returns the location of the store; `None` if it is turned off or there is no state directory.
-pub(crate) fn location(args: &StoreArgs) -> Option<String> {
-    match args.url.as_deref() {
-        Some(OFF | "") => None,
-        Some(url) => Some(url.to_owned()),
+/// Returns the location of this store, else of that of the environment, else of the default one; `None` if it is turned off or there is no state directory.
+pub(crate) fn location(store: Option<&str>) -> Option<String> {
+    match named(store) {
+        Some(url) if url.is_empty() || url == OFF => None,
+        Some(url) => Some(url),
         None => {
             let file = state_file(FILE)?;
             Some(file.to_str()?.to_owned())
         }
     }
+}
+
+/// Returns this store, else the one of the environment.
+pub(crate) fn named(store: Option<&str>) -> Option<String> {
+    let variable = || env::var(STORE_VARIABLE).ok();
+    store.map(str::to_owned).or_else(variable)
 }
 
 /// Returns a path in the user's state directory; `None` if there is no such directory.
@@ -50,7 +56,7 @@ fn file_in(name: &str, variable: impl Fn(&str) -> Option<PathBuf>) -> Option<Pat
 
 /// Opens the store for a command about it. Returns `None` if the user's default store does not exist yet.
 pub(crate) async fn open(args: &StoreArgs) -> anyhow::Result<Option<Store>> {
-    let location = location(args)
+    let location = location(args.url.as_deref())
         .context("no store: set one with --store or TEAMSTER_STORE (`off` turns it off)")?;
     match Store::open_existing(&location).await {
         Ok(store) => Ok(Some(store)),
@@ -106,10 +112,7 @@ mod tests {
     #[test]
     fn a_store_can_be_turned_off() {
         for (url, expected) in [("off", None), ("", None), ("/x.db", Some("/x.db"))] {
-            let args = StoreArgs {
-                url: Some(url.into()),
-            };
-            assert_eq!(location(&args).as_deref(), expected);
+            assert_eq!(location(Some(url)).as_deref(), expected);
         }
     }
 }

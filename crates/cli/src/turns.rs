@@ -1,4 +1,4 @@
-//! Retries, fallbacks and budget of a session's turns, from the arguments.
+//! Retries, fallbacks and budget of a session's turns, from its description.
 
 use std::time::Duration;
 
@@ -8,9 +8,11 @@ use teamster::{
     AgentError, Capabilities, CliInfo, ErrorKind, ExecuteParams, PermissionPolicy,
     SessionCapabilities, SessionOptions, SessionRuntime, SharedRuntime,
 };
-use teamster_runner::{SessionCandidate, SessionRuns};
+use teamster_runner::{Grants, SessionCandidate, SessionRuns};
 
-use crate::args::{ChatArgs, TurnArgs};
+use teamster_api::SessionSpec;
+
+use crate::args::Fallback;
 use crate::{hints, params};
 
 /// The `fit` of [`plan`] where every parameter is one that the user has set: nothing is removed.
@@ -54,14 +56,13 @@ impl From<PlanError> for anyhow::Error {
 /// Every error is a usage error.
 pub(crate) fn plan(
     id: &str,
-    args: &ChatArgs,
+    spec: &SessionSpec,
     info: &CliInfo,
     params: &ExecuteParams,
     policy: impl Fn(&SessionCapabilities) -> anyhow::Result<PermissionPolicy>,
     fit: impl Fn(&CliInfo, &Capabilities, &mut ExecuteParams) -> bool,
 ) -> Result<SessionRuns, PlanError> {
-    let turns = &args.turns;
-    let budget = budget(turns);
+    let budget = budget(spec);
     let runtime = |info: &CliInfo, config| crate::providers().session_runtime(info.id, config);
     let open = |runtime: &dyn SessionRuntime, mut params: ExecuteParams| -> Result<_, PlanError> {
         let capabilities = runtime.capabilities();
@@ -75,24 +76,26 @@ pub(crate) fn plan(
             }
         }
         let mut options = SessionOptions::new(params);
-        options.idle = args.limits.idle_exit.filter(|time| *time != Duration::MAX);
+        options.idle = limited(spec.trusted.idle_exit_ms);
         options.permissions = policy(runtime.session_capabilities())?;
         let candidate = SessionCandidate::open(runtime, options)?;
         candidate.check(&budget)?;
         Ok(candidate)
     };
-    let first = runtime(info, params::chat_config(args, info))?;
+    let first_id = info.id;
+    let first = runtime(info, params::runtime_config(&spec.trusted, info))?;
     let mut own = params.clone();
     // What the agent must have, it refuses.
     fit(info, first.capabilities(), &mut own);
     let mut runs = SessionRuns::new(id, open(&*first, own)?);
-    for other in &turns.fallback {
+    for other in &spec.fallback {
+        let other = Fallback::named(other)?;
         let info = (crate::providers().get(&other.provider))
             .context("this provider is not built in")?
             .info();
         let fallback = || -> Result<Option<SessionCandidate>, PlanError> {
-            let second = runtime(info, params::agent_config(&args.process, info))?;
-            let mut own = if other.provider == args.provider {
+            let second = runtime(info, params::agent_config(&spec.trusted, info))?;
+            let mut own = if info.id == first_id {
                 params.clone()
             } else {
                 let runtime: SharedRuntime = second.clone();
@@ -111,28 +114,46 @@ pub(crate) fn plan(
             runs.add_fallback(fallback);
         }
     }
-    runs.retry = retry(turns);
+    runs.retry = retry(spec);
     runs.budget = budget;
     Ok(runs)
 }
 
-fn budget(args: &TurnArgs) -> Budget {
+fn budget(spec: &SessionSpec) -> Budget {
     let mut budget = Budget::default();
-    budget.usd = args.max_budget_usd;
-    budget.tokens = args.max_tokens;
-    budget.time = args.max_time.filter(|time| *time != Duration::MAX);
+    budget.usd = spec.max_budget_usd;
+    budget.tokens = spec.max_tokens;
+    budget.time = limited(spec.max_time_ms);
     budget
 }
 
-fn retry(args: &TurnArgs) -> RetryPolicy {
-    let mut retry = RetryPolicy::default().retries(args.retries);
-    wait(&mut retry, args.max_wait);
+/// Returns what the agent of a session may do without a request, for the session's folder.
+pub(crate) fn grants(spec: &SessionSpec) -> anyhow::Result<Grants> {
+    let mut grants = Grants::default();
+    grants.permission = spec.permission;
+    grants.allowed_tools.clone_from(&spec.allowed_tools);
+    for fallback in &spec.fallback {
+        grants.fallback.push(Fallback::named(fallback)?.provider);
+    }
+    grants.cli_arguments = !spec.trusted.extra_args.is_empty();
+    Ok(grants)
+}
+
+/// Returns a limit of time, if there is one.
+pub(crate) fn limited(ms: Option<u64>) -> Option<Duration> {
+    let limit = ms.map(params::limit);
+    limit.filter(|time| *time != Duration::MAX)
+}
+
+fn retry(spec: &SessionSpec) -> RetryPolicy {
+    let mut retry = RetryPolicy::default().retries(spec.retries);
+    wait(&mut retry, spec.max_wait_ms);
     retry
 }
 
 /// Sets the maximum wait for a limit to reset.
-pub(crate) fn wait(retry: &mut RetryPolicy, max_wait: Option<Duration>) {
-    match max_wait {
+pub(crate) fn wait(retry: &mut RetryPolicy, max_wait_ms: Option<u64>) {
+    match max_wait_ms.map(params::limit) {
         Some(longest) => {
             retry.max_wait = longest;
             if retry.retries == 0 {

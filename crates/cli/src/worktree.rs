@@ -20,7 +20,6 @@ use anyhow::{Context, anyhow, bail};
 use serde::{Deserialize, Serialize};
 use teamster_core::provider::LOCAL_GIT_VARIABLES;
 
-use crate::args::ProcessArgs;
 use crate::{params, store, words};
 
 /// The folder of all worktrees in the state directory.
@@ -75,22 +74,24 @@ pub(crate) enum Outcome {
     Kept(String),
 }
 
-/// Creates the requested worktree and makes it the agent's working directory.
+/// Creates the requested worktree of a run with this id and makes it the agent's working directory. Warnings are added
+/// to `warnings`.
 pub(crate) fn enter(
-    process: &mut ProcessArgs,
+    working_directory: &mut Option<PathBuf>,
+    requested: Option<&teamster_api::Worktree>,
     id: &str,
-    quiet: bool,
+    warnings: &mut Vec<String>,
 ) -> anyhow::Result<Option<Worktree>> {
-    let Some(branch) = process.worktree.take() else {
-        return Ok(None);
+    let branch = match requested {
+        None | Some(teamster_api::Worktree::Switch(false)) => return Ok(None),
+        Some(teamster_api::Worktree::Switch(true)) => None,
+        Some(teamster_api::Worktree::Branch(branch)) => Some(&**branch),
     };
-    let directory = params::working_directory(process).context("there is no working directory")?;
-    let branch = Some(&*branch).filter(|branch| !branch.is_empty());
-    let worktree = Worktree::new(&directory, branch, id)?;
-    if !quiet {
-        crate::warn(&worktree.warnings);
-    }
-    process.cwd = Some(worktree.directory().to_owned());
+    let directory =
+        params::absolute(working_directory.as_deref()).context("there is no working directory")?;
+    let mut worktree = Worktree::new(&directory, branch, id)?;
+    warnings.append(&mut worktree.warnings);
+    *working_directory = Some(worktree.directory().to_owned());
     Ok(Some(worktree))
 }
 

@@ -12,7 +12,6 @@ use teamster_core::PermissionMode;
 #[non_exhaustive]
 pub struct Grants {
     /// Permission mode at the start. The live status has a later one.
-    #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub permission: PermissionMode,
     /// Tools that are allowed before they are requested, in the CLI's own syntax.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

@@ -1,63 +1,112 @@
 //! Start of a runner: a separate process that accepts a run or a session and detaches.
 //!
-//! The caller passes the [`Launch`] on stdin, because other users can read the arguments of a process. The
-//! runner answers on stdout when the run is accepted.
+//! The caller writes a [`Launch`] to the runner's stdin, because other users can read the arguments of a process. The
+//! runner answers on stdout, with one line of JSON, when the run is accepted or refused.
 
-use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::fd::RawFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 
 use nix::unistd::{close, dup2_stderr, dup2_stdin, dup2_stdout};
 use serde::{Deserialize, Serialize};
+use teamster_api::{RunSpec, SessionSpec};
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use crate::NewRun;
 
-/// Prefix of the runner's line on stdout when the run is accepted. The run's id follows.
-const ACCEPTED: &str = "accepted ";
 /// File with the stderr of the runner.
 const STDERR: &str = "runner.log";
 
 /// Input of a runner.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Launch {
-    /// Arguments of `teamster run` or `teamster chat`, with the program's name and without the prompt.
-    pub args: Vec<OsString>,
-    /// Prompt of a run. `None` for a session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prompt: Option<String>,
-    /// Id of a session. Default: a new one. The id of a run is among its arguments.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub session_id: Option<String>,
+    /// Version of this input. A runner refuses one that it does not know.
+    pub version: u32,
+    /// Id of the run or session.
+    pub id: String,
+    /// What to start.
+    pub what: LaunchSpec,
 }
 
-/// Outcome of the start of a runner.
-#[derive(Debug)]
+/// What a runner starts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum LaunchSpec {
+    /// A run.
+    Run(Box<RunSpec>),
+    /// A session.
+    Session(Box<SessionSpec>),
+}
+
+/// Answer of a runner.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub enum Launched {
-    /// The runner accepted the run with this id.
-    Accepted(String),
-    /// The runner ended without accepting a run.
+    /// The runner accepted the run.
+    #[non_exhaustive]
+    Accepted {
+        /// What has no effect, or less than expected.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        warnings: Vec<String>,
+    },
+    /// Nothing was started.
     #[non_exhaustive]
     Refused {
-        /// Exit status. The code is one of the program's exit codes.
-        status: ExitStatus,
-        /// Its stderr, if it was captured.
-        message: String,
+        /// The reason.
+        error: AgentError,
     },
 }
 
+impl Launched {
+    /// Creates the answer that the run was accepted.
+    pub fn accepted(warnings: Vec<String>) -> Self {
+        Self::Accepted { warnings }
+    }
+
+    /// Creates the answer that nothing was started.
+    pub fn refused(error: AgentError) -> Self {
+        Self::Refused { error }
+    }
+
+    /// Reads the answer of a runner from its output. `ended` is how the runner ended without one.
+    pub fn read(output: &[u8], ended: impl std::fmt::Display) -> Self {
+        serde_json::from_slice(output).unwrap_or_else(|_| {
+            Self::refused(AgentError::new(
+                ErrorCode::Io,
+                ErrorKind::Internal,
+                format!(
+                    "the runner ended before it accepted the run ({ended}): nothing was started"
+                ),
+            ))
+        })
+    }
+}
+
 impl Launch {
-    /// Creates the input of a runner.
-    pub fn new(args: Vec<OsString>, prompt: Option<String>) -> Self {
+    /// The version that this crate writes.
+    pub const VERSION: u32 = 1;
+
+    /// Creates the input that starts a run.
+    pub fn run(id: impl Into<String>, spec: RunSpec) -> Self {
         Self {
-            args,
-            prompt,
-            session_id: None,
+            version: Self::VERSION,
+            id: id.into(),
+            what: LaunchSpec::Run(Box::new(spec)),
+        }
+    }
+
+    /// Creates the input that starts a session.
+    pub fn session(id: impl Into<String>, spec: SessionSpec) -> Self {
+        Self {
+            version: Self::VERSION,
+            id: id.into(),
+            what: LaunchSpec::Session(Box::new(spec)),
         }
     }
 
@@ -65,60 +114,53 @@ impl Launch {
     ///
     /// # Errors
     ///
-    /// Fails if the input cannot be read or parsed.
-    pub fn read(from: impl Read) -> io::Result<Self> {
-        Ok(serde_json::from_reader(io::BufReader::new(from))?)
+    /// Fails if the input cannot be read or parsed, or is of another version.
+    pub fn read(from: impl Read) -> Result<Self, AgentError> {
+        #[derive(Deserialize)]
+        struct Version {
+            version: u32,
+        }
+
+        let refused = |problem: String| AgentError::invalid_params(problem);
+        let text = io::read_to_string(from)
+            .map_err(|error| refused(format!("cannot read the launch request: {error}")))?;
+        // A field of a newer version may be unknown, so the version comes first.
+        match serde_json::from_str(&text) {
+            Ok(Version { version }) if version > Self::VERSION => Err(refused(format!(
+                "the launch request has version {version}, this runner knows {}: install the same version of \
+                 teamster for both",
+                Self::VERSION
+            ))),
+            _ => serde_json::from_str(&text)
+                .map_err(|error| refused(format!("the launch request: {error}"))),
+        }
     }
 
-    /// Starts a runner with this command and waits until it has accepted the run. With `capture`, its stderr
-    /// until then is in the result. Otherwise it goes to the stderr of this process.
+    /// Starts a runner with this command and waits for its answer. Its stderr until then is that of this process.
     ///
     /// Blocks, usually for some milliseconds.
     ///
     /// # Errors
     ///
     /// Fails if the process cannot be started, or its output cannot be read.
-    pub fn start(&self, mut command: Command, capture: bool) -> io::Result<Launched> {
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        if capture {
-            command.stderr(Stdio::piped());
-        }
-        let mut runner = command.spawn()?;
-        let errors = runner.stderr.take().map(|mut stderr| {
-            std::thread::Builder::new().spawn(move || {
-                let mut message = Vec::new();
-                // After an error the part that was read is used.
-                let _ = stderr.read_to_end(&mut message);
-                String::from_utf8_lossy(&message).into_owned()
-            })
-        });
-        let errors = match errors.transpose() {
-            Ok(errors) => errors,
-            Err(error) => {
-                // Without its input, it has not accepted a run.
-                let _ = runner.kill();
-                runner.wait()?;
-                return Err(error);
-            }
-        };
+    pub fn start(&self, mut command: Command) -> io::Result<Launched> {
+        let input = serde_json::to_vec(self)?;
+        let mut runner = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()?;
         if let Some(mut stdin) = runner.stdin.take() {
-            // A runner that has ended reports the reason on stderr or by its exit code.
-            let _ = stdin.write_all(&serde_json::to_vec(self)?);
+            // A runner that has ended has its reason in its answer or exit code.
+            let _ = stdin.write_all(&input);
         }
-        let mut answer = String::new();
+        let mut answer = Vec::new();
         if let Some(mut stdout) = runner.stdout.take() {
-            stdout.read_to_string(&mut answer)?;
+            stdout.read_to_end(&mut answer)?;
         }
-        if let Some(id) = accepted_id(&answer) {
-            return Ok(Launched::Accepted(id.to_owned()));
+        if let Ok(answer) = serde_json::from_slice(&answer) {
+            return Ok(answer);
         }
-        let status = runner.wait()?;
-        Ok(Launched::Refused {
-            status,
-            message: errors
-                .and_then(|errors| errors.join().ok())
-                .unwrap_or_default(),
-        })
+        Ok(Launched::read(&answer, runner.wait()?))
     }
 }
 
@@ -138,24 +180,58 @@ pub fn close_inherited() {
     }
 }
 
-/// Returns the run's id from the runner's stdout, or `None` if it has not accepted a run.
-pub fn accepted_id(reply: &str) -> Option<&str> {
-    reply.trim_end().strip_prefix(ACCEPTED)
+/// Writes the answer to the starting process.
+pub fn answer(answer: &Launched) {
+    // A run that is accepted continues even if no process reads this.
+    if let Ok(mut line) = serde_json::to_vec(answer) {
+        line.push(b'\n');
+        let _ = io::stdout().write_all(&line);
+    }
 }
 
-/// Reports to the starting process that the run is accepted, and detaches from it. Further stderr goes to
+/// Reports to the starting process that the run is accepted, with warnings, and detaches from it. Further stderr goes to
 /// `runner.log` in the run's folder.
-pub fn detach(run: &NewRun) -> io::Result<()> {
+pub fn detach(run: &NewRun, warnings: Vec<String>) -> io::Result<()> {
     let stderr = OpenOptions::new()
         .create(true)
         .append(true)
         .mode(0o600)
         .open(run.folder.path().join(STDERR))?;
     let null = File::options().read(true).write(true).open("/dev/null")?;
-    // The run is accepted and continues even if no process reads this.
-    let _ = writeln!(io::stdout(), "{ACCEPTED}{}", run.folder.id());
+    answer(&Launched::accepted(warnings));
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;
     dup2_stderr(&stderr)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_launch_of_a_newer_version_is_refused_by_its_version() {
+        let launch = r#"{"version": 9, "id": "r", "where": "elsewhere"}"#;
+        let error = Launch::read(launch.as_bytes()).unwrap_err();
+        assert!(error.message.contains("version 9"), "{error}");
+    }
+
+    #[test]
+    fn an_unknown_field_is_named() {
+        let launch = r#"{"version": 1, "id": "r",
+            "what": {"run": {"provider": "claude", "prompt": "hi", "workspace": {}}}}"#;
+        let error = Launch::read(launch.as_bytes()).unwrap_err();
+        assert!(error.message.contains("workspace"), "{error}");
+    }
+
+    #[test]
+    fn a_runner_without_an_answer_refuses() {
+        let launch = Launch::run("r", RunSpec::new("claude", "hi"));
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "cat >/dev/null; exit 7"]);
+        let Launched::Refused { error } = launch.start(command).unwrap() else {
+            panic!("accepted");
+        };
+        assert!(error.message.contains("exit status: 7"), "{error}");
+    }
 }

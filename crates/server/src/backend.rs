@@ -4,6 +4,7 @@ use futures_core::future::BoxFuture;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Serialize};
 use teamster_api::{RunSpec, SessionSpec};
+use teamster_core::AgentError;
 use teamster_store::{RunFilter, RunRecord};
 use teamster_usage::{Dimension, LimitList, Provider, UsageSummary};
 
@@ -82,7 +83,7 @@ pub struct Forgotten {
 }
 
 /// An error of a backend operation.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BackendError {
     /// The request is not valid.
@@ -94,6 +95,9 @@ pub enum BackendError {
     /// The id prefix matches several runs of the history.
     #[error("{0}")]
     Ambiguous(String),
+    /// The run or session was refused.
+    #[error(transparent)]
+    Refused(#[from] AgentError),
     /// A run with this id exists.
     #[error("a run `{0}` exists already: give every run an id of its own")]
     Exists(String),

@@ -6,6 +6,7 @@ use axum::http::{HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use teamster_core::ErrorCode;
 use teamster_runner::{RefusalCode, RunsError};
 
 use crate::BackendError;
@@ -211,6 +212,10 @@ impl From<RunsError> for Problem {
 impl From<BackendError> for Problem {
     fn from(error: BackendError) -> Self {
         let code = match &error {
+            BackendError::Refused(error) if error.code == ErrorCode::InvalidParams => {
+                return crate::start::refused(error);
+            }
+            BackendError::Refused(_) => ProblemCode::Internal,
             BackendError::Invalid(_) => ProblemCode::InvalidParams,
             BackendError::NotFound(_) => ProblemCode::RunNotFound,
             BackendError::Ambiguous(_) => ProblemCode::RunIdAmbiguous,

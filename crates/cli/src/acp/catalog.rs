@@ -9,8 +9,8 @@ use teamster::{
 };
 use teamster_acp_server::{AgentEntry, Catalog, Choice, Setup};
 
-use crate::args::AcpArgs;
 use crate::run::history::OpenHistory;
+use crate::spec::Served;
 use crate::{params, turns};
 
 /// Effort levels that all agents with such a setting support.
@@ -19,18 +19,19 @@ const EFFORTS: [&str; 3] = ["low", "medium", "high"];
 const MAX_RUNS: u32 = 500;
 
 /// Checks that the named agent supports sessions with these options. Every error is a usage error.
-pub(super) fn check(args: &AcpArgs) -> anyhow::Result<()> {
-    let Some(agent) = &args.agent else {
+pub(super) fn check(served: &Served) -> anyhow::Result<()> {
+    let Some(agent) = &served.agent else {
         return Ok(());
     };
     let info = (crate::providers().get(agent))
         .context("this provider is not built in")?
         .info();
-    let chat = args.session_args(agent);
-    let (params, _) = params::chat_params(&chat)?;
+    let session = served.session(agent);
+    session.check()?;
+    let params = params::of_session(&session)?;
     // Opens the sessions of the agent and its fallbacks, which starts no process.
     let deny = |_: &SessionCapabilities| Ok(PermissionPolicy::Deny);
-    turns::plan("check", &chat, info, &params, deny, turns::as_set)?;
+    turns::plan("check", &session, info, &params, deny, turns::as_set)?;
     Ok(())
 }
 
@@ -57,15 +58,15 @@ pub(super) async fn known_models(open_history: Option<&OpenHistory>) -> Vec<(Str
 }
 
 /// Creates the catalog: the named agent, else all agents that support sessions, ready ones first.
-pub(super) fn new(args: &AcpArgs, models: &[(String, String)]) -> Catalog {
-    let entry = |agent: &str| entry(args, agent, models);
-    if let Some(agent) = &args.agent {
+pub(super) fn new(served: &Served, models: &[(String, String)]) -> Catalog {
+    let entry = |agent: &str| entry(served, agent, models);
+    if let Some(agent) = &served.agent {
         return Catalog::one(entry(agent));
     }
     let all = crate::providers().all().into_iter();
     let with_sessions = all.filter(|provider| {
         let id = provider.info().id;
-        let config = params::agent_config(&args.session_args(id).process, provider.info());
+        let config = params::agent_config(&served.session(id).trusted, provider.info());
         crate::providers().session_runtime(id, config).is_ok()
     });
     let mut infos: Vec<_> = with_sessions.map(|provider| provider.info()).collect();
@@ -79,7 +80,7 @@ fn is_ready(info: &CliInfo) -> bool {
     is_here && doctor::login_of(info).state != LoginState::No
 }
 
-fn entry(args: &AcpArgs, agent: &str, models: &[(String, String)]) -> AgentEntry {
+fn entry(served: &Served, agent: &str, models: &[(String, String)]) -> AgentEntry {
     let Some(provider) = crate::providers().get(agent) else {
         return AgentEntry::new(agent, agent);
     };
@@ -101,11 +102,12 @@ fn entry(args: &AcpArgs, agent: &str, models: &[(String, String)]) -> AgentEntry
         .into_iter()
         .filter(|mode| can.permission_modes.contains(mode));
     entry.modes = modes.collect();
-    if args.agent.is_some() {
-        entry.settings.model.clone_from(&args.model.model);
+    let session = served.session(agent);
+    if served.agent.is_some() {
+        entry.settings.model = session.model;
     }
-    entry.settings.effort.clone_from(&args.model.effort);
-    let mode = args.permissions.permission;
+    entry.settings.effort = session.effort;
+    let mode = session.permission;
     if entry.modes.contains(&mode) {
         entry.settings.mode = mode;
     }
@@ -118,7 +120,7 @@ fn entry(args: &AcpArgs, agent: &str, models: &[(String, String)]) -> AgentEntry
 }
 
 /// Checks that a session with this setup can begin, without starting a process.
-pub(super) fn ready(args: &AcpArgs, setup: &Setup) -> Result<(), AgentError> {
+pub(super) fn ready(served: &Served, setup: &Setup) -> Result<(), AgentError> {
     let agent = setup.agent.as_deref().unwrap_or_default();
     let provider = crate::providers().get(agent);
     let Some(info) = provider.as_ref().map(|provider| provider.info()) else {
@@ -130,10 +132,9 @@ pub(super) fn ready(args: &AcpArgs, setup: &Setup) -> Result<(), AgentError> {
         let problem = format!("the folder {} does not exist", setup.cwd.display());
         return Err(AgentError::refused("working_directory", problem));
     }
-    let chat = args.session_args(agent);
-    let config = params::process_config(&chat.process, info);
-    let (params, _) = params::chat_params(&chat)
-        .map_err(|error| AgentError::invalid_params(crate::words::error_chain(&error)))?;
+    let session = served.session(agent);
+    let config = params::runtime_config(&session.trusted, info);
+    let params = params::of_session(&session)?;
     if let Some(mut error) = crate::chat::missing_program(info, params.env.get("PATH"), &config) {
         if config.program.is_none() && !info.install.is_empty() {
             error.message = format!("{}; install it with `{}`", error.message, info.install);
@@ -142,7 +143,7 @@ pub(super) fn ready(args: &AcpArgs, setup: &Setup) -> Result<(), AgentError> {
         return Err(error);
     }
     // `--env` may provide a login, and `--clean-env` may hide one.
-    let is_changed = !chat.process.env.is_empty() || chat.process.clean_env;
+    let is_changed = !session.trusted.env.is_empty() || session.trusted.clean_env;
     if !is_changed && doctor::login_of(info).state == LoginState::No {
         let problem = format!("{} is not logged in: {}", info.name, info.login);
         return Err(AgentError::new(

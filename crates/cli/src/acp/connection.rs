@@ -198,13 +198,13 @@ impl Connection {
         let shared = self.shared.clone();
         match action {
             Action::Prepare { ticket, setup, .. } => self.lookup(
-                move || catalog::ready(&shared.args, &setup),
+                move || catalog::ready(&shared.served, &setup),
                 move |result| ActionResult::Prepared(ticket, result),
             ),
             Action::Find {
                 ticket, session_id, ..
             } => self.lookup(
-                move || past::find(&shared.runs, shared.args.agent.as_deref(), &session_id),
+                move || past::find(&shared.runs, shared.served.agent.as_deref(), &session_id),
                 move |result| ActionResult::Found(ticket, result),
             ),
             Action::List {
@@ -214,7 +214,7 @@ impl Connection {
                 ..
             } => self.lookup(
                 move || {
-                    let agent = shared.args.agent.as_deref();
+                    let agent = shared.served.agent.as_deref();
                     past::list(&shared.runs, agent, cwd.as_deref(), cursor.as_deref())
                 },
                 move |result| ActionResult::Listed(ticket, result),

@@ -37,12 +37,12 @@ pub(super) async fn open(
     {
         setup.agent = Some(provider.clone());
         // Models and efforts are those of another agent.
-        let mut fallbacks = shared.args.turns.fallback.iter();
+        let mut fallbacks = shared.served.fallbacks();
         let fallback = fallbacks.find(|it| it.provider == *provider);
-        setup.settings.model = fallback.and_then(|it| it.model.clone());
+        setup.settings.model = fallback.and_then(|it| it.model);
         setup.settings.effort = None;
     }
-    catalog::ready(&shared.args, &setup)?;
+    catalog::ready(&shared.served, &setup)?;
     let agent = setup.agent.as_deref().unwrap_or_default();
     let invalid =
         |error: anyhow::Error| AgentError::invalid_params(crate::words::error_chain(&error));
@@ -50,26 +50,29 @@ pub(super) async fn open(
         .ok_or_else(|| AgentError::invalid_params(format!("there is no agent `{agent}`")))?;
     let info = provider.info();
 
-    let mut args = shared.args.session_args(agent);
-    args.model.model.clone_from(&setup.settings.model);
-    args.model.effort.clone_from(&setup.settings.effort);
-    args.permissions.permission = setup.settings.mode;
-    args.process.cwd = Some(setup.cwd.clone());
-    args.process.add_dir.extend(setup.add_dirs.iter().cloned());
-    let (mut params, _) = params::chat_params(&args).map_err(invalid)?;
+    let mut spec = shared.served.session(agent);
+    spec.model.clone_from(&setup.settings.model);
+    spec.effort.clone_from(&setup.settings.effort);
+    spec.permission = setup.settings.mode;
+    spec.working_directory = Some(setup.cwd.clone());
+    let trusted = &mut spec.trusted;
+    trusted.add_dirs.extend(setup.add_dirs.iter().cloned());
     for server in &setup.mcp_servers {
         // The editor's servers override those of the arguments.
-        params.mcp_servers.retain(|known| known.name != server.name);
-        params.mcp_servers.push(server.clone());
+        trusted
+            .mcp_servers
+            .retain(|known| known.name != server.name);
+        trusted.mcp_servers.push(server.clone());
     }
     // A prompt that begins with `/` is a command of the agent, as in its own terminal, where it has such commands.
-    params.slash_commands = true;
+    trusted.slash_commands = true;
+    let mut params = params::of_session(&spec)?;
     let mut lock = None;
     if resumed {
         params.session_id = last.map(|(_, session)| session);
         // Another agent does not know the conversation.
         if params.session_id.is_some() {
-            args.turns.fallback.clear();
+            spec.fallback.clear();
         }
     } else {
         let keyed = shared
@@ -89,7 +92,7 @@ pub(super) async fn open(
     about.kind = RunKind::Session;
     about.model.clone_from(&setup.settings.model);
     about.directory = Some(setup.cwd.clone());
-    about.grants = Some(args.grants());
+    about.grants = Some(turns::grants(&spec).map_err(invalid)?);
     about.continues = (id != session_id).then(|| session_id.to_owned());
 
     let (requests, request_events) = Requests::of(&id);
@@ -97,13 +100,13 @@ pub(super) async fn open(
     if let Some(writer) = &mut writer {
         writer.begin(&params)?;
     }
-    let policy = RequestPolicy::new(args.ask.ask_timeout, requests.clone());
+    let policy = RequestPolicy::new(spec.ask_timeout_ms.map(params::wait), requests.clone());
     let taken = EditorInput::new(&setup);
     let answers = |can: &SessionCapabilities| match &policy {
         Some(policy) if can.permissions => Ok(policy.policy(can)),
         _ => Ok(PermissionPolicy::Deny),
     };
-    let planned = turns::plan(&id, &args, info, &params, answers, |info, can, params| {
+    let planned = turns::plan(&id, &spec, info, &params, answers, |info, can, params| {
         taken.fit(info, can, params)
     });
     notices.extend(taken.left_out());

@@ -6,13 +6,12 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use clap_complete::ArgValueCandidates;
 
-use super::chat::{ChatArgs, ChatLimitArgs, TurnArgs};
-use super::detached::AskTimeoutArgs;
+use super::chat::ChatLimitArgs;
 use super::mcp::McpArgs;
 use super::provider::{Fallback, ProviderParser};
-use super::run::{AgentSessionArgs, ModelArgs, PermissionArgs, ProcessArgs, SystemArgs};
+use super::run::{ModelArgs, PermissionArgs, SystemArgs};
 use super::store::StoreArgs;
-use super::{COMMON, EnvVar, OutputArgs, value};
+use super::{COMMON, EnvVar, value};
 use crate::completion;
 
 const SHORT: &str = "\
@@ -150,55 +149,4 @@ pub(crate) struct AcpTurnArgs {
     /// Begin no turn once all turns of a session together have taken this long, and stop the one that exceeds it
     #[arg(long, value_name = "TIME", value_parser = value::limit, hide_short_help = true)]
     pub(crate) max_time: Option<Duration>,
-}
-
-impl AcpArgs {
-    /// Returns the arguments of the detached session behind a thread.
-    pub(crate) fn session_args(&self, agent: &str) -> ChatArgs {
-        let (process, turns) = (&self.process, &self.turns);
-        ChatArgs {
-            provider: agent.to_owned(),
-            detach: true,
-            ask: AskTimeoutArgs {
-                ask_timeout: Some(self.ask_timeout.unwrap_or(Duration::MAX)),
-            },
-            end_idle: None,
-            record: None,
-            no_history: true,
-            extra_args: self.extra_args.clone(),
-            output: OutputArgs {
-                quiet: true,
-                ..OutputArgs::default()
-            },
-            model: self.model.clone(),
-            permissions: self.permissions.clone(),
-            session: AgentSessionArgs {
-                resume: None,
-                fork: false,
-                session_id: None,
-            },
-            system: self.system.clone(),
-            mcp: self.mcp.clone(),
-            process: ProcessArgs {
-                cwd: None,
-                worktree: None,
-                add_dir: process.add_dir.clone(),
-                env: process.env.clone(),
-                clean_env: process.clean_env,
-                keep_env: process.keep_env.clone(),
-                bin: process.bin.clone(),
-                keep_background: false,
-            },
-            limits: self.limits.clone(),
-            turns: TurnArgs {
-                retries: turns.retries,
-                fallback: turns.fallback.clone(),
-                max_wait: turns.max_wait,
-                max_budget_usd: turns.max_budget_usd,
-                max_tokens: turns.max_tokens,
-                max_time: turns.max_time,
-            },
-            store: self.store.clone(),
-        }
-    }
 }

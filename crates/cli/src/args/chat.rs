@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use clap::Args;
 use clap_complete::ArgValueCandidates;
-use teamster_runner::Grants;
 
 use super::detached::AskTimeoutArgs;
 use super::mcp::McpArgs;
@@ -122,21 +121,6 @@ pub(crate) struct ChatArgs {
     pub(crate) turns: TurnArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-}
-
-impl ChatArgs {
-    /// Returns what the agent may do without a request, for the session's folder.
-    pub(crate) fn grants(&self) -> Grants {
-        let mut grants = Grants::default();
-        grants.permission = self.permissions.permission;
-        grants
-            .allowed_tools
-            .clone_from(&self.permissions.allow_tool);
-        let fallback = self.turns.fallback.iter();
-        grants.fallback = fallback.map(|it| it.provider.clone()).collect();
-        grants.cli_arguments = !self.extra_args.is_empty();
-        grants
-    }
 }
 
 /// Retry, fallback and budget options of a session's turns.

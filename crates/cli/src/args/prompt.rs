@@ -182,10 +182,6 @@ mod tests {
             ]
             .concat();
             let args: Vec<_> = args.into_iter().map(OsString::from).collect();
-            let options = super::super::explicit_options(args.clone());
-            let ids: Vec<_> = options.iter().map(|(id, _)| &**id).collect();
-            assert!(ids.contains(&"json") && ids.contains(&"prompt"), "{ids:?}");
-            assert!(!ids.contains(&"model"), "{ids:?}");
             let cli = Cli::read(args).unwrap();
             assert_eq!(cli.remote.remote.as_deref(), Some("unix:/s"));
             let Command::Run(run) = cli.command else {

@@ -1,6 +1,7 @@
 //! Parsers of agent names.
 
 use std::ffi::OsStr;
+use std::fmt;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind as ClapErrorKind;
@@ -8,6 +9,8 @@ use clap::{Arg, Command, Error};
 use teamster::AgentError;
 use teamster::acp::AcpAgent;
 use teamster::command::TextCommand;
+
+use crate::words;
 
 /// Parses the name of an agent, or the command of one, into a provider id.
 ///
@@ -59,7 +62,21 @@ pub(crate) struct Fallback {
     pub(crate) model: Option<String>,
 }
 
+impl fmt::Display for Fallback {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.model {
+            Some(model) => write!(f, "{}:{model}", self.provider),
+            None => f.write_str(&self.provider),
+        }
+    }
+}
+
 impl Fallback {
+    /// Parses a fallback of a run's description.
+    pub(crate) fn named(text: &str) -> Result<Self, AgentError> {
+        Self::parse(text).map_err(|problem| AgentError::refused("fallback", problem))
+    }
+
     /// Parses `codex`, `codex:MODEL` (the model's name may contain colons), or the command of an agent.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let is_command = AcpAgent::named(text).is_some() || TextCommand::named(text).is_some();
@@ -86,6 +103,20 @@ impl Fallback {
             model,
         })
     }
+}
+
+/// Returns the error of an agent that is not known.
+pub(crate) fn no_such_agent(name: &str) -> AgentError {
+    let known = crate::providers().all();
+    let known: Vec<_> = known.iter().map(|provider| provider.info().id).collect();
+    AgentError::refused(
+        "provider",
+        format!(
+            "no agent `{}`; available: {}",
+            words::one_line(name),
+            known.join(", ")
+        ),
+    )
 }
 
 fn ids() -> PossibleValuesParser {

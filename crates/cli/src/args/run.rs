@@ -451,13 +451,6 @@ pub(crate) struct RetryArgs {
     pub(crate) run_id: Option<String>,
 }
 
-impl RetryArgs {
-    /// Returns whether the run may take more than one attempt.
-    pub(crate) fn allows_several_attempts(&self) -> bool {
-        self.retries > 0 || !self.fallback.is_empty() || self.max_wait.is_some()
-    }
-}
-
 /// Values of `--permission` with their help texts.
 pub(super) const PERMISSIONS: &[(PermissionMode, &str)] = &[
     (PermissionMode::Default, "As the CLI's settings allow"),

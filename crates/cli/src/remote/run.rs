@@ -7,68 +7,74 @@ use hyper::Method;
 use teamster::AbortHandle;
 use teamster::orchestrator::RunLogEntry;
 use teamster_core::time::epoch_ms;
-use teamster_server::{ProblemCode, RunView};
+use teamster_server::{ProblemCode, RunSpec, RunView};
 
 use super::http::{Failure, Http};
 use super::{RemoteFollow, RemoteRun, start};
-use crate::args::RunArgs;
 use crate::drive::{self, Feed};
-use crate::run::{final_text, output, prompt, resume_arguments, write_output};
+use crate::run::{Output, final_text, output, resume_arguments, write_output};
 use crate::signals::Signals;
+use crate::spec::Local;
 use crate::{exit_code, tokio_runtime};
 
-/// Starts the run on the server, shows it unless it is detached, and returns the exit code.
-pub(crate) fn main(args: &RunArgs, http: &Http) -> anyhow::Result<u8> {
-    let usage = |error: &anyhow::Error| {
-        crate::fail(error);
-        Ok(exit_code::USAGE)
-    };
-    let prepared =
-        prompt(args, io::stdin().lock()).and_then(|prompt| start::run_request(args, prompt));
-    let body = match prepared {
-        Ok(body) => body,
-        Err(error) => return usage(&error),
-    };
-    let output = match output(args) {
-        Ok(output) => output,
-        Err(error) => return usage(&error),
-    };
+/// Starts the run on the server, shows it unless it is detached, and returns the exit code. The outer error is a usage
+/// error.
+pub(crate) fn main(
+    mut spec: RunSpec,
+    local: &Local,
+    http: &Http,
+) -> anyhow::Result<anyhow::Result<u8>> {
+    start::run(&mut spec, local)?;
+    let file = spec.trusted.output_file.take();
+    let output = output(file.as_deref())?;
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let begun = runtime.block_on(http.exchange::<RunView>(
         Method::POST,
         "/v1/runs",
         &start::idempotency_key(),
-        &body,
+        &spec,
     ));
     let view = match begun {
-        Err(failure) if is_usage(&failure) => return usage(&failure.into()),
-        begun => begun?,
+        Err(failure) if is_usage(&failure) => return Err(failure.into()),
+        Err(failure) => return Ok(Err(failure.into())),
+        Ok(view) => view,
     };
     let run = RemoteRun {
         http: http.clone(),
         info: view.summary.info.clone(),
     };
-    if args.detach {
+    if local.detach {
         let id = &run.info.run_id;
-        return exit_code::of_printed(writeln!(io::stdout(), "{id}"));
+        return Ok(exit_code::of_printed(writeln!(io::stdout(), "{id}")));
     }
+    Ok(show(&spec, local, run, output, &runtime))
+}
+
+/// Shows a run, and returns the exit code.
+fn show(
+    spec: &RunSpec,
+    local: &Local,
+    run: RemoteRun,
+    output: Option<Output<'_>>,
+    runtime: &tokio::runtime::Runtime,
+) -> anyhow::Result<u8> {
     let info = crate::providers()
-        .get(&args.provider)
+        .get(&spec.provider)
         .context("this provider is not built in")?
         .info();
     let view = drive::View {
         agent: info,
-        verbose: args.output.verbose,
-        quiet: args.output.quiet,
+        verbose: local.output.verbose,
+        quiet: local.output.quiet,
         directory: run.info.directory.clone(),
-        resume: Some(resume_arguments(args)),
+        resume: Some(resume_arguments(spec)),
         worktree: None,
-        permission: Some(args.permissions.permission),
+        permission: Some(spec.permission),
         asks: false,
         mcp: None,
         clock: epoch_ms,
     };
-    let mut sink = drive::sink(args.output, view, final_text(args, info));
+    let mut sink = drive::sink(local.output, view, final_text(spec, info));
     let shown = runtime.block_on(async {
         let feed = RemoteLog::new(run);
         let mut signals =

@@ -1,172 +1,85 @@
-//! Converts command-line arguments to the request body that starts a run or session on a server.
-//!
-//! A new option of `teamster run` is rejected with `--remote` until it is in the lists below. It also needs a field in
-//! `RunSpec`, and a line in `serve/start/arguments.rs`.
+//! Descriptions of runs and sessions as the bodies that start them on a server.
 
-use std::time::Duration;
+use std::path::PathBuf;
 
 use anyhow::bail;
 use hyper::Method;
 use hyper::header::HeaderName;
-use teamster::SystemPrompt;
-use teamster_core::time::millis;
-use teamster_server::{RunSpec, RunView, SessionSpec, Worktree};
+use teamster_server::{RunSpec, RunView, SessionSpec, Trusted};
 use uuid::Uuid;
 
 use super::absolute;
 use super::http::Http;
-use crate::args::{self, ChatArgs, Fallback, ProcessArgs, RunArgs, SystemArgs};
-use crate::params;
+use crate::args::{OutputArgs, STORE_VARIABLE};
+use crate::hints;
+use crate::spec::Local;
 
-/// The options of `teamster run` that are supported with `--remote`.
-const RUN_OPTIONS: &[&str] = &[
-    "provider",
-    "prompt",
-    "prompt_file",
-    "output_file",
-    "detach",
-    "ask_timeout",
-    "json",
-    "quiet",
-    "verbose",
-    "stdin",
-    "output_schema",
-    "max_turns",
-    "run_id",
-    "session_key",
-    "new",
-];
-/// The options of `teamster chat --detach` that are supported with `--remote`.
-const CHAT_OPTIONS: &[&str] = &["provider", "detach", "ask_timeout", "end_idle", "quiet"];
-/// The supported options common to both commands.
-const COMMON_OPTIONS: &[&str] = &[
-    "remote",
-    "remote_token_file",
-    "model",
-    "effort",
-    "permission",
-    "allow_tool",
-    "deny_tool",
-    "resume",
-    "fork",
-    "system_prompt",
-    "system_prompt_file",
-    "append_system_prompt",
-    "append_system_prompt_file",
-    "cwd",
-    "worktree",
-    "max_budget_usd",
-    "max_tokens",
-    "max_time",
-    "retries",
-    "max_wait",
-    "fallback",
-];
+/// Wait for the longest limit that a server takes: a year.
+const LONGEST_WAIT_MS: u64 = 365 * 24 * 3_600_000;
 
-/// Rejects options that are not supported with `--remote`.
-fn check(own: &[&str]) -> anyhow::Result<()> {
-    for (id, flag) in args::explicit_options(std::env::args_os()) {
-        if !own.contains(&&*id) && !COMMON_OPTIONS.contains(&&*id) {
-            bail!(
-                "{flag} cannot be used with --remote: omit it, or run the command on the server's machine"
-            );
-        }
+/// Prepares a run for a server. Every error is a usage error.
+pub(super) fn run(spec: &mut RunSpec, local: &Local) -> anyhow::Result<()> {
+    // This program writes it.
+    let output_file = spec.trusted.output_file.take();
+    check(&mut spec.trusted, local)?;
+    spec.trusted.output_file = output_file;
+    spec.working_directory = directory(spec.working_directory.take())?;
+    spec.ask_timeout_ms = if local.detach {
+        spec.ask_timeout_ms.map(|ms| ms.min(LONGEST_WAIT_MS))
+    } else {
+        // An attached run never waits for answers.
+        Some(0)
+    };
+    Ok(())
+}
+
+/// Prepares a session for a server. Every error is a usage error.
+fn session(spec: &mut SessionSpec, local: &Local) -> anyhow::Result<()> {
+    check(&mut spec.trusted, local)?;
+    spec.working_directory = directory(spec.working_directory.take())?;
+    spec.ask_timeout_ms = spec.ask_timeout_ms.map(|ms| ms.min(LONGEST_WAIT_MS));
+    Ok(())
+}
+
+/// Rejects what cannot be chosen over HTTP.
+fn check(trusted: &mut Trusted, local: &Local) -> anyhow::Result<()> {
+    // The variable is about the store of this machine.
+    if trusted.store == std::env::var(STORE_VARIABLE).ok() {
+        trusted.store = None;
+    }
+    let Local {
+        output:
+            OutputArgs {
+                json: _,
+                native,
+                quiet: _,
+                verbose: _,
+            },
+        detach: _,
+        lifecycle,
+        run_id,
+        no_history,
+    } = local;
+    let of_terminal = [
+        ("include_native", *native),
+        ("lifecycle", *lifecycle),
+        ("run_id", run_id.is_some()),
+        ("no_history", *no_history),
+    ];
+    let of_terminal = of_terminal.iter().filter(|(_, set)| *set);
+    let names = of_terminal.map(|(name, _)| *name).chain(trusted.names());
+    if let Some(name) = names.into_iter().next() {
+        let flag = hints::flag(name).unwrap_or(name);
+        bail!(
+            "{flag} cannot be used with --remote: omit it, or run the command on the server's machine"
+        );
     }
     Ok(())
 }
 
-/// Creates the request for a run with this prompt. Every error is a usage error.
-pub(super) fn run_request(args: &RunArgs, prompt: String) -> anyhow::Result<RunSpec> {
-    check(RUN_OPTIONS)?;
-    let mut body = RunSpec::new(&*args.provider, prompt);
-    body.model.clone_from(&args.model.model);
-    body.effort.clone_from(&args.model.effort);
-    body.permission = args.permissions.permission;
-    body.allowed_tools.clone_from(&args.permissions.allow_tool);
-    body.denied_tools.clone_from(&args.permissions.deny_tool);
-    body.session_id.clone_from(&args.session.agent.resume);
-    body.session_key.clone_from(&args.session.session_key);
-    body.new_session = args.session.new;
-    body.fork = args.session.agent.fork;
-    (body.system_prompt, body.append_system_prompt) = system(&args.input.system)?;
-    let schema = args.input.output_schema.as_deref();
-    body.output_schema = schema.map(params::schema).transpose()?;
-    (body.working_directory, body.worktree) = location(&args.process)?;
-    body.max_turns = args.limits.max_turns;
-    body.max_budget_usd = args.limits.max_budget_usd;
-    body.max_tokens = args.retry.max_tokens;
-    body.max_time_ms = time_limit_ms(args.retry.max_time);
-    body.retries = args.retry.retries;
-    body.max_wait_ms = wait_ms(args.retry.max_wait);
-    body.fallback = fallbacks(&args.retry.fallback);
-    // An attached run never waits for answers.
-    body.ask_timeout_ms = if args.detach {
-        wait_ms(args.ask.ask_timeout)
-    } else {
-        Some(0)
-    };
-    Ok(body)
-}
-
-fn session_request(args: &ChatArgs) -> anyhow::Result<SessionSpec> {
-    check(CHAT_OPTIONS)?;
-    let mut body = SessionSpec::new(&*args.provider);
-    body.model.clone_from(&args.model.model);
-    body.effort.clone_from(&args.model.effort);
-    body.permission = args.permissions.permission;
-    body.allowed_tools.clone_from(&args.permissions.allow_tool);
-    body.denied_tools.clone_from(&args.permissions.deny_tool);
-    body.session_id.clone_from(&args.session.resume);
-    body.fork = args.session.fork;
-    (body.system_prompt, body.append_system_prompt) = system(&args.system)?;
-    (body.working_directory, body.worktree) = location(&args.process)?;
-    body.max_budget_usd = args.turns.max_budget_usd;
-    body.max_tokens = args.turns.max_tokens;
-    body.max_time_ms = time_limit_ms(args.turns.max_time);
-    body.retries = args.turns.retries;
-    body.max_wait_ms = wait_ms(args.turns.max_wait);
-    body.fallback = fallbacks(&args.turns.fallback);
-    body.ask_timeout_ms = wait_ms(args.ask.ask_timeout);
-    body.end_idle_ms = time_limit_ms(args.end_idle);
-    Ok(body)
-}
-
-/// Returns the replaced and the appended system prompt.
-fn system(args: &SystemArgs) -> anyhow::Result<(Option<String>, Option<String>)> {
-    Ok(match params::system_prompt(args)? {
-        Some(SystemPrompt::Replace(text)) => (Some(text), None),
-        Some(SystemPrompt::Append(text)) => (None, Some(text)),
-        _ => (None, None),
-    })
-}
-
-fn location(args: &ProcessArgs) -> anyhow::Result<(Option<std::path::PathBuf>, Option<Worktree>)> {
-    let directory = args.cwd.as_deref().map(|cwd| absolute("--cwd", cwd));
-    let worktree = args.worktree.as_deref().map(|branch| match branch {
-        "" => Worktree::Switch(true),
-        branch => Worktree::Branch(branch.to_owned()),
-    });
-    Ok((directory.transpose()?, worktree))
-}
-
-fn fallbacks(fallbacks: &[Fallback]) -> Vec<String> {
-    let texts = fallbacks.iter().map(|it| match &it.model {
-        Some(model) => format!("{}:{model}", it.provider),
-        None => it.provider.clone(),
-    });
-    texts.collect()
-}
-
-/// Converts a time limit to milliseconds; `None` for no limit.
-fn time_limit_ms(time: Option<Duration>) -> Option<u64> {
-    time.filter(|time| *time != Duration::MAX).map(millis)
-}
-
-/// Converts a wait to milliseconds; a year for no limit.
-fn wait_ms(time: Option<Duration>) -> Option<u64> {
-    /// A year.
-    const LONGEST: Duration = Duration::from_hours(365 * 24);
-    time.map(|time| millis(time.min(LONGEST)))
+fn directory(directory: Option<PathBuf>) -> anyhow::Result<Option<PathBuf>> {
+    let directory = directory.as_deref().map(|cwd| absolute("--cwd", cwd));
+    directory.transpose()
 }
 
 /// Creates an `Idempotency-Key` header, so that a repeated request starts nothing.
@@ -178,11 +91,12 @@ pub(super) fn idempotency_key() -> [(HeaderName, String); 1] {
 /// Starts a session and returns its id. The outer error is a usage error.
 pub(crate) async fn start_session(
     http: &Http,
-    args: &ChatArgs,
+    mut spec: SessionSpec,
+    local: &Local,
 ) -> anyhow::Result<anyhow::Result<String>> {
-    let body = session_request(args)?;
+    session(&mut spec, local)?;
     let started = http
-        .exchange::<RunView>(Method::POST, "/v1/sessions", &idempotency_key(), &body)
+        .exchange::<RunView>(Method::POST, "/v1/sessions", &idempotency_key(), &spec)
         .await;
     match started {
         Err(failure) if super::run::is_usage(&failure) => Err(failure.into()),

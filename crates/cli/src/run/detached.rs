@@ -1,99 +1,84 @@
 //! The runner process of a detached run (`teamster run --detach`).
 
-use std::io;
+use std::sync::Mutex;
 
 use anyhow::Context;
 use teamster::orchestrator::{Orchestrator, RunRequest};
 use teamster::{AgentEvent, CliInfo, NoticeLevel, NoticeSource};
+use teamster_api::RunSpec;
 use teamster_runner::{
     BeforeDone, DetachedRun, Finished, LogLimits, NewRun, Requests, RunInfo, Runs,
 };
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::Prepared;
+use super::history::Warnings;
 use super::request_policy::RequestPolicy;
-use crate::args::RunArgs;
 use crate::guard::Guard;
-use crate::worktree::Worktree;
+use crate::worktree::{self, Worktree};
 use crate::{detached, exit_code, orphans, params, runner, tokio_runtime_of};
 
-/// Starts a runner, waits until it has accepted the run, and returns the exit code.
-pub(super) fn launch(args: &RunArgs) -> anyhow::Result<u8> {
-    match super::prompt(args, io::stdin().lock()) {
-        Ok(prompt) => runner::launch(&args.provider, Some(prompt)),
-        Err(error) => {
-            crate::fail(&error);
-            Ok(exit_code::USAGE)
-        }
-    }
-}
-
-/// Runs a detached run in this process and returns the exit code.
-pub(crate) fn runner(args: &mut RunArgs, prompt: String) -> anyhow::Result<u8> {
-    let info = crate::providers()
-        .get(&args.provider)
-        .context("this provider is not built in")?
+/// Runs a detached run in this process and returns the exit code. The outer error is the reason why it is refused.
+pub(crate) fn runner(id: &str, mut spec: RunSpec) -> anyhow::Result<anyhow::Result<u8>> {
+    spec.check()?;
+    let provider = crate::providers().get(&spec.provider);
+    let info = provider
+        .ok_or_else(|| crate::args::no_such_agent(&spec.provider))?
         .info();
-    // The launching process has read the prompt.
-    args.prompt_file = None;
-    args.prompt = Some("the prompt that was given".to_owned());
-    let id = super::run_id(args);
-    let worktree = match super::enter_worktree(args, &id) {
-        Ok(worktree) => worktree,
-        Err(error) => {
-            crate::fail(&error);
-            return Ok(exit_code::USAGE);
-        }
+    let mut warnings = Vec::new();
+    let worktree = worktree::enter(
+        &mut spec.working_directory,
+        spec.worktree.as_ref(),
+        id,
+        &mut warnings,
+    )?;
+    let (requests, request_events) = Requests::of(id);
+    let ask_timeout = spec.ask_timeout_ms.map(params::wait);
+    let policy = RequestPolicy::new(ask_timeout, requests.clone());
+    let runs = detached::runs()?;
+    let retention = detached::retention()?;
+    let params = params::of_run(&spec)?;
+    let collected = Warnings::Collected(Mutex::default());
+    let mut prepared = Prepared::new(
+        &spec,
+        Some(id),
+        info,
+        params,
+        collected,
+        policy.as_ref(),
+        Some(id),
+    )?;
+    prepared.warnings.splice(..0, warnings);
+    let mut about = RunInfo::new(id, info.id);
+    about.branch = worktree.as_ref().map(|it| it.branch().to_owned());
+    let context = RunContext {
+        requests,
+        request_events,
+        worktree,
     };
-    let (requests, request_events) = Requests::of(&id);
-    let policy = RequestPolicy::new(args.ask.ask_timeout, requests.clone());
-    let prepared = detached::runs().and_then(|runs| {
-        let retention = detached::retention()?;
-        let (mut params, ignored) = params::execute_params(args, io::empty())?;
-        params.prompt = prompt;
-        Ok((
-            Prepared::new(args, info, params, ignored, policy.as_ref(), Some(&id))?,
-            runs,
-            retention,
-        ))
-    });
-    match prepared {
-        Ok((prepared, runs, retention)) => {
-            let mut about = RunInfo::new(&*id, info.id);
-            about.branch = worktree.as_ref().map(|it| it.branch().to_owned());
-            let context = RunContext {
-                requests,
-                request_events,
-                worktree,
-            };
-            let code = run(args, info, prepared, &runs, about, context)?;
-            runner::prune(&runs, &retention);
-            Ok(code)
-        }
-        Err(error) => {
-            crate::fail(&error);
-            Ok(exit_code::USAGE)
-        }
-    }
+    let code = run(&spec, info, prepared, &runs, about, context)?;
+    runner::prune(&runs, &retention);
+    Ok(code)
 }
 
 fn run(
-    args: &RunArgs,
+    spec: &RunSpec,
     info: &'static CliInfo,
     prepared: Prepared<'_>,
     runs: &Runs,
     mut about: RunInfo,
     context: RunContext,
-) -> anyhow::Result<u8> {
+) -> anyhow::Result<anyhow::Result<u8>> {
     let Prepared {
         mut request,
         history,
         output,
+        mut warnings,
         ..
     } = prepared;
-    let directory = params::working_directory(&args.process);
-    let recording = super::recording(args, info);
-    let keep_background = args.process.keep_background;
+    let directory = params::absolute(spec.working_directory.as_deref());
+    let recording = super::recording(&spec.trusted, info);
+    let keep_background = spec.trusted.keep_background;
     let guard = Guard::start(directory.as_deref());
     if !keep_background {
         orphans::adopt();
@@ -101,37 +86,24 @@ fn run(
     // The worker thread reads the agent's output; this thread writes the log.
     let runtime = tokio_runtime_of(1).context("cannot start the runtime")?;
     let ended = runtime.block_on(async {
-        let open_history = match history.prepare(&mut request).await {
-            Ok(open_history) => open_history,
-            Err(error) => {
-                crate::fail(&error);
-                return Ok(Err(exit_code::USAGE));
-            }
-        };
+        let open_history = history.prepare(&mut request).await?;
         request.observer = (open_history.as_ref())
             .map(|open_history| std::sync::Arc::new(open_history.recorder.clone()) as _);
-        let _reserved = match super::reserve_session(&history, &request, Some(&about.run_id)) {
-            Ok(reserved) => reserved,
-            Err(error) => {
-                // Before the run is accepted: later the error would only be in its log.
-                crate::fail(&error);
-                return Ok(Err(exit_code::USAGE));
-            }
-        };
-        request.run_id = Some(about.run_id.clone());
-        about.model.clone_from(&args.model.model);
+        // Before the run is accepted: later the error would only be in its log.
+        let _reserved = super::reserve_session(&history, &request, Some(&about.run_id))?;
+        about.model.clone_from(&spec.model);
         about.directory.clone_from(&directory);
-        let run = match runs.accept(&about, LogLimits::default()) {
-            Ok(run) => run,
-            Err(error) => {
-                crate::fail(&error.into());
-                return Ok(Err(exit_code::USAGE));
-            }
+        let run = runs.accept(&about, LogLimits::default())?;
+        warnings.extend(history.take_warnings());
+        runner::detach(&run, warnings)?;
+        let finished = match work(run, request, context).await {
+            Ok(finished) => finished,
+            Err(error) => return Ok(Err(error)),
         };
-        let finished = work(run, request, context).await?;
         runner::report(&finished);
         if let Some(open_history) = &open_history {
             history.warn(&open_history.recorder.take_errors());
+            crate::warn(&history.take_warnings());
             crate::store::close(&open_history.store).await;
         }
         anyhow::Ok(Ok(finished.result))
@@ -141,13 +113,13 @@ fn run(
     }
     let result = match ended? {
         Ok(result) => result,
-        Err(code) => return Ok(code),
+        Err(error) => return Ok(Err(error)),
     };
     if let Some(recording) = recording {
         recording.complete(info);
     }
     super::write_output(output, Some(&result));
-    Ok(exit_code::of(&result))
+    Ok(Ok(exit_code::of(&result)))
 }
 
 /// Permission requests and worktree of a run.
@@ -158,9 +130,8 @@ struct RunContext {
     worktree: Option<Worktree>,
 }
 
-/// Detaches this process, performs the run and returns its result.
+/// Performs the run and returns its result.
 async fn work(run: NewRun, request: RunRequest, context: RunContext) -> anyhow::Result<Finished> {
-    runner::detach(&run)?;
     let orchestrator = Orchestrator::new(crate::estimates::orchestrator_config())?;
     let run = DetachedRun::new(
         run,

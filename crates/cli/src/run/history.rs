@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::path::Path;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use anyhow::{Context, bail};
@@ -12,10 +13,10 @@ use teamster::store::{
     Conversation, Recorder, SessionFilter, SessionLock, SessionOrLock, SessionRecord, Store,
     StoreError, check_run_id,
 };
+use teamster_core::sync::lock;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::request;
-use crate::args::StoreArgs;
 use crate::{store, words};
 
 /// Limit for opening the store of a run without a session key. Beyond it, the run is left out of the history.
@@ -32,7 +33,7 @@ pub(crate) struct History {
     location: Option<String>,
     /// Set if the user named the store.
     named: bool,
-    quiet: bool,
+    warnings: Warnings,
     conversation: Option<Conversation>,
     /// Forget the conversation's sessions and begin a new one.
     starts_over: bool,
@@ -59,34 +60,36 @@ pub(crate) struct OpenHistory {
 }
 
 impl History {
-    /// Creates the settings from the arguments. Every error is a usage error.
+    /// Creates the settings of a store, else of the default one. Every error is a usage error.
     pub(crate) fn new(
-        store: &StoreArgs,
+        store: Option<&str>,
         key: Option<&str>,
         run_id: Option<&str>,
-        quiet: bool,
+        warnings: Warnings,
     ) -> anyhow::Result<Self> {
         let location = store::location(store);
+        let named = store::named(store).is_some();
         let conversation = key.map(str::parse).transpose()?;
         if conversation.is_some() && location.is_none() {
-            bail!(
-                "--session-key needs a store of sessions: set one with --store or TEAMSTER_STORE"
-            );
+            bail!(AgentError::refused(
+                "session_key",
+                "needs a store of sessions: set one with `store` or TEAMSTER_STORE"
+            ));
         }
-        if location.is_none() && store.url.is_none() && !quiet {
-            crate::warn(&[
+        if location.is_none() && !named && !warnings.are_off() {
+            warnings.add(
                 "this run is not in the history: neither XDG_STATE_HOME nor HOME is set; set a store with \
                  --store or TEAMSTER_STORE (`off` disables the history)"
                     .to_owned(),
-            ]);
+            );
         }
         if let Some(id) = run_id {
-            check_run_id(id).context("--run-id")?;
+            check_run_id(id).map_err(|error| AgentError::refused("run_id", error.to_string()))?;
         }
         Ok(Self {
             location,
-            named: store.url.is_some(),
-            quiet,
+            named,
+            warnings,
             conversation,
             starts_over: false,
         })
@@ -139,10 +142,13 @@ impl History {
             }
         };
         if let Some(id) = request.run_id.as_ref().filter(|_| taken) {
-            bail!(
-                "--run-id: a run `{id}` already exists in {}: use another id, or leave it out",
-                store.place()
-            );
+            bail!(AgentError::refused(
+                "run_id",
+                format!(
+                    "a run `{id}` already exists in {}: use another id, or leave it out",
+                    store.place()
+                )
+            ));
         }
         let mut recorder = Recorder::new(store.clone());
         if let Some(conversation) = &self.conversation {
@@ -301,8 +307,8 @@ impl History {
             }
             request.candidates.push(candidate);
         }
-        if !self.quiet {
-            crate::warn(&left_out);
+        if !self.warnings.are_off() {
+            left_out.into_iter().for_each(|it| self.warnings.add(it));
         }
         // A provider that was left out begins no session.
         let is_used = |lock: &SessionLock| {
@@ -334,10 +340,49 @@ impl History {
 
     /// Warns of the first error. A quiet run warns only if the user named the store.
     pub(crate) fn warn(&self, errors: &[StoreError]) {
-        if let Some(error) = errors.first().filter(|_| self.named || !self.quiet) {
-            crate::warn(&[format!(
+        if let Some(error) = errors
+            .first()
+            .filter(|_| self.named || !self.warnings.are_off())
+        {
+            self.warnings.add(format!(
                 "the history of this run is incomplete: {error} (TEAMSTER_STORE=off disables the history)"
-            )]);
+            ));
+        }
+    }
+
+    /// Returns the collected warnings since the last call.
+    pub(crate) fn take_warnings(&self) -> Vec<String> {
+        match &self.warnings {
+            Warnings::Collected(warnings) => mem::take(&mut lock(warnings)),
+            Warnings::Printed | Warnings::Off => Vec::new(),
+        }
+    }
+}
+
+/// What becomes of warnings.
+pub(crate) enum Warnings {
+    /// They are printed on stderr.
+    Printed,
+    /// Only those about a store that the user has named are.
+    Off,
+    /// They are collected, for the process that has started this one.
+    Collected(Mutex<Vec<String>>),
+}
+
+impl Warnings {
+    /// Returns the way of a command at a terminal.
+    pub(crate) fn unless(quiet: bool) -> Self {
+        if quiet { Self::Off } else { Self::Printed }
+    }
+
+    fn are_off(&self) -> bool {
+        matches!(self, Self::Off)
+    }
+
+    fn add(&self, warning: String) {
+        match self {
+            Self::Printed | Self::Off => crate::warn(&[warning]),
+            Self::Collected(warnings) => lock(warnings).push(warning),
         }
     }
 }
@@ -390,10 +435,9 @@ mod tests {
 
     #[test]
     fn the_command_that_starts_a_conversation_over_is_complete() {
-        let store = StoreArgs {
-            url: Some("/my files/store.db".to_owned()),
-        };
-        let history = History::new(&store, Some("slack:it's me"), None, true).unwrap();
+        let store = Some("/my files/store.db");
+        let key = Some("slack:it's me");
+        let history = History::new(store, key, None, Warnings::Off).unwrap();
         let conversation = history.conversation.as_ref().unwrap();
         let command = history.new_conversation(conversation, "claude", Path::new("/my work"));
         let words = shell_words::split(&command).unwrap();

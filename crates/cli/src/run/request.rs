@@ -1,8 +1,7 @@
-//! Conversion of arguments to a request for the orchestrator.
+//! The request to the orchestrator, from the description of a run.
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use teamster::orchestrator::{Budget, Candidate, RunRequest};
@@ -12,31 +11,32 @@ use teamster::{AgentConfig, AgentError, CliInfo, ExecuteParams, Runtimes, Shared
 use teamster_runner::OneWriter;
 
 use super::request_policy::RequestPolicy;
-use crate::args::RunArgs;
+use teamster_api::RunSpec;
+
+use crate::args::Fallback;
 use crate::detached::session_locks;
 use crate::{hints, params, turns};
 
 /// Builds the request, and warnings about it. Every error is a usage error.
 pub(super) fn new(
-    args: &RunArgs,
+    spec: &RunSpec,
     info: &CliInfo,
     mut params: ExecuteParams,
     policy: Option<&RequestPolicy>,
     detached: Option<&str>,
 ) -> anyhow::Result<(RunRequest, Vec<String>)> {
-    let retry = &args.retry;
     let mut budget = Budget::default();
     let provider = crate::providers().get(info.id);
     let own_budget = (provider.as_ref()).is_some_and(|it| it.capabilities().max_budget_usd);
-    if retry.allows_several_attempts() {
+    if spec.allows_several_attempts() {
         // A CLI's own limit applies to one attempt; the run's limit applies to all of them.
         budget.turns = params.max_turns.take();
     }
-    if retry.allows_several_attempts() || !own_budget {
+    if spec.allows_several_attempts() || !own_budget {
         budget.usd = params.max_budget_usd.take();
     }
-    budget.time = retry.max_time.filter(|time| *time != Duration::MAX);
-    budget.tokens = retry.max_tokens;
+    budget.time = turns::limited(spec.max_time_ms);
+    budget.tokens = spec.max_tokens;
     let runtimes = Runtimes::of(crate::providers().clone());
     let runtime = |config: &AgentConfig, params: &ExecuteParams| -> anyhow::Result<SharedRuntime> {
         let plain = runtimes.get(config)?;
@@ -56,19 +56,20 @@ pub(super) fn new(
         })
     };
     let mut config = AgentConfig::cli(info.id);
-    config.cli = params::runtime_config(args, info);
+    config.cli = params::runtime_config(&spec.trusted, info);
     let mut fallbacks = Vec::new();
     let mut notices = Vec::new();
-    for other in &retry.fallback {
+    for other in &spec.fallback {
+        let other = Fallback::named(other)?;
         let info = crate::providers()
             .get(&other.provider)
             .context("this provider is not built in")?
             .info();
-        let mut candidate = if other.provider == args.provider {
+        let mut candidate = if info.id == config.agent {
             Candidate::new(runtime(&config, &params)?, params.clone())
         } else {
             let mut config = AgentConfig::cli(info.id);
-            config.cli = params::fallback_config(args, info);
+            config.cli = params::agent_config(&spec.trusted, info);
             let refused =
                 |error: AgentError| anyhow!("--fallback {}: {}", info.id, hints::message(&error));
             let plain = runtimes.get(&config)?;
@@ -82,10 +83,9 @@ pub(super) fn new(
     }
     let mut request = RunRequest::new(runtime(&config, &params)?, params);
     request.candidates.extend(fallbacks);
-    request.run_id.clone_from(&retry.run_id);
     request.budget = budget;
-    request.retry.retries = retry.retries;
-    turns::wait(&mut request.retry, retry.max_wait);
+    request.retry.retries = spec.retries;
+    turns::wait(&mut request.retry, spec.max_wait_ms);
     Ok((request, notices))
 }
 

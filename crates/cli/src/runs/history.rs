@@ -43,7 +43,7 @@ impl History {
 
     /// Opens the history as [`Self::open`] does, but allows that no store is configured.
     pub(super) async fn open_if_any(args: &StoreArgs) -> anyhow::Result<Self> {
-        if remote().is_none() && store::location(args).is_none() {
+        if remote().is_none() && store::location(args.url.as_deref()).is_none() {
             return Ok(Self::Local(None));
         }
         Self::open(args).await

@@ -10,7 +10,7 @@ use teamster_server::{
 };
 
 use super::start;
-use crate::args::{By, Cli, Command, STORE_VARIABLE, StoreArgs};
+use crate::args::{By, Cli, Command};
 use crate::runs::forget::Refusal;
 use crate::{doctor, runs, store, usage};
 
@@ -104,10 +104,7 @@ async fn run_blocking<T: Send + 'static>(
 
 /// Opens the user's store; `None` if it does not exist yet or is turned off.
 async fn open_store() -> anyhow::Result<Option<Store>> {
-    let args = StoreArgs {
-        url: std::env::var(STORE_VARIABLE).ok(),
-    };
-    let Some(place) = store::location(&args) else {
+    let Some(place) = store::location(None) else {
         return Ok(None);
     };
     match Store::open_existing(&place).await {

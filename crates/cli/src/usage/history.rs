@@ -28,7 +28,7 @@ pub(super) fn runs(
     span: TimeSpan,
     providers: &[Provider],
 ) -> anyhow::Result<Runs> {
-    let Some(place) = store::location(args) else {
+    let Some(place) = store::location(args.url.as_deref()) else {
         return Ok(Runs::default());
     };
     let mut filter = RunFilter::default();
