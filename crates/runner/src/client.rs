@@ -238,6 +238,12 @@ pub async fn settle(run: &RunFolder) -> Result<RunState, RunsError> {
 ///
 /// Fails with [`RunsError::NotAnswering`] if the runner does not answer, and is not or cannot be killed.
 pub async fn cancel(run: &RunFolder, kill: bool) -> Result<(), RunsError> {
+    // The runner still answers for a moment after the end of its log.
+    if !kill && run.has_end()? {
+        return Err(RunsError::Ended {
+            id: run.id().to_owned(),
+        });
+    }
     match call(run, &Command::Cancel { kill }).await {
         Err(RunsError::NotAnswering { .. }) if kill => {
             run.kill_runner().await?;

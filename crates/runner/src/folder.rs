@@ -467,7 +467,7 @@ impl RunFolder {
         Some(teamster_core::time::epoch_ms_of(changed))
     }
 
-    fn has_end(&self) -> Result<bool, RunsError> {
+    pub(crate) fn has_end(&self) -> Result<bool, RunsError> {
         Ok(self.last_line()?.is_some_and(|line| line.is_end()))
     }
 
