@@ -62,7 +62,7 @@ impl RunSpec {
         if self.trusted.record_to.is_some() && self.allows_several_attempts() {
             return refuse(
                 "record_to",
-                "a recording has one attempt: omit `retries`, `fallback` and `max_wait`",
+                "a recording has one attempt: omit `retries`, `fallback` and `max_wait_ms`",
             );
         }
         Ok(())
@@ -107,7 +107,7 @@ impl SessionSpec {
     }
 }
 
-/// What a run and a session have in common.
+/// The fields that a run and a session have in common.
 struct Common<'a> {
     provider: &'a str,
     /// Texts that must not be blank, by their names.
@@ -141,6 +141,11 @@ impl Common<'_> {
             if texts.iter().any(is_blank) {
                 return refuse(name, "expected texts that are not blank");
             }
+        }
+        if let Some(Worktree::Branch(branch)) = self.worktree
+            && branch.is_empty()
+        {
+            return refuse("worktree", "expected the name of a branch, or `true`");
         }
         if self.forks && !self.resumes {
             return refuse("fork", "requires `session_id`");

@@ -1,5 +1,6 @@
-//! What a run and a session are started with.
+//! The descriptions of a run and of a session.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -11,7 +12,7 @@ use crate::Trusted;
 use crate::schema;
 
 /// A run to start.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(extend("not" = schema::excluded_in_run())))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -145,10 +146,23 @@ pub struct RunSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(url, regex(pattern = "^https?://")))]
     pub callback: Option<String>,
-    /// What no stranger may choose.
+    /// The part that no stranger may choose.
     #[serde(default, skip_serializing_if = "Trusted::is_empty")]
     #[cfg_attr(feature = "schema", schemars(skip))]
     pub trusted: Trusted,
+}
+
+/// Omits texts that may be private.
+impl fmt::Debug for RunSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunSpec")
+            .field("provider", &self.provider)
+            .field("prompt_bytes", &self.prompt.len())
+            .field("model", &self.model)
+            .field("permission", &self.permission)
+            .field("trusted", &self.trusted)
+            .finish_non_exhaustive()
+    }
 }
 
 impl RunSpec {
@@ -191,7 +205,7 @@ impl RunSpec {
 }
 
 /// A session to start.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "schema", schemars(extend("not" = schema::excluded_in_session())))]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
@@ -302,10 +316,22 @@ pub struct SessionSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(url, regex(pattern = "^https?://")))]
     pub callback: Option<String>,
-    /// What no stranger may choose.
+    /// The part that no stranger may choose.
     #[serde(default, skip_serializing_if = "Trusted::is_empty")]
     #[cfg_attr(feature = "schema", schemars(skip))]
     pub trusted: Trusted,
+}
+
+/// Omits texts that may be private.
+impl fmt::Debug for SessionSpec {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionSpec")
+            .field("provider", &self.provider)
+            .field("model", &self.model)
+            .field("permission", &self.permission)
+            .field("trusted", &self.trusted)
+            .finish_non_exhaustive()
+    }
 }
 
 impl SessionSpec {
@@ -346,7 +372,7 @@ pub enum Worktree {
     /// `true` for a worktree on a new branch that is named after the run.
     Switch(bool),
     /// A worktree on a new branch of this name.
-    Branch(String),
+    Branch(#[cfg_attr(feature = "schema", schemars(length(min = 1)))] String),
 }
 
 impl Worktree {

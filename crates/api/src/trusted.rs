@@ -7,11 +7,11 @@ use crate::is_default;
 use serde::{Deserialize, Serialize};
 use teamster_core::{McpDelivery, McpServer, PromptDelivery, Timeouts};
 
-/// What only a caller that may start programs on the machine can choose: programs, variables, files, and how a CLI is
-/// started.
+/// The fields that only a caller may choose that may start programs on the machine: programs, variables, files, and how
+/// a CLI is started.
 ///
-/// It is absent from the JSON of a spec when nothing is set, and from its JSON Schema. A server refuses each field that
-/// is set, by its name ([`names`](Self::names)).
+/// It is absent from the JSON of a spec when nothing is set, and from its JSON Schema. A server refuses a body with
+/// such a field, by its name ([`names`](Self::names)).
 #[derive(Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
@@ -139,7 +139,7 @@ impl Trusted {
             ("keep_background", *keep_background),
             ("cli_retries", cli_retries.is_some()),
             ("timeouts", !is_default(timeouts)),
-            ("idle_exit", idle_exit_ms.is_some()),
+            ("idle_exit_ms", idle_exit_ms.is_some()),
         ];
         let set = fields.into_iter().filter(|(_, set)| *set);
         set.map(|(name, _)| name).collect()

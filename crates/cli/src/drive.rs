@@ -246,7 +246,7 @@ pub(crate) async fn show<F: Feed>(
             }
             RunLogEntry::Run(entry) => match entry.event {
                 RunEvent::Error { error: failure, .. } => error = Some(failure),
-                RunEvent::End(outcome) => result = Some(Box::new(outcome.result)),
+                RunEvent::End(outcome) if !was_lost => result = Some(Box::new(outcome.result)),
                 _ => {}
             },
             _ => {}

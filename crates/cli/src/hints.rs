@@ -2,7 +2,8 @@
 //!
 //! How to install a CLI and how to log in is in the `CliInfo` of its provider.
 
-use std::borrow::Cow;
+mod flags;
+
 use std::collections::BTreeSet;
 
 use teamster::acp::AcpAgent;
@@ -12,6 +13,8 @@ use teamster::{
 };
 
 use crate::words;
+
+pub(crate) use flags::{flag, message, option};
 
 /// Returns the next step after an error, if there is one. `bin` is the variable that sets the CLI's program, `mcp`
 /// the delivery of the run's MCP servers, if it has any, `permission` the run's mode, if it is known, and `now_ms` the
@@ -148,111 +151,11 @@ fn can_be_private(info: &CliInfo) -> bool {
     })
 }
 
-/// Returns the error's message with command-line flags in place of parameter names.
-pub(crate) fn message(error: &AgentError) -> Cow<'_, str> {
-    match error.detail.as_deref() {
-        // The message consists of the problem alone.
-        Some(ErrorDetail::Parameter { problem, .. }) if *problem == error.message => {
-            with_flags(problem).into()
-        }
-        Some(ErrorDetail::Parameter {
-            name,
-            item,
-            problem,
-            ..
-        }) => {
-            let name = flag(name).unwrap_or(name);
-            let problem = with_flags(problem);
-            match item {
-                Some(item) => format!("{name}: {item}: {problem}").into(),
-                None => format!("{name}: {problem}").into(),
-            }
-        }
-        _ if error.code == ErrorCode::InvalidParams => with_flags(&error.message).into(),
-        _ => words::without_error_word(&error.message).into(),
-    }
-}
-
 /// Returns `true` if the message names an address on this machine.
 fn is_local(message: &str) -> bool {
     ["//127.0.0.1", "//localhost", "//[::1]"]
         .iter()
         .any(|host| message.contains(host))
-}
-
-/// Replaces the library's parameter names by command-line flags: between backticks, and unquoted names with an
-/// underscore.
-fn with_flags(message: &str) -> String {
-    let mut typed = String::new();
-    let in_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let mut before = ' ';
-    let mut rest = message;
-    while let Some(c) = rest.chars().next() {
-        let end = rest.find(|c| !in_name(c)).unwrap_or(rest.len());
-        let (word, after) = rest.split_at(end.max(c.len_utf8()));
-        let quoted = before == '`' && after.starts_with('`');
-        // Not a part of a path or of an assignment.
-        let apart =
-            (before == ' ' || before == '`' || before == '(') && !after.starts_with(['=', '/']);
-        match flag(word).filter(|_| quoted || (apart && word.contains('_'))) {
-            Some(flag) => typed.push_str(flag),
-            None => typed.push_str(word),
-        }
-        before = word.chars().next_back().unwrap_or(' ');
-        rest = after;
-    }
-    typed
-}
-
-/// Returns the command-line flag for a parameter of the library.
-pub(crate) fn flag(parameter: &str) -> Option<&'static str> {
-    Some(match parameter {
-        "prompt" => "PROMPT",
-        "prompt_delivery" => "--prompt-via",
-        "slash_commands" => "--slash-commands",
-        "session_id" => "--resume",
-        "session_key" => "--session-key",
-        "fork" => "--fork",
-        "new_session_id" => "--session-id",
-        "working_directory" => "--cwd",
-        "add_dirs" => "--add-dir",
-        "env" => "--env",
-        "system_prompt" => "--system-prompt",
-        "model" => "--model",
-        "effort" => "--effort",
-        "permission" => "--permission",
-        "fallback" => "--fallback",
-        "new_session" => "--new",
-        "append_system_prompt" => "--append-system-prompt",
-        "program" => "--bin",
-        "clean_env" => "--clean-env",
-        "keep_env" => "--keep-env",
-        "output_file" => "--output",
-        "store" => "--store",
-        "run_id" => "--run-id",
-        "worktree" => "--worktree",
-        "max_wait" => "--max-wait",
-        "retries" => "--retries",
-        "idle_exit" => "--idle-exit",
-        "lifecycle" => "--lifecycle",
-        "allowed_tools" => "--allow-tool",
-        "denied_tools" => "--deny-tool",
-        "max_turns" => "--max-turns",
-        "max_budget_usd" | "budget.usd" => "--max-budget-usd",
-        "budget.tokens" | "usage_updates" => "--max-tokens",
-        "output_schema" => "--output-schema",
-        "images" => "--image",
-        "mcp_servers" => "--mcp-config, --mcp",
-        "mcp_delivery" => "--mcp-via",
-        "mcp_strict" => "--mcp-strict",
-        "cli_retries" => "--cli-retries",
-        "extra_args" => "CLI ARGS",
-        "include_native" => "--native",
-        "keep_background" => "--keep-background",
-        "record_to" => "--record",
-        "timeouts" => "--startup-timeout, --idle-timeout or --tool-timeout",
-        _ => return None,
-    })
 }
 
 /// Returns what a run of this CLI in this mode can be given after denied permissions.

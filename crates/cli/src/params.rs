@@ -1,4 +1,4 @@
-//! What a CLI gets, from the description of a run or session.
+//! The parameters of a CLI, from the description of a run or session.
 
 use std::env;
 use std::ffi::OsStr;
@@ -15,7 +15,7 @@ const CLEAN_ENV: [&str; 10] = [
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR",
 ];
 
-/// Returns what the CLI of a run gets.
+/// Returns the parameters for the CLI of a run.
 ///
 /// # Errors
 ///
@@ -25,7 +25,10 @@ pub(crate) fn of_run(spec: &RunSpec) -> Result<ExecuteParams, AgentError> {
     params.session_id.clone_from(&spec.session_id);
     params.fork = spec.fork;
     params.working_directory.clone_from(&spec.working_directory);
-    params.system_prompt = system_prompt(&spec.system_prompt, &spec.append_system_prompt);
+    params.system_prompt = system_prompt(
+        spec.system_prompt.as_deref(),
+        spec.append_system_prompt.as_deref(),
+    );
     params.model.clone_from(&spec.model);
     params.effort.clone_from(&spec.effort);
     params.permission = spec.permission;
@@ -38,13 +41,16 @@ pub(crate) fn of_run(spec: &RunSpec) -> Result<ExecuteParams, AgentError> {
     Ok(params)
 }
 
-/// Returns what the CLI of a session gets, as [`of_run`] does for a run.
+/// Returns the parameters for the CLI of a session, as [`of_run`] does for a run.
 pub(crate) fn of_session(spec: &SessionSpec) -> Result<ExecuteParams, AgentError> {
     let mut params = ExecuteParams::new("");
     params.session_id.clone_from(&spec.session_id);
     params.fork = spec.fork;
     params.working_directory.clone_from(&spec.working_directory);
-    params.system_prompt = system_prompt(&spec.system_prompt, &spec.append_system_prompt);
+    params.system_prompt = system_prompt(
+        spec.system_prompt.as_deref(),
+        spec.append_system_prompt.as_deref(),
+    );
     params.model.clone_from(&spec.model);
     params.effort.clone_from(&spec.effort);
     params.permission = spec.permission;
@@ -73,9 +79,9 @@ fn trusted(trusted: &Trusted, params: &mut ExecuteParams) -> Result<(), AgentErr
     Ok(())
 }
 
-fn system_prompt(replaced: &Option<String>, appended: &Option<String>) -> Option<SystemPrompt> {
-    let replaced = replaced.clone().map(SystemPrompt::Replace);
-    replaced.or_else(|| appended.clone().map(SystemPrompt::Append))
+fn system_prompt(replaced: Option<&str>, appended: Option<&str>) -> Option<SystemPrompt> {
+    let replaced = replaced.map(|text| SystemPrompt::Replace(text.to_owned()));
+    replaced.or_else(|| appended.map(|text| SystemPrompt::Append(text.to_owned())))
 }
 
 fn image(file: &Path) -> Result<Image, AgentError> {

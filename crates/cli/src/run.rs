@@ -221,7 +221,7 @@ struct Prepared<'a> {
     /// Delivery of the run's MCP servers; `None` if it has none.
     mcp: Option<McpDelivery>,
     output: Option<Output<'a>>,
-    /// What has no effect, or less than expected.
+    /// Warnings, such as of options without effect.
     warnings: Vec<String>,
 }
 

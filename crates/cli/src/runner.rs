@@ -50,8 +50,17 @@ pub(crate) fn launch(launch: &Launch, quiet: bool) -> anyhow::Result<u8> {
             ))
         }
         Launched::Refused { error, .. } => {
-            crate::fail(&run::usage(error));
-            Ok(exit_code::USAGE)
+            let code = match error.kind {
+                ErrorKind::Internal => exit_code::AGENT_ERROR,
+                _ => exit_code::USAGE,
+            };
+            // Without a parameter, words in the text are no names of parameters.
+            let error = match error.parameter() {
+                Some(_) => run::usage(error),
+                None => anyhow!(error.message),
+            };
+            crate::fail(&error);
+            Ok(code)
         }
         _ => bail!("the runner has another version"),
     }
@@ -75,6 +84,13 @@ pub(crate) fn main() -> anyhow::Result<u8> {
     })
 }
 
+/// Returns the error of something that is not the fault of the description.
+pub(crate) fn failure(what: &str, error: io::Error) -> AgentError {
+    let error = anyhow::Error::from(crate::with_advice(error));
+    let message = format!("{what}: {}", words::error_chain(&error));
+    AgentError::new(ErrorCode::Io, ErrorKind::Internal, message)
+}
+
 /// Returns the reason why nothing was started as data.
 fn refusal(error: &anyhow::Error) -> AgentError {
     if let Some(error) = error.downcast_ref::<AgentError>() {
@@ -82,15 +98,15 @@ fn refusal(error: &anyhow::Error) -> AgentError {
     }
     let message = words::error_chain(error);
     match error.downcast_ref::<RunsError>() {
-        Some(RunsError::Exists { .. }) => AgentError::invalid_params(message),
-        Some(_) => AgentError::new(ErrorCode::Io, ErrorKind::Internal, message),
-        None => AgentError::invalid_params(message),
+        Some(RunsError::Io { .. }) => AgentError::new(ErrorCode::Io, ErrorKind::Internal, message),
+        _ => AgentError::invalid_params(message),
     }
 }
 
 /// Reports to the parent process that the run is accepted, with warnings, and detaches from the terminal.
 pub(crate) fn detach(run: &NewRun, warnings: Vec<String>) -> anyhow::Result<()> {
-    launch::detach(run, warnings).context("cannot detach from the terminal")
+    launch::detach(run, warnings)
+        .map_err(|error| failure("cannot detach from the terminal", error).into())
 }
 
 /// Calls `stop(false)` on the first termination signal and `stop(true)` on the second.

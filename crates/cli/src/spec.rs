@@ -2,28 +2,25 @@
 //!
 //! All structs are taken apart exhaustively, so that a new option does not compile before it has a place.
 
-use std::collections::BTreeMap;
+mod input;
+
 use std::env;
-use std::fs;
-use std::io::{self, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anyhow::{Context, bail};
-use serde_json::Value;
 use teamster::Timeouts;
 use teamster_api::{RunSpec, SessionSpec, Trusted, Worktree};
 use teamster_core::time::millis;
 
 use crate::args::{
     AcpArgs, AcpProcessArgs, AcpTurnArgs, AgentSessionArgs, AskTimeoutArgs, ChatArgs,
-    ChatLimitArgs, EnvVar, Fallback, InputArgs, LimitArgs, McpArgs, ModelArgs, OutputArgs,
-    PermissionArgs, ProcessArgs, RetryArgs, RunArgs, SessionArgs, StdinMode, StoreArgs, SystemArgs,
-    TimeoutArgs, TurnArgs,
+    ChatLimitArgs, Fallback, InputArgs, LimitArgs, McpArgs, ModelArgs, OutputArgs, PermissionArgs,
+    ProcessArgs, RetryArgs, RunArgs, SessionArgs, StoreArgs, TimeoutArgs, TurnArgs,
 };
-use crate::{mcp, stdin};
+use crate::mcp;
+use input::{environment, read_prompt, schema, system_prompts};
 
-/// What a command does with a run or session, and does not leave the terminal.
+/// The options of a command that are no part of the run or session.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Local {
     pub(crate) output: OutputArgs,
@@ -210,7 +207,7 @@ pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
     Ok((spec, local))
 }
 
-/// What `teamster acp` serves: the session of each thread, but for what its editor chooses.
+/// The session of each thread of `teamster acp`. Its editor chooses the rest.
 pub(crate) struct Served {
     /// The agent; without one, the editor chooses it.
     pub(crate) agent: Option<String>,
@@ -229,7 +226,7 @@ impl Served {
 
     /// Returns the fallbacks of all threads.
     pub(crate) fn fallbacks(&self) -> impl Iterator<Item = Fallback> + '_ {
-        // Those that were parsed already.
+        // The arguments were parsed already, so none is left out.
         (self.session.fallback.iter()).filter_map(|text| Fallback::named(text).ok())
     }
 
@@ -239,7 +236,7 @@ impl Served {
     }
 }
 
-/// Returns what the arguments of `teamster acp` describe, as [`of_run`] does for a run.
+/// Returns the sessions that the arguments of `teamster acp` describe, as [`of_run`] does for a run.
 pub(crate) fn of_acp(args: AcpArgs) -> anyhow::Result<Served> {
     let AcpArgs {
         agent: provider,
@@ -287,8 +284,9 @@ pub(crate) fn of_acp(args: AcpArgs) -> anyhow::Result<Served> {
     trusted.clean_env = clean_env;
     trusted.keep_env = keep_env;
     trusted.program = bin;
-    // A thread has no place for warnings about configuration files.
-    mcp_servers(mcp, trusted, &mut Vec::new())?;
+    let mut warnings = Vec::new();
+    mcp_servers(mcp, trusted, &mut warnings)?;
+    crate::warn(&warnings);
     chat_limits(limits, trusted);
     trusted.extra_args = extra_args;
     trusted.store = url;
@@ -404,98 +402,6 @@ fn limit_ms(limit: Duration) -> u64 {
 
 fn fallbacks(fallbacks: &[Fallback]) -> Vec<String> {
     fallbacks.iter().map(Fallback::to_string).collect()
-}
-
-/// Reads the prompt, and adds the text on stdin.
-fn read_prompt(
-    prompt: Option<String>,
-    file: Option<&Path>,
-    mode: StdinMode,
-    warnings: &mut Vec<String>,
-) -> anyhow::Result<String> {
-    let is_stdin = file.is_none() && prompt.as_deref() == Some("-");
-    let mut text = match (file, prompt) {
-        (Some(file), _) => read_text(file, "the prompt")?,
-        (None, Some(prompt)) if prompt == "-" => {
-            let mut bytes = Vec::new();
-            io::stdin()
-                .lock()
-                .read_to_end(&mut bytes)
-                .context("cannot read the prompt from stdin")?;
-            String::from_utf8(bytes)
-                .ok()
-                .context("the prompt on stdin is not UTF-8 text")?
-        }
-        (None, prompt) => prompt.unwrap_or_default(),
-    };
-    if text.trim().is_empty() {
-        bail!("the prompt is empty");
-    }
-    if !is_stdin {
-        warnings.extend(stdin::add_to(&mut text, mode)?);
-    }
-    Ok(text)
-}
-
-/// Returns the system prompt that replaces the CLI's own, and the text that is appended to it.
-fn system_prompts(args: SystemArgs) -> anyhow::Result<(Option<String>, Option<String>)> {
-    let SystemArgs {
-        system_prompt,
-        system_prompt_file,
-        append_system_prompt,
-        append_system_prompt_file,
-    } = args;
-    let text = |text: Option<String>, file: Option<PathBuf>| match file {
-        Some(file) => read_text(&file, "the system prompt").map(Some),
-        None => Ok(text),
-    };
-    Ok((
-        text(system_prompt, system_prompt_file)?,
-        text(append_system_prompt, append_system_prompt_file)?,
-    ))
-}
-
-fn read_text(file: &Path, what: &str) -> anyhow::Result<String> {
-    let bytes =
-        fs::read(file).with_context(|| format!("cannot read {what} from {}", file.display()))?;
-    String::from_utf8(bytes)
-        .ok()
-        .with_context(|| format!("{what} in {} is not UTF-8 text", file.display()))
-}
-
-fn schema(value: &str) -> anyhow::Result<Value> {
-    let (text, place) = if value.trim_start().starts_with('{') {
-        (value.to_owned(), "in --output-schema".to_owned())
-    } else {
-        (
-            read_text(Path::new(value), "the schema")?,
-            format!("in {value}"),
-        )
-    };
-    serde_json::from_str(&text).with_context(|| format!("the schema {place} is not JSON"))
-}
-
-fn environment(vars: &[EnvVar]) -> anyhow::Result<BTreeMap<String, String>> {
-    vars.iter()
-        .map(|EnvVar { name, value }| {
-            if name.is_empty() {
-                bail!("--env needs KEY=VALUE or KEY");
-            }
-            let value = match value {
-                Some(value) => value.clone(),
-                None => match env::var(name) {
-                    Ok(value) => value,
-                    Err(env::VarError::NotPresent) => {
-                        bail!("--env {name}: no such variable in teamster's environment")
-                    }
-                    Err(env::VarError::NotUnicode(_)) => {
-                        bail!("--env {name}: the variable's value is not UTF-8 text")
-                    }
-                },
-            };
-            Ok((name.clone(), value))
-        })
-        .collect()
 }
 
 #[cfg(test)]

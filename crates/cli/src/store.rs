@@ -21,7 +21,8 @@ const FILE: &str = "teamster/store.db";
 /// The value that turns the store off.
 const OFF: &str = "off";
 
-/// Returns the location of this store, else of that of the environment, else of the default one; `None` if it is turned off or there is no state directory.
+/// Returns the location of the store: this one, else `TEAMSTER_STORE`, else the default file. `None` if it is turned off
+/// or there is no state directory.
 pub(crate) fn location(store: Option<&str>) -> Option<String> {
     match named(store) {
         Some(url) if url.is_empty() || url == OFF => None,

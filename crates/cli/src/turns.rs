@@ -43,7 +43,7 @@ impl From<anyhow::Error> for PlanError {
 impl From<PlanError> for anyhow::Error {
     fn from(error: PlanError) -> Self {
         match error {
-            PlanError::Agent(error) => anyhow!("{}", hints::message(&error)),
+            PlanError::Agent(error) => error.into(),
             PlanError::Usage(error) => error,
         }
     }
@@ -107,8 +107,11 @@ pub(crate) fn plan(
             }
             open(&*second, own).map(Some)
         };
-        let fallback = fallback().map_err(|error| {
-            anyhow::Error::from(error).context(format!("--fallback {}", info.id))
+        let fallback = fallback().map_err(|error| match error {
+            PlanError::Agent(error) => {
+                anyhow!("--fallback {}: {}", info.id, hints::message(&error))
+            }
+            PlanError::Usage(error) => error.context(format!("--fallback {}", info.id)),
         })?;
         if let Some(fallback) = fallback {
             runs.add_fallback(fallback);

@@ -404,6 +404,8 @@ fn claim(folder: &Path, make: impl Fn(&Path) -> io::Result<()>) -> io::Result<Fi
     loop {
         make(folder)?;
         match lock(folder) {
+            // Another run with this id was faster. The folder is that run's, even after its end.
+            Ok(_) if folder.join(INFO).exists() => return Err(io::ErrorKind::AlreadyExists.into()),
             Ok(Some(lock)) if lock.metadata()?.nlink() > 0 => return Ok(lock),
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ if Instant::now() >= until => {

@@ -219,6 +219,11 @@ impl Follow {
     }
 }
 
+fn ended(run: &RunFolder) -> RunsError {
+    let id = run.id().to_owned();
+    RunsError::Ended { id }
+}
+
 /// Returns the state of the run, as [`RunFolder::settle`] does, without blocking the thread.
 ///
 /// # Errors
@@ -240,9 +245,7 @@ pub async fn settle(run: &RunFolder) -> Result<RunState, RunsError> {
 pub async fn cancel(run: &RunFolder, kill: bool) -> Result<(), RunsError> {
     // The runner still answers for a moment after the end of its log.
     if !kill && run.has_end()? {
-        return Err(RunsError::Ended {
-            id: run.id().to_owned(),
-        });
+        return Err(ended(run));
     }
     match call(run, &Command::Cancel { kill }).await {
         Err(RunsError::NotAnswering { .. }) if kill => {
@@ -460,9 +463,7 @@ async fn call(run: &RunFolder, command: &Command) -> Result<Reply, RunsError> {
             }
         }
         if settle(run).await? == RunState::Ended {
-            return Err(RunsError::Ended {
-                id: run.id().to_owned(),
-            });
+            return Err(ended(run));
         }
         if Instant::now() >= limit {
             return Err(run.not_answering());

@@ -1,9 +1,9 @@
-//! What the agent of a session may do without a request.
+//! Grants of a session's agent.
 
 use serde::{Deserialize, Serialize};
 use teamster_core::PermissionMode;
 
-/// What the agent of a session may do without a request, as the session was started.
+/// Actions that the agent of a session may perform without a request, as the session was started.
 ///
 /// Each turn has these grants, no matter who sends the prompt.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]

@@ -28,11 +28,11 @@ pub struct Launch {
     pub version: u32,
     /// Id of the run or session.
     pub id: String,
-    /// What to start.
+    /// The run or session to start.
     pub what: LaunchSpec,
 }
 
-/// What a runner starts.
+/// Description of the run or session that a runner starts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -51,7 +51,7 @@ pub enum Launched {
     /// The runner accepted the run.
     #[non_exhaustive]
     Accepted {
-        /// What has no effect, or less than expected.
+        /// Warnings, such as of options without effect.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<String>,
     },
@@ -158,6 +158,9 @@ impl Launch {
             stdout.read_to_end(&mut answer)?;
         }
         if let Ok(answer) = serde_json::from_slice(&answer) {
+            if matches!(answer, Launched::Refused { .. }) {
+                runner.wait()?;
+            }
             return Ok(answer);
         }
         Ok(Launched::read(&answer, runner.wait()?))

@@ -7,7 +7,7 @@ use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentSession, BudgetKind, CancellationToken, EventStream,
-    Image, NoticeLevel, NoticeSource,
+    Image, NoticeLevel, NoticeSource, PermissionMode,
 };
 use teamster_orchestrator::Budget;
 use tokio::sync::{mpsc, oneshot};
@@ -226,9 +226,15 @@ impl SessionControl {
                         Box::pin(async move { session.set_permission(mode).await });
                     set
                 };
+                // Who begins a turn meanwhile needs the right to the wider of both modes.
+                let is_widest = mode == PermissionMode::Bypass;
+                let before = is_widest.then(|| self.0.status.permission(Some(mode)));
                 let reply = self.apply_setting(set, &notice).await;
-                if matches!(reply, Reply::Done) {
-                    self.0.status.permission(mode);
+                let is_set = matches!(reply, Reply::Done);
+                match before {
+                    None if is_set => _ = self.0.status.permission(Some(mode)),
+                    Some(before) if !is_set => _ = self.0.status.permission(before),
+                    _ => {}
                 }
                 reply
             }

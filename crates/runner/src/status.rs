@@ -1,5 +1,6 @@
 //! Status of a live run or session, derived from its log.
 
+use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use serde::{Deserialize, Serialize};
@@ -269,9 +270,9 @@ impl StatusBoard {
         self.board().totals
     }
 
-    /// Reports the permission mode from the next turn on.
-    pub(crate) fn permission(&self, mode: PermissionMode) {
-        self.board().permission = Some(mode);
+    /// Reports the permission mode from the next turn on. Returns the previous one.
+    pub(crate) fn permission(&self, mode: Option<PermissionMode>) -> Option<PermissionMode> {
+        mem::replace(&mut self.board().permission, mode)
     }
 
     /// Reports that the run or session is being stopped.

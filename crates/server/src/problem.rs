@@ -6,7 +6,7 @@ use axum::http::{HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use teamster_core::ErrorCode;
+use teamster_core::ErrorKind;
 use teamster_runner::{RefusalCode, RunsError};
 
 use crate::BackendError;
@@ -212,16 +212,15 @@ impl From<RunsError> for Problem {
 impl From<BackendError> for Problem {
     fn from(error: BackendError) -> Self {
         let code = match &error {
-            BackendError::Refused(error) if error.code == ErrorCode::InvalidParams => {
+            BackendError::Refused(error) if error.kind != ErrorKind::Internal => {
                 return crate::start::refused(error);
             }
-            BackendError::Refused(_) => ProblemCode::Internal,
             BackendError::Invalid(_) => ProblemCode::InvalidParams,
             BackendError::NotFound(_) => ProblemCode::RunNotFound,
             BackendError::Ambiguous(_) => ProblemCode::RunIdAmbiguous,
             BackendError::Exists(_) => ProblemCode::RunExists,
             BackendError::Live(_) => ProblemCode::RunLive,
-            BackendError::Failed(_) => ProblemCode::Internal,
+            BackendError::Refused(_) | BackendError::Failed(_) => ProblemCode::Internal,
         };
         Self::new(code, error.to_string())
     }

@@ -78,26 +78,35 @@ async fn check(
     Ok(())
 }
 
-/// Converts the refusal of a parameter. Parameters have their names in JSON, also between backticks in the text.
+/// Fields whose names may be between backticks in a refusal. Other words there are values.
+const FIELDS: [&str; 7] = [
+    "session_id",
+    "new_session_id",
+    "session_key",
+    "working_directory",
+    "append_system_prompt",
+    "max_wait_ms",
+    "clean_env",
+];
+
+/// Converts the refusal of a parameter. Fields have their names in JSON, also between backticks in the text.
 pub(crate) fn refused(error: &AgentError) -> Problem {
-    let (name, rest) = match error.parameter() {
-        Some(name) => (
-            in_json(name),
-            error.message.strip_prefix(name).unwrap_or_default(),
-        ),
-        None => (String::new(), &*error.message),
+    let invalid = |detail: String| Problem::new(ProblemCode::InvalidParams, detail);
+    let Some(name) = error.parameter() else {
+        return invalid(error.message.clone());
     };
-    let parts = rest.split('`').enumerate();
+    let (name, problem) = match error.message.strip_prefix(name) {
+        Some(problem) => (in_json(name), problem),
+        None => (format!("{}: ", in_json(name)), &*error.message),
+    };
+    let parts = problem.split('`').enumerate();
     let parts: Vec<String> = parts
         .map(|(index, part)| match index % 2 {
-            1 if !part.contains(' ') => in_json(part),
+            1 if FIELDS.contains(&part) => in_json(part),
             _ => part.to_owned(),
         })
         .collect();
-    Problem::new(
-        ProblemCode::InvalidParams,
-        format!("{name}{}", parts.join("`")),
-    )
+    invalid(format!("{name}{}", parts.join("`")))
 }
 
 /// Returns a parameter's name in camelCase.

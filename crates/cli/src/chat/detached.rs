@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use teamster::orchestrator::{Orchestrator, RunObserver};
 use teamster::{AgentEvent, CliInfo, PermissionPolicy};
 use teamster_api::SessionSpec;
@@ -28,6 +28,10 @@ const RELEASE_DELAY: Duration = Duration::from_secs(2);
 /// Runs a detached session in this process and returns the exit code. The outer error is the reason why it is refused.
 pub(crate) fn runner(id: &str, mut spec: SessionSpec) -> anyhow::Result<anyhow::Result<u8>> {
     spec.check()?;
+    let provider = crate::providers().get(&spec.provider);
+    let info = provider
+        .ok_or_else(|| crate::args::no_such_agent(&spec.provider))?
+        .info();
     let mut warnings = Vec::new();
     let worktree = worktree::enter(
         &mut spec.working_directory,
@@ -36,10 +40,6 @@ pub(crate) fn runner(id: &str, mut spec: SessionSpec) -> anyhow::Result<anyhow::
         &mut warnings,
     )?;
     let (requests, request_events) = Requests::of(id);
-    let provider = crate::providers().get(&spec.provider);
-    let info = provider
-        .ok_or_else(|| crate::args::no_such_agent(&spec.provider))?
-        .info();
     let (runs, retention, mut plan, history) = prepare(&spec, info, id, &requests)?;
     let mut about = RunInfo::new(id, info.id);
     about.kind = RunKind::Session;
@@ -55,7 +55,8 @@ pub(crate) fn runner(id: &str, mut spec: SessionSpec) -> anyhow::Result<anyhow::
         orphans::adopt();
     }
     // The worker thread reads the agent's output; this thread writes the log.
-    let runtime = tokio_runtime_of(1).context("cannot start the runtime")?;
+    let runtime =
+        tokio_runtime_of(1).map_err(|error| runner::failure("cannot start the runtime", error))?;
     let code = runtime.block_on(async {
         let run = runs.accept(&about, LogLimits::default())?;
         warnings.extend(history.take_warnings());

@@ -24,8 +24,7 @@ pub(crate) fn main(
     local: &Local,
     http: &Http,
 ) -> anyhow::Result<anyhow::Result<u8>> {
-    start::run(&mut spec, local)?;
-    let file = spec.trusted.output_file.take();
+    let file = start::run(&mut spec, local)?;
     let output = output(file.as_deref())?;
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let begun = runtime.block_on(http.exchange::<RunView>(

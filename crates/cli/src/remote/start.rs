@@ -17,12 +17,11 @@ use crate::spec::Local;
 /// Wait for the longest limit that a server takes: a year.
 const LONGEST_WAIT_MS: u64 = 365 * 24 * 3_600_000;
 
-/// Prepares a run for a server. Every error is a usage error.
-pub(super) fn run(spec: &mut RunSpec, local: &Local) -> anyhow::Result<()> {
-    // This program writes it.
+/// Prepares a run for a server. Returns the file for its last message, which this program writes. Every error is a
+/// usage error.
+pub(super) fn run(spec: &mut RunSpec, local: &Local) -> anyhow::Result<Option<PathBuf>> {
     let output_file = spec.trusted.output_file.take();
     check(&mut spec.trusted, local)?;
-    spec.trusted.output_file = output_file;
     spec.working_directory = directory(spec.working_directory.take())?;
     spec.ask_timeout_ms = if local.detach {
         spec.ask_timeout_ms.map(|ms| ms.min(LONGEST_WAIT_MS))
@@ -30,7 +29,7 @@ pub(super) fn run(spec: &mut RunSpec, local: &Local) -> anyhow::Result<()> {
         // An attached run never waits for answers.
         Some(0)
     };
-    Ok(())
+    Ok(output_file)
 }
 
 /// Prepares a session for a server. Every error is a usage error.
@@ -69,7 +68,7 @@ fn check(trusted: &mut Trusted, local: &Local) -> anyhow::Result<()> {
     let of_terminal = of_terminal.iter().filter(|(_, set)| *set);
     let names = of_terminal.map(|(name, _)| *name).chain(trusted.names());
     if let Some(name) = names.into_iter().next() {
-        let flag = hints::flag(name).unwrap_or(name);
+        let flag = hints::option(name).unwrap_or(name);
         bail!(
             "{flag} cannot be used with --remote: omit it, or run the command on the server's machine"
         );

@@ -2,7 +2,6 @@
 
 use std::sync::Mutex;
 
-use anyhow::Context;
 use teamster::orchestrator::{Orchestrator, RunRequest};
 use teamster::{AgentEvent, CliInfo, NoticeLevel, NoticeSource};
 use teamster_api::RunSpec;
@@ -84,7 +83,8 @@ fn run(
         orphans::adopt();
     }
     // The worker thread reads the agent's output; this thread writes the log.
-    let runtime = tokio_runtime_of(1).context("cannot start the runtime")?;
+    let runtime =
+        tokio_runtime_of(1).map_err(|error| runner::failure("cannot start the runtime", error))?;
     let ended = runtime.block_on(async {
         let open_history = history.prepare(&mut request).await?;
         request.observer = (open_history.as_ref())

@@ -73,7 +73,7 @@ impl History {
         if conversation.is_some() && location.is_none() {
             bail!(AgentError::refused(
                 "session_key",
-                "needs a store of sessions: set one with `store` or TEAMSTER_STORE"
+                "a conversation needs a store of sessions: set one with --store or TEAMSTER_STORE"
             ));
         }
         if location.is_none() && !named && !warnings.are_off() {
@@ -344,9 +344,15 @@ impl History {
             .first()
             .filter(|_| self.named || !self.warnings.are_off())
         {
-            self.warnings.add(format!(
+            let warning = format!(
                 "the history of this run is incomplete: {error} (TEAMSTER_STORE=off disables the history)"
-            ));
+            );
+            if self.named {
+                // Also where a quiet command would drop the collected ones.
+                crate::warn(&[warning]);
+            } else {
+                self.warnings.add(warning);
+            }
         }
     }
 
@@ -359,18 +365,18 @@ impl History {
     }
 }
 
-/// What becomes of warnings.
+/// Where warnings go.
 pub(crate) enum Warnings {
     /// They are printed on stderr.
     Printed,
-    /// Only those about a store that the user has named are.
+    /// Only warnings about a store that the user has named are printed.
     Off,
     /// They are collected, for the process that has started this one.
     Collected(Mutex<Vec<String>>),
 }
 
 impl Warnings {
-    /// Returns the way of a command at a terminal.
+    /// Returns how a command at a terminal warns.
     pub(crate) fn unless(quiet: bool) -> Self {
         if quiet { Self::Off } else { Self::Printed }
     }

@@ -31,8 +31,13 @@ async fn launch(
     let cannot = |what: &str, error: &dyn std::fmt::Display| {
         BackendError::Failed(format!("cannot {what}: {error}"))
     };
-    let mut command =
-        runner::command(agent).map_err(|error| BackendError::Failed(words::error_chain(&error)))?;
+    // The agent's name becomes an argument.
+    let provider = crate::providers().get(agent);
+    let info = provider
+        .ok_or_else(|| crate::args::no_such_agent(agent))?
+        .info();
+    let mut command = runner::command(&info.id)
+        .map_err(|error| BackendError::Failed(words::error_chain(&error)))?;
     command.envs(variables.iter().map(|(name, value)| (*name, value)));
     // Tokio reaps the runner when it ends.
     let mut runner = tokio::process::Command::from(command)

@@ -1,3 +1,6 @@
+use std::collections::BTreeMap;
+use std::path::Path;
+
 use super::*;
 use crate::args::{Cli, Command};
 use clap::{CommandFactory, Parser};

@@ -426,10 +426,7 @@ fn a_start_failure_is_reported_as_in_a_run() {
     assert!(missing.stderr.contains(install), "{}", missing.stderr);
 
     let agent = Agent::new();
-    let refused = agent.run_chat(
-        "hi\n",
-        &["--json", "--mcp=x=y", "--mcp-via=user-config"],
-    );
+    let refused = agent.run_chat("hi\n", &["--json", "--mcp=x=y", "--mcp-via=user-config"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stdout);
     let results = results(&refused.stdout);
     assert_eq!(results[0].errors[0].code, ErrorCode::InvalidParams);
