@@ -14,8 +14,8 @@ use teamster_core::provider::{
     Exchange, Exit, Order, OrderId, SessionAssembler, SessionProtocol, grammar,
 };
 use teamster_core::{
-    AgentError, AgentEvent, Decision, ExecuteParams, Permission, PermissionAnswer,
-    PermissionRequest, RunResult, SessionOptions, SessionProvider, Turn,
+    AgentError, AgentEvent, ExecuteParams, PermissionAnswer, PermissionRequest, RunResult,
+    SessionOptions, SessionProvider, Turn,
 };
 
 pub use in_any_order::in_any_order;
@@ -248,15 +248,9 @@ impl<'a> Replay<'a> {
                 break;
             }
             for request in asked {
-                let decision = match &self.answer {
-                    PermissionAnswer::Deny(_) => Decision::Denied,
-                    _ => Decision::Allowed,
-                };
-                let event = AgentEvent::Permission(Box::new(
-                    Permission::new(request.tool_name.clone(), decision)
-                        .tool_id(request.tool_id.clone()),
-                ));
-                self.assembler.runtime_event(event);
+                let event = request.answered(&self.answer);
+                self.assembler
+                    .runtime_event(AgentEvent::Permission(Box::new(event)));
                 let answer = Order::Answer(request.id, self.answer.clone());
                 self.assembler.order(answer);
                 self.asked.push(request);

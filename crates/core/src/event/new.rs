@@ -67,6 +67,7 @@ impl Permission {
             reason: None,
             request_id: None,
             timed_out: false,
+            of_question: false,
         }
     }
 }

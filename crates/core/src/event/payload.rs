@@ -305,6 +305,9 @@ pub struct Permission {
     /// True if the request was denied because it had no answer in time.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub timed_out: bool,
+    /// True for the answer to a question of the agent or of an MCP server: no tool waited for permission.
+    #[serde(skip)]
+    pub(crate) of_question: bool,
 }
 
 /// Outcome of a permission request.

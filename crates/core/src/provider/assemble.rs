@@ -28,6 +28,8 @@ pub struct RunAssembler {
     denials: Vec<PermissionDenial>,
     /// Ids of the calls in `denials`.
     denied_calls: HashSet<Id>,
+    /// True if a tool was denied. Of a question in `denials` it is only known that it has no answer.
+    has_denied_tool: bool,
     session_id: Option<Id>,
     model: Option<String>,
     turn_ended: bool,
@@ -76,6 +78,7 @@ impl RunAssembler {
             errors: Vec::new(),
             denials: Vec::new(),
             denied_calls: HashSet::new(),
+            has_denied_tool: false,
             session_id: None,
             model: None,
             turn_ended: false,
@@ -438,6 +441,7 @@ impl RunAssembler {
             }
             AgentEvent::Permission(e) if e.decision == Decision::Denied => {
                 self.denied_calls.extend(e.tool_id.clone());
+                self.has_denied_tool |= !e.of_question;
                 self.denials.push(PermissionDenial {
                     tool_name: e.tool_name.clone(),
                     tool_id: e.tool_id.clone(),

@@ -147,9 +147,11 @@ impl PermissionRequest {
             PermissionAnswer::Deny(reason) => (Decision::Denied, reason.clone()),
             _ => (Decision::Allowed, None),
         };
-        Permission::new(self.tool_name.clone(), decision)
+        let mut answered = Permission::new(self.tool_name.clone(), decision)
             .tool_id(self.tool_id.clone())
-            .reason(reason)
+            .reason(reason);
+        answered.of_question = self.schema.is_some();
+        answered
     }
 }
 

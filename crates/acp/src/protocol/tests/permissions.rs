@@ -183,23 +183,23 @@ fn a_request_ends_with_its_call_and_with_its_turn() {
     );
 }
 
-/// Returns a protocol with a request for a choice of its user in an active turn.
-fn choice(approve: Approve) -> Talk {
+/// Returns a protocol with a request for a choice of its user in an active turn, and the id of the turn's request.
+fn choice(approve: Approve) -> (Talk, u64) {
     let mut with = settings();
     with.approve = approve;
     let mut talk = Talk::ready_with(with, json!({}));
     talk.begin("hi");
-    talk.request("session/prompt");
+    let prompt = talk.request("session/prompt");
     talk.line(
         json!({"id": 5, "method": "session/request_permission", "params": {
         "sessionId": SESSION, "options": [
             {"optionId": "q0_opt_0", "name": "Red", "kind": "allow_once"},
             {"optionId": "q0_opt_1", "name": "Blue", "kind": "allow_once"},
             {"optionId": "q0_skip", "name": "Skip", "kind": "reject_once"}],
-        "toolCall": {"toolCallId": "t1", "title": "AskUserQuestion", "content": [
+        "toolCall": {"toolCallId": "q1", "title": "AskUserQuestion", "content": [
             {"type": "content", "content": {"type": "text", "text": "Which colour?"}}]}}}),
     );
-    talk
+    (talk, prompt)
 }
 
 #[test]
@@ -218,7 +218,7 @@ fn a_choice_is_not_a_permission() {
             "q0_skip",
         ),
     ] {
-        let mut talk = choice(approve);
+        let (mut talk, _) = choice(approve);
         assert_eq!(talk.written(), [json!(null); 0], "no answer is made up");
         let asked = talk.asked();
         assert_eq!(asked[0].message.as_deref(), Some("Which colour?"));
@@ -239,7 +239,7 @@ fn a_choice_is_not_a_permission() {
 
 #[test]
 fn without_a_caller_a_choice_is_skipped() {
-    let talk = choice(Approve::Everything);
+    let (talk, _) = choice(Approve::Everything);
     let asked = talk.assembler.exchange(Exchange::take_asked);
     for policy in [
         teamster_core::PermissionPolicy::Allow,
@@ -247,6 +247,31 @@ fn without_a_caller_a_choice_is_skipped() {
     ] {
         let answer = policy.answer(&asked[0]);
         assert!(matches!(answer, Some(PermissionAnswer::Deny(Some(_)))));
+    }
+}
+
+#[test]
+fn a_skipped_choice_is_no_tool_that_was_denied() {
+    use RunStatus::{Completed, Incomplete};
+    for (also_denied, status) in [(false, Completed), (true, Incomplete)] {
+        let (mut talk, prompt) = choice(Approve::Nothing);
+        let policy = teamster_core::PermissionPolicy::Deny;
+        if also_denied {
+            request(&mut talk, &json!(6), "execute", ALL);
+        }
+        for asked in talk.asked() {
+            let answer = policy.answer(&asked).unwrap();
+            talk.assembler.answer(&asked, answer);
+        }
+        talk.update(json!({"sessionUpdate": "agent_message_chunk",
+            "content": {"type": "text", "text": "I go on without."}}));
+        talk.line(json!({"id": prompt, "result": {"stopReason": "end_turn"}}));
+        let events = talk.ended();
+        let denied = (events.iter()).filter(
+            |event| matches!(event, AgentEvent::Permission(e) if e.decision == Decision::Denied),
+        );
+        assert_eq!(denied.count(), 1 + usize::from(also_denied));
+        assert_eq!(result(&events).status, status);
     }
 }
 

@@ -48,9 +48,9 @@ impl RunAssembler {
     }
 
     /// Returns whether permission was denied and nothing else came of the run: every call was denied, or some
-    /// were and there is no text.
+    /// were and there is no text. A question without an answer denies nothing.
     fn did_nothing_but_denied_calls(&self) -> bool {
-        !self.denials.is_empty()
+        self.has_denied_tool
             && (self.text.is_blank() || !(self.changed_files || self.has_permitted_calls()))
     }
 
