@@ -6,18 +6,27 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use teamster_acp::{
-    Approve, Dialect, Figures, ModeSwitch, Tool, ToolCall, ToolEnd, TurnSoFar, file_change,
+    Approve, Dialect, During, Figures, ModeSwitch, RpcError, Tool, ToolCall, ToolEnd, TurnSoFar,
+    file_change,
 };
 use teamster_core::provider::{Args, CredentialFile, Credentials, FileLocation, RecordFiles, Sign};
 use teamster_core::{
-    AgentError, AgentEvent, Capabilities, ChangeKind, CliInfo, ExecuteParams, PermissionMode,
-    ToolKind,
+    AgentError, AgentEvent, Capabilities, ChangeKind, CliInfo, ErrorKind, ExecuteParams,
+    PermissionMode, ToolKind,
 };
 
 use crate::agent::{NamedAgent, capabilities};
 use crate::folder::{folder, in_variable, is_plain};
 use crate::mcp_name::Servers;
+use crate::words::known_by;
 use record::Recorded;
+
+/// Its words about the model's answers.
+const PHRASES: &[(&str, ErrorKind)] = &[
+    ("Model returned empty response", ErrorKind::Protocol),
+    ("JSON parsing failed", ErrorKind::Protocol),
+    ("maximum output token limit", ErrorKind::Invalid),
+];
 
 /// Cline.
 pub const CLINE: NamedAgent = NamedAgent {
@@ -135,9 +144,17 @@ impl Dialect for ClineDialect {
             None => Vec::new(),
         };
         let text = |result: &&Value| {
-            let fields = ["error", "result", "text"].into_iter();
-            let mut texts = fields.filter_map(|field| result[field].as_str());
-            texts.next().map(str::to_owned)
+            let said = |field: &str| result[field].as_str();
+            let is_said = |text: &&str| !text.trim().is_empty();
+            let error = said("error").filter(is_said);
+            match (said("result").filter(is_said), error) {
+                // What a failed command printed has the error at its beginning.
+                (Some(output), Some(error)) if !output.contains(error) => {
+                    Some(format!("{output}\n{error}"))
+                }
+                (Some(text), _) | (None, Some(text)) => Some(text.to_owned()),
+                (None, None) => said("result").or_else(|| said("text")).map(str::to_owned),
+            }
         };
         let texts: Option<Vec<String>> = results.iter().map(text).collect();
         if let Some(texts) = texts.filter(|texts| !texts.is_empty()) {
@@ -166,6 +183,12 @@ impl Dialect for ClineDialect {
 
     fn record_line(&mut self, line: &str) {
         self.recorded.message(line);
+    }
+
+    fn error(&self, error: &RpcError, during: During) -> AgentError {
+        let plain = error.plain(during);
+        let kind = ErrorKind::of_words(&plain.message, PHRASES);
+        known_by(plain, kind)
     }
 
     fn figures(&mut self, _: &Value, _: &TurnSoFar) -> Figures {

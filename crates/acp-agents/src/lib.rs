@@ -14,6 +14,7 @@ mod mcp_name;
 mod qwen;
 #[cfg(test)]
 mod recording;
+mod words;
 
 pub use agent::NamedAgent;
 pub use cline::CLINE;

@@ -19,6 +19,13 @@ use teamster_core::{
 use crate::agent::{NamedAgent, capabilities};
 use crate::folder::{folder, is_plain};
 use crate::mcp_name::Servers;
+use crate::words::known_by;
+
+/// Its words about the model's answers. The second is the JavaScript engine's.
+const PHRASES: &[(&str, ErrorKind)] = &[
+    ("ended with empty response", ErrorKind::Protocol),
+    ("in JSON at position", ErrorKind::Protocol),
+];
 
 /// JSON-RPC error code of an internal error.
 const INTERNAL: i64 = -32603;
@@ -302,15 +309,12 @@ impl Dialect for QwenDialect {
 
     /// Service errors begin with the HTTP status.
     fn error(&self, error: &RpcError, during: During) -> AgentError {
-        let mut plain = error.plain(during);
+        let plain = error.plain(during);
         let status = plain.message.split(' ').next();
         let status = status.and_then(|word| word.parse::<u16>().ok());
         let kind = status.and_then(ErrorKind::of_http_status);
-        if let Some(kind) = kind.filter(|_| plain.kind == ErrorKind::Internal) {
-            plain.kind = kind;
-            plain.retryable = kind.is_retryable();
-        }
-        plain
+        let kind = kind.or_else(|| ErrorKind::of_words(&plain.message, PHRASES));
+        known_by(plain, kind)
     }
 
     fn mode(&self, wanted: PermissionMode) -> Result<ModeSwitch, AgentError> {

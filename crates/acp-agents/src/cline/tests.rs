@@ -163,13 +163,54 @@ fn edits_have_their_files_or_their_error() {
     assert_eq!(failed, Some("apply_patch failed: File not found: nope"));
 }
 
+// The first as version 3.0.65 printed it; the second is made by hand.
 #[test]
-fn a_closed_socket_is_worth_another_try() {
+fn a_failed_command_has_its_output_and_its_error() {
+    let exited = "[Command exited with code 3]\npartial\n\n[stderr]\nbroken\n";
+    for (printed, error, output) in [
+        (exited, "Command exited with code 3", exited),
+        ("partial", "it was ended", "partial\nit was ended"),
+    ] {
+        let result = json!([{"query": "x", "result": printed, "error": error, "success": false}]);
+        let events = played(&[
+            call("c1", "run_commands: x", json!({"commands": ["x"]})),
+            end("c1", "completed", result),
+        ]);
+        let ended = events.iter().find_map(|event| match event {
+            AgentEvent::ToolResult(end) => Some((end.output.as_str(), end.is_error)),
+            _ => None,
+        });
+        assert_eq!(ended, Some((output, Some(true))));
+    }
+}
+
+// As the CLI printed them.
+#[test]
+fn errors_are_known_by_their_words() {
     let dialect = (CLINE.dialect)(&ExecuteParams::default());
-    let closed = "Internal error: The socket connection was closed unexpectedly. For more \
-                  information, pass `verbose: true` in the second argument to fetch()";
-    let error = dialect.error(&RpcError::new(-32603, closed), During::Prompt);
-    assert_eq!((error.kind, error.retryable), (ErrorKind::Network, true));
+    let closed = "The socket connection was closed unexpectedly. For more information, pass `verbose: true` in the \
+                  second argument to fetch()";
+    let malformed =
+        "JSON parsing failed: Text: {\"oops.\nError message: SyntaxError: JSON Parse error";
+    let server = "The server had an error while processing your request. Sorry about that!";
+    let missing = "The model `no-such-model` does not exist or you do not have access to it.";
+    let scopes =
+        "You have insufficient permissions for this operation. Missing scopes: model.request.";
+    let limit = "Model reached the maximum output token limit before completing the turn";
+    for (words, kind, retryable) in [
+        (closed, ErrorKind::Network, true),
+        ("Model returned empty response", ErrorKind::Protocol, true),
+        (malformed, ErrorKind::Protocol, true),
+        (server, ErrorKind::Overloaded, true),
+        (missing, ErrorKind::ModelNotFound, false),
+        (scopes, ErrorKind::Auth, false),
+        (limit, ErrorKind::Invalid, false),
+        ("it rained", ErrorKind::Internal, false),
+    ] {
+        let error = RpcError::new(-32603, format!("Internal error: {words}"));
+        let error = dialect.error(&error, During::Prompt);
+        assert_eq!((error.kind, error.retryable), (kind, retryable), "{words}");
+    }
 }
 
 // As version 3.0.65 wrote them, shortened; the last two are made by hand.

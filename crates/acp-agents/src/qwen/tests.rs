@@ -19,6 +19,13 @@ fn an_error_of_the_service_is_known_by_its_status() {
     assert_eq!(Some(kind(missing).0), ErrorKind::of_http_status(404));
     let server = "500 The server had an error while processing your request. Sorry about that!";
     assert!(kind(server).1);
+    assert_eq!(kind("Connection error."), (ErrorKind::Network, true));
+    for words in [
+        "Model stream ended with empty response text.",
+        "Unterminated string in JSON at position 6 (line 1 column 7)",
+    ] {
+        assert_eq!(kind(words), (ErrorKind::Protocol, true), "{words}");
+    }
     assert_eq!(kind("it rained"), (ErrorKind::Internal, false));
 }
 

@@ -26,6 +26,11 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
         ErrorKind::ContextWindow,
     ),
     ("model_not_found", ErrorKind::ModelNotFound),
+    // OpenAI's, with status 404.
+    (
+        "does not exist or you do not have access to it",
+        ErrorKind::ModelNotFound,
+    ),
     ("invalid x-api-key", ErrorKind::Auth),
     ("invalid api key", ErrorKind::Auth),
     ("incorrect api key", ErrorKind::Auth),
@@ -35,6 +40,12 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("unauthorized", ErrorKind::Auth),
     ("permission_denied", ErrorKind::Auth),
     ("permission_error", ErrorKind::Auth),
+    // Anthropic's and OpenAI's, with status 403.
+    ("api key does not have permission", ErrorKind::Auth),
+    (
+        "insufficient permissions for this operation",
+        ErrorKind::Auth,
+    ),
     ("rate_limit", ErrorKind::RateLimit),
     ("rate limit", ErrorKind::RateLimit),
     ("too many requests", ErrorKind::RateLimit),
@@ -43,6 +54,8 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("at capacity", ErrorKind::Overloaded),
     ("high demand", ErrorKind::Overloaded),
     ("internal server error", ErrorKind::Overloaded),
+    // OpenAI's, with status 500.
+    ("the server had an error", ErrorKind::Overloaded),
     ("econnrefused", ErrorKind::Network),
     ("econnreset", ErrorKind::Network),
     ("enotfound", ErrorKind::Network),
@@ -55,6 +68,8 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("connection refused", ErrorKind::Network),
     ("connection reset", ErrorKind::Network),
     ("connection failed", ErrorKind::Network),
+    // Of the clients that Anthropic and OpenAI publish.
+    ("connection error", ErrorKind::Network),
     ("cannot connect", ErrorKind::Network),
     ("could not connect", ErrorKind::Network),
     ("unable to connect", ErrorKind::Network),
