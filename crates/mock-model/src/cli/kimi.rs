@@ -40,6 +40,27 @@ pub(super) fn call(part: &Part, _: &CallContext<'_>) -> Option<Call> {
             "Agent",
             json!({"description": "Sub-agent", "prompt": prompt, "subagent_type": "coder"}),
         )),
+        Part::Ask(question) => Some(Call::new(
+            "AskUserQuestion",
+            json!({"questions": [{"question": question, "header": "Question", "options": super::choices()}]}),
+        )),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_asked_by_its_own_tool() {
+        let place = CallContext {
+            directory: None,
+            tools: &[],
+            offers: &[],
+        };
+        let asked = call(&Part::Ask("Which?".to_owned()), &place).unwrap();
+        assert_eq!(asked.name, "AskUserQuestion");
+        assert_eq!(asked.input["questions"][0]["question"], "Which?");
     }
 }

@@ -7,6 +7,9 @@ use crate::Part;
 
 pub(super) const HABITS: Habits = Habits::NONE;
 
+/// The tool that writes a plan.
+const PLAN: &str = "todo_write";
+
 /// The tool that calls a deferred one, in versions such as 0.24.
 const DEFERRED: &str = "tool_call";
 
@@ -26,6 +29,8 @@ pub(super) fn point_at(url: &str) -> Pointing {
         "ui": {"enableFollowupSuggestions": false},
         // Qwen sends images to models only that it knows to take them.
         "model": {"generationConfig": {"modalities": {"image": true}}},
+        // The tool for plans is off by default.
+        "tools": {"todoWrite": {"enabled": true}},
         "memory": {"enableManagedAutoMemory": false, "enableManagedAutoDream": false, "enableAutoSkill": false},
     });
     Pointing {
@@ -58,10 +63,19 @@ pub(super) fn call(part: &Part, place: &CallContext<'_>) -> Option<Call> {
             server,
             tool,
             arguments,
-        } => (format!("mcp__{server}__{tool}"), arguments),
+        } => (format!("mcp__{server}__{tool}"), arguments.clone()),
+        Part::Plan(entries) => {
+            let entry = |(number, entry): (usize, &String)| json!({"id": (number + 1).to_string(), "content": entry, "status": "pending"});
+            let entries: Vec<_> = entries.iter().enumerate().map(entry).collect();
+            (PLAN.to_owned(), json!({"todos": entries}))
+        }
         _ => return None,
     };
     let is_offered = |name: &str| place.tools.iter().any(|tool| tool == name);
+    // The tool wants a number of its own for each entry, which its schema does not say.
+    if name == PLAN && is_offered(PLAN) {
+        return Some(Call::new(PLAN, arguments));
+    }
     if is_offered(&name) || !is_offered(DEFERRED) {
         return None;
     }
@@ -102,6 +116,18 @@ mod tests {
         );
         assert_eq!(called(mcp(), &tools(&["read_file"])), None);
         assert_eq!(called(Part::Shell("ls".to_owned()), &deferring), None);
+        let plan = || Part::Plan(vec!["Read".to_owned()]);
+        let todo = json!({"id": "1", "content": "Read", "status": "pending"});
+        let arguments = json!({"todos": [todo]});
+        let input = json!({"name": "todo_write", "arguments": arguments});
+        assert_eq!(
+            called(plan(), &deferring),
+            Some(("tool_call".to_owned(), input))
+        );
+        assert_eq!(
+            called(plan(), &tools(&["tool_call", "todo_write"])),
+            Some(("todo_write".to_owned(), arguments))
+        );
         let (name, input) = called(Part::Ask("Which?".to_owned()), &deferring).unwrap();
         assert_eq!(name, "ask_user_question");
         assert_eq!(input["questions"][0]["question"], "Which?");
