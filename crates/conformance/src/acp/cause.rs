@@ -12,6 +12,9 @@ use crate::json::holds;
 use crate::play::Played;
 use crate::story::{ANY, Story, in_place};
 
+/// The mock model's words about a request without a tool for what the script wants.
+const NO_SUCH_TOOL: &str = "no tool that the request offers is known to do what the script wants";
+
 /// Cause of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -79,7 +82,8 @@ pub(crate) fn findings(
     met: &[String],
     declared: impl Fn(&str, Option<&Value>, Option<&Value>) -> bool,
 ) -> Vec<Finding> {
-    let evidence = Evidence::new(played, met);
+    let mut evidence = Evidence::new(played, met);
+    evidence.needs_no_model = !expected.contains_key("prompt");
     let mut facts: Vec<_> = expected.keys().chain(actual.keys()).collect();
     facts.sort_unstable();
     facts.dedup();
@@ -119,6 +123,8 @@ struct Evidence<'a> {
     messages: Vec<Value>,
     /// True if the agent has reported its capabilities.
     is_agent: bool,
+    /// True if the run is expected to end before any request to a model.
+    needs_no_model: bool,
     /// The cost of the session before the run, as last reported by the agent.
     cost_before: Option<Value>,
 }
@@ -134,6 +140,7 @@ impl<'a> Evidence<'a> {
                 .filter_map(read)
                 .find_map(|it| cost(&it)),
             played,
+            needs_no_model: false,
             messages: played.printed.iter().filter_map(read).collect(),
             is_agent: met
                 .iter()
@@ -149,7 +156,10 @@ impl<'a> Evidence<'a> {
         found: Option<&Value>,
         actual: &Story,
     ) -> (Cause, String) {
-        if let Some(cause) = self.refused().or_else(|| self.never_asked()) {
+        if let Some(cause) = (self.refused())
+            .or_else(|| self.never_asked())
+            .or_else(|| self.not_offered())
+        {
             return cause;
         }
         let base = fact.split('.').next().unwrap_or(fact);
@@ -160,7 +170,7 @@ impl<'a> Evidence<'a> {
                 Cause::Protocol,
                 "the protocol has no message for it".to_owned(),
             ),
-            "cost" | "usage" => self.figure(base, expected),
+            "cost" | "usage" => self.figure(base, expected, found),
             "text" => self.text("agent_message_chunk", expected),
             "thinking" => self.text("agent_thought_chunk", expected),
             "streamed" => {
@@ -181,6 +191,14 @@ impl<'a> Evidence<'a> {
                 Some(_) => (Cause::Teamster, "it printed a plan".to_owned()),
                 None => (Cause::Agent, "it printed no plan".to_owned()),
             },
+            "denials" if expected.is_some() => (
+                Cause::Protocol,
+                "the protocol has no message for a denial by the agent itself".to_owned(),
+            ),
+            "denials" => (
+                Cause::Agent,
+                "it asks its user by a request for permission, and a question without an answer is `denied`".to_owned(),
+            ),
             "image" => (
                 Cause::Agent,
                 "the image was not in what it asked the model".to_owned(),
@@ -212,15 +230,24 @@ impl<'a> Evidence<'a> {
     fn never_asked(&self) -> Option<(Cause, String)> {
         let mut requests = self.played.requests.iter();
         let error = self.played.result.errors.last()?;
-        if requests.any(|request| request.protocol.is_some()) || self.played.has_no_listener {
-            return None;
-        }
-        // An unknown session is reported without a request to a model.
-        if self.played.session_before.is_some() {
+        let asked = requests.any(|request| request.protocol.is_some());
+        if asked || self.played.has_no_listener || self.needs_no_model {
             return None;
         }
         let message = excerpt(&error.message);
         Some((Cause::Setup, format!("it did not ask the model: {message}")))
+    }
+
+    /// Returns the cause if the mock model found no tool for what the script wants.
+    fn not_offered(&self) -> Option<(Cause, String)> {
+        let errors = &self.played.result.errors;
+        let is_it = |error: &teamster::AgentError| error.message.contains(NO_SUCH_TOOL);
+        errors.iter().any(is_it).then(|| {
+            (
+                Cause::Agent,
+                "it offers the model no tool for it".to_owned(),
+            )
+        })
     }
 
     fn unknown_lines(&self) -> (Cause, String) {
@@ -247,9 +274,21 @@ impl<'a> Evidence<'a> {
 
     /// Returns the cause for tokens or a cost: whether the expected value occurs in the output, either
     /// literally or as a sum over several requests.
-    fn figure(&self, what: &str, expected: Option<&Value>) -> (Cause, String) {
+    fn figure(
+        &self,
+        what: &str,
+        expected: Option<&Value>,
+        found: Option<&Value>,
+    ) -> (Cause, String) {
         if expected.is_none() {
             return (Cause::Agent, "it prints what it used".to_owned());
+        }
+        let number = |value: Option<&Value>| value.and_then(Value::as_u64);
+        if number(found) > number(expected) {
+            let requests = self.played.requests.iter();
+            let asked = requests.filter(|it| it.protocol.is_some()).count();
+            let evidence = format!("it used that much: it asked the model {asked} times");
+            return (Cause::Agent, evidence);
         }
         let is_it = |key: &str, value: &Value| match expected {
             Some(Value::Number(_)) => Some(value) == expected,

@@ -43,8 +43,11 @@ impl WireName {
     }
 }
 
-/// Returns the CLI of a command, if the mock model knows it.
+/// Returns the CLI of a command, if the mock model knows it: the program itself, or the provider that it serves.
 pub(crate) fn known(command: &str) -> Option<Cli> {
+    if let Some(served) = super::served::cli(command) {
+        return Some(served);
+    }
     let words = shell_words::split(command).ok()?;
     Cli::from_id(Path::new(words.first()?).file_name()?.to_str()?)
 }
@@ -163,6 +166,7 @@ mod tests {
     #[test]
     fn known_programs_are_known_by_their_names() {
         assert_eq!(known("/opt/bin/gemini --acp"), Some(Cli::Gemini));
+        assert_eq!(known("teamster acp embedded"), Some(Cli::Embedded));
         assert_eq!(known("my-agent --acp"), None);
         assert_eq!(known("'"), None);
     }

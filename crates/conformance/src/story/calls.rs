@@ -17,9 +17,10 @@ const PLANS: [&str; 6] = [
 ];
 
 /// The tools that ask the user.
-const QUESTIONS: [&str; 4] = [
+const QUESTIONS: [&str; 5] = [
     "AskUserQuestion",
     "ask_user",
+    "ask_user_question",
     "question",
     "request_user_input",
 ];
