@@ -58,7 +58,7 @@ impl Http {
         direct.enforce_http(false);
         direct.set_nodelay(true);
         direct.set_connect_timeout(Some(CONNECT_LIMIT));
-        let proxies = Proxies::new(variable)?;
+        let proxies = Proxies::new(variable);
         let route = Route {
             to_proxy: HttpsConnector::from((direct.clone(), tls.clone())),
             direct,
@@ -123,9 +123,7 @@ impl Http {
         failure.message = format!("{} (HTTP {status} from {shown}{to})", failure.message);
         Err(failure)
     }
-}
 
-impl Http {
     /// Sends a request to the address that is shown so.
     pub(crate) async fn send(
         &self,
@@ -133,6 +131,9 @@ impl Http {
         shown: &str,
     ) -> Result<Response<Incoming>, Failure> {
         let proxy = self.proxies.of(request.uri());
+        if let (Some(_), Some(why)) = (&proxy, &self.proxies.refused) {
+            return Err(Failure::new(ErrorKind::Invalid, why.clone()));
+        }
         self.client.request(request).await.map_err(|error| {
             let through = proxy.map_or_else(String::new, |proxy| {
                 format!(" through the proxy {}", proxy.uri())

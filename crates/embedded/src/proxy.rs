@@ -14,25 +14,27 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::proxy::Tunnel;
 use hyper_util::client::proxy::matcher::{Intercept, Matcher};
 use hyper_util::rt::TokioIo;
-use teamster_core::ErrorKind;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 use tower_service::Service;
 
 use crate::http::CONNECT_LIMIT;
-use crate::wire::Failure;
 
 /// Proxies of the environment. They are used for HTTPS, and never for this machine.
 #[derive(Debug, Clone)]
-pub(crate) struct Proxies(Arc<Matcher>);
+pub(crate) struct Proxies {
+    matcher: Arc<Matcher>,
+    /// Why requests that would go through the proxy are refused: without it they could be unwanted.
+    pub(crate) refused: Option<String>,
+}
+
+/// Proxy in place of one that cannot be used.
+const REFUSED: &str = "http://refused.invalid";
 
 impl Proxies {
-    /// Reads `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, in upper or lower case.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the value is no address of an HTTP proxy: a request without the proxy could be unwanted.
-    pub(crate) fn new(variable: impl Fn(&str) -> Option<String>) -> Result<Self, Failure> {
+    /// Reads `HTTPS_PROXY`, `ALL_PROXY` and `NO_PROXY`, in upper or lower case. A value that is not the address of an
+    /// HTTP proxy refuses the requests that would use it.
+    pub(crate) fn new(variable: impl Fn(&str) -> Option<String>) -> Self {
         let first = |names: [&str; 2]| {
             let mut values = names
                 .into_iter()
@@ -42,6 +44,7 @@ impl Proxies {
         let proxy =
             first(["HTTPS_PROXY", "https_proxy"]).or_else(|| first(["ALL_PROXY", "all_proxy"]));
         let mut matcher = Matcher::builder();
+        let mut refused = None;
         if let Some((name, value)) = proxy {
             let any = Uri::from_static("https://service.example");
             let found = Matcher::builder()
@@ -50,26 +53,27 @@ impl Proxies {
                 .intercept(&any);
             let is_http =
                 |proxy: &Intercept| matches!(proxy.uri().scheme_str(), Some("http" | "https"));
-            if !found.as_ref().is_some_and(is_http) {
-                return Err(Failure::new(
-                    ErrorKind::Invalid,
-                    format!(
-                        "{name} is not the address of an HTTP proxy: set one such as http://proxy.example:3128, or \
-                         unset it"
-                    ),
+            matcher = if found.as_ref().is_some_and(is_http) {
+                matcher.https(value)
+            } else {
+                refused = Some(format!(
+                    "{name} is not the address of an HTTP proxy: set one such as http://proxy.example:3128, or unset it"
                 ));
-            }
-            matcher = matcher.https(value);
+                matcher.https(REFUSED)
+            };
         }
         if let Some((_, value)) = first(["NO_PROXY", "no_proxy"]) {
             matcher = matcher.no(value);
         }
-        Ok(Self(Arc::new(matcher.build())))
+        Self {
+            matcher: Arc::new(matcher.build()),
+            refused,
+        }
     }
 
     /// Returns the proxy for requests to this address.
     pub(crate) fn of(&self, to: &Uri) -> Option<Intercept> {
-        self.0
+        self.matcher
             .intercept(to)
             .filter(|_| !to.host().is_some_and(is_this_machine))
     }
@@ -130,17 +134,24 @@ impl Service<Uri> for Route {
 
 #[cfg(test)]
 mod tests {
+    use teamster_core::ErrorKind;
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
     use super::*;
     use crate::http::Http;
+    use crate::wire::Failure;
 
-    fn proxies(variables: &[(&str, &str)]) -> Result<Proxies, Failure> {
-        Proxies::new(|name| {
+    fn environment(variables: &[(&str, &str)]) -> impl Fn(&str) -> Option<String> {
+        |name| {
             let found = variables.iter().find(|(known, _)| *known == name)?;
             Some(found.1.to_owned())
-        })
+        }
+    }
+
+    async fn failure(http: &Http, url: &str) -> Failure {
+        let request = hyper::Request::post(url).body(Vec::new().into()).unwrap();
+        http.send(request, url).await.unwrap_err()
     }
 
     #[test]
@@ -151,7 +162,7 @@ mod tests {
             ("ALL_PROXY", "http://other.example"),
             ("NO_PROXY", "inside.example, 10.0.0.0/8"),
         ];
-        let proxies = proxies(&all).unwrap();
+        let proxies = Proxies::new(environment(&all));
         for (address, is_proxied) in [
             ("https://api.example/v1", true),
             ("http://api.example/v1", false),
@@ -167,7 +178,7 @@ mod tests {
             let expected = is_proxied.then_some("http://proxy.example:3128/");
             assert_eq!(found.as_deref(), expected, "{address}");
         }
-        let direct = self::proxies(&[]).unwrap();
+        let direct = Proxies::new(environment(&[]));
         assert!(
             direct
                 .of(&Uri::from_static("https://api.example"))
@@ -175,18 +186,29 @@ mod tests {
         );
     }
 
-    #[test]
-    fn what_is_no_http_proxy_is_refused_without_its_password() {
+    #[tokio::test]
+    async fn what_is_no_http_proxy_is_refused_where_it_would_be_used() {
         for value in [
             "socks5://me:s3cr3t@proxy.example",
             "ftp://me:s3cr3t@x",
             "me:s3cr3t@",
         ] {
-            let failure = proxies(&[("ALL_PROXY", value)]).unwrap_err();
-            assert_eq!(failure.kind, ErrorKind::Invalid);
+            let all = [("ALL_PROXY", value), ("NO_PROXY", "0.0.0.0")];
+            let http = Http::new(environment(&all)).unwrap();
+            let refused = failure(&http, "https://service.example").await;
+            assert_eq!(refused.kind, ErrorKind::Invalid);
             let expected = "ALL_PROXY is not the address of an HTTP proxy: ";
-            assert!(failure.message.starts_with(expected), "{}", failure.message);
-            assert!(!failure.message.contains("s3cr3t"), "{}", failure.message);
+            assert!(refused.message.starts_with(expected), "{}", refused.message);
+            assert!(!refused.message.contains("s3cr3t"), "{}", refused.message);
+            // This machine, an address in `NO_PROXY`, and a service without TLS.
+            for url in [
+                "https://127.0.0.1:1",
+                "https://0.0.0.0:1",
+                "http://0.0.0.0:1",
+            ] {
+                let reached = failure(&http, url).await;
+                assert_eq!(reached.kind, ErrorKind::Network, "{}", reached.message);
+            }
         }
     }
 

@@ -127,20 +127,24 @@ impl ErrorKind {
     }
 }
 
-/// Returns whether a message in lower case is about a model that needs a newer version of the CLI. Tools and servers of
-/// the user's need newer versions of other programs.
+/// Returns whether a message in lower case is about a model that needs a newer version of the CLI. The same words in
+/// messages of tools and MCP servers are about other programs.
 fn is_about_a_newer_model(message: &str) -> bool {
     let Some((subject, _)) = message.split_once(NEEDS_NEWER_CLI) else {
         return false;
     };
-    let is_quote = |c: char| matches!(c, '"' | '\'' | '`' | '(' | ')');
-    let mut words = subject
-        .rsplit(' ')
-        .map(|word| word.trim_matches(is_quote))
-        .filter(|word| !word.is_empty());
+    // The message may be the service's JSON.
+    let is_end = |c: char| c.is_whitespace() || "\"'`()\\/:=".contains(c);
+    let mut words = subject.rsplit(is_end).filter(|word| !word.is_empty());
     let (last, before) = (words.next().unwrap_or_default(), words.next());
     let has_number = last.contains(|c: char| c.is_ascii_digit());
-    let is_named = MODELS.iter().any(|name| last.starts_with(name)) || before == Some("model");
+    // OpenAI's `o3` and its like.
+    let is_o = |name: &str| {
+        let number = name.strip_prefix('o');
+        number.is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit()))
+    };
+    let is_named =
+        before == Some("model") || is_o(last) || MODELS.iter().any(|name| last.starts_with(name));
     last == "model" || has_number && is_named
 }
 
@@ -166,6 +170,24 @@ mod tests {
                 of_model,
             ),
             ("gemini-4-pro requires a newer version", of_model),
+            (
+                r#"{"detail":"gpt-6.1 requires a newer version of Codex."}"#,
+                of_model,
+            ),
+            (
+                r#"API Error: 400 {"type":"error","message":"claude-opus-6 requires a newer version of Claude Code"}"#,
+                of_model,
+            ),
+            (
+                r#"{"error":"{\"message\":\"models/gemini-4-pro requires a newer version\"}"}"#,
+                of_model,
+            ),
+            (
+                "Error:\nclaude-opus-6 requires a newer version of Claude Code",
+                of_model,
+            ),
+            ("o5-mini requires a newer version of Codex", of_model),
+            ("o-ring2 requires a newer version of Python", None),
             ("MCP server tiny requires a newer version of Node.js", None),
             ("claude-tools requires a newer version of Python", None),
             (

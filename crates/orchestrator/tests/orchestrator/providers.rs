@@ -67,54 +67,13 @@ impl Recorded {
             .collect()
     }
 
-    /// Executes a run with one retry after any error, unless a side effect forbids it.
     async fn play(
         &self,
         provider: impl CliProvider + 'static,
         crash: Crash,
         then: AfterSideEffects,
     ) -> Played {
-        let place = tempfile::tempdir().unwrap();
-        let write = |name: &str, text: &str| {
-            std::fs::write(place.path().join(name), text).unwrap();
-        };
-        write("lines.1", &self.lines());
-        if matches!(crash, Crash::Killed) {
-            write("end.1", "kill");
-        }
-        let mut config = RuntimeConfig::default();
-        config.program = Some(cli());
-        config.env_policy = EnvPolicy::Clean {
-            allow: vec!["PATH".into()],
-        };
-        let runtime = Arc::new(CliRuntime::with_config(provider, config));
-        let mut params = ExecuteParams::new(PROMPT);
-        params.working_directory = Some(place.path().to_owned());
-        for name in ["PLAY", "HOME"] {
-            let folder = place.path().display().to_string();
-            params.env.insert(name.into(), folder);
-        }
-        let mut request = RunRequest::new(runtime, params);
-        request.retry.retries = 1;
-        request.retry.base_delay = Duration::from_millis(1);
-        request.retry.side_effects.then = then;
-        // A crash has no known cause, so by default the next candidate would be tried.
-        request
-            .retry
-            .actions
-            .insert(ErrorKind::Internal, Action::Retry);
-        request
-            .retry
-            .actions
-            .insert(ErrorKind::Protocol, Action::Retry);
-        let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
-        let run = orchestrator.run(request);
-        let outcome = tokio::time::timeout(LIMIT, run.outcome()).await.unwrap();
-        // The CLI crashes again, without output.
-        assert_eq!(outcome.result.status, RunStatus::Failed);
-        let launches = launches(place.path());
-        assert_eq!(launches.len(), outcome.attempts.len());
-        Played { outcome, launches }
+        play(&self.lines(), provider, crash, then).await
     }
 
     /// Asserts that after a crash with an announced side effect the session is resumed with the continuation, and the
@@ -172,6 +131,56 @@ impl Recorded {
             assert_eq!(first.args.len(), second.args.len(), "{crash:?}");
         }
     }
+}
+
+/// Executes a run of a CLI that first prints these lines, with one retry after any error, unless a side effect forbids it.
+async fn play(
+    lines: &str,
+    provider: impl CliProvider + 'static,
+    crash: Crash,
+    then: AfterSideEffects,
+) -> Played {
+    let place = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        std::fs::write(place.path().join(name), text).unwrap();
+    };
+    write("lines.1", lines);
+    if matches!(crash, Crash::Killed) {
+        write("end.1", "kill");
+    }
+    let mut config = RuntimeConfig::default();
+    config.program = Some(cli());
+    config.env_policy = EnvPolicy::Clean {
+        allow: vec!["PATH".into()],
+    };
+    let runtime = Arc::new(CliRuntime::with_config(provider, config));
+    let mut params = ExecuteParams::new(PROMPT);
+    params.working_directory = Some(place.path().to_owned());
+    for name in ["PLAY", "HOME"] {
+        let folder = place.path().display().to_string();
+        params.env.insert(name.into(), folder);
+    }
+    let mut request = RunRequest::new(runtime, params);
+    request.retry.retries = 1;
+    request.retry.base_delay = Duration::from_millis(1);
+    request.retry.side_effects.then = then;
+    // A crash has no known cause, so by default the next candidate would be tried.
+    request
+        .retry
+        .actions
+        .insert(ErrorKind::Internal, Action::Retry);
+    request
+        .retry
+        .actions
+        .insert(ErrorKind::Protocol, Action::Retry);
+    let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
+    let run = orchestrator.run(request);
+    let outcome = tokio::time::timeout(LIMIT, run.outcome()).await.unwrap();
+    // The CLI crashes again, without output.
+    assert_eq!(outcome.result.status, RunStatus::Failed);
+    let launches = launches(place.path());
+    assert_eq!(launches.len(), outcome.attempts.len());
+    Played { outcome, launches }
 }
 
 impl Launch {

@@ -9,6 +9,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use teamster_core::provider::json_line;
 
 /// Limit of the size of a file, in bytes.
 const LARGEST_FILE: u64 = 64 << 20;
@@ -30,22 +31,22 @@ impl List {
         list
     }
 
-    /// Returns the items that were not in the list before and that are asked for, each as a line. A file that is being
+    /// Returns the items that were not in the list before and that are requested, each as a line. A file that is being
     /// written has none until it is complete.
     pub(super) fn new_items(
         &mut self,
         path: &Path,
         field: &str,
-        is_asked_for: impl Fn(&str) -> bool,
+        is_requested: impl Fn(&str) -> bool,
     ) -> Vec<String> {
-        self.read(path, field, is_asked_for).unwrap_or_default()
+        self.read(path, field, is_requested).unwrap_or_default()
     }
 
     fn read(
         &mut self,
         path: &Path,
         field: &str,
-        is_asked_for: impl Fn(&str) -> bool,
+        is_requested: impl Fn(&str) -> bool,
     ) -> Option<Vec<String>> {
         let mut file = File::open(path).ok()?;
         let data = file.metadata().ok()?;
@@ -69,10 +70,12 @@ impl List {
         for item in items {
             let mut hasher = DefaultHasher::new();
             item.get().hash(&mut hasher);
-            if self.items.insert(hasher.finish()) && is_asked_for(item.get()) {
-                // An item may be written in several lines.
-                let value: Value = serde_json::from_str(item.get()).ok()?;
-                new.push(value.to_string());
+            if self.items.insert(hasher.finish()) && is_requested(item.get()) {
+                // An item may be written in several lines. One that is no value here is left out.
+                let line = json_line::read(item.get().as_bytes(), |item| {
+                    Some(json_line::parse::<Value>(item)?.to_string())
+                });
+                new.extend(line);
             }
         }
         Some(new)
@@ -135,6 +138,22 @@ mod tests {
         assert_eq!(record.lines(true), [""; 0]);
         fs::remove_file(&path).unwrap();
         assert_eq!(record.lines(true), [""; 0]);
+    }
+
+    // Made by hand.
+    #[test]
+    fn an_item_that_cannot_be_read_leaves_the_others() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = file(&dir);
+        write(&path, &[1]);
+        let mut record = Record::begin(files(&path));
+        let deep = format!("{}0{}", "[".repeat(500), "]".repeat(500));
+        let text = format!(
+            r#"{{"messages": [{{"usage": {deep}}}, {{"usage": "\ud83d"}}, {{"usage": 2}}]}}"#
+        );
+        fs::write(&path, text).unwrap();
+        let read = ["{\"usage\":\"\u{fffd}\"}", r#"{"usage":2}"#];
+        assert_eq!(record.lines(true), read);
     }
 
     #[test]

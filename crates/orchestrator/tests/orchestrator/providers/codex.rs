@@ -1,8 +1,12 @@
 //! Codex.
 
+use jiff::{ToSpan, Zoned};
+use serde_json::json;
 use teamster_codex::Codex;
+use teamster_core::ErrorKind;
+use teamster_orchestrator::AfterSideEffects;
 
-use super::Recorded;
+use super::{Crash, Recorded, play};
 
 const COMMAND_RUNS: Recorded = Recorded {
     fixture: "codex/0.169.0/tool_shell_ok",
@@ -39,4 +43,25 @@ async fn a_run_without_reports_is_not_restarted() {
     };
     words.is_resumed(Codex, resume).await;
     words.ends(Codex, "may have been running").await;
+}
+
+/// The CLI prints its message shortly before the limit resets, and ends after it.
+#[tokio::test]
+async fn a_limit_that_has_just_reset_is_tried_again() {
+    let reset = Zoned::now().checked_sub(1.minute()).unwrap();
+    let message = format!(
+        "You've hit your usage limit. Visit https://x.test/a or try again at {}.",
+        reset.strftime("%-I:%M %p")
+    );
+    // Made by hand: lines of Codex, with a time of today.
+    let lines = [
+        json!({"type": "thread.started", "thread_id": "01a1ffe8-eb7b-7523-afa9-5cca709e2801"}),
+        json!({"type": "turn.started"}),
+        json!({"type": "turn.failed", "error": {"message": message}}),
+    ];
+    let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let played = play(&lines, Codex, Crash::Exits, AfterSideEffects::Resume).await;
+    let log = &played.outcome.attempts;
+    assert_eq!(log.len(), 2, "{:?}", played.outcome.error);
+    assert_eq!(log[0].error.as_ref().unwrap().kind, ErrorKind::Quota);
 }
