@@ -188,8 +188,8 @@ pub trait Dialect: Send + 'static {
         error.plain(during)
     }
 
-    /// Returns the option that allows a tool for the rest of the session. `None` of several: what each of them allows
-    /// is only in its name, such as all tools of every kind.
+    /// Returns the option that allows a tool for the rest of the session. Returns `None` if there are several:
+    /// only their names show what each allows, and one may allow every tool.
     fn always<'a>(&self, options: &'a [PermissionOption]) -> Option<&'a PermissionOption> {
         only_always(options)
     }

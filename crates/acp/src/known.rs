@@ -18,7 +18,9 @@ impl Known {
     /// a request, also those of the same answer, so the tool is taken away. Its option `allow_always` writes a rule for
     /// a command into the settings of the project, and for an edit it changes the mode to one that allows commands too.
     pub(crate) fn of(agent: &str) -> Self {
-        if !agent.ends_with("/claude-agent-acp") && !agent.ends_with("/claude-code-acp") {
+        // With or without the scope of its package.
+        let name = agent.rsplit('/').next().unwrap_or(agent);
+        if !matches!(name, "claude-agent-acp" | "claude-code-acp") {
             return Self::default();
         }
         let meta = json!({"claudeCode": {"options": {"disallowedTools": ["EnterPlanMode"]}}});

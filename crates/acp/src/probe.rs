@@ -141,7 +141,7 @@ impl Asking {
             INITIALIZE => {
                 lock(&self.seen).initialized = Some(answer);
                 if is_well {
-                    write::new_session(&mut self.exchange, NEW_SESSION, &self.settings);
+                    write::new_session(&mut self.exchange, NEW_SESSION, &self.settings, None);
                 }
                 self.is_answered = !is_well;
             }

@@ -12,8 +12,8 @@ use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 use std::time::Duration;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use teamster_core::provider::json_line::{self, parse};
 use teamster_core::provider::surrogates::Joiner;
 use teamster_core::provider::{
@@ -24,7 +24,7 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind, Id, PermissionAnswer, Turn
 
 use crate::dialect::{Dialect, Figures, Next};
 use crate::errors::{During, RpcError};
-use crate::settings::{ModeSwitch, Settings};
+use crate::settings::{Approve, ModeSwitch, Settings};
 use crate::turn::TurnSoFar;
 use crate::wire::{AgentCapabilities, Message};
 use crate::write;
@@ -51,6 +51,8 @@ pub struct AcpProtocol {
     steps: VecDeque<Step>,
     can: AgentCapabilities,
     session: Option<Id>,
+    /// Extension data (`_meta`) of the requests that open a session.
+    session_meta: Option<Map<String, Value>>,
     /// True if the session can be resumed by its id.
     resumable: bool,
     model: Option<String>,
@@ -91,7 +93,8 @@ enum Ask {
     Prompt,
     Clear(OrderId),
     Model(OrderId, String),
-    Mode(OrderId, ModeSwitch),
+    /// With the tools that the new mode approves, if it changes them.
+    Mode(OrderId, ModeSwitch, Option<Approve>),
     /// Back to a mode in which the agent asks.
     BackToAsking(ModeSwitch),
 }
@@ -118,6 +121,7 @@ impl AcpProtocol {
             steps: VecDeque::new(),
             can: AgentCapabilities::default(),
             session: None,
+            session_meta: None,
             resumable,
             model: None,
             mode: None,
@@ -203,8 +207,9 @@ impl AcpProtocol {
                 }
                 self.settle(order, answer.err());
             }
-            Ask::Mode(order, switch) => {
+            Ask::Mode(order, switch, approve) => {
                 if answer.is_ok() {
+                    self.settings.approve = approve.unwrap_or(self.settings.approve);
                     self.offers.modes.switched(&switch);
                     self.offers.chosen_mode = Some(switch);
                 }

@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf, absolute};
 
-use serde_json::{Map, Value};
 use teamster_core::{McpServer, PermissionMode, SessionCapabilities, SessionOptions};
 
 /// Capabilities of every session of the protocol.
@@ -47,8 +46,6 @@ pub struct Settings {
     pub slash_commands: bool,
     /// Tools allowed without a request to the caller.
     pub approve: Approve,
-    /// Extension data (`_meta`) of the requests that open a session.
-    pub session_meta: Option<Map<String, Value>>,
     /// The session is a run: it has one turn, which waits for the agent's work in the background.
     pub one_turn: bool,
 }
@@ -126,7 +123,6 @@ impl Settings {
             session_cost_usd: options.session_cost_usd,
             slash_commands: params.slash_commands,
             approve: Approve::Nothing,
-            session_meta: None,
             one_turn: options.one_turn,
         }
     }

@@ -101,37 +101,58 @@ pub(crate) fn initialize(exchange: &mut Exchange, id: u64) {
     request(exchange, id, "initialize", params);
 }
 
-pub(crate) fn new_session(exchange: &mut Exchange, id: u64, settings: &Settings) {
+/// Extension data (`_meta`) of the requests that open a session.
+pub(crate) type Meta<'a> = Option<&'a Map<String, Value>>;
+
+pub(crate) fn new_session(exchange: &mut Exchange, id: u64, settings: &Settings, meta: Meta<'_>) {
     let params = NewSessionRequest::new(&settings.directory)
         .additional_directories(settings.add_dirs.clone())
         .mcp_servers(servers(settings))
-        .meta(settings.session_meta.clone());
+        .meta(meta.cloned());
     request(exchange, id, "session/new", params);
 }
 
-pub(crate) fn load_session(exchange: &mut Exchange, id: u64, settings: &Settings, session: &str) {
+pub(crate) fn load_session(
+    exchange: &mut Exchange,
+    id: u64,
+    settings: &Settings,
+    meta: Meta<'_>,
+    session: &str,
+) {
     let params = LoadSessionRequest::new(session.to_owned(), &settings.directory)
         .additional_directories(settings.add_dirs.clone())
         .mcp_servers(servers(settings))
-        .meta(settings.session_meta.clone());
+        .meta(meta.cloned());
     request(exchange, id, "session/load", params);
 }
 
-pub(crate) fn resume_session(exchange: &mut Exchange, id: u64, settings: &Settings, session: &str) {
+pub(crate) fn resume_session(
+    exchange: &mut Exchange,
+    id: u64,
+    settings: &Settings,
+    meta: Meta<'_>,
+    session: &str,
+) {
     let params = ResumeSessionRequest::new(session.to_owned(), &settings.directory)
         .additional_directories(settings.add_dirs.clone())
         .mcp_servers(servers(settings))
-        .meta(settings.session_meta.clone());
+        .meta(meta.cloned());
     request(exchange, id, "session/resume", params);
 }
 
-pub(crate) fn fork_session(exchange: &mut Exchange, id: u64, settings: &Settings, session: &str) {
+pub(crate) fn fork_session(
+    exchange: &mut Exchange,
+    id: u64,
+    settings: &Settings,
+    meta: Meta<'_>,
+    session: &str,
+) {
     let params = ForkParams {
         session_id: session,
         cwd: &settings.directory,
         additional_directories: &settings.add_dirs,
         mcp_servers: servers(settings),
-        meta: settings.session_meta.as_ref(),
+        meta,
     };
     request(exchange, id, "session/fork", params);
 }

@@ -63,7 +63,7 @@ impl AcpProtocol {
     /// Switches the mode. Returns whether a request was sent for it.
     pub(super) fn switch_mode(&mut self, session: &str, ask: Ask, switch: &ModeSwitch) -> bool {
         match switch {
-            ModeSwitch::Mode(mode) => {
+            ModeSwitch::Mode(mode) | ModeSwitch::ModeAndAnswers(mode, _) => {
                 let id = self.ask(ask);
                 write::set_mode(&mut self.exchange, id, session, mode);
                 true
@@ -75,21 +75,31 @@ impl AcpProtocol {
             }
             ModeSwitch::Answers(approve) => {
                 self.settings.approve = *approve;
+                // Earlier orders that the agent has not confirmed change nothing any more.
+                for (_, ask) in &mut self.asked {
+                    if let Ask::Mode(_, _, approve) = ask {
+                        *approve = None;
+                    }
+                }
                 false
             }
-            ModeSwitch::ModeAndAnswers(mode, approve) => {
-                self.settings.approve = *approve;
-                let id = self.ask(ask);
-                write::set_mode(&mut self.exchange, id, session, mode);
-                true
-            }
         }
+    }
+
+    /// Returns the tools allowed without a request to the caller: as the newest order of a mode wants them. It counts at
+    /// once, and no longer if the agent refuses the mode.
+    pub(super) fn approve(&self) -> Approve {
+        let ordered = self.asked.iter().rev().find_map(|(_, ask)| match ask {
+            Ask::Mode(_, _, approve) => *approve,
+            _ => None,
+        });
+        ordered.unwrap_or(self.settings.approve)
     }
 
     /// Finds the mode that a session must be set to first.
     pub(super) fn find_first_mode(&mut self, opened: &Opened) -> Result<(), AgentError> {
         let modes = Modes::of(opened);
-        self.offers.first_mode = self.asking_mode(&modes, self.settings.approve)?;
+        self.offers.first_mode = self.asking_mode(&modes, self.approve())?;
         self.offers.modes = modes;
         Ok(())
     }
@@ -133,7 +143,7 @@ impl AcpProtocol {
     fn came_to_mode(&mut self, mode: String, out: &mut Events) {
         let is_new = self.offers.modes.current.as_ref() != Some(&mode);
         self.offers.modes.current = Some(mode);
-        let approve = self.settings.approve;
+        let approve = self.approve();
         if !is_new || !self.is_active() || approve == Approve::Everything {
             return;
         }
@@ -165,7 +175,7 @@ impl AcpProtocol {
     /// Switches the mode before the waiting turn, if the agent is in one in which it would not ask. Returns whether
     /// the turn can begin.
     pub(super) fn asks(&mut self, out: &mut Events) -> bool {
-        match self.asking_mode(&self.offers.modes, self.settings.approve) {
+        match self.asking_mode(&self.offers.modes, self.approve()) {
             Ok(None) => true,
             Ok(Some(switch)) => {
                 self.steps.push_back(super::start::Step::Mode(switch));

@@ -37,7 +37,8 @@ impl AcpProtocol {
             }
             Order::Clear(id) => {
                 let number = self.ask(Ask::Clear(id));
-                write::new_session(&mut self.exchange, number, &self.settings);
+                let meta = self.session_meta.as_ref();
+                write::new_session(&mut self.exchange, number, &self.settings, meta);
             }
             Order::SetModel(id, model) => {
                 if let Some(session) = self.session.clone() {
@@ -59,13 +60,16 @@ impl AcpProtocol {
         let Some(session) = self.session.clone() else {
             return Ok(());
         };
+        let approve = match &switch {
+            ModeSwitch::Answers(approve) | ModeSwitch::ModeAndAnswers(_, approve) => Some(*approve),
+            _ => None,
+        };
         if let ModeSwitch::Answers(approve) = switch
             && let Some(asking) = self.asking_mode(&self.offers.modes, approve)?
         {
-            self.settings.approve = approve;
             switch = asking;
         }
-        let ask = Ask::Mode(id, switch.clone());
+        let ask = Ask::Mode(id, switch.clone(), approve);
         if !self.switch_mode(&session, ask, &switch) {
             self.exchange.settle(id, Ok(()));
         }

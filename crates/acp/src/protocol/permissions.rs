@@ -68,7 +68,7 @@ impl AcpProtocol {
             if let Some(once) = once.filter(|_| self.is_approved(&tool)) {
                 return write::permission(&mut self.exchange, id, Some(&once.id));
             }
-            if self.settings.approve == Approve::ReadOnly {
+            if self.approve() == Approve::ReadOnly {
                 out.push(AgentEvent::Permission(Box::new(
                     Permission::new(tool.name, Decision::Denied)
                         .tool_id(tool_id)
@@ -112,7 +112,7 @@ impl AcpProtocol {
     }
 
     fn is_approved(&self, tool: &Tool) -> bool {
-        match self.settings.approve {
+        match self.approve() {
             Approve::Nothing => false,
             Approve::Edits => {
                 matches!(

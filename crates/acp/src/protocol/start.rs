@@ -161,11 +161,12 @@ impl AcpProtocol {
     fn open_session(&mut self, how: Opening, id: u64) {
         let session = self.settings.session_id.as_deref().unwrap_or_default();
         let exchange = &mut self.exchange;
+        let meta = self.session_meta.as_ref();
         match how {
-            Opening::New => write::new_session(exchange, id, &self.settings),
-            Opening::Load => write::load_session(exchange, id, &self.settings, session),
-            Opening::Resume => write::resume_session(exchange, id, &self.settings, session),
-            Opening::Fork => write::fork_session(exchange, id, &self.settings, session),
+            Opening::New => write::new_session(exchange, id, &self.settings, meta),
+            Opening::Load => write::load_session(exchange, id, &self.settings, meta, session),
+            Opening::Resume => write::resume_session(exchange, id, &self.settings, meta, session),
+            Opening::Fork => write::fork_session(exchange, id, &self.settings, meta, session),
         }
     }
 
@@ -243,7 +244,7 @@ impl AcpProtocol {
             return self.cannot_start(error, out);
         }
         self.can = result.agent_capabilities;
-        self.settings.session_meta = self.dialect.session_meta(&result.agent_info.name);
+        self.session_meta = self.dialect.session_meta(&result.agent_info.name);
         self.stage = Stage::Connected;
         self.advance(out);
     }

@@ -130,15 +130,84 @@ fn a_stricter_mode_is_refused_where_the_agent_does_not_ask() {
     talk.ended();
 }
 
+/// The agent requests permission for an edit. Returns whether it was approved without a request to the caller.
+fn is_approved(talk: &mut Talk, id: u64) -> bool {
+    talk.line(
+        json!({"id": id, "method": "session/request_permission", "params": {
+        "sessionId": SESSION, "toolCall": {"toolCallId": format!("t{id}"), "title": "a", "kind": "edit"},
+        "options": [{"optionId": "once", "name": "Once", "kind": "allow_once"}]}}),
+    );
+    let asked = talk.asked();
+    let written = talk.written();
+    assert_eq!(asked.len() + written.len(), 1, "{asked:?} {written:?}");
+    written
+        .iter()
+        .all(|line| line["result"]["outcome"]["optionId"] == "once")
+        && asked.is_empty()
+}
+
+#[test]
+fn a_refused_mode_leaves_the_permissions_as_they_were() {
+    let bypass = |id| Order::SetPermission(OrderId(id), PermissionMode::Bypass);
+    let no = |id: &Value| json!({"id": id, "error": {"code": -32603, "message": "not now"}});
+    let yes = |id: &Value| json!({"id": id, "result": {}});
+    let mut talk = in_turn(Approve::Nothing, &["default", "plan"]);
+    talk.request("session/prompt");
+    mode_is(&mut talk, "plan");
+    talk.request("session/set_mode");
+    talk.order(bypass(1));
+    // It counts at once, and no longer after the refusal.
+    let first = json!(talk.request("session/set_mode"));
+    assert!(is_approved(&mut talk, 11));
+    talk.line(no(&first));
+    assert!(talk.settled()[0].1.is_err());
+    assert!(!is_approved(&mut talk, 12));
+
+    // The newest of two counts, and a refusal leaves what was confirmed.
+    talk.order(bypass(2));
+    let first = json!(talk.request("session/set_mode"));
+    talk.order(Order::SetPermission(OrderId(3), PermissionMode::Default));
+    let second = json!(talk.request("session/set_mode"));
+    assert!(!is_approved(&mut talk, 13));
+    talk.line(no(&first));
+    talk.line(no(&second));
+    assert!(!is_approved(&mut talk, 14));
+    talk.order(bypass(4));
+    let first = json!(talk.request("session/set_mode"));
+    talk.line(yes(&first));
+    assert!(is_approved(&mut talk, 15));
+    // Nothing is sent for this one: the agent is in its mode now.
+    talk.order(Order::SetPermission(OrderId(5), PermissionMode::Default));
+    assert!(talk.written().is_empty());
+    assert!(!is_approved(&mut talk, 16));
+}
+
+#[test]
+fn a_refused_mode_of_another_teamster_leaves_the_permissions_as_they_were() {
+    let dialect = Plain::new("x").teamster(true);
+    let mut talk = Talk::with(Box::new(dialect), settings());
+    talk.initialized(json!({}));
+    talk.answer("session/new", json!({"sessionId": SESSION}));
+    talk.begin("hi");
+    talk.request("session/prompt");
+    talk.order(Order::SetPermission(OrderId(1), PermissionMode::Bypass));
+    talk.refuse("session/set_mode", -32603, "not now");
+    assert!(talk.settled()[0].1.is_err());
+    assert!(!is_approved(&mut talk, 11));
+}
+
 #[test]
 fn claude_changes_neither_its_mode_nor_the_settings_of_a_project() {
+    let without_plan =
+        || json!({"claudeCode": {"options": {"disallowedTools": ["EnterPlanMode"]}}});
     for (name, meta, always) in [
         (
             "@agentclientprotocol/claude-agent-acp",
-            json!({"claudeCode": {"options": {"disallowedTools": ["EnterPlanMode"]}}}),
+            without_plan(),
             "once",
         ),
-        ("another", Value::Null, "always"),
+        ("claude-code-acp", without_plan(), "once"),
+        ("not-claude-code-acp", Value::Null, "always"),
     ] {
         let mut talk = Talk::new(settings());
         talk.begin("hi");
