@@ -66,7 +66,7 @@ async function open(connection: Connection, path: string, media: string, limit: 
   const headers: Record<string, string> = { ...options.headers };
   if (media === STREAM_TYPE) headers["Accept"] = media;
   if (connection.token !== undefined) headers["Authorization"] = `Bearer ${connection.token}`;
-  // A redirect would make a GET of a POST, and may lead to a server of somebody else.
+  // A redirect would make a GET of a POST, and may lead to another server.
   const init: RequestInit = { method: options.method ?? "GET", headers, credentials: "same-origin", redirect: "manual", signal: limit.signal };
   if (options.body !== undefined) {
     headers["Content-Type"] = JSON_TYPE;

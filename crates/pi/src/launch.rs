@@ -194,12 +194,12 @@ fn tools(params: &ExecuteParams) -> Option<Vec<String>> {
             tools.push(tool.clone());
         }
     }
-    // A list leaves out the tools of MCP servers, which no mode is about. An older version takes this for a name.
+    // A list leaves out the tools of MCP servers, which no mode is about. A version before 1.0.4 takes this for a name.
     tools.push(mcp::ALL.to_owned());
     Some(tools)
 }
 
-/// Tools that the run's parameters withhold. Since 1.0, `*` in an entry stands for any characters.
+/// Tools that the run's parameters withhold. Since 1.0.4, `*` in an entry stands for any characters.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Withheld {
     /// If set, all other tools are withheld.

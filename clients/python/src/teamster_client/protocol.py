@@ -48,6 +48,8 @@ class Options:
         self.token = (self.token or "").strip() or None
         if self.token is not None:
             header("the token", self.token)
+        for name in ("reconnect", "silence", "timeout"):
+            seconds(name, getattr(self, name))
 
     def client(self, more: dict[str, Any]) -> dict[str, Any]:
         """The arguments of an ``httpx`` client: these, and ``more``."""
@@ -74,6 +76,8 @@ class Options:
 
     def limits(self, timeout: float | None) -> dict[str, float | None]:
         """Time limits of a request, as the extension ``timeout`` of ``httpx`` has them."""
+        if timeout is not None:
+            seconds("timeout", timeout)
         limit = finite(self.timeout if timeout is None else timeout)
         return {"connect": 10 if limit is None else min(10, limit), "read": limit, "write": limit, "pool": None}
 
@@ -122,6 +126,12 @@ class Options:
         if not isinstance(found.get("entries"), list):
             raise UnexpectedResponse(f"{self.url} is not teamster serve: its response has no `entries`")
         return found
+
+
+def seconds(name: str, limit: object) -> None:
+    """Checks that this limit of time is a number of seconds: those of ``httpx`` have four limits."""
+    if not isinstance(limit, (int, float)) or not limit >= 0:
+        raise TeamsterError(f"`{name}` is a number of seconds, not {limit!r}")
 
 
 def finite(limit: float) -> float | None:

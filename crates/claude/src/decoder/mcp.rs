@@ -10,7 +10,7 @@ use crate::launch::{READ_ONLY_TOOLS, mcp_tool_name};
 
 /// Prefix of the names of MCP tools.
 const PREFIX: &str = "mcp__";
-/// Tools of the CLI that no run and no session here has, whatever is allowed: those for a person at a terminal, and one
+/// Tools of the CLI that no run and no session here has under any rule: those for a person at a terminal, and one
 /// that newer tools have replaced. Measured with 2.1.197 and 2.1.332.
 const NEVER_THERE: &[&str] = &[
     "AskUserQuestion",

@@ -13,7 +13,7 @@ const CHAT_PROVIDER: &str = "mock-chat";
 
 const MODEL: &str = "mock-model";
 
-/// Prefix of the names of all tools of MCP servers, which Pi has since 1.0.
+/// Prefix of the names of all tools of MCP servers, which Pi has since 0.99.
 const SERVERS: &str = "mcp__";
 
 pub(super) const HABITS: Habits = Habits::NONE;

@@ -1,6 +1,6 @@
 //! MCP servers of a run: an extension in a private file registers them, so no file of the user's is changed.
 //!
-//! The CLI has servers since version 1.0; tested with 1.6.0.
+//! The CLI has servers since version 0.99; tested with 1.6.0.
 
 use std::borrow::Cow;
 
@@ -63,7 +63,7 @@ const EXTENSION: [&str; 3] = [
 ",
 ];
 
-/// Adds the extension that registers the servers. `offers` tells whether the agent gets a server's tools.
+/// Adds the extension that registers the servers. `offers` returns whether the agent gets a server's tools.
 pub(super) fn add(servers: &[McpServer], offers: impl Fn(&McpServer) -> bool, args: &mut Args) {
     if servers.is_empty() {
         return;

@@ -102,7 +102,7 @@ async fn an_agent_that_floods_after_the_stop_fills_no_memory() {
     assert!(!proc::is_alive(pid(&place)));
 }
 
-/// The CLI failed, and a Node.js that never prints its version is asked for it.
+/// The CLI failed, and its Node.js never prints the requested version.
 #[tokio::test]
 async fn abort_does_not_wait_for_the_version_of_node() {
     let place = Place::new();
