@@ -164,7 +164,7 @@ fn allow(mode: Option<PermissionMode>, info: &CliInfo) -> String {
     if mode == Some(PermissionMode::Bypass) {
         return "it is forbidden by --deny-tool or by the CLI's settings".to_owned();
     }
-    let provider = crate::providers().get(&info.id);
+    let provider = crate::providers().get(info.id);
     let can = provider.as_ref().map(|provider| provider.capabilities());
     let has = |mode| can.is_none_or(|can| can.permission_modes.contains(&mode));
     let mut flags = Vec::new();

@@ -128,7 +128,7 @@ pub(crate) fn of_run(args: RunArgs) -> anyhow::Result<(RunSpec, Local)> {
     trusted.prompt_delivery = prompt_via;
     trusted.slash_commands = slash_commands;
     trusted.cli_retries = cli_retries;
-    trusted.timeouts = limits_of_silence(timeouts);
+    trusted.timeouts = limits_of_silence(&timeouts);
     warn(&warnings, output.quiet);
     let local = Local {
         output,
@@ -346,16 +346,16 @@ fn chat_limits(args: ChatLimitArgs, trusted: &mut Trusted) {
         idle_exit,
     } = args;
     trusted.cli_retries = cli_retries;
-    trusted.timeouts = limits_of_silence(timeouts);
+    trusted.timeouts = limits_of_silence(&timeouts);
     trusted.idle_exit_ms = idle_exit.map(limit_ms);
 }
 
-fn limits_of_silence(args: TimeoutArgs) -> Timeouts {
+fn limits_of_silence(args: &TimeoutArgs) -> Timeouts {
     let TimeoutArgs {
         startup,
         idle,
         tool,
-    } = args;
+    } = *args;
     Timeouts {
         startup,
         idle,

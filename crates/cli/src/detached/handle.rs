@@ -21,7 +21,7 @@ pub(crate) enum RunHandle {
     /// On this machine.
     Local(RunFolder),
     /// On a server.
-    Remote(Box<RemoteRun>),
+    Remote(RemoteRun),
 }
 
 /// A stream of log entries.
@@ -46,7 +46,7 @@ impl RunHandle {
     /// be the directory or name of a loop's agent, which stands for its current or last tick.
     pub(crate) async fn find(id: &str) -> anyhow::Result<Self> {
         match remote() {
-            Some(http) => Ok(Self::Remote(Box::new(RemoteRun::find(http, id).await?))),
+            Some(http) => Ok(Self::Remote(RemoteRun::find(http, id).await?)),
             None => Ok(Self::Local(find_local(id)?)),
         }
     }

@@ -1,6 +1,6 @@
 //! Descriptions of runs and sessions as the bodies that start them on a server.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::bail;
 use hyper::Method;
@@ -22,7 +22,7 @@ const LONGEST_WAIT_MS: u64 = 365 * 24 * 3_600_000;
 pub(super) fn run(spec: &mut RunSpec, local: &Local) -> anyhow::Result<Option<PathBuf>> {
     let output_file = spec.trusted.output_file.take();
     check(&mut spec.trusted, local)?;
-    spec.working_directory = directory(spec.working_directory.take())?;
+    spec.working_directory = directory(spec.working_directory.as_deref())?;
     spec.ask_timeout_ms = if local.detach {
         spec.ask_timeout_ms.map(|ms| ms.min(LONGEST_WAIT_MS))
     } else {
@@ -35,7 +35,7 @@ pub(super) fn run(spec: &mut RunSpec, local: &Local) -> anyhow::Result<Option<Pa
 /// Prepares a session for a server. Every error is a usage error.
 fn session(spec: &mut SessionSpec, local: &Local) -> anyhow::Result<()> {
     check(&mut spec.trusted, local)?;
-    spec.working_directory = directory(spec.working_directory.take())?;
+    spec.working_directory = directory(spec.working_directory.as_deref())?;
     spec.ask_timeout_ms = spec.ask_timeout_ms.map(|ms| ms.min(LONGEST_WAIT_MS));
     Ok(())
 }
@@ -76,8 +76,8 @@ fn check(trusted: &mut Trusted, local: &Local) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn directory(directory: Option<PathBuf>) -> anyhow::Result<Option<PathBuf>> {
-    let directory = directory.as_deref().map(|cwd| absolute("--cwd", cwd));
+fn directory(directory: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
+    let directory = directory.map(|cwd| absolute("--cwd", cwd));
     directory.transpose()
 }
 

@@ -308,7 +308,9 @@ impl History {
             request.candidates.push(candidate);
         }
         if !self.warnings.are_off() {
-            left_out.into_iter().for_each(|it| self.warnings.add(it));
+            for warning in left_out {
+                self.warnings.add(warning);
+            }
         }
         // A provider that was left out begins no session.
         let is_used = |lock: &SessionLock| {

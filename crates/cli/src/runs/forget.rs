@@ -125,13 +125,13 @@ async fn delete_runs(
             None => Vec::new(),
         };
         if rows.is_empty() && log.is_none() {
-            let place = store.map_or_else(|| "the history".to_owned(), |it| it.place().to_string());
+            let place = store.map_or_else(|| "the history".to_owned(), |it| it.place().clone());
             let id = id.clone();
             return Err(Refusal::Unknown { id, place }.into());
         }
         for row in rows {
             if row.status == RunState::Running {
-                let (id, pid) = (row.run_id.to_string(), row.pid);
+                let (id, pid) = (row.run_id.clone(), row.pid);
                 return Err(Refusal::LiveElsewhere { id, pid }.into());
             }
             found.push(row.run_id);

@@ -36,7 +36,7 @@ async fn launch(
     let info = provider
         .ok_or_else(|| crate::args::no_such_agent(agent))?
         .info();
-    let mut command = runner::command(&info.id)
+    let mut command = runner::command(info.id)
         .map_err(|error| BackendError::Failed(words::error_chain(&error)))?;
     command.envs(variables.iter().map(|(name, value)| (*name, value)));
     // Tokio reaps the runner when it ends.

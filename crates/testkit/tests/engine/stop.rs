@@ -121,7 +121,7 @@ async fn abort_does_not_wait_for_the_version_of_node() {
     let path = format!("{}:/usr/bin:/bin", place.path("").display());
     let stream = Run::of(Launch::default())
         .config(|config| config.program = Some(cli))
-        .launch(|launch| launch.env.push(("PATH".into(), path.into())))
+        .launch(|launch| launch.env.push(("PATH".into(), path)))
         .start();
     let handle = stream.abort_handle();
     let story = tokio::spawn(finish(stream));
