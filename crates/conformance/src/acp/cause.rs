@@ -163,6 +163,7 @@ impl<'a> Evidence<'a> {
             return cause;
         }
         let base = fact.split('.').next().unwrap_or(fact);
+        let is_denied = expected.is_some_and(|it| it == "incomplete" || it.is_number());
         match base {
             "unknown_lines" => self.unknown_lines(),
             "other_lines" => (Cause::Violation, self.first_violation()),
@@ -186,15 +187,15 @@ impl<'a> Evidence<'a> {
                 };
                 (cause, evidence)
             }
+            "status" | "denials" if is_denied => (
+                Cause::Protocol,
+                "the protocol has no message for a denial by the agent itself".to_owned(),
+            ),
             "status" | "error" => self.end(fact, actual),
             "plan" => match self.updates("plan").next() {
                 Some(_) => (Cause::Teamster, "it printed a plan".to_owned()),
                 None => (Cause::Agent, "it printed no plan".to_owned()),
             },
-            "denials" if expected.is_some() => (
-                Cause::Protocol,
-                "the protocol has no message for a denial by the agent itself".to_owned(),
-            ),
             "denials" => (
                 Cause::Agent,
                 "it asks its user by a request for permission, and a question without an answer is `denied`".to_owned(),
