@@ -26,7 +26,10 @@ pub(crate) enum Kind {
 /// Messages of the model since the last tool call.
 #[derive(Debug, Default)]
 pub(crate) struct Messages {
+    /// Messages that are being written, or whose answer broke off. Each new message is compared with all of them.
     open: Vec<Message>,
+    /// Complete messages, which matter only if the answer breaks off.
+    finished: Vec<Message>,
     /// Complete messages of this turn, by their ids on the wire.
     complete: HashMap<(String, Kind), String>,
     /// The text of the last message.
@@ -95,7 +98,13 @@ impl Messages {
         match self.growing(item, kind) {
             // Handle it as if it had come at once.
             Some(at) if self.open[at].held => drop(self.open.remove(at)),
-            Some(at) => return self.open[at].grow(text, complete, out),
+            Some(at) => {
+                self.open[at].grow(text, complete, out);
+                if complete {
+                    self.finished.push(self.open.remove(at));
+                }
+                return;
+            }
             None => {}
         }
         if text.is_empty() || self.is_repeated(item, kind, text, complete, out) {
@@ -112,7 +121,12 @@ impl Messages {
             held: false,
         };
         message.grow(text, complete, out);
-        self.open.push(message);
+        let list = if complete {
+            &mut self.finished
+        } else {
+            &mut self.open
+        };
+        list.push(message);
     }
 
     /// Adds a piece of a message that is being written. `item` is its id on the wire.
@@ -197,14 +211,18 @@ impl Messages {
             if !message.complete && !message.held {
                 message.retract(out);
             }
-            message.broken_off = true;
             message.complete
         });
+        self.open.append(&mut self.finished);
+        for message in &mut self.open {
+            message.broken_off = true;
+        }
     }
 
     /// Handles a tool call or the end of a turn: complete messages will not be repeated.
     pub(crate) fn settle(&mut self) {
         self.open.retain(|message| !message.complete);
+        self.finished.clear();
     }
 
     /// Begins a turn.
@@ -233,9 +251,12 @@ impl Messages {
             let alike = |m: &Message| m.text.starts_with(text) || text.starts_with(&m.text);
             return self.open.iter().any(|m| is_old(m) && alike(m));
         }
-        if let Some(same) = self.open.iter_mut().find(|m| is_old(m) && m.text == text) {
+        let same = |m: &Message| is_old(m) && m.text == text;
+        if let Some(at) = self.open.iter().position(same) {
+            let mut same = self.open.remove(at);
             same.broken_off = false;
             item.clone_into(&mut same.item);
+            self.finished.push(same);
             return true;
         }
         let shorter = |m: &Message| is_old(m) && text.starts_with(&m.text);
@@ -279,5 +300,24 @@ impl Message {
                     .parent_tool_id(self.parent.clone()),
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn complete_messages_are_compared_only_after_the_answer_broke_off() {
+        let (mut messages, mut ids, mut out) =
+            (Messages::default(), Ids::default(), Events::default());
+        for item in ["item_0", "item_1", "item_2"] {
+            messages.say(Some(item), Kind::Text, "Ha!", true, &mut ids, &mut out);
+        }
+        assert!(messages.open.is_empty());
+        messages.broke_off(&mut out);
+        assert_eq!(messages.open.len(), 3);
+        messages.say(Some("item_3"), Kind::Text, "Ha!", true, &mut ids, &mut out);
+        assert_eq!(messages.open.len(), 2);
     }
 }
