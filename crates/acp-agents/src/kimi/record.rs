@@ -61,6 +61,9 @@ struct Tokens {
     input_cache_creation: Option<u64>,
 }
 
+/// The CLI's words about an answer of the model without text and calls.
+const EMPTY: &str = "returned an empty response";
+
 impl Recorded {
     pub(super) fn line(&mut self, line: &str) {
         let Ok(line) = serde_json::from_str::<Line<'_>>(line) else {
@@ -108,6 +111,7 @@ impl Failure {
         let of_code = match self.code.as_str() {
             "provider.filtered" => Some(ErrorKind::Invalid),
             code if code.starts_with("auth.") => Some(ErrorKind::Auth),
+            _ if self.message.contains(EMPTY) => Some(ErrorKind::Protocol),
             _ => None,
         };
         let kind = ErrorKind::of_message(&self.message)

@@ -74,6 +74,17 @@ fn the_kind_of_a_failure_is_that_of_its_status() {
     );
 }
 
+// Made by hand, with the message of version 2.1.0.
+#[test]
+fn an_empty_answer_is_no_lost_connection() {
+    let error = json!({"code": "provider.x", "retryable": true,
+        "message": "The API returned an empty response (no content, no tool calls).", "details": {}});
+    let mut record = Recorded::default();
+    let line = json!({"type": "turn.ended", "agentId": "main", "reason": "failed", "error": error});
+    record.line(&line.to_string());
+    assert_eq!(record.take_failure().unwrap().kind, ErrorKind::Protocol);
+}
+
 #[test]
 fn its_record_is_in_the_folder_of_the_session() {
     let mut params = ExecuteParams::default();
