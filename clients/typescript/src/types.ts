@@ -927,10 +927,10 @@ export interface Forgotten {
   logBytes: number;
 }
 
-/** What the agent of a session may do without a request, as the session was started.  Each turn has these grants, no matter who sends the prompt. */
+/** Actions that the agent of a session may perform without a request, as the session was started.  Each turn has these grants, no matter who sends the prompt. */
 export interface Grants {
   /** Permission mode at the start. The live status has a later one. */
-  permission: string;
+  permission: PermissionMode;
   /** Tools that are allowed before they are requested, in the CLI's own syntax. */
   allowedTools?: string[];
   /** Ids of the agents that may take over. */
@@ -1465,7 +1465,7 @@ export interface RunSpec {
   maxTimeMs?: number | null;
   /** The number of retries after transient failures. */
   retries?: number;
-  /** The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn fails. Default: 5 minutes with `retries`, else 0. */
+  /** The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn fails. 0 is no limit. Default: 5 minutes with `retries`, else no wait. */
   maxWaitMs?: number | null;
   /** Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`. */
   fallback?: string[];
@@ -1612,7 +1612,7 @@ export interface SessionSpec {
   maxTimeMs?: number | null;
   /** The number of retries of a turn after transient failures. */
   retries?: number;
-  /** The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn fails. Default: 5 minutes with `retries`, else 0. */
+  /** The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn fails. 0 is no limit. Default: 5 minutes with `retries`, else no wait. */
   maxWaitMs?: number | null;
   /** Agents that take over when the previous ones fail in the first turn, such as `codex` or `codex:gpt-5.1`. */
   fallback?: string[];

@@ -888,10 +888,10 @@ class Forgotten(TypedDict):
     logBytes: int
 
 class Grants(TypedDict):
-    """What the agent of a session may do without a request, as the session was started.  Each turn has these grants, no matter who sends the prompt."""
+    """Actions that the agent of a session may perform without a request, as the session was started.  Each turn has these grants, no matter who sends the prompt."""
 
     #: Permission mode at the start. The live status has a later one.
-    permission: str
+    permission: "PermissionMode"
     #: Tools that are allowed before they are requested, in the CLI's own syntax.
     allowedTools: NotRequired[list[str]]
     #: Ids of the agents that may take over.
@@ -1425,7 +1425,7 @@ class RunSpec(TypedDict):
     maxTimeMs: NotRequired[Union[int, None]]
     #: The number of retries after transient failures.
     retries: NotRequired[int]
-    #: The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn fails. Default: 5 minutes with `retries`, else 0.
+    #: The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn fails. 0 is no limit. Default: 5 minutes with `retries`, else no wait.
     maxWaitMs: NotRequired[Union[int, None]]
     #: Agents that take over when the previous ones fail, such as `codex` or `codex:gpt-5.1`.
     fallback: NotRequired[list[str]]
@@ -1572,7 +1572,7 @@ class SessionSpec(TypedDict):
     maxTimeMs: NotRequired[Union[int, None]]
     #: The number of retries of a turn after transient failures.
     retries: NotRequired[int]
-    #: The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn fails. Default: 5 minutes with `retries`, else 0.
+    #: The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn fails. 0 is no limit. Default: 5 minutes with `retries`, else no wait.
     maxWaitMs: NotRequired[Union[int, None]]
     #: Agents that take over when the previous ones fail in the first turn, such as `codex` or `codex:gpt-5.1`.
     fallback: NotRequired[list[str]]

@@ -59,7 +59,7 @@ async fn a_limit_that_has_just_reset_is_tried_again() {
         json!({"type": "turn.started"}),
         json!({"type": "turn.failed", "error": {"message": message}}),
     ];
-    let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let lines = lines.map(|line| line.to_string()).join("\n") + "\n";
     let played = play(&lines, Codex, Crash::Exits, AfterSideEffects::Resume).await;
     let log = &played.outcome.attempts;
     assert_eq!(log.len(), 2, "{:?}", played.outcome.error);
