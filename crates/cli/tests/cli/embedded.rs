@@ -1,7 +1,8 @@
 //! `teamster run embedded`, the embedded agent, with the mock model.
 
+use std::env::home_dir;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -289,8 +290,15 @@ true
 parts = [{ text = "Done." }]
 "#;
     let workspace = Workspace::new(script);
-    // Not below the folder for temporary files, which commands may use.
-    let outside = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    // Not below a folder for temporary files, which commands may use.
+    let target = PathBuf::from(env!("CARGO_TARGET_TMPDIR"));
+    let is_temporary = ["/tmp", "/var/tmp"].iter().any(|it| target.starts_with(it));
+    let outside = if is_temporary {
+        home_dir().unwrap()
+    } else {
+        target
+    };
+    let outside = tempfile::tempdir_in(outside).unwrap();
     fs::write(outside.path().join("readable"), "yes").unwrap();
     let mut command = workspace.command([
         "run",
