@@ -89,6 +89,14 @@ fn request(first: &Stage, second: &Stage) -> anyhow::Result<RunRequest> {
     Ok(request.fallback(second.candidate(PROMPT)?))
 }
 
+/// Returns the wait before the first retry, in milliseconds.
+fn first_wait(ran: &Ran) -> Option<u64> {
+    ran.events.iter().find_map(|event| match event {
+        RunEvent::Retry { delay_ms, .. } => Some(*delay_ms),
+        _ => None,
+    })
+}
+
 fn waited_and_fell_back(findings: &mut Findings, ran: &Ran, cli: Cli, other: Cli) {
     let outcome = &ran.outcome;
     findings.same("the status", outcome.result.status, RunStatus::Completed);
@@ -97,6 +105,11 @@ fn waited_and_fell_back(findings: &mut Findings, ran: &Ran, cli: Cli, other: Cli
     findings.same("the answer", ran.outcome.answer(), Some(ANSWER));
     findings.same("messages", ran.outcome.result.messages().len(), 1);
     let delay = reported_wait(cli).unwrap_or(millis(OWN_DELAY));
+    // Only the words of Copilot's error have the delay, so it counts from the time at which they were read.
+    let delay = match (cli, first_wait(ran)) {
+        (Cli::Copilot, Some(wait)) if (1..=1000).contains(&wait) => wait,
+        _ => delay,
+    };
     let mut course = Vec::new();
     for event in &ran.events {
         match event {
