@@ -75,8 +75,8 @@ pub(crate) static WAIT_UNKNOWN: Fact = Fact {
     name: "wait-unknown",
     clis: &[Cli::Claude, Cli::Codex, Cli::Copilot, Cli::Pi],
     cases: &[Case::Failover, Case::FailoverToEmbedded],
-    why: "Its error does not have the delay that the service requests, so the run waits as long as \
-          its own policy requires.",
+    why: "Its error does not have the delay that the service requests as a figure, so the run waits as \
+          long as its words say, or else its own policy requires.",
 };
 
 /// No line and no file has the usage of sub-agents.
