@@ -2,15 +2,17 @@
 #![warn(missing_docs)]
 
 mod check;
+mod kept;
 mod path;
 #[cfg(feature = "schema")]
 mod schema;
 mod spec;
 mod trusted;
 
+pub use kept::{KeptSpec, KeptTexts};
 #[cfg(feature = "schema")]
 pub use schema::SESSION_KEY_PATTERN;
-pub use spec::{RunSpec, SessionSpec, Worktree};
+pub use spec::{RunSpec, SessionSpec, Spec, Worktree};
 pub use trusted::Trusted;
 
 /// Returns whether a field has its default, which is not written.

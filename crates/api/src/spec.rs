@@ -364,6 +364,41 @@ impl SessionSpec {
     }
 }
 
+/// The spec of a run or of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Spec {
+    /// A run.
+    Run(Box<RunSpec>),
+    /// A session.
+    Session(Box<SessionSpec>),
+}
+
+impl Spec {
+    /// The version of the specs of this crate, for the envelopes in which they are passed on.
+    pub const VERSION: u32 = 1;
+
+    /// Returns the first agent.
+    pub fn provider(&self) -> &str {
+        match self {
+            Self::Run(spec) => &spec.provider,
+            Self::Session(spec) => &spec.provider,
+        }
+    }
+}
+
+impl From<RunSpec> for Spec {
+    fn from(spec: RunSpec) -> Self {
+        Self::Run(Box::new(spec))
+    }
+}
+
+impl From<SessionSpec> for Spec {
+    fn from(spec: SessionSpec) -> Self {
+        Self::Session(Box::new(spec))
+    }
+}
+
 /// A new git worktree for a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -70,7 +70,7 @@ fn begin(args: ChatArgs) -> anyhow::Result<anyhow::Result<u8>> {
     if local.detach {
         return match remote::remote() {
             Some(http) => detach_on(http, spec, &local),
-            None => Ok(runner::launch(&Launch::session(id, spec), quiet)),
+            None => Ok(runner::launch(&Launch::new(id, spec), quiet)),
         };
     }
     let mut warnings = Vec::new();

@@ -13,7 +13,8 @@ pub(crate) mod wait;
 
 use std::env;
 
-use anyhow::{Context, anyhow};
+use anyhow::{Context, anyhow, bail};
+use teamster_api::{KeptSpec, KeptTexts, Spec};
 use teamster_runner::{Retention, Runs, SessionLocks};
 
 use crate::{args, store};
@@ -24,6 +25,8 @@ const RUNS: &str = "teamster/runs";
 /// Environment variables that limit the age and size of kept logs.
 const LOGS_AGE: &str = "TEAMSTER_LOGS_AGE";
 const LOGS_SIZE: &str = "TEAMSTER_LOGS_SIZE";
+/// Environment variable that keeps prompts out of the folders of runs.
+const KEEP_PROMPTS: &str = "TEAMSTER_KEEP_PROMPTS";
 /// The folder of the locks of sessions.
 const SESSIONS: &str = "teamster/sessions";
 
@@ -53,6 +56,16 @@ pub(crate) fn retention() -> anyhow::Result<Retention> {
         };
     }
     Ok(retention)
+}
+
+/// Returns what is kept of a run's spec: with its prompts, unless the environment has `off`.
+pub(crate) fn kept(spec: impl Into<Spec>) -> anyhow::Result<KeptSpec> {
+    let texts = match env::var(KEEP_PROMPTS).as_deref() {
+        Err(_) | Ok("" | "on") => KeptTexts::All,
+        Ok("off") => KeptTexts::WithoutPrompts,
+        Ok(other) => bail!("{KEEP_PROMPTS}: `{other}` is neither `on` nor `off`"),
+    };
+    Ok(KeptSpec::new(spec.into(), texts))
 }
 
 /// Returns the locks of providers' sessions, held by this detached run if `run_id` is set. `None` without a state

@@ -140,11 +140,11 @@ pub fn main_with(providers: Providers) -> ExitCode {
         Command::Serve(args) => serve::main(&args),
         Command::Token(args) => serve::token::main(&args),
         Command::Usage(args) => usage::main(&args),
-        Command::Loop(args) => loop_run::main(&args),
+        Command::Loop(args) => loop_run::main(args),
         Command::Supervise(args) => supervise::main(&args),
         Command::Agents(args) => agents::main(&args),
         Command::Doctor(args) => doctor::main(&args),
-        Command::Mcp(args) => mcp::main(&args.command),
+        Command::Mcp(args) => mcp::main(args.command),
         Command::Demo(args) => demo::main(&args),
         Command::MockModel(args) => mock_model::main(&args),
         Command::Completions(args) => {

@@ -13,7 +13,7 @@ use teamster::{AgentError, CliInfo, ErrorCode, ErrorKind, LoopBuilder, LoopError
 use teamster_process::foreign_git_variables;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::args::LoopArgs;
+use crate::args::{LoopArgs, StoreArgs};
 use crate::guard::Guard;
 use crate::signals::Source;
 use crate::{detached, exit_code, params, store, tokio_runtime};
@@ -22,15 +22,22 @@ use crate::{detached, exit_code, params, store, tokio_runtime};
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Runs a loop and returns the exit code.
-pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
+pub(crate) fn main(args: LoopArgs) -> anyhow::Result<u8> {
+    // Exhaustive: a new argument has no effect until it has a place here.
+    let LoopArgs {
+        directory: agent_directory,
+        ticks,
+        record,
+        store: StoreArgs { url: store_url },
+    } = args;
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     // The loop changes its current directory.
-    let directory = std::path::absolute(&args.directory).unwrap_or_default();
+    let directory = std::path::absolute(&agent_directory).unwrap_or_default();
     let mut config = params::base_config();
     let of_git = foreign_git_variables(&directory).iter();
     (config.env_remove).extend(of_git.map(|name| (*name).to_owned()));
-    config.record_each = args.record.is_some();
-    config.record_to = match args.record.as_deref().map(std::path::absolute) {
+    config.record_each = record.is_some();
+    config.record_to = match record.as_deref().map(std::path::absolute) {
         Some(dir) => Some(dir.context("the folder of --record")?),
         None => None,
     };
@@ -38,13 +45,13 @@ pub(crate) fn main(args: &LoopArgs) -> anyhow::Result<u8> {
         // First: without a handler, the signal for a tick would end this process.
         let control = Control::new();
         listen(&control).context("cannot listen for signals")?;
-        let history = History::open(args).await;
+        let history = History::open(store_url.as_deref()).await;
         let options = history.options();
-        let mut builder = LoopBuilder::new(&args.directory)
+        let mut builder = LoopBuilder::new(&agent_directory)
             .providers(crate::providers().clone())
             .runtime_config(config)
             .control(control)
-            .ticks_limit(args.ticks)
+            .ticks_limit(ticks)
             .tick_options(options);
         let runs = detached::runs();
         if let Ok(runs) = &runs {
@@ -101,8 +108,8 @@ struct History {
 }
 
 impl History {
-    async fn open(args: &LoopArgs) -> Self {
-        let Some(place) = store::location(args.store.url.as_deref()) else {
+    async fn open(store_url: Option<&str>) -> Self {
+        let Some(place) = store::location(store_url) else {
             return Self::default();
         };
         match Store::open_within(&place, PATIENCE).await {

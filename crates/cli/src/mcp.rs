@@ -14,12 +14,12 @@ pub(crate) use restore::{ChangedFile, changed_files, restore_quietly};
 pub(crate) use servers::{ParsedServers, parse_servers, sources};
 
 /// Runs the subcommand and returns the exit code.
-pub(crate) fn main(command: &McpCommand) -> anyhow::Result<u8> {
+pub(crate) fn main(command: McpCommand) -> anyhow::Result<u8> {
     let done = match command {
-        McpCommand::List(args) => list::main(args),
-        McpCommand::Check(args) => check::main(args),
+        McpCommand::List(args) => list::main(&args),
+        McpCommand::Check(args) => check::main(&args),
         McpCommand::Serve(args) => serve::main(args),
-        McpCommand::Restore(args) => return restore::main(args),
+        McpCommand::Restore(args) => return restore::main(&args),
     };
     done.or_else(|error| match error {
         Failure::Usage(error) => {

@@ -56,7 +56,7 @@ fn begin(args: RunArgs) -> anyhow::Result<anyhow::Result<u8>> {
     let id = local.run_id.clone();
     let id = id.unwrap_or_else(|| Uuid::now_v7().to_string());
     if local.detach {
-        let launch = Launch::run(id, spec);
+        let launch = Launch::new(id, spec);
         return Ok(runner::launch(&launch, local.output.quiet));
     }
     let mut warnings = Vec::new();

@@ -8,7 +8,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, anyhow, bail};
 use nix::unistd::setsid;
 use teamster::{AgentError, ErrorCode, ErrorKind};
-use teamster_runner::launch::{self, Launch, LaunchSpec, Launched};
+use teamster_api::Spec;
+use teamster_runner::launch::{self, Launch, Launched};
 use teamster_runner::{Finished, NewRun, Retention, Runs, RunsError};
 
 use crate::signals::Source;
@@ -30,13 +31,8 @@ pub(crate) fn command(agent: &str) -> anyhow::Result<Command> {
 
 /// Starts a runner, waits until it accepts the run and prints the run's id. Returns the exit code.
 pub(crate) fn launch(launch: &Launch, quiet: bool) -> anyhow::Result<u8> {
-    let agent = match &launch.what {
-        LaunchSpec::Run(spec) => &spec.provider,
-        LaunchSpec::Session(spec) => &spec.provider,
-        _ => bail!("the runner has another version"),
-    };
     let answer = launch
-        .start(command(agent)?)
+        .start(command(launch.what.provider())?)
         .map_err(crate::with_advice)
         .context("cannot start a runner")?;
     match answer {
@@ -74,9 +70,8 @@ pub(crate) fn main() -> anyhow::Result<u8> {
     let accepted = Launch::read(io::stdin())
         .map_err(Into::into)
         .and_then(|launch| match launch.what {
-            LaunchSpec::Run(spec) => run::detached::runner(&launch.id, *spec),
-            LaunchSpec::Session(spec) => chat::detached::runner(&launch.id, *spec),
-            _ => bail!("the launch request is neither for a run nor for a session"),
+            Spec::Run(spec) => run::detached::runner(&launch.id, *spec),
+            Spec::Session(spec) => chat::detached::runner(&launch.id, *spec),
         });
     accepted.unwrap_or_else(|error| {
         launch::answer(&Launched::refused(refusal(&error)));

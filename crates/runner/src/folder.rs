@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use teamster_api::KeptSpec;
 use teamster_core::time::epoch_ms;
 use teamster_process::sweep_leftovers;
 
@@ -15,7 +16,9 @@ use crate::files::{self, lock_exclusively, make_private, open_lock, sync_folder,
 use crate::log::FILE;
 use crate::server::Listener;
 use crate::step::{Step, before};
-use crate::{Grants, LogLimits, LogLine, RunLogReader, RunLogWriter, RunsError, recover};
+use crate::{
+    Grants, LogLimits, LogLine, RunLogReader, RunLogWriter, RunsError, kept_spec, recover,
+};
 
 /// File that a live runner locks.
 pub(crate) const LOCK: &str = "lock";
@@ -122,13 +125,13 @@ impl Runs {
         &self.root
     }
 
-    /// Accepts a run: creates its folder, with this process as its runner. After this returns, every reader
-    /// finds the run, even after a crash of this process or the machine.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the id is invalid or in use, or if the folder cannot be written. Then no run exists.
-    pub fn accept(&self, info: &RunInfo, limits: LogLimits) -> Result<NewRun, RunsError> {
+    /// Accepts a run, and keeps its spec if there is one.
+    pub(crate) fn accept_with(
+        &self,
+        info: &RunInfo,
+        spec: Option<&KeptSpec>,
+        limits: LogLimits,
+    ) -> Result<NewRun, RunsError> {
         check_id(&info.run_id)?;
         make_private(&self.root).map_err(RunsError::io("make", &self.root))?;
         // Created under another name until it is complete, so readers never see a run without its lock.
@@ -151,6 +154,9 @@ impl Runs {
             let file = draft.join(INFO);
             write_synced(&file, &serde_json::to_vec(info).map_err(io::Error::from))
                 .map_err(RunsError::io("write", &file))?;
+            if let Some(spec) = spec {
+                kept_spec::write(&draft, spec)?;
+            }
             before(Step::CreateLog);
             // It is empty, so it is its name in the folder that must outlive a crash of the machine.
             let log = RunLogWriter::open(&draft, limits)

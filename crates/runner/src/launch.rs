@@ -11,7 +11,7 @@ use std::process::{Command, Stdio};
 
 use nix::unistd::{close, dup2_stderr, dup2_stdin, dup2_stdout};
 use serde::{Deserialize, Serialize};
-use teamster_api::{RunSpec, SessionSpec};
+use teamster_api::Spec;
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use crate::NewRun;
@@ -29,18 +29,7 @@ pub struct Launch {
     /// Id of the run or session.
     pub id: String,
     /// The run or session to start.
-    pub what: LaunchSpec,
-}
-
-/// Description of the run or session that a runner starts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub enum LaunchSpec {
-    /// A run.
-    Run(Box<RunSpec>),
-    /// A session.
-    Session(Box<SessionSpec>),
+    pub what: Spec,
 }
 
 /// Answer of a runner.
@@ -90,23 +79,14 @@ impl Launched {
 
 impl Launch {
     /// The version that this crate writes.
-    pub const VERSION: u32 = 1;
+    pub const VERSION: u32 = Spec::VERSION;
 
-    /// Creates the input that starts a run.
-    pub fn run(id: impl Into<String>, spec: RunSpec) -> Self {
+    /// Creates the input that starts this run or session.
+    pub fn new(id: impl Into<String>, what: impl Into<Spec>) -> Self {
         Self {
             version: Self::VERSION,
             id: id.into(),
-            what: LaunchSpec::Run(Box::new(spec)),
-        }
-    }
-
-    /// Creates the input that starts a session.
-    pub fn session(id: impl Into<String>, spec: SessionSpec) -> Self {
-        Self {
-            version: Self::VERSION,
-            id: id.into(),
-            what: LaunchSpec::Session(Box::new(spec)),
+            what: what.into(),
         }
     }
 
@@ -210,6 +190,8 @@ pub fn detach(run: &NewRun, warnings: Vec<String>) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use teamster_api::RunSpec;
+
     use super::*;
 
     #[test]
@@ -229,7 +211,7 @@ mod tests {
 
     #[test]
     fn a_runner_without_an_answer_refuses() {
-        let launch = Launch::run("r", RunSpec::new("claude", "hi"));
+        let launch = Launch::new("r", RunSpec::new("claude", "hi"));
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "cat >/dev/null; exit 7"]);
         let Launched::Refused { error } = launch.start(command).unwrap() else {

@@ -36,6 +36,7 @@ mod files;
 mod folder;
 mod grants;
 mod holder;
+mod kept_spec;
 pub mod launch;
 mod log;
 mod log_task;

@@ -24,6 +24,7 @@ steps! {
     CreateSocket,
     WriteInfo,
     SyncInfo,
+    WriteSpec,
     CreateLog,
     SyncDraft,
     RenameDraft,

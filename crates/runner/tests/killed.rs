@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use serde_json::Value;
+use teamster_api::{KeptSpec, KeptTexts, RunSpec};
 use teamster_core::{AgentEvent, ExecuteParams, RunResult, ToolKind, ToolUse};
 use teamster_orchestrator::RunLogEntry;
 use teamster_runner::step::Step;
@@ -53,7 +54,9 @@ fn victim() {
             writer.begin(&session).unwrap();
             let mut limits = LogLimits::default();
             limits.bytes = 25_000;
-            let mut run = runs.accept(&RunInfo::new("r", "claude"), limits).unwrap();
+            let info = RunInfo::new("r", "claude");
+            let spec = KeptSpec::new(RunSpec::new("claude", "x").into(), KeptTexts::All);
+            let mut run = runs.accept_spec(&info, &spec, limits).unwrap();
             announce("0");
             for id in 1..=ENTRIES {
                 run.log.push(tool(id, 5_000));
@@ -213,7 +216,7 @@ fn campaign(root: &Path) -> BTreeSet<String> {
         locks.writer("claude").begin(&session).unwrap();
     }
     // Kill a reader of a run whose runner was killed within an entry or after one.
-    for runner in [14, 15, 20] {
+    for runner in [15, 16, 21] {
         for at in 1.. {
             let root = fresh();
             let announced = killed_run(&root, runner).unwrap();

@@ -156,6 +156,7 @@ impl Index {
         }
         Ok(RunView {
             summary,
+            prompt: blocking(move || Ok(prompt(&folder))).await?,
             result: None,
         })
     }
@@ -164,11 +165,17 @@ impl Index {
     pub(crate) async fn view(&self, folder: RunFolder) -> Result<RunView, Problem> {
         let known = self.known(folder);
         let summary = known.summary().await?;
-        let result = match summary.state {
-            ViewState::Ended => blocking(move || known.result()).await?,
-            _ => None,
-        };
-        Ok(RunView { summary, result })
+        let has_ended = summary.state == ViewState::Ended;
+        let (prompt, result) = blocking(move || {
+            let result = if has_ended { known.result()? } else { None };
+            Ok((prompt(&known.folder), result))
+        })
+        .await?;
+        Ok(RunView {
+            summary,
+            prompt,
+            result,
+        })
     }
 
     /// Returns all runs, newest first.
@@ -375,6 +382,12 @@ impl CachedRun {
     fn result(&self) -> Result<Option<Box<RunResult>>, Problem> {
         Ok(self.folder.last_line()?.and_then(|line| line.result()))
     }
+}
+
+/// Returns the prompt of a run. A spec that cannot be read does not keep the rest from being shown.
+fn prompt(folder: &RunFolder) -> Option<String> {
+    let spec = folder.spec().ok()??;
+    spec.prompt().map(str::to_owned)
 }
 
 fn apply_result(summary: &mut RunSummary, result: &RunResult) {

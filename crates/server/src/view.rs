@@ -73,6 +73,9 @@ pub struct RunView {
     /// The run's summary.
     #[serde(flatten)]
     pub summary: Arc<RunSummary>,
+    /// The prompt of a detached run; absent for sessions, and where prompts are not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
     /// The result; absent while the run is live.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub result: Option<Box<RunResult>>,

@@ -130,8 +130,9 @@ pub(super) async fn open(
             crate::words::error_chain(&error),
         )
     };
-    let run =
-        (shared.runs.accept(&about, LogLimits::default())).map_err(|error| failed(error.into()))?;
+    let kept = detached::kept(spec).map_err(invalid)?;
+    let accepted = (shared.runs).accept_spec(&about, &kept, LogLimits::default());
+    let run = accepted.map_err(|error| failed(error.into()))?;
     let folder = run.folder.clone();
     let orchestrator = Orchestrator::new(crate::estimates::orchestrator_config())
         .map_err(|error| failed(anyhow!("{error}")))?;

@@ -32,6 +32,7 @@ pub(crate) fn runner(id: &str, mut spec: SessionSpec) -> anyhow::Result<anyhow::
     let info = provider
         .ok_or_else(|| crate::args::no_such_agent(&spec.provider))?
         .info();
+    let kept = detached::kept(spec.clone())?;
     let mut warnings = Vec::new();
     let worktree = worktree::enter(
         &mut spec.working_directory,
@@ -58,7 +59,7 @@ pub(crate) fn runner(id: &str, mut spec: SessionSpec) -> anyhow::Result<anyhow::
     let runtime =
         tokio_runtime_of(1).map_err(|error| runner::failure("cannot start the runtime", error))?;
     let code = runtime.block_on(async {
-        let run = runs.accept(&about, LogLimits::default())?;
+        let run = runs.accept_spec(&about, &kept, LogLimits::default())?;
         warnings.extend(history.take_warnings());
         runner::detach(&run, warnings)?;
         anyhow::Ok(work(run, plan, requests, request_events, &history).await)

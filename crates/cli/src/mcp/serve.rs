@@ -38,18 +38,35 @@ struct Limits {
     keep_runs: bool,
 }
 
+impl From<McpServeArgs> for Limits {
+    fn from(args: McpServeArgs) -> Self {
+        // Exhaustive: a new argument has no effect until it has a place here.
+        let McpServeArgs {
+            agents,
+            permission,
+            max_depth,
+            max_budget_usd,
+            max_tokens,
+            max_time,
+            max_runs,
+            keep_runs,
+        } = args;
+        Self {
+            agents,
+            permission,
+            max_depth,
+            max_budget_usd,
+            max_tokens,
+            max_time,
+            max_runs,
+            keep_runs,
+        }
+    }
+}
+
 /// Serves until the client disconnects, and returns the exit code.
-pub(super) fn main(args: &McpServeArgs) -> Result<u8, Failure> {
-    let limits = Limits {
-        agents: args.agents.clone(),
-        permission: args.permission,
-        max_depth: args.max_depth,
-        max_budget_usd: args.max_budget_usd,
-        max_tokens: args.max_tokens,
-        max_time: args.max_time,
-        max_runs: args.max_runs,
-        keep_runs: args.keep_runs,
-    };
+pub(super) fn main(args: McpServeArgs) -> Result<u8, Failure> {
+    let limits = Limits::from(args);
     let runs = detached::runs().map_err(Failure::Usage)?;
     let runtime = (tokio_runtime().context("cannot start the runtime")).map_err(Failure::Other)?;
     let code = runtime.block_on(async {

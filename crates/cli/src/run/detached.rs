@@ -4,7 +4,7 @@ use std::sync::Mutex;
 
 use teamster::orchestrator::{Orchestrator, RunRequest};
 use teamster::{AgentEvent, CliInfo, NoticeLevel, NoticeSource};
-use teamster_api::RunSpec;
+use teamster_api::{KeptSpec, RunSpec};
 use teamster_runner::{
     BeforeDone, DetachedRun, Finished, LogLimits, NewRun, Requests, RunInfo, Runs,
 };
@@ -24,6 +24,7 @@ pub(crate) fn runner(id: &str, mut spec: RunSpec) -> anyhow::Result<anyhow::Resu
     let info = provider
         .ok_or_else(|| crate::args::no_such_agent(&spec.provider))?
         .info();
+    let kept = detached::kept(spec.clone())?;
     let mut warnings = Vec::new();
     let worktree = worktree::enter(
         &mut spec.working_directory,
@@ -51,6 +52,7 @@ pub(crate) fn runner(id: &str, mut spec: RunSpec) -> anyhow::Result<anyhow::Resu
     let mut about = RunInfo::new(id, info.id);
     about.branch = worktree.as_ref().map(|it| it.branch().to_owned());
     let context = RunContext {
+        kept,
         requests,
         request_events,
         worktree,
@@ -93,7 +95,7 @@ fn run(
         let _reserved = super::reserve_session(&history, &request, Some(&about.run_id))?;
         about.model.clone_from(&spec.model);
         about.directory.clone_from(&directory);
-        let run = runs.accept(&about, LogLimits::default())?;
+        let run = runs.accept_spec(&about, &context.kept, LogLimits::default())?;
         warnings.extend(history.take_warnings());
         runner::detach(&run, warnings)?;
         let finished = match work(run, request, context).await {
@@ -122,8 +124,10 @@ fn run(
     Ok(Ok(exit_code::of(&result)))
 }
 
-/// Permission requests and worktree of a run.
+/// Spec, permission requests and worktree of a run.
 struct RunContext {
+    /// What is kept of the spec.
+    kept: KeptSpec,
     requests: Requests,
     /// Events about requests, which the agent does not emit.
     request_events: UnboundedReceiver<AgentEvent>,

@@ -5,12 +5,12 @@ use std::path::PathBuf;
 use anyhow::{Context, bail};
 use serde::Deserialize;
 use teamster::store::{RunFilter, RunRecord, Store};
-use teamster_server::{ForgetRuns, Forgotten, ProblemCode};
+use teamster_server::{ForgetRuns, Forgotten, ProblemCode, RunView};
 
 use super::forget;
 use crate::args::StoreArgs;
 use crate::remote::{Http, encode_segment, remote};
-use crate::{store, words};
+use crate::{detached, store, words};
 
 /// Maximum number of runs in a page from a server.
 const PAGE: u32 = 1000;
@@ -104,6 +104,21 @@ impl History {
                 self.location()
             )
         })
+    }
+
+    /// Returns the prompt of a detached run, if its runner has kept it.
+    pub(super) async fn prompt(&self, run_id: &str) -> Option<String> {
+        match self {
+            Self::Local(_) => {
+                let folder = detached::runs().ok()?.get(run_id).ok()??;
+                let spec = folder.spec().ok()??;
+                spec.prompt().map(str::to_owned)
+            }
+            Self::Remote(http) => {
+                let path = format!("/v1/runs/{}", encode_segment(run_id));
+                http.get::<RunView>(&path).await.ok()?.prompt
+            }
+        }
     }
 
     /// Deletes the selected runs.

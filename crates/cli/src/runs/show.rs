@@ -3,7 +3,9 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
+use serde::Serialize;
 use teamster::store::{RunRecord, RunState};
+use teamster_core::text::excerpt;
 use teamster_core::time::epoch_ms;
 
 use super::history::History;
@@ -11,19 +13,37 @@ use super::{duration_ms, local_time, status_text, style};
 use crate::args::RunsShowArgs;
 use crate::{exit_code, hints, words};
 
+/// The maximum length of a prompt in one line.
+const PROMPT_BYTES: usize = 300;
+
 pub(super) async fn main(args: &RunsShowArgs, history: &History) -> anyhow::Result<u8> {
     let run = history.find(&args.id).await?;
+    let prompt = history.prompt(&run.run_id).await;
     let printed = if args.json {
-        serde_json::to_string_pretty(&run)
+        serde_json::to_string_pretty(&Shown { run, prompt })
             .map_err(io::Error::from)
             .and_then(|text| writeln!(io::stdout(), "{text}"))
     } else {
-        print(&run, epoch_ms(), &mut anstream::stdout())
+        print(&run, prompt.as_deref(), epoch_ms(), &mut anstream::stdout())
     };
     exit_code::of_printed(printed)
 }
 
-fn print(run: &RunRecord, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
+/// A run of the history, and its prompt where it was kept.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    run: RunRecord,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<String>,
+}
+
+fn print(
+    run: &RunRecord,
+    prompt: Option<&str>,
+    now_ms: u64,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let dim = Style::new().dimmed();
     let mut line = |name: &str, value: Option<String>| match value {
         Some(value) => writeln!(out, "{dim}{name:<14}{dim:#}{value}"),
@@ -55,8 +75,11 @@ fn print(run: &RunRecord, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
     line("tokens", tokens)?;
     line("cost", words::cost_of(run.cost_usd, run.cost_source))?;
     line("turns", run.num_turns.map(|turns| turns.to_string()))?;
-    let hash = words::one_line(&run.prompt_hash);
-    line("prompt", Some(format!("sha256 {hash}")))?;
+    let prompt = match prompt {
+        Some(prompt) => excerpt(&words::one_line(prompt), PROMPT_BYTES),
+        None => format!("sha256 {}", words::one_line(&run.prompt_hash)),
+    };
+    line("prompt", Some(prompt))?;
     let host = words::one_line(&run.host);
     line("process", Some(format!("{} on {host}", run.pid)))?;
     let error = |error: &teamster::AgentError| {

@@ -14,13 +14,13 @@ pub(crate) async fn start(
     variables: &[(&str, String)],
 ) -> Result<(), BackendError> {
     let agent = spec.provider.clone();
-    launch(&agent, Launch::run(run_id, spec), variables).await
+    launch(&agent, Launch::new(run_id, spec), variables).await
 }
 
 /// Starts a session. Resolves once the runner has accepted it.
 pub(super) async fn start_session(id: String, spec: SessionSpec) -> Result<(), BackendError> {
     let agent = spec.provider.clone();
-    launch(&agent, Launch::session(id, spec), &[]).await
+    launch(&agent, Launch::new(id, spec), &[]).await
 }
 
 async fn launch(

@@ -3,6 +3,7 @@
 mod cut_off;
 mod git_hooks;
 mod hanging;
+mod kept_spec;
 mod killed;
 mod live;
 mod requests;

@@ -1,0 +1,183 @@
+//! A spec as it is kept in the folder of its run.
+
+use serde::{Deserialize, Serialize};
+use teamster_core::provider::without_credentials;
+use teamster_core::{McpServer, McpTransport};
+
+use crate::{RunSpec, SessionSpec, Spec, Trusted};
+
+/// What a spec that is kept leaves out beside the values that may be secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum KeptTexts {
+    /// The prompt and the system prompts are kept.
+    #[default]
+    All,
+    /// They are withheld.
+    WithoutPrompts,
+}
+
+/// The spec of a run or session, as its runner keeps it: without values that may be secret.
+///
+/// What is withheld is empty in the spec, and is named in [`withheld`](Self::withheld): a run of this spec needs it
+/// from somewhere else.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct KeptSpec {
+    /// Version of the spec.
+    pub version: u32,
+    /// The spec.
+    pub what: Spec,
+    /// Names of what was withheld, such as `prompt`, `env.API_KEY` and `mcpServers.github.headers.Authorization`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub withheld: Vec<String>,
+}
+
+impl KeptSpec {
+    /// Withholds the values of environment variables and HTTP headers, addresses that may have a password or a key, and
+    /// texts as `texts` has them.
+    pub fn new(mut what: Spec, texts: KeptTexts) -> Self {
+        let mut withheld = Vec::new();
+        if texts == KeptTexts::WithoutPrompts {
+            match &mut what {
+                Spec::Run(spec) => {
+                    withhold(&mut spec.prompt, "prompt", &mut withheld);
+                    let RunSpec {
+                        system_prompt,
+                        append_system_prompt,
+                        ..
+                    } = &mut **spec;
+                    withhold_system_prompts(system_prompt, append_system_prompt, &mut withheld);
+                }
+                Spec::Session(spec) => {
+                    let SessionSpec {
+                        system_prompt,
+                        append_system_prompt,
+                        ..
+                    } = &mut **spec;
+                    withhold_system_prompts(system_prompt, append_system_prompt, &mut withheld);
+                }
+            }
+        }
+        let trusted = match &mut what {
+            Spec::Run(spec) => &mut spec.trusted,
+            Spec::Session(spec) => &mut spec.trusted,
+        };
+        withhold_values(trusted, &mut withheld);
+        Self {
+            version: Spec::VERSION,
+            what,
+            withheld,
+        }
+    }
+
+    /// Returns the prompt of a run; `None` if it was withheld, and for a session.
+    pub fn prompt(&self) -> Option<&str> {
+        match &self.what {
+            Spec::Run(spec) => Some(&*spec.prompt).filter(|prompt| !prompt.is_empty()),
+            Spec::Session(_) => None,
+        }
+    }
+}
+
+fn withhold_system_prompts(
+    replaced: &mut Option<String>,
+    appended: &mut Option<String>,
+    withheld: &mut Vec<String>,
+) {
+    for (text, name) in [(replaced, "systemPrompt"), (appended, "appendSystemPrompt")] {
+        if let Some(text) = text {
+            withhold(text, name, withheld);
+        }
+    }
+}
+
+fn withhold(text: &mut String, name: &str, withheld: &mut Vec<String>) {
+    if !text.is_empty() {
+        text.clear();
+        withheld.push(name.to_owned());
+    }
+}
+
+fn withhold_values(trusted: &mut Trusted, withheld: &mut Vec<String>) {
+    for (name, value) in &mut trusted.env {
+        withhold(value, &format!("env.{name}"), withheld);
+    }
+    for McpServer {
+        name: server,
+        transport,
+        ..
+    } in &mut trusted.mcp_servers
+    {
+        let (kind, values) = match transport {
+            McpTransport::Stdio { env, .. } => ("env", env),
+            McpTransport::Http { url, headers } | McpTransport::Sse { url, headers } => {
+                if without_credentials(url) != *url {
+                    withhold(url, &format!("mcpServers.{server}.url"), withheld);
+                }
+                ("headers", headers)
+            }
+            _ => continue,
+        };
+        for (name, value) in values {
+            let name = format!("mcpServers.{server}.{kind}.{name}");
+            withhold(value, &name, withheld);
+        }
+    }
+    // A path is no secret; the address of a database may have a password.
+    if let Some(store) = trusted.store.as_mut().filter(|store| store.contains("://")) {
+        withhold(store, "store", withheld);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run() -> RunSpec {
+        let mut run = RunSpec::new("claude", "the prompt");
+        run.system_prompt = Some("be brief".to_owned());
+        let trusted = &mut run.trusted;
+        trusted.env.insert("API_KEY".into(), "secret-1".into());
+        trusted.env.insert("EMPTY".into(), String::new());
+        trusted.store = Some("postgres://me:secret-2@db/x".into());
+        trusted.mcp_servers = vec![
+            McpServer::stdio("s", "x", ["-y"]).env("K", "secret-3"),
+            McpServer::http("h", "https://example.com").header("Authorization", "secret-4"),
+            McpServer::http("q", "https://example.com/mcp?key=secret-5"),
+        ];
+        run
+    }
+
+    #[test]
+    fn values_that_may_be_secret_are_named_and_not_kept() {
+        let kept = KeptSpec::new(run().into(), KeptTexts::All);
+        let text = serde_json::to_string(&kept).unwrap();
+        assert!(!text.contains("secret"), "{text}");
+        assert_eq!(
+            kept.withheld,
+            [
+                "env.API_KEY",
+                "mcpServers.s.env.K",
+                "mcpServers.h.headers.Authorization",
+                "mcpServers.q.url",
+                "store"
+            ]
+        );
+        assert_eq!(kept.prompt(), Some("the prompt"));
+        assert_eq!(serde_json::from_str::<KeptSpec>(&text).unwrap(), kept);
+    }
+
+    #[test]
+    fn prompts_are_withheld_on_demand() {
+        let kept = KeptSpec::new(run().into(), KeptTexts::WithoutPrompts);
+        assert_eq!(kept.withheld[..2], ["prompt", "systemPrompt"]);
+        assert_eq!(kept.prompt(), None);
+        let text = serde_json::to_string(&kept).unwrap();
+        assert!(
+            !text.contains("the prompt") && !text.contains("be brief"),
+            "{text}"
+        );
+    }
+}
