@@ -224,6 +224,38 @@ await check('a start whose response is cut is repeated with the same key', async
   });
 });
 
+await check('a delay that the server asks for is kept', async () => {
+  const busy = (status, retryAfter, code) => {
+    const body = code ? JSON.stringify({status, code, detail: code}) : '<html>';
+    return reply(status, code ? 'application/problem+json' : 'text/html', body, `Retry-After: ${retryAfter}\r\n`);
+  };
+  // A number of seconds.
+  for (const refused of [busy(503, 1, 'TOO_MANY_CONNECTIONS'), busy(429, 1)]) {
+    for (const [call, then] of [[CALLS.start, reply(201, JSON_TYPE, VIEW)], [CALLS.entries, (socket) => stream(socket, text(1))]]) {
+      await against((socket, request, number) => (number === 1 ? refused : then)(socket), async (teamster, {requests}) => {
+        const begin = performance.now();
+        await call(teamster);
+        assert.ok(performance.now() - begin >= 990, `after ${performance.now() - begin} ms`);
+        assert.equal(requests.length, 2);
+      }, {reconnectMs: 20_000});
+    }
+  }
+  // One that is longer than the limit is an error at once, and a date is read too.
+  const date = new Date(Date.now() + 3_600_000).toUTCString();
+  for (const [retryAfter, least, most] of [['3600', 3_600_000, 3_600_000], [date, 3_590_000, 3_600_000], ['99999999999999999999', 1e22, Infinity]]) {
+    await against(busy(503, retryAfter), async (teamster, {requests}) => {
+      for (const call of [CALLS.start, CALLS.entries, CALLS.watch, CALLS.runs]) {
+        await assert.rejects(call(teamster), ({status, retryAfterMs}) => status === 503 && retryAfterMs >= least && retryAfterMs <= most);
+      }
+      assert.equal(requests.length, 4);
+    }, {reconnectMs: 20_000});
+  }
+  // None that is neither, or of another status.
+  for (const [status, retryAfter] of [[503, 'soon'], [503, '-1'], [503, '1.5'], [502, '3600']]) {
+    await against(busy(status, retryAfter), (teamster) => assert.rejects(teamster.runs(), (error) => error.status === status && error.retryAfterMs === undefined));
+  }
+});
+
 await check('compressed responses are read', async () => {
   const body = gzipSync(VIEW).toString('latin1');
   const log = gzipSync(`data: ${JSON.stringify(done(1))}\n\n${END}`).toString('latin1');

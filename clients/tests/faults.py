@@ -12,6 +12,8 @@ import re
 import sys
 import time
 from contextlib import aclosing
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
 
 import httpx
 
@@ -269,6 +271,35 @@ def a_start_whose_response_is_cut_is_repeated_with_the_same_key():
             assert len(keys) == 2 and len(set(keys)) == 1, keys
 
 
+def a_delay_that_the_server_asks_for_is_kept():
+    def busy(status, retry_after, code=None):
+        media, body = ("application/problem+json", json.dumps({"status": status, "code": code, "detail": code})) if code else ("text/html", "<html>")
+        return reply(status, media, body, f"Retry-After: {retry_after}\r\n")
+
+    # A number of seconds.
+    for way, refused in ((blocking, busy(503, 1, "TOO_MANY_CONNECTIONS")), (with_asyncio, busy(429, 1))):
+        for name, then in (("start", reply(201, JSON, VIEW)), ("entries", raw(stream(text(1)), close=False))):
+            with fake(steps(refused, then)) as server:
+                begin = time.monotonic()
+                way(server.url, CALLS[name], reconnect=20)
+                assert time.monotonic() - begin >= 0.99, name
+                assert len(server.requests) == 2, name
+    # One that is longer than the limit is an error at once, and a date is read too.
+    date = format_datetime(datetime.now(timezone.utc) + timedelta(hours=1), usegmt=True)
+    for retry_after, least, most in (("3600", 3600, 3600), (date, 3590, 3600), ("9" * 5000, 1e9, 1e9)):
+        for way in (blocking, with_asyncio):
+            with fake(busy(503, retry_after)) as server:
+                for name in ("start", "entries", "watch", "runs"):
+                    error = fails(Problem, lambda: way(server.url, CALLS[name], reconnect=20))
+                    assert error.status == 503 and least <= error.retry_after <= most, (name, error.retry_after)
+                    assert pickle.loads(pickle.dumps(error)).retry_after == error.retry_after
+                assert len(server.requests) == 4
+    # None that is neither, or of another status.
+    for status, retry_after in ((503, "soon"), (503, "-1"), (503, "1.5"), (503, "99 GMT"), (502, "3600")):
+        with fake(busy(status, retry_after)) as server:
+            assert fails(Problem, lambda: blocking(server.url, CALLS["runs"])).retry_after is None
+
+
 def compressed_responses_are_read():
     def compressed(media, body):
         return reply(200, media, gzip.compress(body), "Content-Encoding: gzip\r\n")
@@ -404,7 +435,7 @@ def proxies_of_the_environment_are_not_for_this_machine():
 
 TESTS = [strangers_get_an_error_of_the_family, addresses_that_no_server_has, each_call_has_a_limit_of_time, a_stream_without_a_head_is_replaced_by_pages,
          limits_are_numbers, limits_may_be_infinite, a_damaged_entry_is_an_error_at_once, a_log_without_a_result_is_an_error_of_the_family, a_stream_goes_on_and_ends_with_its_token,
-         the_limit_of_reconnecting_counts_from_the_break, a_start_whose_response_is_cut_is_repeated_with_the_same_key, compressed_responses_are_read,
+         the_limit_of_reconnecting_counts_from_the_break, a_start_whose_response_is_cut_is_repeated_with_the_same_key, a_delay_that_the_server_asks_for_is_kept, compressed_responses_are_read,
          the_parser_takes_every_cut_line_end_and_field, an_iterator_that_is_left_closes_its_connection, what_a_request_cannot_carry_is_an_error_without_secrets,
          proxies_of_the_environment_are_not_for_this_machine]
 

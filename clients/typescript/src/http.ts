@@ -83,7 +83,7 @@ async function open(connection: Connection, path: string, media: string, limit: 
       if (limit.caller?.aborted) throw error;
       return "";
     });
-    throw Problem.of(response.status, body);
+    throw Problem.of(response.status, body, response.headers.get("retry-after"));
   }
   if (response.status !== 204) {
     const type = response.headers.get("content-type")?.split(";")[0]?.trim().toLowerCase() ?? "";

@@ -1,7 +1,7 @@
 import { TeamsterError } from "./errors.js";
 
 /** The longest time of a timer, in milliseconds; a longer one would fire at once. */
-const LONGEST_MS = 2 ** 31 - 1;
+export const LONGEST_MS = 2 ** 31 - 1;
 
 /** No byte arrived for too long. */
 export class Silence extends TeamsterError {}

@@ -1,6 +1,6 @@
 import { ConnectionLost, Problem } from "./errors.js";
 import { codeOf, reached, type Connection } from "./http.js";
-import { Limit } from "./limit.js";
+import { Limit, LONGEST_MS } from "./limit.js";
 
 /** Time in which a server that has never responded may break connections, in milliseconds: it may be another one. */
 const STRANGER_MS = 5000;
@@ -24,7 +24,7 @@ export class Patience {
     this.delay = 100;
   }
 
-  /** Waits before the next attempt after this error. Throws an error that no attempt can resolve. */
+  /** Waits before the next attempt after this error, at least as long as the server asked for. Throws an error that no attempt can resolve. */
   async wait(error: unknown): Promise<void> {
     if (this.signal?.aborted) throw this.signal.reason;
     const isLost = error instanceof ConnectionLost;
@@ -35,18 +35,22 @@ export class Patience {
     if (code === "ERR_INVALID_URL" || (isStranger && !(code !== undefined && BREAKS.includes(code)))) throw error;
     this.since ??= performance.now();
     const limit = isStranger ? Math.min(reconnectMs, STRANGER_MS) : reconnectMs;
-    if (performance.now() - this.since > limit) {
+    const elapsed = performance.now() - this.since;
+    if (elapsed > limit) {
       throw new ConnectionLost(`no connection to ${url} for ${limit / 1000} s: ${error.message}`, { cause: error });
     }
-    await this.sleep();
+    const asked = error instanceof Problem ? (error.retryAfterMs ?? 0) : 0;
+    // That late, no attempt is made.
+    if (elapsed + asked > limit) throw error;
+    await this.sleep(Math.min(Math.max(this.delay, asked), LONGEST_MS));
     this.delay = Math.min(this.delay * 2, 3000);
   }
 
-  private async sleep(): Promise<void> {
+  private async sleep(ms: number): Promise<void> {
     const limit = new Limit(this.signal);
     const timers: ReturnType<typeof setTimeout>[] = [];
     try {
-      await limit.race(new Promise<void>((resolve) => timers.push(setTimeout(resolve, this.delay))));
+      await limit.race(new Promise<void>((resolve) => timers.push(setTimeout(resolve, ms))));
     } finally {
       timers.forEach(clearTimeout);
       limit.close();

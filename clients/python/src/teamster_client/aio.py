@@ -47,7 +47,7 @@ class AsyncTeamster:
                         content = await self._content(response, limits["read"])
                     except (httpx.HTTPError, Silence):
                         content = b""
-                    raise Problem.of(response.status_code, content)
+                    raise Problem.of(response.status_code, content, response.headers.get("retry-after"))
                 self._options.check(response, media)
                 yield response
 

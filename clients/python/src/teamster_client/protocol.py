@@ -196,7 +196,7 @@ class Patience:
         self.delay = 0.1
 
     def after(self, error: Exception | None) -> float:
-        """Delay before the next attempt after this error; None is a stream without its end. Raises an error that no attempt can resolve."""
+        """Delay before the next attempt after this error, at least the one that the server asked for; None is a stream without its end. Raises an error that no attempt can resolve."""
         is_lost = isinstance(error, ConnectionLost)
         if error is not None and not is_lost and not (isinstance(error, Problem) and error.is_transient):
             raise error
@@ -212,8 +212,12 @@ class Patience:
         self.since = now if self.since is None else self.since
         if now - self.since > limit:
             raise ConnectionLost(f"no connection to {self.options.url} for {limit:g} s: {error or 'the stream was cut'}") from error
+        asked = error.retry_after or 0 if isinstance(error, Problem) else 0
+        # That late, no attempt is made.
+        if error is not None and now - self.since + asked > limit:
+            raise error
         delay, self.delay = self.delay, min(self.delay * 2, 3)
-        return delay
+        return max(delay, asked)
 
 
 def is_break(error: BaseException | None) -> bool:
