@@ -1568,6 +1568,8 @@ export interface RunView {
   requests: PendingRequest[];
   /** The live status, if it was requested; absent once the run has ended. */
   live?: LiveStatus | null;
+  /** The prompt of a detached run; absent for sessions, and where prompts are not kept. */
+  prompt?: string | null;
   /** The result; absent while the run is live. */
   result?: RunResult | null;
 }

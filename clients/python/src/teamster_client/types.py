@@ -1528,6 +1528,8 @@ class RunView(TypedDict):
     requests: list["PendingRequest"]
     #: The live status, if it was requested; absent once the run has ended.
     live: NotRequired[Union["LiveStatus", None]]
+    #: The prompt of a detached run; absent for sessions, and where prompts are not kept.
+    prompt: NotRequired[Union[str, None]]
     #: The result; absent while the run is live.
     result: NotRequired[Union["RunResult", None]]
 
