@@ -195,7 +195,7 @@ fn listen(control: &Control) -> io::Result<()> {
 
 /// Returns the CLI of a runtime by its name, or the default one.
 pub(crate) fn agent_of(name: Option<&str>) -> Result<&'static CliInfo, String> {
-    let agent = crate::providers().loop_agent(name);
+    let agent = teamster::agent_loop::loop_agent(crate::providers(), name);
     agent.map_err(|error| error.message)
 }
 

@@ -45,6 +45,7 @@
 #![warn(missing_docs)]
 
 mod account;
+mod agent_run;
 mod drive;
 mod estimate;
 mod event;
@@ -62,6 +63,7 @@ mod run_log;
 mod runtime;
 mod session_turns;
 
+pub use agent_run::execute_agent_run;
 pub use event::{Next, RunEvent};
 pub use log::{LifecycleEntry, RunLogEntry};
 pub use observer::{Accepted, Observed, RunObserver};

@@ -52,20 +52,8 @@
 //! | `tracing` | spans and events of runs | |
 #![warn(missing_docs)]
 
-#[cfg(feature = "acp-probe")]
-pub mod acp_probe;
-#[cfg(feature = "orchestrator")]
-mod agent_run;
 pub mod concepts;
-#[cfg(feature = "doctor")]
-pub mod doctor;
-mod in_process;
-#[cfg(feature = "loop")]
-mod loops;
-mod providers;
 mod reexports;
-mod selection;
-mod sessions;
 
 pub use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentRuntime, AgentSession, AskPermission, BudgetKind,
@@ -82,21 +70,18 @@ pub use teamster_core::{
 };
 pub use teamster_process::{EnvPolicy, RuntimeConfig};
 
-#[cfg(feature = "orchestrator")]
-pub use agent_run::execute_agent_run;
-pub use in_process::InProcess;
-#[cfg(feature = "loop")]
-pub use loops::{LoopBuilder, LoopError, PreparedLoop, create_loop_adapter};
-pub use providers::{Providers, create_cli_runtime, provider, providers};
 pub use reexports::*;
-pub use selection::{AgentConfig, LoopOwner, Runtimes, get_runtime};
-pub use sessions::{create_session_runtime, session_providers};
 #[cfg(feature = "loop")]
 pub use teamster_loop as agent_loop;
+#[cfg(feature = "loop")]
+pub use teamster_loop::{LoopBuilder, LoopError, PreparedLoop, create_loop_adapter};
 #[cfg(feature = "mcp-client")]
 pub use teamster_mcp_client as mcp_client;
 #[cfg(feature = "orchestrator")]
 pub use teamster_orchestrator as orchestrator;
+#[cfg(feature = "orchestrator")]
+pub use teamster_orchestrator::execute_agent_run;
+pub use teamster_providers::*;
 #[cfg(feature = "runner")]
 pub use teamster_runner as runner;
 #[cfg(feature = "store")]
@@ -182,6 +167,8 @@ mod readmes {
     #[cfg(feature = "command")]
     #[doc = include_str!("../../command/README.md")]
     struct Command;
+    #[doc = include_str!("../../providers/README.md")]
+    struct Providers;
     #[doc = include_str!("../../orchestrator/README.md")]
     struct Orchestrator;
     #[cfg(feature = "runner")]

@@ -4,7 +4,7 @@
 use super::{File, Problem, Tree};
 
 /// The file with the list of CLIs.
-const LIST: &str = "crates/teamster/src/providers.rs";
+const LIST: &str = "crates/providers/src/providers.rs";
 
 /// Paths outside of the list and the providers' crates that may contain names, with the reason.
 const EXEMPT: &[&str] = &[
@@ -168,7 +168,7 @@ mod tests {
         assert_eq!(
             problems_of(&[check], &[(LIST, "")]),
             [
-                "crates/teamster/src/providers.rs: has no list of CLIs: `\"ID\" => crate::ID::Provider,`"
+                "crates/providers/src/providers.rs: has no list of CLIs: `\"ID\" => crate::ID::Provider,`"
             ]
         );
     }

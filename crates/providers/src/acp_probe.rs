@@ -114,10 +114,10 @@ pub enum Verdict {
 ///
 /// ```no_run
 /// use std::time::Duration;
-/// use teamster::RuntimeConfig;
-/// use teamster::acp_probe::{Verdict, probe};
+/// use teamster_process::RuntimeConfig;
+/// use teamster_providers::acp_probe::{Verdict, probe};
 ///
-/// # async fn example() -> Result<(), teamster::AgentError> {
+/// # async fn example() -> Result<(), teamster_core::AgentError> {
 /// let limit = Duration::from_secs(30);
 /// let probed = probe("acp:my-agent --acp", RuntimeConfig::default(), limit).await?;
 /// assert_eq!(probed.verdict, Verdict::Ready);

@@ -1,6 +1,6 @@
 //! Report of the CLIs on this machine: program, version and login.
 //!
-//! [`process::leftovers`](crate::process::leftovers) finds processes that runs left behind.
+//! [`process::leftovers`](teamster_process::leftovers) finds processes that runs left behind.
 
 mod login;
 
@@ -181,10 +181,10 @@ pub async fn examine_all(providers: &Providers, options: &DoctorOptions) -> Vec<
 /// killed, with its child processes.
 ///
 /// ```no_run
-/// use teamster::doctor::{DoctorOptions, examine};
+/// use teamster_providers::doctor::{DoctorOptions, examine};
 ///
 /// # async fn example() -> Option<()> {
-/// let claude = teamster::provider("claude")?;
+/// let claude = teamster_providers::provider("claude")?;
 /// let report = examine(&*claude, &DoctorOptions::default()).await;
 /// match report.problem {
 ///     Some(problem) => println!("{}: {problem}; to install it: {}", report.name, report.install),

@@ -51,10 +51,11 @@ impl std::str::FromStr for LoopOwner {
 /// Configuration of an agent and its runtime.
 ///
 /// ```
-/// # use teamster::{AgentConfig, AgentRuntime};
+/// # use teamster_core::AgentRuntime;
+/// # use teamster_providers::AgentConfig;
 /// let json = r#"{"agent": "codex", "cli": {"dieWithParent": true}}"#;
 /// let config: AgentConfig = serde_json::from_str(json)?;
-/// assert_eq!(teamster::get_runtime(&config)?.id(), "codex");
+/// assert_eq!(teamster_providers::get_runtime(&config)?.id(), "codex");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug, Clone, Default, Deserialize, Setters)]
@@ -106,11 +107,12 @@ impl AgentConfig {
 /// Fails as [`Runtimes::get`] does.
 ///
 /// ```
-/// use teamster::{AgentConfig, AgentRuntime};
+/// use teamster_core::AgentRuntime;
+/// use teamster_providers::AgentConfig;
 ///
-/// let runtime = teamster::get_runtime(&AgentConfig::cli("codex"))?;
+/// let runtime = teamster_providers::get_runtime(&AgentConfig::cli("codex"))?;
 /// assert_eq!(runtime.id(), "codex");
-/// # Ok::<(), teamster::AgentError>(())
+/// # Ok::<(), teamster_core::AgentError>(())
 /// ```
 pub fn get_runtime(config: &AgentConfig) -> Result<SharedRuntime, AgentError> {
     Runtimes::default().get(config)
@@ -123,7 +125,8 @@ type Factory = Arc<dyn Fn(&AgentConfig) -> Result<SharedRuntime, AgentError> + S
 ///
 /// ```
 /// # use std::sync::Arc;
-/// use teamster::{AgentConfig, AgentError, AgentRuntime, LoopOwner, Runtimes, SharedRuntime};
+/// use teamster_core::{AgentError, AgentRuntime, SharedRuntime};
+/// use teamster_providers::{AgentConfig, LoopOwner, Runtimes};
 ///
 /// # fn example(mine: SharedRuntime) -> Result<(), AgentError> {
 /// // Adds a custom loop to the CLIs.
@@ -155,7 +158,7 @@ impl Runtimes {
     ///
     /// # Errors
     ///
-    /// Fails with [`InvalidParams`](crate::ErrorCode::InvalidParams) if the owner has no runtime, or if the
+    /// Fails with [`InvalidParams`](teamster_core::ErrorCode::InvalidParams) if the owner has no runtime, or if the
     /// runtime does not know the agent.
     pub fn get(&self, config: &AgentConfig) -> Result<SharedRuntime, AgentError> {
         let owner = config.owner.unwrap_or_else(|| {

@@ -7,9 +7,9 @@ use teamster_core::provider::{Decoder, Events, Exit, Launch, RunSummary};
 use teamster_core::{
     AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, SessionRuntime,
 };
+#[cfg(all(feature = "embedded", feature = "prices"))]
+use teamster_prices::{PriceFileError, PriceList};
 use teamster_process::RuntimeConfig;
-#[cfg(all(feature = "embedded", feature = "usage"))]
-use teamster_usage::prices::{PriceFileError, PriceList};
 
 /// Agent whose model loop runs in this process. It has no CLI; its runtime is created from the settings alone.
 ///
@@ -70,7 +70,7 @@ pub(crate) fn embedded_for(
 
     let mut config = EmbeddedConfig::default().process(process);
     config.model_provider = service;
-    #[cfg(feature = "usage")]
+    #[cfg(feature = "prices")]
     let config = {
         let own = |name: &str| std::env::var_os(name);
         priced(config, PriceList::of_user(own))
@@ -80,7 +80,7 @@ pub(crate) fn embedded_for(
 
 /// Sets the prices. If the user's price file cannot be read, runs are refused: other prices would give wrong
 /// costs and limits.
-#[cfg(all(feature = "embedded", feature = "usage"))]
+#[cfg(all(feature = "embedded", feature = "prices"))]
 fn priced(
     mut config: teamster_embedded::EmbeddedConfig,
     list: Result<PriceList, PriceFileError>,
@@ -138,7 +138,8 @@ impl Decoder for NoOutput {
 #[cfg(all(test, feature = "embedded"))]
 mod tests {
     use super::*;
-    use crate::{AgentRuntime, Providers, RuntimeConfig};
+    use crate::Providers;
+    use teamster_core::AgentRuntime;
 
     #[test]
     fn the_embedded_runtime_is_found_by_its_name_and_has_sessions() {
@@ -147,7 +148,7 @@ mod tests {
             .runtime(" Embedded", RuntimeConfig::default())
             .unwrap();
         assert_eq!(runtime.id(), "embedded");
-        assert_eq!(runtime.capabilities().cost, cfg!(feature = "usage"));
+        assert_eq!(runtime.capabilities().cost, cfg!(feature = "prices"));
         let sessions = providers
             .session_runtime("embedded", RuntimeConfig::default())
             .unwrap();
@@ -157,7 +158,7 @@ mod tests {
         assert!(provider.launch(&ExecuteParams::new("hi")).is_err());
     }
 
-    #[cfg(feature = "usage")]
+    #[cfg(feature = "prices")]
     #[test]
     fn the_users_prices_apply_and_an_unreadable_file_is_refused() {
         use std::path::Path;
@@ -169,7 +170,7 @@ mod tests {
             priced(EmbeddedConfig::default(), list)
         };
         let config = with("[models.\"mine\"]\ninput = 2\noutput = 10\n");
-        let mut usage = crate::Usage::default();
+        let mut usage = teamster_core::Usage::default();
         usage.input_tokens = Some(1_000_000);
         usage.output_tokens = Some(100_000);
         let prices = config.prices.unwrap();

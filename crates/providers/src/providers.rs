@@ -53,9 +53,11 @@ builtin! {
 ///
 /// ```
 /// # use std::sync::Arc;
-/// use teamster::{CliProvider, Providers, RuntimeConfig};
+/// use teamster_core::CliProvider;
+/// use teamster_process::RuntimeConfig;
+/// use teamster_providers::Providers;
 ///
-/// # fn example(mine: Arc<dyn CliProvider>) -> Result<(), teamster::AgentError> {
+/// # fn example(mine: Arc<dyn CliProvider>) -> Result<(), teamster_core::AgentError> {
 /// let providers = Providers::builtin().with(mine);
 /// let runtime = providers.runtime("my-agent", RuntimeConfig::default())?;
 /// # Ok(())
@@ -265,9 +267,9 @@ impl Providers {
         name: &str,
         config: RuntimeConfig,
         params: teamster_core::ExecuteParams,
-    ) -> Result<crate::orchestrator::Candidate, AgentError> {
+    ) -> Result<teamster_orchestrator::Candidate, AgentError> {
         let runtime = self.runtime(name, config)?;
-        Ok(crate::orchestrator::Candidate::new(runtime, params))
+        Ok(teamster_orchestrator::Candidate::new(runtime, params))
     }
 
     /// Returns whether this is the name of an agent other than the embedded one, in this build or another.
@@ -353,9 +355,9 @@ pub fn provider(name: &str) -> Option<Arc<dyn CliProvider>> {
 /// names. The name of a provider that this build lacks is one that names the feature to turn on.
 ///
 /// ```
-/// use teamster::{AgentRuntime, RuntimeConfig};
+/// use teamster_process::RuntimeConfig;
 ///
-/// let error = teamster::create_cli_runtime("no-such", RuntimeConfig::default()).err();
+/// let error = teamster_providers::create_cli_runtime("no-such", RuntimeConfig::default()).err();
 /// assert!(error.is_some_and(|error| error.message.contains("no-such")));
 /// ```
 pub fn create_cli_runtime(name: &str, config: RuntimeConfig) -> Result<SharedRuntime, AgentError> {

@@ -1,7 +1,8 @@
 //! A run with fallbacks in one call.
 
 use teamster_core::{AgentError, ExecuteParams, SharedRuntime};
-use teamster_orchestrator::{Candidate, Orchestrator, OrchestratorConfig, Run, RunRequest};
+
+use crate::{Candidate, Orchestrator, OrchestratorConfig, Run, RunRequest};
 
 /// Starts a run with this runtime. If it fails in a way that another agent may not, the fallbacks continue in their
 /// order.
@@ -19,14 +20,14 @@ use teamster_orchestrator::{Candidate, Orchestrator, OrchestratorConfig, Run, Ru
 /// Panics outside of a Tokio runtime.
 ///
 /// ```no_run
-/// use teamster::orchestrator::Candidate;
-/// use teamster::{AgentConfig, ExecuteParams, get_runtime};
+/// use teamster_core::ExecuteParams;
+/// use teamster_orchestrator::{Candidate, execute_agent_run};
 ///
-/// # async fn example() -> Result<(), teamster::AgentError> {
+/// # use teamster_core::SharedRuntime;
+/// # async fn example(claude: SharedRuntime, codex: SharedRuntime) -> Result<(), teamster_core::AgentError> {
 /// let params = ExecuteParams::new("Fix the failing test");
-/// let codex = Candidate::for_other_provider(get_runtime(&AgentConfig::cli("codex"))?, &params)?;
-/// let claude = get_runtime(&AgentConfig::cli("claude"))?;
-/// let mut run = teamster::execute_agent_run(claude, params, [codex])?;
+/// let codex = Candidate::for_other_provider(codex, &params)?;
+/// let mut run = execute_agent_run(claude, params, [codex])?;
 /// while let Some(event) = run.next().await {
 ///     println!("{event:?}");
 /// }

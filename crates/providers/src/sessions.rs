@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
-use crate::{AgentError, Providers, RuntimeConfig, SessionProvider, SessionRuntime};
+use teamster_core::{AgentError, SessionProvider, SessionRuntime};
+use teamster_process::RuntimeConfig;
+
+use crate::Providers;
 
 /// Returns the providers of this build that have sessions, by name.
 pub fn session_providers() -> Vec<Arc<dyn SessionProvider>> {
@@ -15,14 +18,15 @@ pub fn session_providers() -> Vec<Arc<dyn SessionProvider>> {
 ///
 /// # Errors
 ///
-/// Fails with [`InvalidParams`](crate::ErrorCode::InvalidParams) if the name is unknown, or if the provider has
+/// Fails with [`InvalidParams`](teamster_core::ErrorCode::InvalidParams) if the name is unknown, or if the provider has
 /// no sessions.
 ///
 /// ```no_run
-/// use teamster::{RuntimeConfig, SessionOptions, SessionRuntime, Turn};
+/// use teamster_core::{SessionOptions, SessionRuntime, Turn};
+/// use teamster_process::RuntimeConfig;
 ///
-/// # async fn example() -> Result<(), teamster::AgentError> {
-/// let runtime = teamster::create_session_runtime("claude", RuntimeConfig::default())?;
+/// # async fn example() -> Result<(), teamster_core::AgentError> {
+/// let runtime = teamster_providers::create_session_runtime("claude", RuntimeConfig::default())?;
 /// let session = runtime.open(SessionOptions::default())?;
 /// let first = session.send(Turn::new("What does this repository do?")).result().await;
 /// // The same process answers.

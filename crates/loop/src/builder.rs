@@ -9,18 +9,19 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use teamster_core::{AgentError, CliInfo};
-use teamster_loop::clock::SystemClock;
-use teamster_loop::supervisor::AgentConfig;
-use teamster_loop::{
-    AdapterKind, AgentFolder, AgentLoop, Control, FolderError, Log, Prompts, Runs, Settings,
-    SettingsError, TickLogs, TickOptions, dotenv,
-};
 use teamster_process::RuntimeConfig;
+use teamster_providers::Providers;
 use teamster_runner::{OneWriter, Retention, SessionLocks};
 use teamster_usage::prices::{PriceFileError, PriceList};
 use teamster_usage::{Places, TickMeter};
 
-use crate::Providers;
+use crate::by_name::{agent_and_model, loop_adapter, loop_agent, loop_fallback};
+use crate::clock::SystemClock;
+use crate::supervisor::AgentConfig;
+use crate::{
+    AdapterKind, AgentFolder, AgentLoop, Control, FolderError, Log, Prompts, Runs, Settings,
+    SettingsError, TickLogs, TickOptions, dotenv,
+};
 
 /// Time that a kept agent process may take to exit.
 const EXIT_GRACE: Duration = Duration::from_secs(30);
@@ -37,8 +38,8 @@ type Environment = Arc<dyn Fn(&str) -> Option<OsString> + Send + Sync>;
 /// `teamster loop` runs such a loop.
 ///
 /// ```no_run
-/// use teamster::LoopBuilder;
-/// use teamster::agent_loop::supervisor::Config;
+/// use teamster_loop::LoopBuilder;
+/// use teamster_loop::supervisor::Config;
 ///
 /// # async fn example() -> Result<(), Box<dyn std::error::Error>> {
 /// let config = Config::read("agents.config.json".as_ref())?;
@@ -265,7 +266,7 @@ impl LoopBuilder {
         // A value that is not UTF-8 is no valid setting and is reported.
         let text = |name: &str| Some(own(name)?.to_string_lossy().into_owned());
         let agent_of = |name: Option<&str>| {
-            let agent = providers.loop_agent(name);
+            let agent = loop_agent(&providers, name);
             agent.map_err(|error| error.message)
         };
         let settings = Settings::read(&text, file.as_ref().unwrap_or(&BTreeMap::new()), &agent_of)?;
@@ -281,17 +282,17 @@ impl LoopBuilder {
         settings.report(&directory, file.is_some(), &log);
         let file = file.unwrap_or_default();
         let prompts = Prompts::read(&settings, &directory)?;
-        let (params, _) = teamster_loop::params(&settings, &folder, &file)?;
+        let (params, _) = crate::params(&settings, &folder, &file)?;
         let mut options = options.with_settings(&settings);
         for name in &settings.fallback {
             let mut config = config.clone();
             config.spill_limit_bytes = UNREAD_OUTPUT_LIMIT;
             config.observer = Some(settings.stderr_to(&log));
-            let (agent, _) = providers.agent_and_model(name);
-            if let Ok(info) = providers.loop_agent(Some(agent)) {
+            let (agent, _) = agent_and_model(&providers, name);
+            if let Ok(info) = loop_agent(&providers, Some(agent)) {
                 config.program = program(info, &own, &file);
             }
-            let candidate = providers.loop_fallback(name, &folder, &file, config);
+            let candidate = loop_fallback(&providers, name, &folder, &file, config);
             let mut candidate = candidate.map_err(LoopError::Agent)?;
             if let Some(locks) = &locks {
                 let locks = locks.clone().held_by_agent(&directory);
@@ -307,9 +308,8 @@ impl LoopBuilder {
             });
         }
         let config = runtime_config(config, &settings, &own, &file, &log);
-        let adapter = providers
-            .loop_adapter(&settings, params, config)
-            .map_err(LoopError::Agent)?;
+        let adapter =
+            loop_adapter(&providers, &settings, params, config).map_err(LoopError::Agent)?;
         options.check(&settings, &*adapter).map_err(|mut error| {
             error.message = settings.explain(&error);
             LoopError::Agent(error)
