@@ -64,23 +64,11 @@ pub(crate) fn plan(
 ) -> Result<SessionRuns, PlanError> {
     let budget = budget(spec);
     let runtime = |info: &CliInfo, config| crate::providers().session_runtime(info.id, config);
-    let open = |runtime: &dyn SessionRuntime, mut params: ExecuteParams| -> Result<_, PlanError> {
-        let capabilities = runtime.capabilities();
-        if budget.tokens.is_some() || budget.usd.is_some() {
-            let estimates = !capabilities.cost && capabilities.live_usage;
-            params.usage_updates |= budget.tokens.is_some() || estimates;
-            for tool in capabilities.uncounted_tools {
-                if !params.allowed_tools.iter().any(|allowed| allowed == tool) {
-                    params.denied_tools.push((*tool).to_owned());
-                }
-            }
-        }
+    let open = |runtime: &dyn SessionRuntime, params: ExecuteParams| -> Result<_, PlanError> {
         let mut options = SessionOptions::new(params);
         options.idle = limited(spec.trusted.idle_exit_ms);
         options.permissions = policy(runtime.session_capabilities())?;
-        let candidate = SessionCandidate::open(runtime, options)?;
-        candidate.check(&budget)?;
-        Ok(candidate)
+        Ok(SessionCandidate::open(runtime, options, budget)?)
     };
     let first_id = info.id;
     let first = runtime(info, params::runtime_config(&spec.trusted, info))?;
@@ -114,11 +102,10 @@ pub(crate) fn plan(
             PlanError::Usage(error) => error.context(format!("--fallback {}", info.id)),
         })?;
         if let Some(fallback) = fallback {
-            runs.add_fallback(fallback);
+            runs.add_fallback(fallback)?;
         }
     }
     runs.retry = retry(spec);
-    runs.budget = budget;
     Ok(runs)
 }
 

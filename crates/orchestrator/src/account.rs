@@ -166,6 +166,11 @@ impl Account {
         }
     }
 
+    /// Returns whether the start of the run was emitted.
+    pub(crate) fn has_started(&self) -> bool {
+        self.started
+    }
+
     /// Emits the start of the run, and the prepared event of the first attempt, unless that was done before.
     pub(crate) fn start(&mut self, out: &mut Vec<RunEvent>) {
         if !mem::replace(&mut self.started, true) {

@@ -312,15 +312,7 @@ impl Driver {
         }
         let capabilities = candidate.runtime.capabilities();
         let spent = self.account.spent();
-        let estimates = self.budget.usd.is_some() && !capabilities.cost && capabilities.live_usage;
-        params.usage_updates |= self.budget.tokens.is_some() || estimates;
-        if self.budget.tokens.is_some() || self.budget.usd.is_some() {
-            for tool in capabilities.uncounted_tools {
-                if !params.allowed_tools.iter().any(|allowed| allowed == tool) {
-                    params.denied_tools.push((*tool).to_owned());
-                }
-            }
-        }
+        self.budget.prepare(capabilities, &mut params);
         if let Some(turns) = self.budget.turns.filter(|_| capabilities.max_turns) {
             let left = turns.saturating_sub(spent.turns);
             params.max_turns = Some(params.max_turns.map_or(left, |own| own.min(left)));

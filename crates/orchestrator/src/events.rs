@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 use std::vec;
 
 use teamster_core::AbortHandle;
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Notify, Semaphore, mpsc};
 
 use crate::log::Part;
 
@@ -14,17 +14,20 @@ use crate::log::Part;
 pub(crate) fn channel(most: usize) -> (Sender, Receiver) {
     let (sender, receiver) = mpsc::unbounded_channel();
     let room = Arc::new(Semaphore::new(most));
+    let wants_start = Arc::new(Notify::new());
     (
         Sender {
             events: sender,
             room: room.clone(),
             most,
+            wants_start: wants_start.clone(),
         },
         Receiver {
             events: receiver,
             batch: Vec::new().into_iter(),
             taken: 0,
             room,
+            wants_start,
         },
     )
 }
@@ -40,6 +43,8 @@ pub(crate) struct Sender {
     events: mpsc::UnboundedSender<Batch>,
     room: Arc<Semaphore>,
     most: usize,
+    /// Notified if the consumer wants the start of the run now.
+    wants_start: Arc<Notify>,
 }
 
 /// The consumer's half of the channel.
@@ -51,6 +56,7 @@ pub(crate) struct Receiver {
     /// The room that the current batch took.
     taken: usize,
     room: Arc<Semaphore>,
+    wants_start: Arc<Notify>,
 }
 
 impl Sender {
@@ -83,6 +89,11 @@ impl Sender {
         }
     }
 
+    /// Waits until the consumer wants the start of the run. Cancel-safe.
+    pub(crate) async fn start_wanted(&self) {
+        self.wants_start.notified().await;
+    }
+
     /// Sends events without waiting for room.
     pub(crate) fn send_at_once(&self, events: Vec<Part>) {
         // Without a consumer they are dropped.
@@ -91,6 +102,12 @@ impl Sender {
 }
 
 impl Receiver {
+    /// Asks the run to report its start now.
+    pub(crate) fn want_start(&self) {
+        // Kept for a run that does not wait for it yet.
+        self.wants_start.notify_one();
+    }
+
     /// Returns the next part, or `None` at the end.
     pub(crate) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Part>> {
         loop {

@@ -236,6 +236,11 @@ impl Run {
         parts
     }
 
+    /// Asks the run to report its start without the agent's first event.
+    pub(crate) fn report_start(&self) {
+        self.events.want_start();
+    }
+
     /// Stops the run so that its CLI can clean up. Its events still end with [`RunEvent::End`].
     ///
     /// Aborting twice, or after the end, has no effect.

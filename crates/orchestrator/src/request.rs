@@ -276,6 +276,20 @@ impl Budget {
         self.tokens.is_some() || self.usd.is_some() || self.turns.is_some()
     }
 
+    /// Changes the parameters of an agent so that the budget can be enforced: the agent reports its usage while it works,
+    /// and tools whose cost nothing counts ([`Capabilities::uncounted_tools`]) are denied unless they are allowed by name.
+    pub fn prepare(&self, capabilities: &Capabilities, params: &mut ExecuteParams) {
+        let estimates = self.usd.is_some() && !capabilities.cost && capabilities.live_usage;
+        params.usage_updates |= self.tokens.is_some() || estimates;
+        if self.tokens.is_some() || self.usd.is_some() {
+            for tool in capabilities.uncounted_tools {
+                if !params.allowed_tools.iter().any(|allowed| allowed == tool) {
+                    params.denied_tools.push((*tool).to_owned());
+                }
+            }
+        }
+    }
+
     /// Checks that the budget can be enforced for this candidate.
     ///
     /// # Errors

@@ -47,6 +47,13 @@ impl RunLog {
         self.run.abort_handle()
     }
 
+    /// Asks the run to report its start now. Otherwise `run:start` comes with the agent's first event, which usually has
+    /// the id of the session. This is for a caller that has an entry of its own to add after the start, such as a request
+    /// of an agent that waits for the answer before it reports anything. No effect once the run has started.
+    pub fn report_start(&self) {
+        self.run.report_start();
+    }
+
     /// Returns the next entry, or `None` after `done`. Cancel-safe.
     pub async fn next(&mut self) -> Option<RunLogEntry> {
         loop {

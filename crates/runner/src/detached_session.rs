@@ -78,7 +78,7 @@ impl DetachedSession {
         let task = LogTask::new(log, folder.id());
         let sessions = plan.runs.sessions().cloned().collect();
         let (control, prompts, notes) =
-            SessionControl::new(sessions, task.status().clone(), plan.runs.budget);
+            SessionControl::new(sessions, task.status().clone(), *plan.runs.budget());
         let turns = Turns {
             task,
             side: SideChannels {

@@ -196,6 +196,8 @@ impl LogTask {
     }
 
     /// Writes a run to its end and returns its result. `see` is called first with each entry of the run.
+    ///
+    /// A request of the agent comes after the start of the run, even if the agent asks before it reports anything.
     pub(crate) async fn record(
         &mut self,
         log: &mut RunLog,
@@ -204,6 +206,9 @@ impl LogTask {
     ) -> RunResult {
         let abort = log.abort_handle();
         let mut result = RunResult::default().status(RunStatus::Incomplete);
+        let mut begun = false;
+        // Requests from before the start of the run.
+        let mut early = Vec::new();
         loop {
             let mut over = false;
             tokio::select! {
@@ -221,6 +226,10 @@ impl LogTask {
                         {
                             result = (*done.result).clone();
                         }
+                        begun = true;
+                        if !is_start(&entry) {
+                            early.drain(..).for_each(|event| self.push_event(event));
+                        }
                         self.take(entry, side);
                         // Checked before the next entry is fetched: a fetched entry must be taken.
                         if taken == BATCH {
@@ -234,12 +243,18 @@ impl LogTask {
                     }
                 }
                 Some(event) = side.request_events.recv(), if self.failing.is_none() => {
-                    self.push_event(event);
+                    early.push(event);
+                    if !begun {
+                        log.report_start();
+                    }
                 }
                 Some(note) = side.notes.recv(), if self.failing.is_none() => {
                     self.push_note(note);
                 }
                 () = self.due() => {}
+            }
+            if begun {
+                early.drain(..).for_each(|event| self.push_event(event));
             }
             if self.write() {
                 abort.abort();
@@ -311,6 +326,12 @@ impl LogTask {
         }
         self.writer.sync()
     }
+}
+
+/// Returns whether an entry belongs to the start of a run.
+fn is_start(entry: &RunLogEntry) -> bool {
+    matches!(entry, RunLogEntry::Run(entry)
+        if matches!(entry.event, RunEvent::Start { .. } | RunEvent::Attempt { .. }))
 }
 
 /// Returns whether a write will not succeed later: the limit of file sizes (`ulimit -f`) is that of the process.

@@ -21,21 +21,33 @@ pub struct SessionCandidate {
     session: Arc<dyn AgentSession>,
     capabilities: Capabilities,
     params: ExecuteParams,
+    budget: Budget,
 }
 
 impl SessionCandidate {
-    /// Opens a session of this runtime. No process is started.
+    /// Opens a session of this runtime, whose turns together are held to this budget: tools whose cost nothing counts are
+    /// denied ([`Budget::prepare`]). No process is started.
     ///
     /// # Errors
     ///
-    /// Fails if the runtime does not support an option.
-    pub fn open(runtime: &dyn SessionRuntime, options: SessionOptions) -> Result<Self, AgentError> {
+    /// Fails if the runtime does not support an option, or cannot be held to the budget. A cost that the agent reports
+    /// only after each answer is enough: no turn begins once it is spent.
+    pub fn open(
+        runtime: &dyn SessionRuntime,
+        mut options: SessionOptions,
+        budget: Budget,
+    ) -> Result<Self, AgentError> {
+        budget.prepare(runtime.capabilities(), &mut options.params);
         let params = options.params.clone();
         let session = runtime.open(options)?.into();
-        Ok(Self::of(session, runtime.capabilities().clone(), params))
+        let mut candidate = Self::of(session, runtime.capabilities().clone(), params);
+        candidate.check(&budget)?;
+        candidate.budget = budget;
+        Ok(candidate)
     }
 
-    /// Wraps an open session. `capabilities` are those of its runtime, `params` those that it was opened with.
+    /// Wraps an open session, without a budget. `capabilities` are those of its runtime, `params` those that it was
+    /// opened with.
     pub fn of(
         session: Arc<dyn AgentSession>,
         capabilities: Capabilities,
@@ -45,6 +57,7 @@ impl SessionCandidate {
             session,
             capabilities,
             params,
+            budget: Budget::default(),
         }
     }
 
@@ -53,13 +66,8 @@ impl SessionCandidate {
         self.session.provider()
     }
 
-    /// Checks that the agent supports this budget. A cost that it reports only after each answer is enough: no turn
-    /// begins once it is spent.
-    ///
-    /// # Errors
-    ///
-    /// Fails with the reason if it does not.
-    pub fn check(&self, budget: &Budget) -> Result<(), AgentError> {
+    /// Checks that the agent can be held to this budget.
+    fn check(&self, budget: &Budget) -> Result<(), AgentError> {
         let mut capabilities = self.capabilities.clone();
         // A CLI with a limit of its own reports what each answer has cost.
         capabilities.live_cost |= capabilities.max_budget_usd;
@@ -88,7 +96,7 @@ pub struct SessionRuns {
     /// Retries after a failed attempt of a turn.
     pub retry: RetryPolicy,
     /// Limits of all turns together. The time between turns does not count.
-    pub budget: Budget,
+    budget: Budget,
     /// Observer of the turns.
     pub observer: Option<Arc<dyn RunObserver>>,
     /// Lock that keeps other processes from the session in use. It MUST already hold a resumed session.
@@ -104,13 +112,14 @@ pub struct SessionRuns {
 }
 
 impl SessionRuns {
-    /// Creates the turns of a session with this id and agent, without retries, fallbacks and budget.
+    /// Creates the turns of a session with this id and agent, without retries and fallbacks. Their budget is that of the
+    /// candidate.
     pub fn new(id: impl Into<String>, candidate: SessionCandidate) -> Self {
         Self {
             id: id.into(),
+            budget: candidate.budget,
             candidates: vec![candidate],
             retry: RetryPolicy::default().retries(0).max_wait(Duration::ZERO),
-            budget: Budget::default(),
             observer: None,
             writer: None,
             current: 0,
@@ -122,8 +131,24 @@ impl SessionRuns {
     }
 
     /// Adds a fallback, used when the earlier candidates fail before the candidate is fixed.
-    pub fn add_fallback(&mut self, candidate: SessionCandidate) {
+    ///
+    /// # Errors
+    ///
+    /// Fails if the fallback was opened with another budget than the first candidate: it might not be held to it.
+    pub fn add_fallback(&mut self, candidate: SessionCandidate) -> Result<(), AgentError> {
+        if candidate.budget != self.budget {
+            return Err(AgentError::refused(
+                "budget",
+                "a fallback has the budget of its session: open it with the same",
+            ));
+        }
         self.candidates.push(candidate);
+        Ok(())
+    }
+
+    /// Returns the limits of all turns together.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
     }
 
     /// Returns the session's own id.

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 #![expect(clippy::print_stderr, reason = "prints why a test was not run")]
 
+mod early_request;
 #[cfg(target_os = "linux")]
 mod hanging;
 #[cfg(target_os = "linux")]
@@ -9,4 +10,5 @@ mod killed;
 mod log;
 mod requests;
 mod retention;
+mod session_budget;
 mod turns;

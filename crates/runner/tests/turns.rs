@@ -21,7 +21,7 @@ use tokio::task::JoinHandle;
 /// Session that plays scripted turns and records its calls. A turn without a `done` runs until it is
 /// interrupted.
 #[derive(Clone)]
-struct Scripted {
+pub(crate) struct Scripted {
     provider: &'static str,
     capabilities: SessionCapabilities,
     turns: Arc<Mutex<VecDeque<Vec<AgentEvent>>>>,
@@ -29,7 +29,10 @@ struct Scripted {
 }
 
 impl Scripted {
-    fn new(provider: &'static str, turns: impl IntoIterator<Item = Vec<AgentEvent>>) -> Self {
+    pub(crate) fn new(
+        provider: &'static str,
+        turns: impl IntoIterator<Item = Vec<AgentEvent>>,
+    ) -> Self {
         Self {
             provider,
             capabilities: SessionCapabilities::none(),
@@ -43,7 +46,7 @@ impl Scripted {
         Box::pin(async { Ok(()) })
     }
 
-    fn calls(&self) -> Vec<String> {
+    pub(crate) fn calls(&self) -> Vec<String> {
         self.calls.lock().unwrap().clone()
     }
 }
@@ -114,7 +117,7 @@ impl AgentSession for Scripted {
 }
 
 /// Returns a turn with this text and a usage of 10 tokens.
-fn answers(text: &str) -> Vec<AgentEvent> {
+pub(crate) fn answers(text: &str) -> Vec<AgentEvent> {
     let usage = Usage::default().input_tokens(8).output_tokens(2);
     let mut result = RunResult::default()
         .status(RunStatus::Completed)
@@ -143,36 +146,35 @@ fn waits() -> Vec<AgentEvent> {
     vec![AgentEvent::Text(Text::new("waiting"))]
 }
 
-struct Live {
-    folder: RunFolder,
+pub(crate) struct Live {
+    pub(crate) folder: RunFolder,
     work: JoinHandle<Finished>,
     _dir: tempfile::TempDir,
 }
 
 impl Live {
     fn start(agents: &[&Scripted], set: impl FnOnce(&mut SessionRuns)) -> Self {
-        let mut capabilities = Capabilities::none();
-        capabilities.live_usage = true;
-        Self::start_with(&capabilities, agents, set)
+        let candidate = |agent: &&Scripted| {
+            let agent = Arc::new((*agent).clone());
+            SessionCandidate::of(agent, Capabilities::none(), ExecuteParams::new(""))
+        };
+        Self::start_with(agents.iter().map(candidate), set)
     }
 
-    fn start_with(
-        capabilities: &Capabilities,
-        agents: &[&Scripted],
+    pub(crate) fn start_with(
+        candidates: impl IntoIterator<Item = SessionCandidate>,
         set: impl FnOnce(&mut SessionRuns),
     ) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let mut info = RunInfo::new("s", agents[0].provider);
+        let mut candidates = candidates.into_iter();
+        let first = candidates.next().unwrap();
+        let mut info = RunInfo::new("s", first.provider());
         info.kind = RunKind::Session;
         let run = (Runs::at(dir.path()).accept(&info, LogLimits::default())).unwrap();
         let folder = run.folder.clone();
-        let mut candidates = agents.iter().map(|agent| {
-            let agent = Arc::new((*agent).clone());
-            SessionCandidate::of(agent, capabilities.clone(), ExecuteParams::new(""))
-        });
-        let mut runs = SessionRuns::new("s", candidates.next().unwrap());
+        let mut runs = SessionRuns::new("s", first);
         for candidate in candidates {
-            runs.add_fallback(candidate);
+            runs.add_fallback(candidate).unwrap();
         }
         set(&mut runs);
         let (requests, request_events) = Requests::of("s");
@@ -193,7 +195,7 @@ impl Live {
     }
 
     /// Plays a turn and returns its entries.
-    async fn turn(&self, prompt: &str) -> Vec<Value> {
+    pub(crate) async fn turn(&self, prompt: &str) -> Vec<Value> {
         let from = self.begin(prompt).await;
         self.rest_of_turn(from).await
     }
@@ -216,7 +218,7 @@ impl Live {
         entries
     }
 
-    async fn end(self) -> RunResult {
+    pub(crate) async fn end(self) -> RunResult {
         client::cancel(&self.folder, false).await.unwrap();
         self.work.await.unwrap().result
     }
@@ -226,7 +228,7 @@ fn of_type(entries: &[Value], name: &str) -> usize {
     entries.iter().filter(|entry| entry["type"] == name).count()
 }
 
-fn status(entries: &[Value]) -> &str {
+pub(crate) fn status(entries: &[Value]) -> &str {
     entries.last().unwrap()["result"]["status"]
         .as_str()
         .unwrap()
@@ -381,61 +383,6 @@ async fn settings_of_clients_reach_the_agent_and_the_log() {
     live.turn("a").await;
     assert_eq!(agent.calls(), ["[clear]", "[model opus]", "a"]);
     live.end().await;
-}
-
-#[tokio::test]
-async fn no_turn_begins_once_the_budget_of_the_session_is_spent() {
-    let agent = Scripted::new("claude", [answers("one"), answers("two")]);
-    let live = Live::start(&[&agent], |runs| runs.budget.tokens = Some(20));
-    assert_eq!(status(&live.turn("a").await), "completed");
-    assert_eq!(status(&live.turn("b").await), "completed");
-    let refused = client::send(&live.folder, "c", None).await;
-    let Err(RunsError::Refused {
-        code: RefusalCode::OverBudget,
-        message,
-    }) = refused
-    else {
-        panic!("{refused:?}");
-    };
-    assert_eq!(
-        message,
-        "the budget of this session is spent (tokens): no turn can begin"
-    );
-    let result = live.end().await;
-    assert_eq!(result.usage.unwrap().total_tokens(), Some(20));
-}
-
-#[tokio::test]
-async fn a_budget_in_usd_ends_a_session_whose_model_has_no_price() {
-    // Whether the figures come during a turn or at its end.
-    for live_usage in [true, false] {
-        let mut can = Capabilities::none();
-        (can.usage, can.live_usage) = (true, live_usage);
-        let agent = Scripted::new("codex", [answers("one"), answers("two")]);
-        let live = Live::start_with(&can, &[&agent], |runs| runs.budget.usd = Some(1.0));
-        let turn = live.turn("a").await;
-        let result = &turn.last().unwrap()["result"];
-        assert_eq!(result["text"], "one");
-        let message = result["errors"][0]["message"].as_str().unwrap();
-        assert!(
-            message.starts_with("the run cannot be held to 1 USD: there is no price for the model"),
-            "{message}"
-        );
-        let refused = client::send(&live.folder, "b", None).await;
-        let Err(RunsError::Refused {
-            code: RefusalCode::OverBudget,
-            message,
-        }) = refused
-        else {
-            panic!("{refused:?}");
-        };
-        assert!(
-            message.contains("there is no price for its model"),
-            "{message}"
-        );
-        live.end().await;
-        assert_eq!(agent.calls(), ["a", "[close]"]);
-    }
 }
 
 #[tokio::test]

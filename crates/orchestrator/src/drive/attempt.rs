@@ -133,32 +133,39 @@ impl Driver {
         let mut watch = Watch::default();
         let mut killed = false;
         loop {
-            let batch = {
+            let seen = {
                 let next = pin!(caught(stream.next_batch()));
                 tokio::select! {
                     biased;
                     () = self.abort.killed(), if !killed => {
                         killed = true;
-                        None
+                        Seen::Abort
                     }
-                    () = self.abort.aborted(), if watch.deadline.is_none() => None,
+                    () = self.abort.aborted(), if watch.deadline.is_none() => Seen::Abort,
                     () = until(watch.deadline) => return watch.stop,
-                    batch = next => Some(batch),
+                    batch = next => Seen::Batch(batch),
+                    () = self.sender.start_wanted(), if !self.account.has_started() => Seen::StartWanted,
                 }
             };
-            let Some(batch) = batch else {
-                if killed {
-                    handle.kill();
+            let batch = match seen {
+                Seen::Abort => {
+                    if killed {
+                        handle.kill();
+                    }
+                    handle.abort();
+                    watch.deadline.get_or_insert_with(|| self.patience());
+                    registration.update(Update::Phase(RunPhase::Stopping));
+                    continue;
                 }
-                handle.abort();
-                watch.deadline.get_or_insert_with(|| self.patience());
-                registration.update(Update::Phase(RunPhase::Stopping));
-                continue;
-            };
-            let batch = match batch {
-                None => return Stop::Panicked,
-                Some(batch) if batch.is_empty() => return watch.stop,
-                Some(batch) => batch,
+                Seen::StartWanted => {
+                    let mut out = Vec::new();
+                    self.account.start(&mut out);
+                    self.emit(&mut out).await;
+                    continue;
+                }
+                Seen::Batch(None) => return Stop::Panicked,
+                Seen::Batch(Some(batch)) if batch.is_empty() => return watch.stop,
+                Seen::Batch(Some(batch)) => batch,
             };
             let mut next = Some(batch);
             let mut count = 0;
@@ -267,6 +274,16 @@ impl Driver {
         result.text = String::new();
         result.pieces = Vec::new();
     }
+}
+
+/// What a watched attempt has waited for.
+enum Seen {
+    /// The run is to be stopped.
+    Abort,
+    /// The consumer of the log wants the start of the run.
+    StartWanted,
+    /// The agent's next events: empty at the end of the stream, `None` after a panic.
+    Batch(Option<Vec<LogEntry>>),
 }
 
 /// State of a watched attempt.
