@@ -4,8 +4,8 @@ use std::io::Write;
 
 use schemars::{Schema, schema_for};
 use serde_json::Value;
-use teamster::orchestrator::RunEvent;
 use teamster::{AgentEvent, LogEntry, RunResult};
+use teamster_api::RunEvent;
 
 use crate::{Outcome, generated};
 

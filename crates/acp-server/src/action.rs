@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
+use teamster_api::RunLogEntry;
 use teamster_core::{Image, McpServer, PermissionAnswer, PermissionMode};
-use teamster_orchestrator::RunLogEntry;
 
 /// Identifies a request from the editor that the host answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

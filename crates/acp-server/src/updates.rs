@@ -8,9 +8,9 @@ use agent_client_protocol_schema::v1::{
     PlanEntryPriority, PlanEntryStatus, SessionInfoUpdate, SessionUpdate, UsageUpdate,
 };
 use serde_json::{Value, json};
+use teamster_api::{RunEvent, RunLogEntry};
 use teamster_core::text::{excerpt, one_line};
 use teamster_core::{AgentEvent, Id, NoticeLevel, PlanStatus, RunResult, ToolKind, Usage};
-use teamster_orchestrator::{RunEvent, RunLogEntry};
 
 use crate::tool_call::Call;
 

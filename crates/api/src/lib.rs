@@ -1,19 +1,44 @@
 #![doc = include_str!("../README.md")]
 #![warn(missing_docs)]
 
+pub mod agents;
+mod change;
 mod check;
+mod grants;
+pub mod history;
+mod info;
 mod kept;
+mod launch;
+mod log;
 mod path;
+mod problem;
+mod protocol;
+mod provider;
+mod request;
 #[cfg(feature = "schema")]
 mod schema;
 mod spec;
+mod status;
 mod trusted;
+pub mod usage;
+mod view;
 
+pub use change::Change;
+pub use grants::Grants;
+pub use info::{RunInfo, RunKind};
 pub use kept::{KeptSpec, KeptTexts};
+pub use launch::{Launch, Launched};
+pub use log::{Attempt, LifecycleEntry, LogLine, Next, Outcome, RunEvent, RunLogEntry};
+pub use problem::{Problem, ProblemCode};
+pub use protocol::{Command, RefusalCode, Reply};
+pub use provider::{ProviderFacts, ProviderLogin, ProviderReport};
+pub use request::{Answer, PendingRequest};
 #[cfg(feature = "schema")]
 pub use schema::SESSION_KEY_PATTERN;
 pub use spec::{RunSpec, SessionSpec, Spec, Worktree};
+pub use status::{LiveState, LiveStatus, TurnStatus};
 pub use trusted::Trusted;
+pub use view::{RunList, RunSummary, RunView, ViewState};
 
 /// Returns whether a field has its default, which is not written.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -9,8 +9,8 @@ use std::io;
 use std::path::Path;
 
 use anyhow::Context;
-use teamster::agent_loop::supervisor::protocol::{Command, ErrorCode, Status};
 use teamster::agent_loop::supervisor::{Client, Config, Error, offline_status};
+use teamster_api::agents::{Command, ErrorCode, Status};
 
 use crate::args::{AgentsArgs, AgentsCommand};
 use crate::remote::{RemoteSupervisor, remote};

@@ -20,13 +20,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use teamster::orchestrator::{Orchestrator, RunLogEntry, RunObserver};
+use teamster::orchestrator::{Orchestrator, RunObserver};
 use teamster::process::find_program;
 use teamster::{AgentError, AgentEvent, CliInfo, LogEntry, PermissionPolicy, RuntimeConfig};
-use teamster_api::SessionSpec;
+use teamster_api::{Launch, RunLogEntry, SessionSpec};
 use teamster_core::provider::RunAssembler;
 use teamster_core::time::epoch_ms;
-use teamster_runner::launch::Launch;
 use tokio::sync::mpsc;
 use uuid::Uuid;
 

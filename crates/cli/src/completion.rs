@@ -12,7 +12,8 @@ use clap::CommandFactory;
 use clap_complete::CompletionCandidate;
 use clap_complete::env::{CompleteEnv, Shells};
 use teamster::agent_loop::supervisor::{Config, FILE_NAME, FILE_VARIABLE};
-use teamster::store::{RunFilter, RunRecord, Store};
+use teamster::store::Store;
+use teamster_api::history::{RunFilter, RunRecord};
 use tokio::time::timeout;
 
 use crate::args::Cli;

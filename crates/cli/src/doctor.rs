@@ -16,7 +16,7 @@ use serde::Serialize;
 use teamster::doctor::{self, AgentReport, DoctorOptions, LoginState, examine_all};
 use teamster::process::{Leftover, leftovers};
 use teamster::{CliInfo, ErrorDetail};
-use teamster_server::ProviderReport;
+use teamster_api::ProviderReport;
 
 use crate::args::DoctorArgs;
 use crate::args::STORE_VARIABLE;

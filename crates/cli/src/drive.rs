@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use teamster::orchestrator::{Run, RunEvent, RunLog, RunLogEntry};
+use teamster::orchestrator::{Run, RunLog};
 use teamster::{AbortHandle, AgentError, AgentEvent, EventStream, RunResult};
+use teamster_api::{RunEvent, RunLogEntry};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::OutputArgs;

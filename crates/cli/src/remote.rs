@@ -15,10 +15,13 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use teamster::PermissionMode;
+use teamster_api::{
+    Answer, LiveStatus, LogLine, PendingRequest, ProblemCode, RefusalCode, RunInfo, RunList,
+    RunSummary, RunView, ViewState,
+};
+use teamster_runner::RunsError;
 use teamster_runner::client::StartedTurn;
-use teamster_runner::protocol::{Answer, PendingRequest};
-use teamster_runner::{LiveStatus, LogLine, RefusalCode, RunInfo, RunsError};
-use teamster_server::{OwnerToken, ProblemCode, RunList, RunSummary, RunView, ViewState};
+use teamster_server::OwnerToken;
 
 use crate::args::{AgentsCommand, Command, REMOTE_TOKEN_VARIABLE, RemoteArgs};
 pub(crate) use follow::RemoteFollow;

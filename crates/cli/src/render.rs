@@ -17,8 +17,8 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use teamster::orchestrator::RunLogEntry;
 use teamster::{AgentError, CliInfo, ErrorKind, McpDelivery, PermissionMode, RunResult};
+use teamster_api::RunLogEntry;
 
 use crate::words;
 use crate::worktree::Changes;

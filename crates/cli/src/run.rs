@@ -18,10 +18,9 @@ use teamster::orchestrator::{Orchestrator, RunRequest};
 use teamster::{
     AgentError, CliInfo, ErrorDetail, ErrorKind, ExecuteParams, McpDelivery, RunResult,
 };
-use teamster_api::{RunSpec, Trusted};
+use teamster_api::{Launch, RunSpec, Trusted};
 use teamster_core::time::epoch_ms;
 use teamster_runner::SessionReservation;
-use teamster_runner::launch::Launch;
 use uuid::Uuid;
 
 use crate::args::RunArgs;

@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use anyhow::{Context, anyhow, bail};
 use nix::unistd::setsid;
 use teamster::{AgentError, ErrorCode, ErrorKind};
-use teamster_api::Spec;
-use teamster_runner::launch::{self, Launch, Launched};
+use teamster_api::{Launch, Launched, Spec};
+use teamster_runner::launch;
 use teamster_runner::{Finished, NewRun, Retention, Runs, RunsError};
 
 use crate::signals::Source;
@@ -31,8 +31,7 @@ pub(crate) fn command(agent: &str) -> anyhow::Result<Command> {
 
 /// Starts a runner, waits until it accepts the run and prints the run's id. Returns the exit code.
 pub(crate) fn launch(launch: &Launch, quiet: bool) -> anyhow::Result<u8> {
-    let answer = launch
-        .start(command(launch.what.provider())?)
+    let answer = launch::start(launch, command(launch.what.provider())?)
         .map_err(crate::with_advice)
         .context("cannot start a runner")?;
     match answer {
@@ -67,7 +66,7 @@ pub(crate) fn main() -> anyhow::Result<u8> {
     launch::close_inherited();
     // Fails only for the leader of a process group, which is detached from the terminal as well.
     let _ = setsid();
-    let accepted = Launch::read(io::stdin())
+    let accepted = launch::read(io::stdin())
         .map_err(Into::into)
         .and_then(|launch| match launch.what {
             Spec::Run(spec) => run::detached::runner(&launch.id, *spec),

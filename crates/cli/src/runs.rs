@@ -10,12 +10,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 use jiff::Timestamp;
-use teamster::store::{RunRecord, RunState};
 
 use crate::args::RunsCommand;
 use crate::remote::remote;
 use crate::{exit_code, tokio_runtime, words, zone};
 use history::History;
+use teamster_api::history::{RunRecord, RunState};
 
 /// Runs the subcommand and returns the exit code.
 pub(crate) fn main(command: &RunsCommand) -> anyhow::Result<u8> {

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use anyhow::Context;
 use teamster::agent_loop::LossyWriter;
-use teamster::agent_loop::supervisor::{Error, Event, Handle, Settings, Supervisor};
+use teamster::agent_loop::supervisor::{Error, Handle, Settings, Supervisor};
+use teamster_api::agents::Event;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::SuperviseArgs;

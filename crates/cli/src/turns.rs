@@ -8,9 +8,9 @@ use teamster::{
     AgentError, Capabilities, CliInfo, ErrorKind, ExecuteParams, PermissionPolicy,
     SessionCapabilities, SessionOptions, SessionRuntime, SharedRuntime,
 };
-use teamster_runner::{Grants, SessionCandidate, SessionRuns};
+use teamster_runner::{SessionCandidate, SessionRuns};
 
-use teamster_api::SessionSpec;
+use teamster_api::{Grants, SessionSpec};
 
 use crate::args::Fallback;
 use crate::{hints, params};

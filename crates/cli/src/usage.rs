@@ -19,7 +19,8 @@ use anyhow::{Context, bail};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use teamster::usage::prices::PriceList;
-use teamster::usage::{Accounts, Joined, Places, Provider, Scan, UsageSummary};
+use teamster::usage::{Accounts, Joined, Places, Provider, Scan};
+use teamster_api::usage::UsageSummary;
 
 use crate::args::{By, UsageArgs};
 use crate::remote::{Http, encode_segment, remote};

@@ -50,8 +50,8 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use teamster::orchestrator::RunLogEntry;
 use teamster::{AgentEvent, RunResult};
+use teamster_api::RunLogEntry;
 use teamster_testkit::fake_agent::{Play, Report, Script, Step};
 use teamster_testkit::proc::{self, wait_until};
 use tempfile::TempDir;

@@ -12,6 +12,7 @@ mod turn;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use teamster_api::agents::{Prompt, SleepFile, TickResult};
 use teamster_core::{AgentError, Id, RunStatus};
 use teamster_orchestrator::Orchestrator;
 use teamster_runner::{SessionLocks, SessionWriter};
@@ -24,11 +25,11 @@ use crate::clock::Clock;
 use crate::control::Control;
 use crate::folder::{AgentFolder, Flag};
 use crate::log::Log;
-use crate::machine::{Action, Input, Machine, Prompt, StartReason, TickEnd};
+use crate::machine::{Action, Input, Machine, StartReason, TickEnd};
 use crate::prompts::Prompts;
+use crate::session_file::SessionFile;
 use crate::settings::{AdapterKind, Settings};
-use crate::status::{SessionFile, SleepFile};
-use crate::tick_record::{TickBegin, TickRecord, TickResult};
+use crate::tick_record::{TickBegin, record_of};
 use crate::tick_run::TickOptions;
 use account::UnaskedTurn;
 use cut_off::CutOffTick;
@@ -434,19 +435,18 @@ impl AgentLoop {
             end.into()
         };
         let tick_error = self.failure.as_ref().map(TickFailure::to_tick_error);
-        self.write_tick(TickRecord {
-            flags,
-            error_kind: tick_error.as_ref().map(|error| error.kind),
-            error: tick_error.map(|error| error.message),
-            ..TickRecord::of(
-                begin,
-                std::process::id(),
-                self.clock.now(),
-                ended,
-                session.as_deref(),
-                &used,
-            )
-        });
+        let mut record = record_of(
+            begin,
+            std::process::id(),
+            self.clock.now(),
+            ended,
+            session.as_deref(),
+            &used,
+        );
+        record.flags = flags;
+        record.error_kind = tick_error.as_ref().map(|error| error.kind);
+        record.error = tick_error.map(|error| error.message);
+        self.write_tick(record);
         self.save_current_tick(None);
         if stopped {
             return;

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
+use teamster_api::agents::TickRecord;
+
 use crate::ORCHESTRATOR;
 use crate::folder::{read_json, read_last_json_line};
-use crate::status::SessionFile;
-use crate::tick_record::TickRecord;
+use crate::session_file::SessionFile;
 
 /// Run of an agent's tick.
 #[derive(Debug, Clone, PartialEq, Eq)]

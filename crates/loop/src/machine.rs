@@ -6,7 +6,8 @@
 use std::time::Duration;
 
 use derive_setters::Setters;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
+use teamster_api::agents::Prompt;
 use teamster_core::Id;
 
 #[cfg(test)]
@@ -103,33 +104,6 @@ pub(crate) enum StartReason {
     Reset,
     /// The context could not be emptied.
     NotCleared,
-}
-
-/// Prompt of a tick.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(
-    feature = "schema",
-    derive(schemars::JsonSchema),
-    schemars(rename = "TickPrompt")
-)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Prompt {
-    /// Short prompt: the context has the instructions.
-    Light,
-    /// Full prompt: the agent reads its instructions. Also stands for values of later versions.
-    #[serde(other)]
-    Full,
-}
-
-impl Prompt {
-    /// Returns the name in capitals.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Full => "FULL",
-            Self::Light => "LIGHT",
-        }
-    }
 }
 
 /// Sleep of the loop, with its reason.

@@ -4,8 +4,8 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use crate::machine::Prompt;
 use crate::settings::{Settings, SettingsError};
+use teamster_api::agents::Prompt;
 
 /// Placeholder for the names of the instruction files in the full prompt.
 const INSTRUCTIONS: &str = "{instructions}";
@@ -81,8 +81,8 @@ impl Prompts {
     /// Returns the text of a prompt.
     pub fn text(&self, prompt: Prompt) -> &str {
         match prompt {
-            Prompt::Full => &self.full,
             Prompt::Light => &self.light,
+            _ => &self.full,
         }
     }
 }

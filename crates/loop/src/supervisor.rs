@@ -21,14 +21,12 @@ use teamster_core::CliInfo;
 mod agent;
 mod client;
 mod config;
-mod event;
 mod handle;
 mod last_start;
 mod lock_holder;
 mod managed;
 mod offline;
 mod process;
-pub mod protocol;
 mod requests;
 mod socket;
 mod state;
@@ -42,11 +40,11 @@ pub use agent::Policy;
 pub use client::{Client, Updates};
 use config::Obstacle;
 pub use config::{AgentConfig, Config, ConfigError, FILE_NAME, FILE_VARIABLE};
-pub use event::Event;
 pub use handle::Handle;
 pub use offline::status as offline_status;
 pub use process::log_path;
 pub use task::Supervisor;
+pub use teamster_api::agents::{self as protocol, Event};
 
 /// Looks up the CLI of a runtime's name, or the default CLI for `None`. The error is the reason that the name
 /// is unknown.

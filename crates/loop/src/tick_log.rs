@@ -5,12 +5,12 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use teamster_api::{RunInfo, RunKind, RunLogEntry};
 use teamster_core::{AbortHandle, RunResult};
-use teamster_orchestrator::RunLogEntry;
 use teamster_runner::server::{Control, serve};
 use teamster_runner::{
-    LogLimits, NewRun, Position, Requests, Retention, RunFolder, RunInfo, RunKind, RunLock,
-    RunLogWriter, Runs, RunsError, client,
+    LogLimits, NewRun, Position, Requests, Retention, RunFolder, RunLock, RunLogWriter, Runs,
+    RunsError, client,
 };
 use tokio::sync::watch;
 use tokio::task::JoinHandle;

@@ -2,9 +2,10 @@
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
-use teamster_core::{CostSource, ErrorKind};
+use teamster_api::agents::{Prompt, TickRecord, TickResult};
+use teamster_core::CostSource;
 
-use crate::machine::{Prompt, TickEnd};
+use crate::machine::TickEnd;
 use crate::tick_usage::UsageRecord;
 
 /// Start of a tick, recorded before the prompt is sent.
@@ -16,35 +17,6 @@ pub(crate) struct TickBegin {
     /// Id of the tick's run: the name of its log, and its row in the history.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) run_id: Option<String>,
-}
-
-/// Outcome of a tick.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum TickResult {
-    /// The agent completed its turn.
-    Completed,
-    /// The agent reported a failure.
-    Failed,
-    /// The service refused the request; the content of the session may be the cause.
-    Refused,
-    /// The turn exceeded its limit and was interrupted.
-    TimedOut,
-    /// The turn exceeded its limit and ignored the interrupt, so its process was ended.
-    Stuck,
-    /// The agent's process died or could not be started.
-    Died,
-    /// The session cannot be resumed.
-    Unusable,
-    /// The loop was stopped, or the tick alone was cancelled.
-    Stopped,
-    /// The loop was killed. The next loop wrote the record.
-    Killed,
-    /// Value of a later version.
-    #[serde(other)]
-    Other,
 }
 
 impl From<TickEnd> for TickResult {
@@ -61,108 +33,32 @@ impl From<TickEnd> for TickResult {
     }
 }
 
-/// One line of `ticks.jsonl`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[non_exhaustive]
-pub struct TickRecord {
-    /// Number of the tick since the start of its loop, from 1.
-    pub tick: u64,
-    /// Process id of its loop.
-    pub pid: u32,
-    /// Id of the tick's run: the name of its log, and its row in the history.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub run_id: Option<String>,
-    /// Prompt of the tick.
-    pub prompt: Prompt,
-    /// Time of its start.
-    #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
-    pub begin: Timestamp,
-    /// Time of its end. If its loop was killed: the start of the next loop.
-    #[cfg_attr(feature = "schema", schemars(with = "String", extend("format" = "date-time")))]
-    pub end: Timestamp,
-    /// Outcome of the tick.
-    pub result: TickResult,
-    /// Class of the error.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error_kind: Option<ErrorKind>,
-    /// Error of the tick, for people.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
-    /// Flags that were set at its end, by the names of their files.
-    pub flags: Vec<String>,
-    /// Session of the tick.
-    pub session_id: Option<String>,
-    /// Input tokens outside the cache, over all models.
-    pub input_tokens: u64,
-    /// Output tokens, reasoning included.
-    pub output_tokens: u64,
-    /// Tokens read from the cache.
-    pub cache_read_tokens: u64,
-    /// Tokens written to the cache.
-    pub cache_write_tokens: u64,
-    /// Cost in USD, if it is known for all models of the tick.
-    pub cost_usd: Option<f64>,
-    /// Source of the cost: an estimate if the cost of any model is one.
-    pub cost_source: Option<CostSource>,
-}
-
-impl TickRecord {
-    /// Name of the file.
-    pub const NAME: &str = "ticks.jsonl";
-
-    /// Creates a record without usage, error and run id.
-    pub fn new(
-        tick: u64,
-        prompt: Prompt,
-        begin: Timestamp,
-        end: Timestamp,
-        result: TickResult,
-    ) -> Self {
-        let begin = TickBegin {
-            tick,
-            run_id: None,
-            prompt,
-            begin,
-        };
-        Self::of(begin, 0, end, result, None, &[])
-    }
-
-    pub(crate) fn of(
-        begin: TickBegin,
-        pid: u32,
-        end: Timestamp,
-        result: TickResult,
-        session: Option<&str>,
-        usage: &[UsageRecord],
-    ) -> Self {
-        let sum = |figure: fn(&UsageRecord) -> u64| usage.iter().map(figure).sum();
-        let cost: Option<f64> = usage.iter().map(|record| record.cost_usd).sum();
-        let is_estimate = |it: &UsageRecord| it.cost_source == Some(CostSource::Estimated);
-        let source = if usage.iter().any(is_estimate) {
-            CostSource::Estimated
-        } else {
-            CostSource::Reported
-        };
-        let cost = cost.filter(|_| !usage.is_empty());
-        Self {
-            tick: begin.tick,
-            pid,
-            run_id: begin.run_id,
-            prompt: begin.prompt,
-            begin: begin.begin,
-            end,
-            result,
-            error_kind: None,
-            error: None,
-            flags: Vec::new(),
-            session_id: session.map(str::to_owned),
-            input_tokens: sum(|it| it.input_tokens),
-            output_tokens: sum(|it| it.output_tokens),
-            cache_read_tokens: sum(|it| it.cache_read_tokens),
-            cache_write_tokens: sum(|it| it.cache_write_tokens),
-            cost_usd: cost,
-            cost_source: cost.map(|_| source),
-        }
-    }
+/// Returns the record of a tick with the sum of its usage.
+pub(crate) fn record_of(
+    begin: TickBegin,
+    pid: u32,
+    end: Timestamp,
+    result: TickResult,
+    session: Option<&str>,
+    usage: &[UsageRecord],
+) -> TickRecord {
+    let sum = |figure: fn(&UsageRecord) -> u64| usage.iter().map(figure).sum();
+    let cost: Option<f64> = usage.iter().map(|record| record.cost_usd).sum();
+    let is_estimate = |it: &UsageRecord| it.cost_source == Some(CostSource::Estimated);
+    let source = if usage.iter().any(is_estimate) {
+        CostSource::Estimated
+    } else {
+        CostSource::Reported
+    };
+    let mut record = TickRecord::new(begin.tick, begin.prompt, begin.begin, end, result);
+    record.pid = pid;
+    record.run_id = begin.run_id;
+    record.session_id = session.map(str::to_owned);
+    record.input_tokens = sum(|it| it.input_tokens);
+    record.output_tokens = sum(|it| it.output_tokens);
+    record.cache_read_tokens = sum(|it| it.cache_read_tokens);
+    record.cache_write_tokens = sum(|it| it.cache_write_tokens);
+    record.cost_usd = cost.filter(|_| !usage.is_empty());
+    record.cost_source = record.cost_usd.map(|_| source);
+    record
 }

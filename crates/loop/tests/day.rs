@@ -11,14 +11,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
+use teamster_api::agents::SleepFile;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, CliInfo, CostSource, Done, ErrorCode, ErrorKind,
     EventStream, Id, RunResult, RunStatus, Session, Usage,
 };
 use teamster_loop::clock::TokioClock;
 use teamster_loop::{
-    Adapter, AdapterFuture, AgentFolder, AgentLoop, Control, Log, Prompts, Settings, SleepFile,
-    UsageRecord,
+    Adapter, AdapterFuture, AgentFolder, AgentLoop, Control, Log, Prompts, Settings, UsageRecord,
 };
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;

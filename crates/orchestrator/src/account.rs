@@ -7,6 +7,7 @@ mod spent;
 use std::collections::HashSet;
 use std::mem;
 
+use teamster_api::{Attempt, Next, RunEvent};
 use teamster_core::text::excerpt;
 use teamster_core::{
     AgentError, AgentEvent, Capabilities, Decision, ErrorKind, ExecuteParams, FileChange, Id,
@@ -14,7 +15,6 @@ use teamster_core::{
 };
 
 use crate::policy::SideEffects;
-use crate::{Attempt, RunEvent};
 
 use ended::how;
 pub(crate) use ended::{Ended, broken_off};
@@ -95,13 +95,13 @@ struct Call {
 impl Call {
     /// Returns the event of its end.
     fn ended(&self, run_id: &Id, id: &Id, is_error: bool, now_ms: u64) -> RunEvent {
-        RunEvent::ToolEnd {
-            run_id: run_id.clone(),
-            tool_name: self.name.clone(),
-            tool_id: id.clone(),
-            duration_ms: now_ms.saturating_sub(self.since_ms),
+        RunEvent::tool_end(
+            run_id.clone(),
+            &*self.name,
+            id.clone(),
+            now_ms.saturating_sub(self.since_ms),
             is_error,
-        }
+        )
     }
 }
 
@@ -154,13 +154,10 @@ impl Account {
 
     /// Prepares the event of the attempt that [began](Self::begin), and emits it if the run has started.
     pub(crate) fn attempt_begins(&mut self, out: &mut Vec<RunEvent>) {
-        self.begun = Some(RunEvent::Attempt {
-            run_id: self.run_id.clone(),
-            attempt: self.attempt(),
-            provider: self.now.provider.clone(),
-            model: self.now.model.clone(),
-            resumes: (self.now.session.clone()).filter(|_| self.now.resumed),
-        });
+        let mut begins = Next::new(self.attempt(), &*self.now.provider);
+        begins.model.clone_from(&self.now.model);
+        begins.resumes = (self.now.session.clone()).filter(|_| self.now.resumed);
+        self.begun = Some(RunEvent::attempt(self.run_id.clone(), begins));
         if self.started {
             out.extend(self.begun.take());
         }
@@ -174,12 +171,12 @@ impl Account {
     /// Emits the start of the run, and the prepared event of the first attempt, unless that was done before.
     pub(crate) fn start(&mut self, out: &mut Vec<RunEvent>) {
         if !mem::replace(&mut self.started, true) {
-            out.push(RunEvent::Start {
-                run_id: self.run_id.clone(),
-                session_id: self.now.session.clone(),
-                provider: self.now.provider.clone(),
-                model: self.now.model.clone(),
-            });
+            out.push(RunEvent::start(
+                self.run_id.clone(),
+                self.now.session.clone(),
+                &*self.now.provider,
+                self.now.model.clone(),
+            ));
             out.extend(self.begun.take());
         }
     }
@@ -297,17 +294,15 @@ impl Account {
         now.is_over = true;
         // Something was changed in the session, so it exists.
         now.session_exists |= self.changed.is_some();
-        self.log.push(Attempt {
-            provider: now.provider.clone(),
-            model: now.model.clone(),
-            session_id: now.session.clone(),
-            resumed: now.resumed,
-            duration_ms: now_ms.saturating_sub(now.began_ms),
-            usage: now.used.usage.filter(|usage| !usage.is_empty()),
-            cost_usd: now.used.cost_usd,
-            cost_source: now.used.cost_source(),
-            error: ended.error.clone(),
-        });
+        let mut attempt = Attempt::new(&*now.provider, now_ms.saturating_sub(now.began_ms));
+        attempt.model.clone_from(&now.model);
+        attempt.session_id.clone_from(&now.session);
+        attempt.resumed = now.resumed;
+        attempt.usage = now.used.usage.filter(|usage| !usage.is_empty());
+        attempt.cost_usd = now.used.cost_usd;
+        attempt.cost_source = now.used.cost_source();
+        attempt.error.clone_from(&ended.error);
+        self.log.push(attempt);
         ended
     }
 
@@ -365,10 +360,7 @@ impl Account {
         self.text.push(text.message_id.as_ref(), &text.text);
         if self.details {
             self.messages(out);
-            out.push(RunEvent::Chunk {
-                run_id: self.run_id.clone(),
-                content: text.text.clone(),
-            });
+            out.push(RunEvent::chunk(self.run_id.clone(), &*text.text));
         }
     }
 
@@ -377,10 +369,8 @@ impl Account {
         let over = self.text.count_over();
         if self.details && self.now.emitted < over {
             let messages = self.text.pieces().take(over).skip(self.now.emitted);
-            out.extend(messages.map(|(_, content)| RunEvent::Message {
-                run_id: self.run_id.clone(),
-                content: content.to_owned(),
-            }));
+            let run_id = &self.run_id;
+            out.extend(messages.map(|(_, content)| RunEvent::message(run_id.clone(), content)));
             self.now.emitted = over;
         }
     }
@@ -409,11 +399,9 @@ impl Account {
             }
         }
         if self.details {
-            out.push(RunEvent::ToolStart {
-                run_id: self.run_id.clone(),
-                tool_name: tool.tool_name.clone(),
-                tool_id: tool.tool_id.clone(),
-            });
+            let run_id = self.run_id.clone();
+            let tool_id = tool.tool_id.clone();
+            out.push(RunEvent::tool_start(run_id, &*tool.tool_name, tool_id));
         }
         let call = Call {
             name: tool.tool_name.clone(),

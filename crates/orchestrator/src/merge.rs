@@ -6,6 +6,7 @@ mod total;
 use std::mem;
 use std::sync::Arc;
 
+use teamster_api::{Next, RunEvent};
 use teamster_core::provider::RunAssembler;
 use teamster_core::{
     AgentError, AgentEvent, Decision, ErrorDetail, ErrorKind, Id, LogEntry, NoticeLevel,
@@ -13,7 +14,6 @@ use teamster_core::{
     UsageLedger,
 };
 
-use crate::{Next, RunEvent};
 use ids::Ids;
 use total::Total;
 

@@ -3,9 +3,8 @@
 use std::future::Future;
 use std::pin::Pin;
 
+use teamster_api::Outcome;
 use teamster_core::{ExecuteParams, Id};
-
-use crate::Outcome;
 
 /// The future of an observer's callback: the run waits for it.
 pub type Observed<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use derive_setters::Setters;
 use futures_core::Stream;
 use serde::Deserialize;
+use teamster_api::{LifecycleEntry, Outcome, RunEvent};
 use teamster_core::provider::RunAssembler;
 use teamster_core::time::epoch_ms;
 use teamster_core::{AbortHandle, AgentError, Id, RunResult, RunStatus};
@@ -17,9 +18,9 @@ use uuid::Uuid;
 
 use crate::drive::Driver;
 use crate::events::{Receiver, channel};
-use crate::log::{LifecycleEntry, Part, View};
+use crate::log::{Part, View};
 use crate::registry::Registry;
-use crate::{ActiveRun, Held, Limits, Outcome, RunEvent, RunRequest};
+use crate::{ActiveRun, Held, Limits, RunRequest};
 
 /// Number of events that may wait for a slow consumer before the run waits for it.
 ///

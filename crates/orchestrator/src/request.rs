@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use derive_setters::Setters;
 use serde::Deserialize;
+use teamster_api::RunEvent;
 use teamster_core::{
     AbortHandle, AgentError, AgentRuntime, Capabilities, ExecuteParams, SharedRuntime,
 };
 
-use crate::{RetryPolicy, RunEvent, RunObserver};
+use crate::{RetryPolicy, RunObserver};
 
 /// A callback that receives every event of a run, in order.
 pub type OnEvent = Arc<dyn Fn(&RunEvent) + Send + Sync>;

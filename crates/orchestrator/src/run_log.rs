@@ -2,10 +2,11 @@
 
 use std::vec;
 
+use teamster_api::RunLogEntry;
 use teamster_core::{AbortHandle, Id, LogEntry};
 
 use crate::Run;
-use crate::log::{Part, RunLogEntry};
+use crate::log::Part;
 
 /// The log of a run, readable while the run is in progress. Created by
 /// [`Orchestrator::log`](crate::Orchestrator::log).

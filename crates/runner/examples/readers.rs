@@ -16,12 +16,12 @@ use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
+use teamster_api::{RunInfo, RunLogEntry};
 use teamster_core::time::epoch_ms;
 use teamster_core::{AbortHandle, AgentEvent, Done, LogEntry, RunResult, ToolKind, ToolUse};
-use teamster_orchestrator::RunLogEntry;
 use teamster_runner::client::Follow;
 use teamster_runner::server::{Control, serve};
-use teamster_runner::{LogLimits, NewRun, Position, Requests, RunInfo, Runs};
+use teamster_runner::{LogLimits, NewRun, Position, Requests, Runs};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::interval;

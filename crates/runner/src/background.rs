@@ -6,7 +6,8 @@ use std::{io, mem};
 use tokio::task::{JoinHandle, spawn_blocking};
 
 use crate::log::FILE;
-use crate::{LogLine, RunLogReader, RunsError};
+use crate::{RunLogReader, RunsError};
+use teamster_api::LogLine;
 
 /// Size of the entries that are read at once, in bytes.
 const BATCH: usize = 128 * 1024;

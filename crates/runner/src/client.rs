@@ -7,6 +7,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use serde::de::DeserializeOwned;
+use teamster_api::{Answer, Command, LiveStatus, PendingRequest, RefusalCode, Reply};
 use teamster_core::PermissionMode;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::net::UnixStream;
@@ -14,10 +15,9 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::background::blocking;
-use crate::protocol::{Answer, Command, PendingRequest, Reply};
 use crate::server::SOCKET;
 use crate::socket_path::ShortPath;
-use crate::{LiveStatus, RefusalCode, RunFolder, RunState, RunsError};
+use crate::{RunFolder, RunState, RunsError};
 
 pub use follow::Follow;
 
@@ -153,7 +153,7 @@ pub async fn status(run: &RunFolder) -> Result<LiveStatus, RunsError> {
     match call(run, &Command::Status).await {
         Ok(Reply::Status { status }) => Ok(*status),
         Ok(other) => Err(unexpected_reply(&other)),
-        Err(RunsError::NotAnswering { pid, .. }) => Ok(LiveStatus::not_answering(run, pid)),
+        Err(RunsError::NotAnswering { pid, .. }) => Ok(run.status_without_answer(pid)),
         Err(error) => Err(error),
     }
 }

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use teamster_api::RunLogEntry;
 use teamster_core::time::millis;
 use teamster_core::{
     AgentEvent, AgentSession, Done, EventStream, NoticeLevel, NoticeSource, RunResult, RunStatus,
 };
-use teamster_orchestrator::{Orchestrator, RunLogEntry};
+use teamster_orchestrator::Orchestrator;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 

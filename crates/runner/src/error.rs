@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use teamster_api::RefusalCode;
+
 /// Error of an operation on detached runs.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -108,34 +110,4 @@ impl RunsError {
             error,
         }
     }
-}
-
-/// Reason of a refused command.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-#[non_exhaustive]
-pub enum RefusalCode {
-    /// The request was answered before, or has expired.
-    AlreadyAnswered,
-    /// No request has this id.
-    UnknownRequest,
-    /// The answer does not fit the request.
-    InvalidAnswer,
-    /// The runner does not support this command for this run.
-    Unsupported,
-    /// A turn of the session is in progress. Wait for its end before the next prompt.
-    Busy,
-    /// No turn is in progress.
-    NoTurn,
-    /// The session is ending.
-    Ending,
-    /// The budget of the session in USD, tokens or turns is spent.
-    OverBudget,
-    /// The time budget of the session is spent.
-    OutOfTime,
-    /// The key was used with another prompt.
-    KeyReused,
-    /// Value of a later version.
-    #[serde(other)]
-    Other,
 }

@@ -7,18 +7,14 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
-use teamster_api::KeptSpec;
-use teamster_core::time::epoch_ms;
+use teamster_api::{KeptSpec, LiveState, LiveStatus, LogLine, RunInfo};
 use teamster_process::sweep_leftovers;
 
 use crate::files::{self, lock_exclusively, make_private, open_lock, sync_folder, write_synced};
 use crate::log::FILE;
 use crate::server::Listener;
 use crate::step::{Step, before};
-use crate::{
-    Grants, LogLimits, LogLine, RunLogReader, RunLogWriter, RunsError, kept_spec, recover,
-};
+use crate::{LogLimits, RunLogReader, RunLogWriter, RunsError, kept_spec, recover};
 
 /// File that a live runner locks.
 pub(crate) const LOCK: &str = "lock";
@@ -37,71 +33,6 @@ const LOCK_PAUSE: Duration = Duration::from_millis(2);
 #[derive(Debug, Clone)]
 pub struct Runs {
     root: PathBuf,
-}
-
-/// Description of a run. It is written when the run is accepted and never changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct RunInfo {
-    /// Id of the run.
-    pub run_id: String,
-    /// Kind of the run.
-    pub kind: RunKind,
-    /// First provider of the run.
-    pub provider: String,
-    /// The requested model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub model: Option<String>,
-    /// Working directory of the agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub directory: Option<PathBuf>,
-    /// Branch of the git worktree that was created for the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub branch: Option<String>,
-    /// Id of the run whose log has the beginning of this session's conversation.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub continues: Option<String>,
-    /// Grants of a session. `None` if they were not recorded: for a run, and by an earlier version.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub grants: Option<Grants>,
-    /// Time of acceptance, in milliseconds since the Unix epoch.
-    pub accepted_at: u64,
-}
-
-impl RunInfo {
-    /// Creates the description of a run that is accepted now.
-    pub fn new(run_id: impl Into<String>, provider: impl Into<String>) -> Self {
-        Self {
-            run_id: run_id.into(),
-            kind: RunKind::Run,
-            provider: provider.into(),
-            model: None,
-            directory: None,
-            branch: None,
-            continues: None,
-            grants: None,
-            accepted_at: epoch_ms(),
-        }
-    }
-}
-
-/// Kind of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum RunKind {
-    /// One prompt, from start to `done`.
-    Run,
-    /// A live session: turns until it is closed.
-    Session,
-    /// A tick of an agent loop.
-    Tick,
-    /// Value of a later version.
-    #[serde(other)]
-    Other,
 }
 
 /// State of a run.
@@ -471,6 +402,14 @@ impl RunFolder {
         let about = fs::symlink_metadata(self.path.join(FILE)).ok()?;
         let changed = about.modified().ok()?;
         Some(teamster_core::time::epoch_ms_of(changed))
+    }
+
+    /// Returns the status of this run if its runner, the process `pid`, does not answer.
+    pub fn status_without_answer(&self, pid: Option<u32>) -> LiveStatus {
+        let since = self.changed_at().unwrap_or(self.info.accepted_at);
+        let mut status = LiveStatus::new(LiveState::NotAnswering, since);
+        status.pid = pid;
+        status
     }
 
     pub(crate) fn has_end(&self) -> Result<bool, RunsError> {

@@ -5,10 +5,10 @@ use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use teamster_api::KeptSpec;
+use teamster_api::{KeptSpec, RunInfo};
 
 use crate::step::{Step, before};
-use crate::{LogLimits, NewRun, RunFolder, RunInfo, Runs, RunsError, files};
+use crate::{LogLimits, NewRun, RunFolder, Runs, RunsError, files};
 
 /// Name of the file in a run's folder.
 const FILE: &str = "spec.json";

@@ -10,141 +10,55 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Command, Stdio};
 
 use nix::unistd::{close, dup2_stderr, dup2_stdin, dup2_stdout};
-use serde::{Deserialize, Serialize};
-use teamster_api::Spec;
-use teamster_core::{AgentError, ErrorCode, ErrorKind};
+use teamster_api::{Launch, Launched};
+use teamster_core::AgentError;
 
 use crate::NewRun;
 
 /// File with the stderr of the runner.
 const STDERR: &str = "runner.log";
 
-/// Input of a runner.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[non_exhaustive]
-pub struct Launch {
-    /// Version of this input. A runner refuses one that it does not know.
-    pub version: u32,
-    /// Id of the run or session.
-    pub id: String,
-    /// The run or session to start.
-    pub what: Spec,
+/// Reads the input, in the runner.
+///
+/// # Errors
+///
+/// Fails if the input cannot be read or parsed, or is of a newer version.
+pub fn read(from: impl Read) -> Result<Launch, AgentError> {
+    let text = io::read_to_string(from).map_err(|error| {
+        AgentError::invalid_params(format!("cannot read the launch request: {error}"))
+    })?;
+    Launch::parse(&text)
 }
 
-/// Answer of a runner.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub enum Launched {
-    /// The runner accepted the run.
-    #[non_exhaustive]
-    Accepted {
-        /// Warnings, such as of options without effect.
-        #[serde(default, skip_serializing_if = "Vec::is_empty")]
-        warnings: Vec<String>,
-    },
-    /// Nothing was started.
-    #[non_exhaustive]
-    Refused {
-        /// The reason.
-        error: AgentError,
-    },
-}
-
-impl Launched {
-    /// Creates the answer that the run was accepted.
-    pub fn accepted(warnings: Vec<String>) -> Self {
-        Self::Accepted { warnings }
+/// Starts a runner with this command and input, and waits for its answer. Its stderr until then is that of this
+/// process.
+///
+/// Blocks, usually for some milliseconds.
+///
+/// # Errors
+///
+/// Fails if the process cannot be started, or its output cannot be read.
+pub fn start(launch: &Launch, mut command: Command) -> io::Result<Launched> {
+    let input = serde_json::to_vec(launch)?;
+    let mut runner = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()?;
+    if let Some(mut stdin) = runner.stdin.take() {
+        // A runner that has ended has its reason in its answer or exit code.
+        let _ = stdin.write_all(&input);
     }
-
-    /// Creates the answer that nothing was started.
-    pub fn refused(error: AgentError) -> Self {
-        Self::Refused { error }
+    let mut answer = Vec::new();
+    if let Some(mut stdout) = runner.stdout.take() {
+        stdout.read_to_end(&mut answer)?;
     }
-
-    /// Reads the answer of a runner from its output. `ended` is how the runner ended without one.
-    pub fn read(output: &[u8], ended: impl std::fmt::Display) -> Self {
-        serde_json::from_slice(output).unwrap_or_else(|_| {
-            Self::refused(AgentError::new(
-                ErrorCode::Io,
-                ErrorKind::Internal,
-                format!(
-                    "the runner ended before it accepted the run ({ended}): nothing was started"
-                ),
-            ))
-        })
+    if let Ok(answer) = serde_json::from_slice(&answer) {
+        if matches!(answer, Launched::Refused { .. }) {
+            runner.wait()?;
+        }
+        return Ok(answer);
     }
-}
-
-impl Launch {
-    /// The version that this crate writes.
-    pub const VERSION: u32 = Spec::VERSION;
-
-    /// Creates the input that starts this run or session.
-    pub fn new(id: impl Into<String>, what: impl Into<Spec>) -> Self {
-        Self {
-            version: Self::VERSION,
-            id: id.into(),
-            what: what.into(),
-        }
-    }
-
-    /// Reads the input, in the runner.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the input cannot be read or parsed, or is of another version.
-    pub fn read(from: impl Read) -> Result<Self, AgentError> {
-        #[derive(Deserialize)]
-        struct Version {
-            version: u32,
-        }
-
-        let refused = |problem: String| AgentError::invalid_params(problem);
-        let text = io::read_to_string(from)
-            .map_err(|error| refused(format!("cannot read the launch request: {error}")))?;
-        // A field of a newer version may be unknown, so the version comes first.
-        match serde_json::from_str(&text) {
-            Ok(Version { version }) if version > Self::VERSION => Err(refused(format!(
-                "the launch request has version {version}, this runner knows {}: install the same version of \
-                 teamster for both",
-                Self::VERSION
-            ))),
-            _ => serde_json::from_str(&text)
-                .map_err(|error| refused(format!("the launch request: {error}"))),
-        }
-    }
-
-    /// Starts a runner with this command and waits for its answer. Its stderr until then is that of this process.
-    ///
-    /// Blocks, usually for some milliseconds.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the process cannot be started, or its output cannot be read.
-    pub fn start(&self, mut command: Command) -> io::Result<Launched> {
-        let input = serde_json::to_vec(self)?;
-        let mut runner = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()?;
-        if let Some(mut stdin) = runner.stdin.take() {
-            // A runner that has ended has its reason in its answer or exit code.
-            let _ = stdin.write_all(&input);
-        }
-        let mut answer = Vec::new();
-        if let Some(mut stdout) = runner.stdout.take() {
-            stdout.read_to_end(&mut answer)?;
-        }
-        if let Ok(answer) = serde_json::from_slice(&answer) {
-            if matches!(answer, Launched::Refused { .. }) {
-                runner.wait()?;
-            }
-            return Ok(answer);
-        }
-        Ok(Launched::read(&answer, runner.wait()?))
-    }
+    Ok(Launched::read(&answer, runner.wait()?))
 }
 
 /// Closes all inherited descriptors except stdin, stdout and stderr, such as the lock of a calling script,
@@ -195,26 +109,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_launch_of_a_newer_version_is_refused_by_its_version() {
-        let launch = r#"{"version": 9, "id": "r", "where": "elsewhere"}"#;
-        let error = Launch::read(launch.as_bytes()).unwrap_err();
-        assert!(error.message.contains("version 9"), "{error}");
-    }
-
-    #[test]
-    fn an_unknown_field_is_named() {
-        let launch = r#"{"version": 1, "id": "r",
-            "what": {"run": {"provider": "claude", "prompt": "hi", "workspace": {}}}}"#;
-        let error = Launch::read(launch.as_bytes()).unwrap_err();
-        assert!(error.message.contains("workspace"), "{error}");
-    }
-
-    #[test]
     fn a_runner_without_an_answer_refuses() {
         let launch = Launch::new("r", RunSpec::new("claude", "hi"));
         let mut command = Command::new("/bin/sh");
         command.args(["-c", "cat >/dev/null; exit 7"]);
-        let Launched::Refused { error } = launch.start(command).unwrap() else {
+        let Launched::Refused { error, .. } = start(&launch, command).unwrap() else {
             panic!("accepted");
         };
         assert!(error.message.contains("exit status: 7"), "{error}");

@@ -24,7 +24,7 @@
 //! answer. A runner that was killed leaves an incomplete log. The first process that notices appends `error` (kind
 //! `interrupted`) and `done`, under `recovery.lock` ([`RunFolder::settle`]).
 //!
-//! [`RunLogEntry`]: teamster_orchestrator::RunLogEntry
+//! [`RunLogEntry`]: teamster_api::RunLogEntry
 #![warn(missing_docs)]
 
 mod background;
@@ -34,13 +34,11 @@ mod detached_session;
 mod error;
 mod files;
 mod folder;
-mod grants;
 mod holder;
 mod kept_spec;
 pub mod launch;
 mod log;
 mod log_task;
-pub mod protocol;
 mod recover;
 mod requests;
 mod retention;
@@ -58,15 +56,17 @@ mod step;
 
 pub use detached_run::{DetachedRun, Finished};
 pub use detached_session::{AtRest, DetachedSession, SessionPlan};
-pub use error::{RefusalCode, RunsError};
+pub use error::RunsError;
 pub use files::{make_private, open_linked_file, try_lock_past_probes};
-pub use folder::{NewRun, RunFolder, RunInfo, RunKind, RunLock, RunState, Runs};
-pub use grants::Grants;
-pub use log::{LogLimits, LogLine, Position, RunLogReader, RunLogWriter};
+pub use folder::{NewRun, RunFolder, RunLock, RunState, Runs};
+pub use log::{LogLimits, Position, RunLogReader, RunLogWriter};
 pub use log_task::BeforeDone;
 pub use requests::Requests;
 pub use retention::{Pruned, Retention};
 pub use session_control::SessionControl;
 pub use session_runs::{SessionCandidate, SessionRuns, SpentBudget};
 pub use sessions::{OneWriter, SessionHolder, SessionLocks, SessionReservation, SessionWriter};
-pub use status::{LiveState, LiveStatus, TurnStatus};
+pub use teamster_api::{
+    Answer, Command, Grants, Launch, Launched, LiveState, LiveStatus, LogLine, PendingRequest,
+    RefusalCode, Reply, RunInfo, RunKind, TurnStatus,
+};

@@ -1,7 +1,6 @@
 //! Log of a run on disk.
 
 mod frames;
-mod line;
 mod reader;
 mod search;
 mod tail;
@@ -11,7 +10,6 @@ use std::path::Path;
 
 use teamster_core::Id;
 
-pub use line::LogLine;
 pub use reader::RunLogReader;
 pub(crate) use tail::last_entry;
 pub use writer::{LogLimits, Position, RunLogWriter};

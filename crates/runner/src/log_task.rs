@@ -4,11 +4,12 @@ use std::future::{pending, ready};
 use std::io;
 use std::time::Duration;
 
+use teamster_api::{RunEvent, RunLogEntry};
 use teamster_core::time::epoch_ms;
 use teamster_core::{
     AgentError, AgentEvent, Done, ErrorCode, ErrorKind, Id, LogEntry, RunResult, RunStatus,
 };
-use teamster_orchestrator::{RunEvent, RunLog, RunLogEntry};
+use teamster_orchestrator::RunLog;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -342,7 +343,8 @@ fn is_permanent(error: &io::Error) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{LogLimits, RunInfo, Runs};
+    use crate::{LogLimits, Runs};
+    use teamster_api::RunInfo;
 
     #[tokio::test]
     async fn the_end_of_a_lost_log_names_its_run_and_attempt() {

@@ -2,15 +2,15 @@
 
 use std::path::Path;
 
+use teamster_api::{LogLine, RunEvent, RunLogEntry};
 use teamster_core::time::epoch_ms;
 use teamster_core::{
     AgentError, AgentEvent, CostSource, Done, ErrorCode, ErrorKind, Id, LogEntry, RunResult,
     RunStatus,
 };
 use teamster_core::{TextLedger, ToolLedger};
-use teamster_orchestrator::{RunEvent, RunLogEntry};
 
-use crate::log::{FILE, LogLine, last_entry, run_id_of};
+use crate::log::{FILE, last_entry, run_id_of};
 use crate::status::Totals;
 use crate::{LogLimits, RunLogReader, RunLogWriter, RunsError, files};
 

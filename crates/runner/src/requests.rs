@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use teamster_api::{Answer, PendingRequest, RefusalCode};
 use teamster_core::sync::lock;
 use teamster_core::time::{epoch_ms, millis};
 use teamster_core::{
@@ -11,9 +12,6 @@ use teamster_core::{
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
-
-use crate::RefusalCode;
-use crate::protocol::{Answer, PendingRequest};
 
 /// Number of settled requests that are remembered, to distinguish a late answer from a wrong id.
 const MAX_SETTLED: usize = 1000;

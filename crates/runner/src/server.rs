@@ -6,18 +6,18 @@ use std::os::unix::net::UnixListener as StdListener;
 use std::path::Path;
 use std::time::Duration;
 
+use teamster_api::{Command, RefusalCode, Reply};
 use teamster_core::AbortHandle;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::watch;
 
-use crate::protocol::{Command, Reply};
 use crate::requests::Requests;
 use crate::session_control::SessionControl;
 use crate::socket_path::ShortPath;
 use crate::status::StatusBoard;
-use crate::{Position, RefusalCode, RunsError};
+use crate::{Position, RunsError};
 
 /// Name of the socket in a run's folder.
 pub(crate) const SOCKET: &str = "control.sock";

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
+use teamster_api::{Command, RefusalCode, Reply};
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
 use teamster_core::{
@@ -12,9 +13,7 @@ use teamster_core::{
 use teamster_orchestrator::Budget;
 use tokio::sync::{mpsc, oneshot};
 
-use crate::RefusalCode;
 use crate::log_task::Note;
-use crate::protocol::{Command, Reply};
 use crate::server::refused;
 use crate::session_runs::spent;
 use crate::status::StatusBoard;

@@ -4,12 +4,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use teamster_api::{RunEvent, RunLogEntry};
 use teamster_core::{
     AgentError, AgentEvent, AgentSession, BudgetKind, Capabilities, EventStream, ExecuteParams,
     Image, RunResult, RunStatus, SessionOptions, SessionRuntime,
 };
 use teamster_orchestrator::{
-    Budget, Candidate, RetryPolicy, RunEvent, RunLogEntry, RunObserver, RunRequest, SessionTurns,
+    Budget, Candidate, RetryPolicy, RunObserver, RunRequest, SessionTurns,
 };
 
 use crate::SessionWriter;

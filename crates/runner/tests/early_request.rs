@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use serde_json::json;
+use teamster_api::{Answer, RunInfo};
 use teamster_core::{
     AbortHandle, AgentEvent, AgentRuntime, Capabilities, Done, EventStream, ExecuteParams,
     PermissionAnswer, PermissionPolicy, PermissionRequest, RunResult, RunStatus, ToolKind,
 };
 use teamster_orchestrator::{Orchestrator, OrchestratorConfig, RunRequest};
 use teamster_runner::client::{self, Follow};
-use teamster_runner::protocol::Answer;
-use teamster_runner::{DetachedRun, LogLimits, Requests, RunInfo, Runs};
+use teamster_runner::{DetachedRun, LogLimits, Requests, Runs};
 use tokio::time::timeout;
 
 /// Time limit of operations that should be immediate.

@@ -6,9 +6,10 @@ use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio::time::Instant;
 
+use teamster_api::{LiveState, RunInfo, RunKind};
 use teamster_core::{AgentEvent, Text};
 use teamster_runner::client::{self, Follow};
-use teamster_runner::{LiveState, LogLimits, NewRun, RunInfo, RunKind, Runs, RunsError};
+use teamster_runner::{LogLimits, NewRun, Runs, RunsError};
 
 /// Time within which each command has an answer or an error.
 const LIMIT: Duration = Duration::from_secs(15);
@@ -20,7 +21,7 @@ fn silent(dir: &tempfile::TempDir) -> NewRun {
     let mut run = Runs::at(dir.path())
         .accept(&info, LogLimits::default())
         .unwrap();
-    run.log.push(teamster_orchestrator::RunLogEntry::Agent(
+    run.log.push(teamster_api::RunLogEntry::Agent(
         AgentEvent::Text(Text::new("hi")).into(),
     ));
     run.log.flush().unwrap();

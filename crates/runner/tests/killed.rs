@@ -10,11 +10,10 @@ use std::time::Duration;
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use serde_json::Value;
-use teamster_api::{KeptSpec, KeptTexts, RunSpec};
+use teamster_api::{KeptSpec, KeptTexts, RunInfo, RunLogEntry, RunSpec};
 use teamster_core::{AgentEvent, ExecuteParams, RunResult, ToolKind, ToolUse};
-use teamster_orchestrator::RunLogEntry;
 use teamster_runner::step::Step;
-use teamster_runner::{LogLimits, RunInfo, RunState, Runs, SessionLocks};
+use teamster_runner::{LogLimits, RunState, Runs, SessionLocks};
 use teamster_testkit::proc::wait_until;
 
 /// Variables of the victim process: the folder of its runs, its action, and the number of the change on disk

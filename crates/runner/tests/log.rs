@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use serde_json::Value;
+use teamster_api::{RunInfo, RunLogEntry};
 use teamster_core::{AgentEvent, LogEntry, RunResult, Text, ToolKind, ToolUse};
-use teamster_orchestrator::RunLogEntry;
 use teamster_runner::client::Follow;
-use teamster_runner::{LogLimits, NewRun, RunFolder, RunInfo, RunState, Runs, RunsError};
+use teamster_runner::{LogLimits, NewRun, RunFolder, RunState, Runs, RunsError};
 
 fn text(text: &str) -> RunLogEntry {
     RunLogEntry::Agent(AgentEvent::Text(Text::new(text).message_id("m")).into())

@@ -3,16 +3,14 @@
 use std::time::Duration;
 
 use serde_json::json;
+use teamster_api::{Answer, RefusalCode, RunInfo};
 use teamster_core::{
     AbortHandle, AgentEvent, Decision, Permission, PermissionAnswer, PermissionPolicy,
     PermissionRequest, ToolKind,
 };
 use teamster_runner::client;
-use teamster_runner::protocol::Answer;
 use teamster_runner::server::{Control, serve};
-use teamster_runner::{
-    LogLimits, NewRun, Position, RefusalCode, Requests, RunFolder, RunInfo, Runs, RunsError,
-};
+use teamster_runner::{LogLimits, NewRun, Position, Requests, RunFolder, Runs, RunsError};
 use tokio::sync::{mpsc, watch};
 use tokio::time::timeout;
 

@@ -3,9 +3,9 @@
 use std::fs::{self, File};
 use std::time::{Duration, SystemTime};
 
+use teamster_api::{RunInfo, RunLogEntry};
 use teamster_core::{AgentEvent, Done, LogEntry, RunResult, Text};
-use teamster_orchestrator::RunLogEntry;
-use teamster_runner::{LogLimits, NewRun, Retention, RunInfo, Runs};
+use teamster_runner::{LogLimits, NewRun, Retention, Runs};
 
 const HOUR: u64 = 3600;
 

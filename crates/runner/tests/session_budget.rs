@@ -2,13 +2,14 @@
 
 use std::sync::Mutex;
 
+use teamster_api::RefusalCode;
 use teamster_core::{
     AgentError, AgentRuntime, AgentSession, Capabilities, EventStream, ExecuteParams,
     SessionCapabilities, SessionOptions, SessionRuntime,
 };
 use teamster_orchestrator::Budget;
 use teamster_runner::client;
-use teamster_runner::{RefusalCode, RunsError, SessionCandidate, SessionRuns};
+use teamster_runner::{RunsError, SessionCandidate, SessionRuns};
 
 use crate::turns::{Live, Scripted, answers, status};
 

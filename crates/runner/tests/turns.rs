@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::Value;
+use teamster_api::{RefusalCode, RunInfo, RunKind};
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentSession, Capabilities, Done, ErrorCode, ErrorKind,
     EventStream, ExecuteParams, Id, PermissionMode, RunResult, RunStatus, Session,
@@ -13,8 +14,8 @@ use teamster_core::{
 use teamster_orchestrator::{Orchestrator, OrchestratorConfig};
 use teamster_runner::client::{self, Follow};
 use teamster_runner::{
-    DetachedSession, Finished, LogLimits, RefusalCode, Requests, RunFolder, RunInfo, RunKind, Runs,
-    RunsError, SessionCandidate, SessionPlan, SessionRuns,
+    DetachedSession, Finished, LogLimits, Requests, RunFolder, Runs, RunsError, SessionCandidate,
+    SessionPlan, SessionRuns,
 };
 use tokio::task::JoinHandle;
 

@@ -23,11 +23,11 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use serde_json::{Value, json};
+use teamster_api::{RunInfo, RunLogEntry};
 use teamster_core::{
     AgentEvent, Done, LogEntry, RunResult, RunStatus, ToolKind, ToolResult, ToolUse,
 };
-use teamster_orchestrator::RunLogEntry;
-use teamster_runner::{LogLimits, RunInfo, Runs};
+use teamster_runner::{LogLimits, Runs};
 
 /// Runs on the disk, and entries of each.
 const ENDED: usize = 1000;

@@ -15,6 +15,7 @@ use axum::response::{IntoResponse, Response};
 use futures_core::Stream;
 use futures_core::future::BoxFuture;
 use ring::hmac;
+use teamster_api::ProblemCode;
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
 use tokio::time::{MissedTickBehavior, interval};
@@ -23,7 +24,7 @@ use crate::listen::Transport;
 use crate::places::Place;
 use crate::server::Shared;
 use crate::token::{FileVersion, TokenInfo, hash, hex};
-use crate::{OwnerToken, Problem, ProblemCode, Scope, TokenError, Tokens};
+use crate::{ApiError, OwnerToken, Scope, TokenError, Tokens};
 
 /// The lifetime of a browser login.
 const LOGIN: Duration = Duration::from_hours(30 * 24);
@@ -189,7 +190,7 @@ pub(crate) async fn authorize(
 ) -> Response {
     match caller(&shared, &request) {
         Ok(_) if (request.extensions().get::<Arc<Place>>()).is_some_and(|place| !place.keep()) => {
-            Problem::new(
+            ApiError::new(
                 ProblemCode::TooManyConnections,
                 "all connections are in use: close one, or try later",
             )
@@ -207,7 +208,7 @@ pub(crate) async fn authorize(
                 _ => next.run(request).await,
             }
         }
-        Ok(_) => Problem::new(
+        Ok(_) => ApiError::new(
             ProblemCode::InsufficientScope,
             format!("this needs a token with the scope `{}`", scope.name()),
         )
@@ -249,7 +250,7 @@ async fn until(
     Response::from_parts(head, Body::from_stream(stream))
 }
 
-fn caller(shared: &Shared, request: &Request) -> Result<Caller, Problem> {
+fn caller(shared: &Shared, request: &Request) -> Result<Caller, ApiError> {
     let transport = request.extensions().get::<Transport>();
     if matches!(transport, Some(Transport::Unix)) {
         return Ok(Caller {
@@ -279,12 +280,12 @@ fn caller(shared: &Shared, request: &Request) -> Result<Caller, Problem> {
             key: Some(key),
         }),
         Ok(None) => Err(unauthorized("this token is not valid, or was revoked")),
-        Err(error) => Err(Problem::new(ProblemCode::Internal, error.to_string())),
+        Err(error) => Err(ApiError::new(ProblemCode::Internal, error.to_string())),
     }
 }
 
-pub(crate) fn unauthorized(detail: &str) -> Problem {
-    Problem::new(ProblemCode::Unauthorized, detail)
+pub(crate) fn unauthorized(detail: &str) -> ApiError {
+    ApiError::new(ProblemCode::Unauthorized, detail)
 }
 
 /// Returns the name of the page's cookie. Browsers send cookies to all ports of a host, so the name contains the port.

@@ -1,14 +1,10 @@
 //! The interface between the server and the program that hosts it.
 
 use futures_core::future::BoxFuture;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::{Deserialize, Serialize};
-use teamster_api::{RunSpec, SessionSpec};
+use teamster_api::history::{ForgetRuns, Forgotten, RunFilter, RunRecord};
+use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
+use teamster_api::{ProviderReport, RunSpec, SessionSpec};
 use teamster_core::AgentError;
-use teamster_store::{RunFilter, RunRecord};
-use teamster_usage::{Dimension, LimitList, Provider, UsageSummary};
-
-use crate::ProviderReport;
 
 /// Operations that the host program performs for the server. They are called for authorized requests only.
 pub trait Backend: Send + Sync + 'static {
@@ -48,40 +44,6 @@ pub trait Backend: Send + Sync + 'static {
     fn history_of(&self, id: String) -> BoxFuture<'static, Result<RunRecord, BackendError>>;
 }
 
-/// Runs and logs to delete. Live runs are kept.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[schemars(extend("not" = {"type": "object", "properties": {
-    "ids": {"type": "array", "items": {"type": "string"}, "maxItems": 0},
-    "olderThanMs": {"type": "null"},
-    "logsOver": {"type": "null"},
-}}))]
-#[non_exhaustive]
-pub struct ForgetRuns {
-    /// Ids or unique id prefixes of runs to delete. If one of them cannot be deleted, none is.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ids: Vec<String>,
-    /// Delete runs that ended longer ago than this, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub older_than_ms: Option<u64>,
-    /// Delete the oldest logs until the rest takes at most this many bytes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub logs_over: Option<u64>,
-}
-
-/// The number of deleted runs and logs.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct Forgotten {
-    /// Deleted runs of the history.
-    pub runs: u64,
-    /// Deleted logs.
-    pub logs: u64,
-    /// The size of the deleted logs, in bytes.
-    pub log_bytes: u64,
-}
-
 /// An error of a backend operation.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -107,41 +69,4 @@ pub enum BackendError {
     /// The operation failed.
     #[error("{0}")]
     Failed(String),
-}
-
-/// A query of the usage report.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[non_exhaustive]
-pub struct UsageQuery {
-    /// Grouping. Default: `day`.
-    pub by: Option<Dimension>,
-    /// Start of the period: a date such as `2026-11-01`, a time, `today`, `yesterday`, or a duration before now such as
-    /// `7d`.
-    #[schemars(schema_with = "time_of_usage")]
-    pub since: Option<String>,
-    /// End of the period, in the same formats, after `since`. A day is included.
-    #[schemars(schema_with = "time_of_usage")]
-    pub until: Option<String>,
-    /// Only these CLIs, comma-separated.
-    #[schemars(schema_with = "names_of_clis")]
-    pub provider: Option<String>,
-    /// Include the models of each group.
-    #[serde(default)]
-    pub models: bool,
-}
-
-fn time_of_usage(_: &mut SchemaGenerator) -> Schema {
-    let date = "[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])";
-    let time = "([01][0-9]|2[0-3]):[0-5][0-9](:[0-5][0-9])?(Z|[+-]([01][0-9]|2[0-3]):[0-5][0-9])?";
-    let age = "([1-9][0-9]{0,4}(ms|s|m|h|d)){1,3}";
-    json_schema!({
-        "type": "string",
-        "pattern": format!("^(today|yesterday|{age}|{date}([T ]{time})?)$"),
-    })
-}
-
-fn names_of_clis(_: &mut SchemaGenerator) -> Schema {
-    let names = Provider::ALL.map(Provider::id).join("|");
-    json_schema!({"type": "string", "pattern": format!("^({names})(,({names}))*$")})
 }

@@ -15,9 +15,9 @@ use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 use serde::{Deserialize, Serialize};
+use teamster_api::{PendingRequest, ProblemCode, RunSummary as Run, RunSummary, ViewState};
 use teamster_core::RunStatus;
 use teamster_core::time::epoch_ms;
-use teamster_runner::protocol::PendingRequest;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::sleep;
 
@@ -26,9 +26,8 @@ use crate::server::Shared;
 use teamster_process::{FileMode, replace_file};
 use teamster_runner::make_private;
 
+use crate::ApiError;
 use crate::token::hash;
-use crate::view::{RunSummary, ViewState};
-use crate::{Problem, ProblemCode, RunSummary as Run};
 pub(crate) use post::check_target;
 use post::{Failure, Poster};
 use secret::Secret;
@@ -152,7 +151,7 @@ impl Callbacks {
     }
 
     /// Stores the callback of a run that is about to start.
-    pub(crate) fn register(&self, run_id: &str, url: &str) -> Result<(), Problem> {
+    pub(crate) fn register(&self, run_id: &str, url: &str) -> Result<(), ApiError> {
         let mut record = Record::default();
         record.add(url);
         self.save(run_id, &record)?;
@@ -168,7 +167,7 @@ impl Callbacks {
         self.folder.join(format!("{run_id}.json"))
     }
 
-    fn save(&self, run_id: &str, record: &Record) -> Result<(), Problem> {
+    fn save(&self, run_id: &str, record: &Record) -> Result<(), ApiError> {
         let written = make_private(&self.folder).and_then(|()| {
             let json = serde_json::to_vec(record)?;
             replace_file(&self.file(run_id), &json, FileMode::Private)
@@ -178,7 +177,7 @@ impl Callbacks {
                 "cannot store the callback in {}: {error}",
                 self.folder.display()
             );
-            Problem::new(ProblemCode::Internal, detail)
+            ApiError::new(ProblemCode::Internal, detail)
         })
     }
 
@@ -239,7 +238,7 @@ pub(crate) async fn send_all(shared: Arc<Shared>) {
     let mut feed = loop {
         match Feed::watch(&shared).await {
             Ok(feed) => break feed,
-            Err(problem) => shared.warn(&format!("callbacks: {}", problem.detail)),
+            Err(problem) => shared.warn(&format!("callbacks: {}", problem.0.detail)),
         }
         tokio::select! {
             () = sleep(LOOK) => {}
@@ -293,7 +292,7 @@ impl Sender {
                     self.records.remove(&run_id);
                     self.shared.callbacks.forget(&run_id);
                 } else if let Err(problem) = self.shared.callbacks.save(&run_id, record) {
-                    self.shared.warn(&problem.detail);
+                    self.shared.warn(&problem.0.detail);
                 }
             }
         }
@@ -312,7 +311,7 @@ impl Sender {
             if record.add(url)
                 && let Err(problem) = self.shared.callbacks.save(id, record)
             {
-                self.shared.warn(&problem.detail);
+                self.shared.warn(&problem.0.detail);
             }
         }
     }
@@ -326,7 +325,7 @@ impl Sender {
                 Some(run) => run,
                 None => match self.summary(&id).await {
                     Ok(run) => run,
-                    Err(problem) if problem.code == ProblemCode::RunNotFound => {
+                    Err(problem) if problem.0.code == ProblemCode::RunNotFound => {
                         if self.shared.callbacks.is_old(&id) {
                             self.records.remove(&id);
                             self.shared.callbacks.forget(&id);
@@ -342,7 +341,7 @@ impl Sender {
         }
     }
 
-    async fn summary(&self, id: &str) -> Result<Arc<Run>, Problem> {
+    async fn summary(&self, id: &str) -> Result<Arc<Run>, ApiError> {
         let folder = self.shared.index.find(id).await?;
         self.shared.index.summary(folder).await
     }

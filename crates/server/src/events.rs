@@ -10,15 +10,16 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use bytes::{BufMut, Bytes, BytesMut};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use teamster_api::{LogLine, ProblemCode};
+use teamster_runner::RunFolder;
 use teamster_runner::client::Follow;
-use teamster_runner::{LogLine, RunFolder};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 
+use crate::ApiError;
 use crate::fields::{Seconds, number};
 use crate::index::blocking;
 use crate::routes::split_unquoted;
 use crate::server::Shared;
-use crate::{Problem, ProblemCode};
 
 /// The interval of heartbeats in an idle stream. They keep proxies from closing it.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);
@@ -160,7 +161,7 @@ fn thousandths(weight: &str) -> u16 {
 }
 
 /// Returns the number of the entry after which the client continues.
-pub(crate) fn after(headers: &HeaderMap, query: EventsQuery) -> Result<u64, Problem> {
+pub(crate) fn after(headers: &HeaderMap, query: EventsQuery) -> Result<u64, ApiError> {
     // A browser that reconnects repeats its first query and sends the number of its last entry in this header.
     let Some(last) = headers.get("last-event-id") else {
         return Ok(query.after.unwrap_or(0));
@@ -169,7 +170,7 @@ pub(crate) fn after(headers: &HeaderMap, query: EventsQuery) -> Result<u64, Prob
         Ok("") => Ok(query.after.unwrap_or(0)),
         last => (last.ok().and_then(number)).ok_or_else(|| {
             let detail = "Last-Event-ID: expected the number of an entry";
-            Problem::new(ProblemCode::InvalidParams, detail)
+            ApiError::new(ProblemCode::InvalidParams, detail)
         }),
     }
 }
@@ -180,7 +181,7 @@ pub(crate) async fn respond(
     run: RunFolder,
     headers: &HeaderMap,
     query: EventsQuery,
-) -> Result<Response<Body>, Problem> {
+) -> Result<Response<Body>, ApiError> {
     let after = after(headers, query)?;
     if let Some(wait) = query.wait {
         return page(&shared, run, after, wait.at_most(LONGEST_WAIT)).await;
@@ -255,7 +256,7 @@ async fn page(
     run: RunFolder,
     after: u64,
     wait: Duration,
-) -> Result<Response<Body>, Problem> {
+) -> Result<Response<Body>, ApiError> {
     let mut follow = blocking(move || Ok(Follow::new(run, after)?)).await?;
     let until = Instant::now() + wait;
     let mut out = BytesMut::from(&b"{\"entries\":["[..]);

@@ -1,4 +1,4 @@
-//! Extractors that reject with [`Problem`].
+//! Extractors that reject with an error response.
 
 use std::time::Duration;
 
@@ -8,9 +8,10 @@ use axum::http::request::Parts;
 use bytes::Bytes;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use serde::de::DeserializeOwned;
+use teamster_api::ProblemCode;
 use tokio::time::timeout;
 
-use crate::{Problem, ProblemCode};
+use crate::ApiError;
 
 /// The maximum size of a body, in bytes.
 pub(crate) const LARGEST_BODY: usize = 8 << 20;
@@ -32,7 +33,7 @@ pub(crate) struct Path<T>(pub(crate) T);
 /// Query parameters.
 pub(crate) struct Query<T>(pub(crate) T);
 
-async fn body(request: Request) -> Result<(Bytes, bool), Problem> {
+async fn body(request: Request) -> Result<(Bytes, bool), ApiError> {
     let media = request.headers().get(CONTENT_TYPE);
     let media = media
         .and_then(|value| value.to_str().ok())
@@ -42,23 +43,23 @@ async fn body(request: Request) -> Result<(Bytes, bool), Problem> {
     let body = Limited::new(request.into_body(), LARGEST_BODY).collect();
     let collected = timeout(BODY_LIMIT, body).await.map_err(|_| {
         let detail = format!("the body did not arrive within {BODY_LIMIT:?}");
-        Problem::new(ProblemCode::BodyTimeout, detail)
+        ApiError::new(ProblemCode::BodyTimeout, detail)
     })?;
     let collected = collected.map_err(|error| {
         if error.downcast_ref::<LengthLimitError>().is_some() {
             let detail = format!("the body has more than {} MiB", LARGEST_BODY >> 20);
-            Problem::new(ProblemCode::BodyTooLarge, detail)
+            ApiError::new(ProblemCode::BodyTooLarge, detail)
         } else {
-            Problem::new(ProblemCode::InvalidBody, "the body is incomplete")
+            ApiError::new(ProblemCode::InvalidBody, "the body is incomplete")
         }
     })?;
     Ok((collected.to_bytes(), is_json))
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8], is_json: bool) -> Result<T, Problem> {
+fn parse<T: DeserializeOwned>(bytes: &[u8], is_json: bool) -> Result<T, ApiError> {
     if !is_json {
         // A form of another origin can send other types without a CORS preflight.
-        return Err(Problem::new(
+        return Err(ApiError::new(
             ProblemCode::UnsupportedMediaType,
             "send JSON with the header `Content-Type: application/json`",
         ));
@@ -70,17 +71,17 @@ fn parse<T: DeserializeOwned>(bytes: &[u8], is_json: bool) -> Result<T, Problem>
             _ => ProblemCode::InvalidBody,
         };
         // With the path of the field.
-        Problem::new(code, error.to_string())
+        ApiError::new(code, error.to_string())
     })?;
     let end = deserializer.end();
-    end.map_err(|error| Problem::new(ProblemCode::InvalidBody, error.to_string()))?;
+    end.map_err(|error| ApiError::new(ProblemCode::InvalidBody, error.to_string()))?;
     Ok(value)
 }
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let (bytes, is_json) = body(request).await?;
         let value = parse(&bytes, is_json)?;
         Ok(Self { value, bytes })
@@ -88,9 +89,9 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
 }
 
 impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for Optional<T> {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, _: &S) -> Result<Self, Problem> {
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
         let (bytes, is_json) = body(request).await?;
         if bytes.is_empty() {
             return Ok(Self(T::default()));
@@ -100,23 +101,23 @@ impl<S: Send + Sync, T: DeserializeOwned + Default> FromRequest<S> for Optional<
 }
 
 impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T> {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         match AxumPath::from_request_parts(parts, state).await {
             Ok(AxumPath(value)) => Ok(Self(value)),
-            Err(error) => Err(Problem::new(ProblemCode::NotFound, error.body_text())),
+            Err(error) => Err(ApiError::new(ProblemCode::NotFound, error.body_text())),
         }
     }
 }
 
 impl<S: Send + Sync, T: DeserializeOwned> FromRequestParts<S> for Query<T> {
-    type Rejection = Problem;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, Problem> {
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, ApiError> {
         match AxumQuery::from_request_parts(parts, state).await {
             Ok(AxumQuery(value)) => Ok(Self(value)),
-            Err(error) => Err(Problem::new(ProblemCode::InvalidParams, error.body_text())),
+            Err(error) => Err(ApiError::new(ProblemCode::InvalidParams, error.body_text())),
         }
     }
 }

@@ -3,20 +3,17 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::Value;
+use teamster_api::agents::{AgentList, Status};
+use teamster_api::{Change, ProblemCode, RunSummary, ViewState};
 use teamster_core::sync::lock;
-use teamster_loop::supervisor::protocol::Status;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 
+use crate::ApiError;
 use crate::index::AT_ONCE;
-use crate::routes::{AgentList, agents};
+use crate::routes::agents;
 use crate::server::Shared;
-use crate::view::{RunSummary, ViewState};
-use crate::{Problem, ProblemCode};
 
 /// The refresh interval of runs.
 const TICK: Duration = Duration::from_millis(500);
@@ -32,42 +29,7 @@ const RECENT: usize = 50;
 pub(crate) struct FeedState {
     /// The newest runs and all that have not ended, newest first.
     pub(crate) runs: Vec<Arc<RunSummary>>,
-    agents: Option<Arc<Value>>,
-}
-
-/// A message of the state stream.
-#[derive(Serialize, JsonSchema)]
-#[serde(
-    tag = "type",
-    rename_all = "snake_case",
-    rename_all_fields = "camelCase"
-)]
-pub(crate) enum Change {
-    /// The current state; always the first message.
-    Snapshot {
-        /// The newest 50 runs and all that have not ended, newest first.
-        runs: Vec<Arc<RunSummary>>,
-        /// The agents; absent if the server has no configuration of them.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schemars(with = "Option<AgentList>")]
-        agents: Option<Arc<Value>>,
-    },
-    /// A run started, changed or ended.
-    Run {
-        /// The run's current state, including its requests.
-        run: Arc<RunSummary>,
-    },
-    /// A run was deleted, or is no longer among the newest.
-    Gone {
-        /// The run's id.
-        run_id: String,
-    },
-    /// The agents changed.
-    Agents {
-        /// The current state of the agents.
-        #[schemars(with = "AgentList")]
-        agents: Arc<Value>,
-    },
+    agents: Option<Arc<AgentList>>,
 }
 
 /// Refreshes the snapshot while it has watchers.
@@ -85,14 +47,14 @@ pub(crate) struct Feed {
 struct Refreshes {
     count: u32,
     /// The request for the agents' status that has no answer yet.
-    agents: Option<JoinHandle<Result<Option<Status>, Problem>>>,
+    agents: Option<JoinHandle<Result<Option<Status>, ApiError>>>,
 }
 
 impl Feed {
     /// Refreshes the snapshot and returns a receiver of it and its changes.
     pub(crate) async fn watch(
         shared: &Arc<Shared>,
-    ) -> Result<watch::Receiver<Arc<FeedState>>, Problem> {
+    ) -> Result<watch::Receiver<Arc<FeedState>>, ApiError> {
         let feed = &shared.feed;
         let mut receiver = feed.state.subscribe();
         feed.refresh(shared, true).await?;
@@ -104,7 +66,7 @@ impl Feed {
         Ok(receiver)
     }
 
-    async fn refresh(&self, shared: &Arc<Shared>, with_agents: bool) -> Result<(), Problem> {
+    async fn refresh(&self, shared: &Arc<Shared>, with_agents: bool) -> Result<(), ApiError> {
         let mut refreshes = self.refreshes.lock().await;
         refreshes.count = refreshes.count.wrapping_add(1);
         let mut state = FeedState {
@@ -133,10 +95,9 @@ impl Feed {
         let limit = if is_due { AGENTS_LIMIT } else { Duration::ZERO };
         if let Ok(answer) = timeout(limit, asked).await {
             refreshes.agents = None;
-            let failed = |error: JoinError| Problem::new(ProblemCode::Internal, error.to_string());
+            let failed = |error: JoinError| ApiError::new(ProblemCode::Internal, error.to_string());
             let status = answer.map_err(failed)??;
-            let agents = status.as_ref().map(value).transpose()?;
-            state.agents = agents.map(Arc::new);
+            state.agents = status.map(|status| Arc::new(status.into()));
             self.publish(&state);
         }
         Ok(())
@@ -151,11 +112,6 @@ impl Feed {
             changed
         });
     }
-}
-
-fn value(status: &impl Serialize) -> Result<Value, Problem> {
-    serde_json::to_value(status)
-        .map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))
 }
 
 /// Refreshes the snapshot until it has no watchers.

@@ -5,10 +5,11 @@ use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, Method, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
+use teamster_api::ProblemCode;
 
+use crate::ApiError;
 use crate::listen::Transport;
 use crate::server::Shared;
-use crate::{Problem, ProblemCode};
 
 /// Rejects requests to other host names and state-changing requests from other origins.
 ///
@@ -23,7 +24,7 @@ pub(crate) async fn check(
     if !is_unix {
         let allowed = host.is_some_and(|host| is_allowed(name_of(host), &shared.config.hosts));
         if !allowed {
-            return Problem::new(
+            return ApiError::new(
                 ProblemCode::HostNotAllowed,
                 "the name in the Host header is not allowed; allow it with `teamster serve --allow-host NAME`",
             )
@@ -34,7 +35,7 @@ pub(crate) async fn check(
     if !is_safe && let Some(origin) = request.headers().get(ORIGIN) {
         let origin = origin.to_str().unwrap_or_default();
         if host.is_none_or(|host| !is_same(origin, host)) {
-            return Problem::new(
+            return ApiError::new(
                 ProblemCode::OriginNotAllowed,
                 "this request comes from a page of another origin",
             )

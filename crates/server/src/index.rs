@@ -6,18 +6,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use memchr::memmem;
+use teamster_api::{
+    LiveState, LiveStatus, LogLine, ProblemCode, RunEvent, RunLogEntry, RunSummary, RunView,
+    ViewState,
+};
 use teamster_core::sync::lock;
 use teamster_core::{AgentEvent, Decision, RunResult, UsageLedger};
-use teamster_orchestrator::{RunEvent, RunLogEntry};
 use teamster_process::ProcessIdentity;
-use teamster_runner::{
-    LiveState, LiveStatus, LogLine, RunFolder, RunState, Runs, RunsError, client,
-};
+use teamster_runner::{RunFolder, RunState, Runs, RunsError, client};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
 
-use crate::view::{RunSummary, RunView, ViewState};
-use crate::{Problem, ProblemCode};
+use crate::ApiError;
 
 /// The time limit of a runner's reply.
 const RUNNER_LIMIT: Duration = Duration::from_secs(15);
@@ -89,19 +89,22 @@ impl Index {
     }
 
     /// Returns the run with this id or unique id prefix.
-    pub(crate) async fn find(&self, id: &str) -> Result<RunFolder, Problem> {
+    pub(crate) async fn find(&self, id: &str) -> Result<RunFolder, ApiError> {
         let (runs, id) = (self.runs.clone(), id.to_owned());
         blocking(move || Ok(runs.find(&id)?)).await
     }
 
     /// Returns the run with exactly this id.
-    pub(crate) async fn get(&self, id: &str) -> Result<Option<RunFolder>, Problem> {
+    pub(crate) async fn get(&self, id: &str) -> Result<Option<RunFolder>, ApiError> {
         let (runs, id) = (self.runs.clone(), id.to_owned());
         blocking(move || Ok(runs.get(&id)?)).await
     }
 
     /// Returns the run's summary, with its live status unless it has ended.
-    pub(crate) async fn live_summary(&self, folder: RunFolder) -> Result<Arc<RunSummary>, Problem> {
+    pub(crate) async fn live_summary(
+        &self,
+        folder: RunFolder,
+    ) -> Result<Arc<RunSummary>, ApiError> {
         let summary = self.summary(folder.clone()).await?;
         if summary.state == ViewState::Ended {
             return Ok(summary);
@@ -149,20 +152,18 @@ impl Index {
     }
 
     /// Returns the run's summary with its live status or its result.
-    pub(crate) async fn live_view(&self, folder: RunFolder) -> Result<RunView, Problem> {
+    pub(crate) async fn live_view(&self, folder: RunFolder) -> Result<RunView, ApiError> {
         let summary = self.live_summary(folder.clone()).await?;
         if summary.state == ViewState::Ended {
             return self.view(folder).await;
         }
-        Ok(RunView {
-            summary,
-            prompt: blocking(move || Ok(prompt(&folder))).await?,
-            result: None,
-        })
+        let mut view = RunView::new(summary, None);
+        view.prompt = blocking(move || Ok(prompt(&folder))).await?;
+        Ok(view)
     }
 
     /// Returns the run's summary with its result.
-    pub(crate) async fn view(&self, folder: RunFolder) -> Result<RunView, Problem> {
+    pub(crate) async fn view(&self, folder: RunFolder) -> Result<RunView, ApiError> {
         let known = self.known(folder);
         let summary = known.summary().await?;
         let has_ended = summary.state == ViewState::Ended;
@@ -171,15 +172,13 @@ impl Index {
             Ok((prompt(&known.folder), result))
         })
         .await?;
-        Ok(RunView {
-            summary,
-            prompt,
-            result,
-        })
+        let mut view = RunView::new(summary, result);
+        view.prompt = prompt;
+        Ok(view)
     }
 
     /// Returns all runs, newest first.
-    pub(crate) async fn folders(&self) -> Result<Vec<RunFolder>, Problem> {
+    pub(crate) async fn folders(&self) -> Result<Vec<RunFolder>, ApiError> {
         let runs = self.runs.clone();
         let ids = blocking(move || Ok(runs.ids()?)).await?;
         let (mut folders, new) = {
@@ -219,7 +218,7 @@ impl Index {
     }
 
     /// Returns the run's summary.
-    pub(crate) async fn summary(&self, folder: RunFolder) -> Result<Arc<RunSummary>, Problem> {
+    pub(crate) async fn summary(&self, folder: RunFolder) -> Result<Arc<RunSummary>, ApiError> {
         self.known(folder).summary().await
     }
 
@@ -249,7 +248,7 @@ pub(crate) fn order(run: &RunFolder) -> (u64, &str) {
 }
 
 impl CachedRun {
-    async fn summary(self: &Arc<Self>) -> Result<Arc<RunSummary>, Problem> {
+    async fn summary(self: &Arc<Self>) -> Result<Arc<RunSummary>, ApiError> {
         // Fast path: the summary of an ended run is final.
         if let Some(ended) = self.ended() {
             return Ok(ended);
@@ -257,7 +256,7 @@ impl CachedRun {
         // The mark may be set just after the read has ended.
         if self.is_stuck.load(Ordering::Relaxed) && self.progress.try_lock().is_err() {
             let detail = format!("the log of run {} is still being read", self.folder.id());
-            return Err(Problem::new(ProblemCode::Internal, detail));
+            return Err(ApiError::new(ProblemCode::Internal, detail));
         }
         let known = self.clone();
         let read = blocking(move || {
@@ -283,7 +282,7 @@ impl CachedRun {
             Ok(requests) => summary.requests = requests,
             // Without asking it again, which takes as long.
             Err(RunsError::NotAnswering { pid, .. }) => {
-                let status = LiveStatus::not_answering(&self.folder, pid);
+                let status = self.folder.status_without_answer(pid);
                 self.note(&status);
                 summary.live = Some(status);
             }
@@ -335,7 +334,7 @@ impl CachedRun {
     }
 
     /// Reads new log entries. Returns the summary, and `true` if the runner must be queried for requests.
-    fn read(&self) -> Result<(Arc<RunSummary>, bool), Problem> {
+    fn read(&self) -> Result<(Arc<RunSummary>, bool), ApiError> {
         let mut progress = lock(&self.progress);
         if let Some(ended) = &progress.ended {
             return Ok((ended.clone(), false));
@@ -362,24 +361,17 @@ impl CachedRun {
     }
 
     fn summary_of(&self, progress: &Progress, state: ViewState) -> RunSummary {
-        RunSummary {
-            info: self.folder.info().clone(),
-            state,
-            status: None,
-            seq: progress.seq,
-            changed_at: self.folder.changed_at(),
-            session_id: progress.session_id.clone(),
-            usage: progress.used.usage,
-            cost_usd: progress.used.cost_usd,
-            cost_source: progress.used.cost_source(),
-            duration_ms: None,
-            error: None,
-            requests: Vec::new(),
-            live: None,
-        }
+        let mut summary = RunSummary::new(self.folder.info().clone(), state);
+        summary.seq = progress.seq;
+        summary.changed_at = self.folder.changed_at();
+        summary.session_id.clone_from(&progress.session_id);
+        summary.usage = progress.used.usage;
+        summary.cost_usd = progress.used.cost_usd;
+        summary.cost_source = progress.used.cost_source();
+        summary
     }
 
-    fn result(&self) -> Result<Option<Box<RunResult>>, Problem> {
+    fn result(&self) -> Result<Option<Box<RunResult>>, ApiError> {
         Ok(self.folder.last_line()?.and_then(|line| line.result()))
     }
 }
@@ -444,7 +436,7 @@ impl Progress {
 }
 
 /// Rejects commands to an ended run, whose runner still accepts them for a moment.
-pub(crate) async fn not_ended(run: &RunFolder) -> Result<(), Problem> {
+pub(crate) async fn not_ended(run: &RunFolder) -> Result<(), ApiError> {
     let folder = run.clone();
     if blocking(move || Ok(folder.settle()?)).await? == RunState::Ended {
         let id = run.id().to_owned();
@@ -457,10 +449,10 @@ pub(crate) async fn not_ended(run: &RunFolder) -> Result<(), Problem> {
 pub(crate) async fn runner_reply<T>(
     run: &RunFolder,
     reply: impl Future<Output = Result<T, RunsError>>,
-) -> Result<T, Problem> {
+) -> Result<T, ApiError> {
     match timeout(RUNNER_LIMIT, reply).await {
         Ok(reply) => Ok(reply?),
-        Err(_) => Err(Problem::new(
+        Err(_) => Err(ApiError::new(
             ProblemCode::RunnerNotResponding,
             format!(
                 "the runner of run {} did not reply within {RUNNER_LIMIT:?}",
@@ -473,8 +465,8 @@ pub(crate) async fn runner_reply<T>(
 /// Runs blocking work, such as disk access, on the blocking thread pool. Gives up after [`DISK_LIMIT`]; the work
 /// itself continues, and has its place until it is done.
 pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, Problem> + Send + 'static,
-) -> Result<T, Problem> {
+    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
+) -> Result<T, ApiError> {
     /// Places for work with the disk. A disk that hangs keeps these, and not all threads of the pool.
     static PLACES: Semaphore = Semaphore::const_new(128);
     let done = timeout(DISK_LIMIT, async {
@@ -487,8 +479,8 @@ pub(crate) async fn blocking<T: Send + 'static>(
     });
     match done.await {
         Ok(Ok(done)) => done,
-        Ok(Err(error)) => Err(Problem::new(ProblemCode::Internal, error.to_string())),
-        Err(_) => Err(Problem::new(
+        Ok(Err(error)) => Err(ApiError::new(ProblemCode::Internal, error.to_string())),
+        Err(_) => Err(ApiError::new(
             ProblemCode::Internal,
             format!("the disk did not reply within {DISK_LIMIT:?}"),
         )),

@@ -30,18 +30,11 @@ mod routes;
 mod server;
 mod start;
 mod token;
-mod view;
 
-#[doc(no_inline)]
-pub use teamster_api::{RunSpec, SessionSpec, Trusted, Worktree};
-
-pub use backend::{Backend, BackendError, ForgetRuns, Forgotten, UsageQuery};
+pub use backend::{Backend, BackendError};
 pub use config::ServerConfig;
 pub use listen::{Bound, ListenAddress, ListenError};
 pub use openapi::openapi;
-pub use problem::{Problem, ProblemCode};
+pub(crate) use problem::ApiError;
 pub use server::Server;
 pub use token::{OwnerToken, Scope, TokenError, TokenInfo, Tokens};
-pub use view::{
-    ProviderFacts, ProviderLogin, ProviderReport, RunList, RunSummary, RunView, ViewState,
-};

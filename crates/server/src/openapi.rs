@@ -4,11 +4,12 @@ use axum::http::StatusCode;
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
+use teamster_api::{Problem, ProblemCode, RunEvent};
 use teamster_core::LogEntry;
-use teamster_orchestrator::RunEvent;
 
 use crate::operation::Operation;
-use crate::{Problem, ProblemCode, routes};
+use crate::problem::status_of;
+use crate::routes;
 
 /// Returns the `OpenAPI` 3.1 document of the API.
 pub fn openapi() -> Value {
@@ -109,7 +110,7 @@ fn header(description: &str) -> Value {
 }
 
 /// Returns the problem codes of an operation by status, including those common to all operations of its kind.
-fn problems(operation: &Operation) -> Vec<(StatusCode, Vec<ProblemCode>)> {
+pub(crate) fn problems(operation: &Operation) -> Vec<(StatusCode, Vec<ProblemCode>)> {
     let mut codes = operation.problems.clone();
     if operation.scope.is_some() {
         codes.extend([
@@ -143,11 +144,11 @@ fn problems(operation: &Operation) -> Vec<(StatusCode, Vec<ProblemCode>)> {
     for code in codes {
         match by_status
             .iter_mut()
-            .find(|(status, _)| *status == code.status())
+            .find(|(status, _)| *status == status_of(code))
         {
             Some((_, codes)) if codes.contains(&code) => {}
             Some((_, codes)) => codes.push(code),
-            None => by_status.push((code.status(), vec![code])),
+            None => by_status.push((status_of(code), vec![code])),
         }
     }
     by_status.sort_by_key(|(status, _)| *status);

@@ -7,9 +7,10 @@ use axum::http::{Method, StatusCode};
 use axum::middleware::from_fn_with_state;
 use axum::routing::MethodRouter;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use teamster_api::ProblemCode;
 
 use crate::server::Shared;
-use crate::{ProblemCode, Scope, auth};
+use crate::{Scope, auth};
 
 type State = Arc<Shared>;
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;

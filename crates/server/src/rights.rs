@@ -1,11 +1,10 @@
 //! Rights that a request needs beyond the scope of its operation.
 
+use teamster_api::{Answer, PendingRequest, ProblemCode, RunInfo};
 use teamster_core::PermissionMode;
-use teamster_runner::RunInfo;
-use teamster_runner::protocol::{Answer, PendingRequest};
 
 use crate::auth::Caller;
-use crate::{Problem, ProblemCode, Scope, ServerConfig};
+use crate::{ApiError, Scope, ServerConfig};
 
 /// A right beyond the scope of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +37,7 @@ pub(crate) fn check(
     demand: &impl Demand,
     config: &ServerConfig,
     caller: &Caller,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     for right in demand.rights() {
         let (allowed, code, detail) = match right {
             Right::Bypass => (
@@ -73,7 +72,7 @@ pub(crate) fn check(
             ),
         };
         if !allowed {
-            return Err(Problem::new(code, detail));
+            return Err(ApiError::new(code, detail));
         }
     }
     Ok(())
@@ -151,8 +150,8 @@ impl Demand for AnswerTo<'_> {
 #[cfg(test)]
 mod tests {
     use serde_json::json;
+    use teamster_api::Grants;
     use teamster_core::{PermissionRequest, ToolKind};
-    use teamster_runner::Grants;
 
     use super::*;
 

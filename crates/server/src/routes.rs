@@ -20,16 +20,16 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse;
 use serde::Serialize;
+use teamster_api::ProblemCode;
 
+use crate::ApiError;
 use crate::operation::Operation;
 use crate::server::Shared;
-use crate::{Problem, ProblemCode};
 
-pub(crate) use agents::AgentList;
 pub(crate) use runs::{StartLocks, split_unquoted};
 
 type App = axum::extract::State<Arc<Shared>>;
-type Answer = Result<Response<Body>, Problem>;
+type Answer = Result<Response<Body>, ApiError>;
 
 /// Returns all operations, in the order of the `OpenAPI` document.
 pub(crate) fn operations() -> Vec<Operation> {
@@ -59,7 +59,7 @@ pub(crate) fn router(shared: &Arc<Shared>) -> Router {
 /// Creates a JSON response.
 fn json(status: StatusCode, value: &impl Serialize) -> Answer {
     let body = serde_json::to_vec(value)
-        .map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
+        .map_err(|error| ApiError::new(ProblemCode::Internal, error.to_string()))?;
     let mut response = Response::new(Body::from(body));
     *response.status_mut() = status;
     let media = HeaderValue::from_static("application/json");

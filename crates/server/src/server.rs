@@ -7,13 +7,14 @@ use axum::http::header::{CACHE_CONTROL, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS}
 use axum::http::{HeaderName, HeaderValue, Method, Uri};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::Response;
+use teamster_api::ProblemCode;
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::Keys;
 use crate::callbacks::Callbacks;
 use crate::feed::Feed;
 use crate::index::Index;
-use crate::{Backend, Problem, ProblemCode, ServerConfig, guard, routes};
+use crate::{ApiError, Backend, ServerConfig, guard, routes};
 
 /// State shared by all requests.
 pub(crate) struct Shared {
@@ -77,17 +78,17 @@ impl Server {
     }
 }
 
-async fn not_found(uri: Uri) -> Problem {
+async fn not_found(uri: Uri) -> ApiError {
     let detail = format!(
         "no such path: {}; GET /v1/openapi.json describes all paths",
         uri.path()
     );
-    Problem::new(ProblemCode::NotFound, detail)
+    ApiError::new(ProblemCode::NotFound, detail)
 }
 
-async fn method_not_allowed(method: Method, uri: Uri) -> Problem {
+async fn method_not_allowed(method: Method, uri: Uri) -> ApiError {
     let detail = format!("{} does not support the method {method}", uri.path());
-    Problem::new(ProblemCode::MethodNotAllowed, detail)
+    ApiError::new(ProblemCode::MethodNotAllowed, detail)
 }
 
 /// Adds the headers of every response.

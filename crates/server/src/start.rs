@@ -1,11 +1,11 @@
 //! Checks of the bodies that start a run or a session.
 
-use teamster_api::{RunSpec, SessionSpec, Trusted};
+use teamster_api::{ProblemCode, RunSpec, SessionSpec, Trusted};
 use teamster_core::AgentError;
 
 use crate::callbacks::check_target;
 use crate::rights::{self, Demand, Right};
-use crate::{Problem, ProblemCode, ServerConfig};
+use crate::{ApiError, ServerConfig};
 
 impl Demand for RunSpec {
     fn rights(&self) -> Vec<Right> {
@@ -22,7 +22,7 @@ impl Demand for SessionSpec {
 }
 
 /// Checks the body of a run before it is started.
-pub(crate) async fn check_run(spec: &RunSpec, config: &ServerConfig) -> Result<(), Problem> {
+pub(crate) async fn check_run(spec: &RunSpec, config: &ServerConfig) -> Result<(), ApiError> {
     spec.check().map_err(|error| refused(&error))?;
     check(
         spec.working_directory.as_deref(),
@@ -37,7 +37,7 @@ pub(crate) async fn check_run(spec: &RunSpec, config: &ServerConfig) -> Result<(
 pub(crate) async fn check_session(
     spec: &SessionSpec,
     config: &ServerConfig,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     spec.check().map_err(|error| refused(&error))?;
     check(
         spec.working_directory.as_deref(),
@@ -53,8 +53,8 @@ async fn check(
     callback: Option<&str>,
     trusted: &Trusted,
     config: &ServerConfig,
-) -> Result<(), Problem> {
-    let invalid = |detail: String| Err(Problem::new(ProblemCode::InvalidParams, detail));
+) -> Result<(), ApiError> {
+    let invalid = |detail: String| Err(ApiError::new(ProblemCode::InvalidParams, detail));
     if let Some(name) = trusted.names().first() {
         return invalid(format!(
             "trusted.{}: not over HTTP: start the run on the server's machine",
@@ -90,8 +90,8 @@ const FIELDS: [&str; 7] = [
 ];
 
 /// Converts the refusal of a parameter. Fields have their names in JSON, also between backticks in the text.
-pub(crate) fn refused(error: &AgentError) -> Problem {
-    let invalid = |detail: String| Problem::new(ProblemCode::InvalidParams, detail);
+pub(crate) fn refused(error: &AgentError) -> ApiError {
+    let invalid = |detail: String| ApiError::new(ProblemCode::InvalidParams, detail);
     let Some(name) = error.parameter() else {
         return invalid(error.message.clone());
     };

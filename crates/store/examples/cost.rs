@@ -9,8 +9,8 @@
 
 use std::time::{Duration, Instant};
 
+use teamster_api::Outcome;
 use teamster_core::{RunResult, RunStatus};
-use teamster_orchestrator::Outcome;
 use teamster_store::{Conversation, NewRun, NewSession, Store};
 
 const TIMES: usize = 50;

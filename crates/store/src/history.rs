@@ -2,16 +2,17 @@
 
 use sqlx::Row;
 use sqlx::any::AnyRow;
+use teamster_api::history::{RunCursor, RunFilter, RunRecord, RunState};
+use teamster_api::{Attempt, Outcome};
 use teamster_core::time::millis;
 use teamster_core::{AgentError, ErrorCode, Usage};
-use teamster_orchestrator::{Attempt, Outcome};
 
 use crate::column::{
     check_given, check_run_id, figure, from_word, optional_figure, path_from_column,
-    path_to_column, small, text, to_column, word,
+    path_to_column, printable, small, text, to_column, word,
 };
 use crate::process::{Presence, Writer};
-use crate::run::{LOST_AFTER, NewRun, RunCursor, RunFilter, RunRecord, RunState};
+use crate::run::{LOST_AFTER, NewRun};
 use crate::turns::turn_parts;
 use crate::{Store, StoreError};
 
@@ -131,7 +132,7 @@ impl Store {
              WHERE run_id = $1 AND status IN ('running', 'interrupted')",
         )
         .bind(text(&outcome.run_id))
-        .bind(RunState::of(result.status).as_str())
+        .bind(RunState::from(result.status).as_str())
         .bind(text(&outcome.provider))
         .bind(outcome.model.as_deref().map(text))
         .bind(outcome.session_id.as_deref().map(text))
@@ -411,7 +412,7 @@ fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, sqlx::Error>
     };
     let heartbeat_at = figure(row, "heartbeat_at")?;
     let stored = row.try_get::<String, _>("status")?;
-    let mut status = RunState::from_column(&stored);
+    let mut status = RunState::from_name(&printable(&stored));
     // The heartbeat counts only if the process cannot be checked.
     let is_over = || match writer.presence(here) {
         Presence::Running => false,
@@ -443,29 +444,27 @@ fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, sqlx::Error>
     let stored: Option<AgentError> =
         optional("error")?.and_then(|error| serde_json::from_str(&error).ok());
     let error = error.map(|error| whole(error, stored, &attempt_log));
-    Ok(RunRecord {
-        run_id: row.try_get("run_id")?,
-        status,
-        provider: row.try_get("provider")?,
-        model: optional("model")?,
-        session_id: optional("session_id")?,
-        conversation: optional("conversation")?,
-        working_directory: optional("working_directory")?.map(path_from_column),
-        prompt_hash: row.try_get("prompt_hash")?,
-        started_at: figure(row, "started_at")?,
-        ended_at: optional_figure(row, "ended_at")?,
-        duration_ms: optional_figure(row, "duration_ms")?,
-        usage: Some(usage).filter(|usage| !usage.is_empty()),
-        cost_usd: row.try_get("cost_usd")?,
-        cost_source: optional("cost_source")?.map(from_word).transpose()?,
-        num_turns: optional_figure(row, "num_turns")?.map(small),
-        error,
-        attempts: small(figure(row, "attempts")?),
-        attempt_log,
-        host: writer.host,
-        pid: writer.pid,
-        heartbeat_at,
-    })
+    let run_id: String = row.try_get("run_id")?;
+    let provider: String = row.try_get("provider")?;
+    let mut run = RunRecord::new(run_id, provider, status, figure(row, "started_at")?);
+    run.model = optional("model")?;
+    run.session_id = optional("session_id")?;
+    run.conversation = optional("conversation")?;
+    run.working_directory = optional("working_directory")?.map(path_from_column);
+    run.prompt_hash = row.try_get("prompt_hash")?;
+    run.ended_at = optional_figure(row, "ended_at")?;
+    run.duration_ms = optional_figure(row, "duration_ms")?;
+    run.usage = Some(usage).filter(|usage| !usage.is_empty());
+    run.cost_usd = row.try_get("cost_usd")?;
+    run.cost_source = optional("cost_source")?.map(from_word).transpose()?;
+    run.num_turns = optional_figure(row, "num_turns")?.map(small);
+    run.error = error;
+    run.attempts = small(figure(row, "attempts")?);
+    run.attempt_log = attempt_log;
+    run.host = writer.host;
+    run.pid = writer.pid;
+    run.heartbeat_at = heartbeat_at;
+    Ok(run)
 }
 
 /// Returns the error with its code and details, which are stored with it, or with an attempt in rows of older

@@ -99,9 +99,8 @@ pub use column::check_run_id;
 pub use error::StoreError;
 pub use key::{Conversation, SessionKey};
 pub use recorder::Recorder;
-pub use run::{
-    HEARTBEAT, LOST_AFTER, NewRun, RunCursor, RunFilter, RunRecord, RunState, Word, prompt_hash,
-};
+pub use run::{HEARTBEAT, LOST_AFTER, NewRun, prompt_hash};
 pub use session::{NewSession, SessionFilter, SessionRecord};
 pub use session_lock::{SessionLock, SessionOrLock};
 pub use store::{Clock, DEFAULT_SESSION_TTL, Store};
+pub use teamster_api::history::{RunCursor, RunFilter, RunRecord, RunState, Word};

@@ -8,9 +8,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use teamster_api::Outcome;
 use teamster_core::sync::lock;
 use teamster_core::{AgentError, ErrorKind, Id, RunResult};
-use teamster_orchestrator::{Accepted, Observed, Outcome, RunObserver};
+use teamster_orchestrator::{Accepted, Observed, RunObserver};
 
 use self::writer::{Entry, Pace, Queue};
 use crate::run::HEARTBEAT;

@@ -2,7 +2,8 @@
 
 use crate::column::{text, to_column};
 use crate::history::COLUMNS;
-use crate::{RunRecord, Store, StoreError};
+use crate::{Store, StoreError};
+use teamster_api::history::RunRecord;
 
 impl Store {
     /// Returns the turns of a detached session, newest first.

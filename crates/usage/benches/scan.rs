@@ -13,7 +13,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use criterion::{Criterion, Throughput};
-use teamster_usage::{Dimension, Places, Provider, Scan};
+use teamster_api::usage::Dimension;
+use teamster_usage::{Places, Provider, Scan};
 
 /// Size of a transcript, in bytes.
 const FILE: u64 = 20 << 20;

@@ -13,13 +13,14 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
 use crate::source::Found;
-use crate::{Diagnostics, Key, Record};
+use crate::{Key, Record};
 use entry::{Entry, Names};
 use requests::{ByKey, Requests};
+use teamster_api::usage::Diagnostics;
 use teamster_prices::PriceList;
 
 pub use history::{Joined, PastRun, Witness};
-pub use report::{Dimension, Figures, Group};
+pub use report::Group;
 pub(crate) use totals::{ModelTotals, Totals};
 
 /// Usage by request. Each request is counted once, independent of the order of its records.

@@ -38,16 +38,16 @@ mod scan;
 mod source;
 mod summary;
 
-pub use accounts::{Accounts, Dimension, Figures, Group, Joined, PastRun, Witness};
+pub use accounts::{Accounts, Group, Joined, PastRun, Witness};
 pub use limits::{Limit, limits};
 pub use meter::{ModelTick, TickMeter};
 pub use places::Places;
 pub use provider::{Provider, UnknownProvider};
 pub use record::{Key, Record};
 pub use scan::{Progress, Scan};
-pub use source::Diagnostics;
-pub use summary::{
-    HistoryShare, LimitList, ModelFigures, PriceSource, UnpricedModel, UsageGroup, UsageLimit,
-    UsageSummary,
+pub use summary::limit_list;
+pub use teamster_api::usage::{
+    Diagnostics, Dimension, Figures, HistoryShare, LimitList, ModelFigures, PriceSource,
+    UnpricedModel, UsageGroup, UsageLimit, UsageSummary,
 };
 pub use teamster_prices as prices;

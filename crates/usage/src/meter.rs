@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
+use teamster_api::usage::{Diagnostics, Dimension};
 use teamster_core::Usage;
 
 use crate::scan;
 use crate::source::{Found, Sources};
-use crate::{Accounts, Diagnostics, Dimension, Places, Provider};
+use crate::{Accounts, Places, Provider};
 use teamster_prices::PriceList;
 
 /// Usage of one model since a mark.

@@ -138,3 +138,16 @@ impl FromStr for Provider {
         found.ok_or_else(|| UnknownProvider(name.to_owned()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_takes_the_names_of_all_readers() {
+        assert_eq!(
+            Provider::ALL.map(Provider::id),
+            teamster_api::usage::PROVIDERS
+        );
+    }
+}

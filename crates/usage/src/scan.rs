@@ -8,10 +8,11 @@ use std::time::SystemTime;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use teamster_api::usage::Diagnostics;
 use teamster_core::sync::lock;
 
 use crate::source::{Found, Sink, Source, Sources};
-use crate::{Accounts, Diagnostics, Places, Provider};
+use crate::{Accounts, Places, Provider};
 use teamster_prices::PriceList;
 
 /// Number of records that a thread collects before it adds them to the accounts.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use memchr::memmem::Finder;
-use serde::{Deserialize, Serialize, Serializer};
+use teamster_api::usage::Diagnostics;
 
 use crate::accounts::Totals;
 use crate::lines::Line;
@@ -143,73 +143,6 @@ impl Sources {
         use io::ErrorKind::{NotADirectory, NotFound};
         if !matches!(error.kind(), NotFound | NotADirectory) {
             self.diagnostics.unreadable(path);
-        }
-    }
-}
-
-/// Number of kept examples of unreadable paths.
-const EXAMPLES: usize = 8;
-
-/// Statistics and problems of reading. None of them ends a scan.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase", default)]
-#[non_exhaustive]
-pub struct Diagnostics {
-    /// Files and databases that were read.
-    pub files: u64,
-    /// Files that were left out because they were last changed before the requested time.
-    pub old_files: u64,
-    /// Bytes that were read.
-    pub bytes: u64,
-    /// Lines that were read.
-    pub lines: u64,
-    /// Lines with figures that could not be parsed.
-    pub malformed_lines: u64,
-    /// Lines that were too long, and were skipped.
-    pub oversize_lines: u64,
-    /// Sessions without figures, because the CLI was killed before it wrote them.
-    pub sessions_without_figures: u64,
-    /// Files, folders and databases that could not be read.
-    pub unreadable: u64,
-    /// Examples of unreadable paths, at most 8.
-    #[serde(serialize_with = "lossy")]
-    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
-    pub unreadable_examples: Vec<PathBuf>,
-}
-
-/// Serializes paths lossily, because JSON must be UTF-8.
-fn lossy<S: Serializer>(paths: &[PathBuf], serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(paths.iter().map(|path| path.to_string_lossy()))
-}
-
-impl Diagnostics {
-    /// Records that a path could not be read.
-    pub(crate) fn unreadable(&mut self, path: &Path) {
-        self.unreadable += 1;
-        self.example(path.to_owned());
-    }
-
-    fn example(&mut self, path: PathBuf) {
-        // The first ones by name, so that the result does not depend on the order of reading.
-        if let Err(place) = self.unreadable_examples.binary_search(&path) {
-            self.unreadable_examples.insert(place, path);
-            self.unreadable_examples.truncate(EXAMPLES);
-        }
-    }
-
-    /// Adds the diagnostics of another part of the scan.
-    pub(crate) fn merge(&mut self, other: Self) {
-        self.files += other.files;
-        self.old_files += other.old_files;
-        self.bytes += other.bytes;
-        self.lines += other.lines;
-        self.malformed_lines += other.malformed_lines;
-        self.oversize_lines += other.oversize_lines;
-        self.sessions_without_figures += other.sessions_without_figures;
-        self.unreadable += other.unreadable;
-        for path in other.unreadable_examples {
-            self.example(path);
         }
     }
 }

@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use teamster_usage::{Dimension, Provider};
+use teamster_api::usage::Dimension;
+use teamster_usage::Provider;
 
 use crate::common::{counted, scan, scenarios, truth};
 

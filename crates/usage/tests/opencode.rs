@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
-use teamster_usage::{Dimension, Places, Provider, TickMeter};
+use teamster_api::usage::Dimension;
+use teamster_usage::{Places, Provider, TickMeter};
 use tempfile::TempDir;
 
 use crate::common::{counted, scan, scenarios, truth};

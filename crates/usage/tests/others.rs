@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
 use serde_json::Value;
-use teamster_usage::{Dimension, Provider};
+use teamster_api::usage::Dimension;
+use teamster_usage::Provider;
 
 use crate::common::{Sum, counted, scan, scenarios, truth};
 

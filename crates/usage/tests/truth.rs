@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 
 use jiff::tz::TimeZone;
 use serde_json::Value;
+use teamster_api::usage::Dimension;
 use teamster_core::Usage;
-use teamster_usage::{Accounts, Dimension, Places, Provider, Scan};
+use teamster_usage::{Accounts, Places, Provider, Scan};
 
 /// Requests, tokens, and tokens that were written to the cache for an hour.
 type Sum = (u64, Usage, Option<u64>);

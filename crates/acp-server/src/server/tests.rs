@@ -14,10 +14,10 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use teamster_api::RunLogEntry;
 use teamster_core::{
     AgentError, ErrorCode as Code, ErrorKind, PermissionAnswer, PermissionMode, ToolKind,
 };
-use teamster_orchestrator::RunLogEntry;
 
 use super::*;
 use crate::{AgentEntry, Choice, Found, SessionPage, SessionSummary};

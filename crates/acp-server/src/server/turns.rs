@@ -3,8 +3,8 @@
 use agent_client_protocol_schema::v1::{
     Error, PromptRequest, PromptResponse, RequestId, StopReason, Usage as SchemaUsage,
 };
+use teamster_api::{RunEvent, RunLogEntry};
 use teamster_core::{AgentError, AgentEvent, Decision, ErrorKind, RunResult, RunStatus, Usage};
-use teamster_orchestrator::{RunEvent, RunLogEntry};
 
 use super::AcpServer;
 use crate::session::{QUEUE, Turn};

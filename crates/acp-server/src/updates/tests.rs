@@ -1,7 +1,7 @@
 //! Tests of the updates for log entries.
 
 use serde_json::{Value, json};
-use teamster_orchestrator::RunLogEntry;
+use teamster_api::RunLogEntry;
 
 use super::*;
 

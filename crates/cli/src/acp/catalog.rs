@@ -2,12 +2,12 @@
 
 use anyhow::Context;
 use teamster::doctor::{self, LoginState};
-use teamster::store::RunFilter;
 use teamster::{
     AgentError, CliInfo, ErrorCode, ErrorDetail, ErrorKind, PermissionMode, PermissionPolicy,
     SessionCapabilities,
 };
 use teamster_acp_server::{AgentEntry, Catalog, Choice, Setup};
+use teamster_api::history::RunFilter;
 
 use crate::run::history::OpenHistory;
 use crate::spec::Served;

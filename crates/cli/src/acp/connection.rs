@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use anyhow::Context;
 use teamster::AgentError;
-use teamster::orchestrator::RunLogEntry;
 use teamster_acp_server::{AcpServer, Action, Catalog, Found, Output, SessionPage, Ticket};
+use teamster_api::RunLogEntry;
 use teamster_core::PermissionRequest;
 use tokio::io::AsyncWriteExt;
 use tokio::sync::mpsc;

@@ -6,7 +6,8 @@ use anyhow::anyhow;
 use teamster::orchestrator::{Orchestrator, RunObserver};
 use teamster::{AgentError, ErrorCode, ErrorKind, PermissionPolicy, SessionCapabilities};
 use teamster_acp_server::Setup;
-use teamster_runner::{DetachedSession, LogLimits, Requests, RunInfo, RunKind, SessionPlan};
+use teamster_api::{RunInfo, RunKind};
+use teamster_runner::{DetachedSession, LogLimits, Requests, SessionPlan};
 use uuid::Uuid;
 
 use super::editor_input::EditorInput;

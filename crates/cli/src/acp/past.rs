@@ -7,10 +7,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use jiff::Timestamp;
-use teamster::orchestrator::{RunEvent, RunLogEntry};
 use teamster::{AgentError, AgentEvent, ErrorCode, ErrorKind};
 use teamster_acp_server::{Found, SessionPage, SessionSummary};
-use teamster_runner::{RunFolder, RunKind, Runs, RunsError};
+use teamster_api::{RunEvent, RunKind, RunLogEntry};
+use teamster_runner::{RunFolder, Runs, RunsError};
 
 /// Maximum number of sessions in a page.
 const PAGE: usize = 50;

@@ -6,16 +6,15 @@ use std::time::Duration;
 
 use teamster::{AgentError, AgentEvent, ErrorCode, ErrorKind, PermissionAnswer};
 use teamster_acp_server::{Prompt, Setup, Ticket};
+use teamster_api::{Command as RunnerCommand, RefusalCode, Reply, RunLogEntry};
 use teamster_core::{ChangeKind, Decision, Id};
-use teamster_runner::protocol::{Command as RunnerCommand, Reply};
-use teamster_runner::{RefusalCode, Requests, RunFolder, SessionControl, client};
+use teamster_runner::{Requests, RunFolder, SessionControl, client};
 use tokio::sync::mpsc;
 use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::{sleep, timeout};
 
 use super::connection::{ActionResult, Reports, Update};
 use super::{Shared, open, past};
-use teamster::orchestrator::RunLogEntry;
 
 /// Interval between attempts to send a prompt during a turn that the agent began by itself.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);

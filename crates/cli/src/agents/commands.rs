@@ -4,9 +4,7 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use teamster::agent_loop::supervisor::protocol::{
-    AgentState, AgentStatus, Command, Selection, Status,
-};
+use teamster_api::agents::{AgentState, AgentStatus, Command, Selection, Status};
 use teamster_core::time::epoch_ms;
 use tokio::time::sleep;
 

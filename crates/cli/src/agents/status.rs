@@ -4,10 +4,9 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
-use teamster::agent_loop::LoopState;
 use teamster::agent_loop::supervisor::Error;
-use teamster::agent_loop::supervisor::protocol::{AgentState, AgentStatus, Status};
 use teamster::process::ProcessIdentity;
+use teamster_api::agents::{AgentState, AgentStatus, LoopState, Status};
 use teamster_core::time::epoch_ms;
 
 use super::{Failure, commands, of_printed, status_with};

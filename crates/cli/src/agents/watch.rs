@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use teamster::agent_loop::supervisor::protocol::{Change, Update};
+use teamster_api::agents::{Change, Update};
 use teamster_core::time::epoch_ms;
 
 use super::status::state;

@@ -7,7 +7,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use jiff::civil::{Date, DateTime, Time};
 use jiff::{Span, Timestamp, Zoned};
-use teamster::usage::{Dimension, Provider};
+use teamster::usage::Provider;
+use teamster_api::usage::Dimension;
 
 use super::{StoreArgs, value};
 

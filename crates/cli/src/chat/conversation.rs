@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use teamster::orchestrator::{Orchestrator, RunLog, RunLogEntry};
+use teamster::orchestrator::{Orchestrator, RunLog};
 use teamster::{
     AbortHandle, AgentError, AgentEvent, AgentSession, BudgetKind, Decision, EventStream,
 };
+use teamster_api::RunLogEntry;
 use teamster_runner::SessionRuns;
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::time::interval;

@@ -7,10 +7,9 @@ use std::time::Duration;
 use anyhow::bail;
 use teamster::orchestrator::{Orchestrator, RunObserver};
 use teamster::{AgentEvent, CliInfo, PermissionPolicy};
-use teamster_api::SessionSpec;
+use teamster_api::{RunInfo, RunKind, SessionSpec};
 use teamster_runner::{
-    AtRest, DetachedSession, LogLimits, NewRun, Requests, Retention, RunInfo, RunKind, Runs,
-    SessionPlan,
+    AtRest, DetachedSession, LogLimits, NewRun, Requests, Retention, Runs, SessionPlan,
 };
 use tokio::sync::mpsc::UnboundedReceiver;
 

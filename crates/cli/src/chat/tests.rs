@@ -4,12 +4,13 @@ use std::collections::VecDeque;
 use std::io;
 use std::sync::{Arc, Mutex};
 
-use teamster::orchestrator::{Orchestrator, OrchestratorConfig, RunLogEntry};
+use teamster::orchestrator::{Orchestrator, OrchestratorConfig};
 use teamster::{
     AbortHandle, AgentEvent, AgentSession, Capabilities, CostSource, Done, ErrorCode, ErrorKind,
     EventStream, ExecuteParams, Id, NoticeLevel, NoticeSource, PermissionMode, RunResult,
     RunStatus, SessionCapabilities, SessionFuture, Text, Turn,
 };
+use teamster_api::RunLogEntry;
 use teamster_runner::{SessionCandidate, SessionRuns};
 
 use super::conversation::{Chat, Display};

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
-use teamster_runner::protocol::{Answer, PendingRequest};
+use teamster_api::{Answer, PendingRequest};
 
 use super::RunHandle;
 use crate::args::AnswerArgs;

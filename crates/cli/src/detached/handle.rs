@@ -7,9 +7,9 @@ use anyhow::Context;
 use teamster::PermissionMode;
 use teamster::agent_loop::supervisor::{Config, FILE_NAME, FILE_VARIABLE};
 use teamster::agent_loop::{ORCHESTRATOR, agent_run};
+use teamster_api::{Answer, LiveStatus, LogLine, PendingRequest, RunInfo, RunKind};
 use teamster_runner::client::{self, Follow, StartedTurn};
-use teamster_runner::protocol::{Answer, PendingRequest};
-use teamster_runner::{LiveStatus, LogLine, RunFolder, RunInfo, RunKind, RunsError};
+use teamster_runner::{RunFolder, RunsError};
 
 use super::runs;
 use crate::remote::{RemoteFollow, RemoteRun, remote};

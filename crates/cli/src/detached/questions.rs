@@ -5,9 +5,9 @@ use std::io::{self, IsTerminal};
 use std::path::Path;
 
 use nix::unistd::{getpgrp, tcgetpgrp};
-use teamster::orchestrator::RunLogEntry;
 use teamster::{AgentEvent, Decision, PermissionRequest};
-use teamster_runner::{LogLine, RunsError};
+use teamster_api::{LogLine, RunLogEntry};
+use teamster_runner::RunsError;
 
 use super::{Entries, RunHandle};
 use crate::chat::permission::ask_at_terminal;
@@ -62,7 +62,7 @@ impl Reader {
     }
 }
 
-fn find(waiting: &[teamster_runner::protocol::PendingRequest], id: &str) -> bool {
+fn find(waiting: &[teamster_api::PendingRequest], id: &str) -> bool {
     waiting.iter().any(|request| request.request_id == id)
 }
 

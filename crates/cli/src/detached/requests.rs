@@ -4,8 +4,8 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anstyle::Style;
+use teamster_api::PendingRequest;
 use teamster_core::time::epoch_ms;
-use teamster_runner::protocol::PendingRequest;
 
 use super::{RunHandle, runs};
 use crate::args::RequestsArgs;

@@ -4,8 +4,9 @@ use std::io::{self, Read, Write};
 
 use anyhow::{Context, anyhow, bail};
 use teamster::Id;
+use teamster_api::{LogLine, RefusalCode};
+use teamster_runner::RunsError;
 use teamster_runner::client::StartedTurn;
-use teamster_runner::{LogLine, RefusalCode, RunsError};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::RunHandle;

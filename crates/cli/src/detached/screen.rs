@@ -5,10 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anstyle::Style;
-use teamster::orchestrator::{RunEvent, RunLogEntry};
 use teamster::{AgentEvent, Id, RunResult};
+use teamster_api::{LogLine, RunEvent, RunLogEntry};
 use teamster_core::time::epoch_ms;
-use teamster_runner::LogLine;
 
 use super::RunHandle;
 use super::questions::{Questions, Reader};

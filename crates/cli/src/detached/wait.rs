@@ -1,9 +1,8 @@
 //! `teamster wait`: waits for detached runs.
 
 use anyhow::{Context, bail};
-use teamster::orchestrator::RunLogEntry;
 use teamster::{AgentEvent, RunResult};
-use teamster_runner::LogLine;
+use teamster_api::{LogLine, RunLogEntry};
 
 use super::RunHandle;
 use super::handle::turn_of;

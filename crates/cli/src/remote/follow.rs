@@ -6,8 +6,8 @@ use bytes::BytesMut;
 use http_body_util::BodyExt;
 use hyper::body::Incoming;
 use hyper::header::{ACCEPT, HeaderName};
-use teamster_runner::{LogLine, RunsError};
-use teamster_server::ProblemCode;
+use teamster_api::{LogLine, ProblemCode};
+use teamster_runner::RunsError;
 use tokio::sync::mpsc;
 use tokio::time::{sleep, timeout};
 

@@ -19,7 +19,7 @@ use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use teamster_server::{Problem, ProblemCode};
+use teamster_api::{Problem, ProblemCode};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 use tower_service::Service;

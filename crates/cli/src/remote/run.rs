@@ -5,9 +5,8 @@ use std::io::{self, Write};
 use anyhow::{Context, anyhow};
 use hyper::Method;
 use teamster::AbortHandle;
-use teamster::orchestrator::RunLogEntry;
+use teamster_api::{ProblemCode, RunLogEntry, RunSpec, RunView};
 use teamster_core::time::epoch_ms;
-use teamster_server::{ProblemCode, RunSpec, RunView};
 
 use super::http::{Failure, Http};
 use super::{RemoteFollow, RemoteRun, start};

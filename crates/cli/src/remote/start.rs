@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use hyper::Method;
 use hyper::header::HeaderName;
-use teamster_server::{RunSpec, RunView, SessionSpec, Trusted};
+use teamster_api::{RunSpec, RunView, SessionSpec, Trusted};
 use uuid::Uuid;
 
 use super::absolute;

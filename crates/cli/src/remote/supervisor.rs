@@ -4,8 +4,8 @@ use bytes::Bytes;
 use hyper::Method;
 use serde_json::Value;
 use teamster::agent_loop::supervisor::Error;
-use teamster::agent_loop::supervisor::protocol::{Command, ErrorCode, Status};
-use teamster_server::ProblemCode;
+use teamster_api::ProblemCode;
+use teamster_api::agents::{Command, ErrorCode, Status};
 
 use super::encode_segment;
 use super::http::{Failure, Http};

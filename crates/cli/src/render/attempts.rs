@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-use teamster::orchestrator::{Next, RunEvent};
 use teamster::{CliInfo, Retry};
+use teamster_api::{Next, RunEvent};
 
 use super::line::Line;
 use super::narrator::INDENT;

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::time::Duration;
 
-use teamster::orchestrator::RunLogEntry;
+use teamster_api::RunLogEntry;
 
 use super::Sink;
 

@@ -6,11 +6,11 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 use std::time::Duration;
 
-use teamster::orchestrator::{LifecycleEntry, RunEvent, RunLogEntry};
 use teamster::{
     AgentEvent, Decision, ErrorKind, Id, NoticeLevel, Permission, Plan, PlanStatus, RateLimit,
     RunResult, RunStatus, Session, ToolKind, ToolResult, ToolUse,
 };
+use teamster_api::{LifecycleEntry, RunEvent, RunLogEntry};
 use teamster_core::ToolLedger;
 use teamster_core::time::millis;
 

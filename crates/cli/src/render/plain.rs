@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use teamster::orchestrator::{RunEvent, RunLogEntry};
 use teamster::{AgentEvent, Id, RunResult, Text};
+use teamster_api::{RunEvent, RunLogEntry};
 use teamster_core::TextLedger;
 
 use super::line::Line;

@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::io::{self, Write};
 use std::time::Duration;
 
-use teamster::orchestrator::RunLogEntry;
 use teamster::{AgentEvent, Id, Text};
+use teamster_api::RunLogEntry;
 
 use super::line::{Line, Tone};
 use super::spinner::{SPINNER_DELAY, Spinner};

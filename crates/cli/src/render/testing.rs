@@ -5,11 +5,11 @@ use std::io::{self, Write};
 use std::rc::Rc;
 
 use serde_json::{Value, json};
-use teamster::orchestrator::{Next, RunEvent, RunLogEntry};
 use teamster::{
     AgentError, AgentEvent, Done, ErrorCode, ErrorKind, Retract, Retry, RunResult, RunStatus,
     Session, Text, Thinking, ToolKind, ToolResult, ToolUse, Usage,
 };
+use teamster_api::{Next, RunEvent, RunLogEntry};
 
 use super::View;
 

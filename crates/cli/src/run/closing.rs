@@ -3,7 +3,7 @@
 use std::pin::Pin;
 
 use teamster::AbortHandle;
-use teamster::orchestrator::RunLogEntry;
+use teamster_api::RunLogEntry;
 
 use crate::drive::Feed;
 

@@ -4,10 +4,8 @@ use std::sync::Mutex;
 
 use teamster::orchestrator::{Orchestrator, RunRequest};
 use teamster::{AgentEvent, CliInfo, NoticeLevel, NoticeSource};
-use teamster_api::{KeptSpec, RunSpec};
-use teamster_runner::{
-    BeforeDone, DetachedRun, Finished, LogLimits, NewRun, Requests, RunInfo, Runs,
-};
+use teamster_api::{KeptSpec, RunInfo, RunSpec};
+use teamster_runner::{BeforeDone, DetachedRun, Finished, LogLimits, NewRun, Requests, Runs};
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use super::Prepared;

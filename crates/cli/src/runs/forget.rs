@@ -2,10 +2,10 @@
 
 use std::io::{self, Write};
 
-use teamster::store::{RunRecord, RunState, Store, StoreError};
+use teamster::store::{Store, StoreError};
+use teamster_api::history::{ForgetRuns, Forgotten, RunRecord, RunState};
 use teamster_core::time::{epoch_ms, millis};
 use teamster_runner::{RunFolder, RunState as LogState, RunsError, client};
-use teamster_server::{ForgetRuns, Forgotten};
 use thiserror::Error;
 
 use super::history::History;

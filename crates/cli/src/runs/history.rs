@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, bail};
-use serde::Deserialize;
-use teamster::store::{RunFilter, RunRecord, Store};
-use teamster_server::{ForgetRuns, Forgotten, ProblemCode, RunView};
+use teamster::store::Store;
+use teamster_api::history::{ForgetRuns, Forgotten, HistoryList, RunFilter, RunRecord};
+use teamster_api::{ProblemCode, RunView};
 
 use super::forget;
 use crate::args::StoreArgs;
@@ -27,7 +27,7 @@ pub(super) enum History {
 pub(super) struct ListFilter {
     pub(super) limit: u32,
     pub(super) provider: Option<String>,
-    pub(super) status: Option<teamster::store::RunState>,
+    pub(super) status: Option<teamster_api::history::RunState>,
     pub(super) since_ms: Option<u64>,
     pub(super) directory: Option<PathBuf>,
 }
@@ -135,13 +135,6 @@ impl History {
     }
 }
 
-/// A page of a server's history.
-#[derive(Deserialize)]
-struct Page {
-    runs: Vec<RunRecord>,
-    next: Option<String>,
-}
-
 async fn pages(http: &Http, filter: &ListFilter) -> anyhow::Result<Vec<RunRecord>> {
     let mut query = Vec::new();
     let mut add = |name: &str, value: Option<String>| {
@@ -163,7 +156,7 @@ async fn pages(http: &Http, filter: &ListFilter) -> anyhow::Result<Vec<RunRecord
         let missing = filter.limit - u32::try_from(runs.len()).unwrap_or(filter.limit);
         let limit = missing.min(PAGE);
         let path = format!("/v1/history?limit={limit}{query}{cursor}");
-        let page: Page = http.get(&path).await?;
+        let page: HistoryList = http.get(&path).await?;
         runs.extend(page.runs);
         match page.next {
             Some(next) if runs.len() < filter.limit as usize => {

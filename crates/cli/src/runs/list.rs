@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use teamster::AgentError;
-use teamster::store::{RunRecord, RunState};
+use teamster_api::history::{RunRecord, RunState};
 use teamster_core::time::{epoch_ms, millis};
 
 use super::history::{History, ListFilter};

@@ -4,12 +4,9 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use serde::Serialize;
+use teamster_api::{LiveState, LiveStatus, PendingRequest, RunInfo, RunKind, RunSummary};
 use teamster_core::time::epoch_ms;
-use teamster_runner::protocol::PendingRequest;
-use teamster_runner::{
-    LiveState, LiveStatus, RunFolder, RunInfo, RunKind, RunState, RunsError, client,
-};
-use teamster_server::RunSummary;
+use teamster_runner::{RunFolder, RunState, RunsError, client};
 
 use super::local_time;
 use crate::args::RunsListArgs;

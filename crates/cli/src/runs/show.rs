@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use serde::Serialize;
-use teamster::store::{RunRecord, RunState};
+use teamster_api::history::{RunRecord, RunState};
 use teamster_core::text::excerpt;
 use teamster_core::time::epoch_ms;
 

@@ -2,12 +2,12 @@
 
 use std::ffi::OsString;
 
-use teamster::store::{RunFilter, RunRecord, Store, StoreError};
-use teamster::usage::{LimitList, UsageSummary};
+use teamster::store::{Store, StoreError};
+use teamster_api::history::{ForgetRuns, Forgotten, RunFilter, RunRecord};
+use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
+use teamster_api::{ProviderReport, RunSpec, SessionSpec};
 use teamster_runner::RunsError;
-use teamster_server::{
-    Backend, BackendError, ForgetRuns, Forgotten, ProviderReport, RunSpec, SessionSpec, UsageQuery,
-};
+use teamster_server::{Backend, BackendError};
 
 use super::start;
 use crate::args::{By, Cli, Command};

@@ -1,8 +1,8 @@
 //! Starts detached runs and sessions for a server.
 
 use teamster::{AgentError, ErrorCode, ErrorKind};
-use teamster_runner::launch::{Launch, Launched};
-use teamster_server::{BackendError, RunSpec, SessionSpec};
+use teamster_api::{Launch, Launched, RunSpec, SessionSpec};
+use teamster_server::BackendError;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use crate::{detached, runner, words};

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-use teamster::usage::{Dimension, Figures, UsageSummary};
+use teamster_api::usage::{Dimension, Figures, UsageSummary};
 
 use crate::args::By;
 

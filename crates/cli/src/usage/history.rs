@@ -4,9 +4,10 @@ use std::io::Write;
 
 use anyhow::Context;
 use jiff::Timestamp;
-use teamster::store::{RunFilter, RunRecord, Store, StoreError};
+use teamster::store::{Store, StoreError};
 use teamster::usage::{PastRun, Provider, Witness};
 use teamster::{CostSource, Usage};
+use teamster_api::history::{RunFilter, RunRecord};
 
 use super::TimeSpan;
 use crate::args::StoreArgs;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use teamster::usage::UsageSummary;
+use teamster_api::usage::UsageSummary;
 
 pub(super) fn print(summary: &UsageSummary, out: &mut impl Write) -> io::Result<()> {
     serde_json::to_writer_pretty(&mut *out, summary)?;

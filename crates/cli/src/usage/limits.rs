@@ -4,14 +4,15 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use jiff::Timestamp;
-use teamster::usage::{LimitList, Places, UsageLimit, limits};
+use teamster::usage::{Places, limit_list, limits};
+use teamster_api::usage::{LimitList, UsageLimit};
 
 use crate::table::Table;
 use crate::{words, zone};
 
 /// Returns the limits in the CLIs' files.
 pub(crate) fn list() -> LimitList {
-    LimitList::new(limits(&Places::from_env()))
+    limit_list(limits(&Places::from_env()))
 }
 
 /// Prints limits.
@@ -111,7 +112,7 @@ mod tests {
         std::fs::write(folder.join("rollout-1.jsonl"), format!("{line}\n")).unwrap();
         let mut places = Places::default();
         places.codex = Some(home.path().to_owned());
-        let limits = LimitList::new(limits(&places)).limits;
+        let limits = limit_list(limits(&places)).limits;
         assert_eq!(limits.len(), 2);
         for width in [40, 60, 80, 120] {
             let table = table(&limits, now, Some(width));

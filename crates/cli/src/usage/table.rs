@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use jiff::tz::TimeZone;
-use teamster::usage::{Figures, Provider, UsageGroup, UsageSummary};
+use teamster::usage::Provider;
+use teamster_api::usage::{Figures, UsageGroup, UsageSummary};
 
 use crate::args::By;
 use crate::table::Table;

@@ -7,8 +7,9 @@ use std::time::Duration;
 use anstream::AutoStream;
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp, Zoned};
+use teamster::usage::Provider;
 use teamster::usage::prices::PriceList;
-use teamster::usage::{Figures, Provider};
+use teamster_api::usage::Figures;
 use teamster_core::time::millis;
 
 use super::{Collected, TimeSpan, table};

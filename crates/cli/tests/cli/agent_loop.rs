@@ -14,7 +14,8 @@ use std::process::Command;
 
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
-use teamster::agent_loop::{SleepFile, UsageRecord};
+use teamster::agent_loop::UsageRecord;
+use teamster_api::agents::SleepFile;
 use teamster_testkit::proc::{wait_gone, wait_until};
 use teamster_testkit::stand_in::witness::{self, Kind, What};
 use teamster_testkit::stand_in::{Act, Plan, StandIn};

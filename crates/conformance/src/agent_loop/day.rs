@@ -8,8 +8,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
-use teamster::agent_loop::Prompt;
 use teamster::agent_loop::{Prompts, Settings};
+use teamster_api::agents::Prompt;
 use teamster_mock_model::{Cli, Part, Request, Script, Tokens, Turn};
 
 use super::checks::{Check, Findings};

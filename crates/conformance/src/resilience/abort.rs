@@ -3,8 +3,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use teamster::RunStatus;
+use teamster_api::RunEvent;
 use teamster_mock_model::Cli;
-use teamster_orchestrator::RunEvent;
 
 use super::answers::{ANSWER, EFFECTS, runs, text};
 use super::case::Case;

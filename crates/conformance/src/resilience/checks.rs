@@ -1,8 +1,8 @@
 //! Findings of a case.
 
 use teamster::RunStatus;
+use teamster_api::RunEvent;
 use teamster_mock_model::Cli;
-use teamster_orchestrator::RunEvent;
 
 use super::asked;
 use super::case::Case;

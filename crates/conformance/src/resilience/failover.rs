@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use teamster::ErrorKind;
 use teamster::RunStatus;
+use teamster_api::RunEvent;
 use teamster_mock_model::Cli;
-use teamster_orchestrator::{
-    Clock, Orchestrator, OrchestratorConfig, RunEvent, RunPhase, RunRequest,
-};
+use teamster_orchestrator::{Clock, Orchestrator, OrchestratorConfig, RunPhase, RunRequest};
 
 use super::answers::{ANSWER, EFFECTS, PROMPT, runs, text};
 use super::case::Case;

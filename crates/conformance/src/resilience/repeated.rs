@@ -1,8 +1,9 @@
 //! Repeated prompts of runs without side effects.
 
 use teamster::RunStatus;
+use teamster_api::RunEvent;
 use teamster_mock_model::{Cli, Part, Turn};
-use teamster_orchestrator::{RetryPolicy, RunEvent};
+use teamster_orchestrator::RetryPolicy;
 
 use super::answers::{ANSWER, PROMPT, text};
 use super::asked::{of_the_conversation, texts, times};

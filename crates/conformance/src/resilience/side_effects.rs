@@ -2,8 +2,9 @@
 
 use teamster::ErrorKind;
 use teamster::RunStatus;
+use teamster_api::RunEvent;
 use teamster_mock_model::{Cli, Part};
-use teamster_orchestrator::{Action, RetryPolicy, RunEvent};
+use teamster_orchestrator::{Action, RetryPolicy};
 
 use super::answers::{ANSWER, EFFECTS, PROMPT, only, runs, text};
 use super::asked::{of_the_conversation, texts, times};

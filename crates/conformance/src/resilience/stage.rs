@@ -8,9 +8,10 @@ use anyhow::{Context, bail};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, getpgid};
 use teamster::process::children;
+use teamster_api::{Outcome, RunEvent};
 use teamster_mock_model::{Cli, MockModel, Pointing, Request, Script, Settings, Turn};
 use teamster_orchestrator::{
-    ActiveRun, Candidate, Orchestrator, OrchestratorConfig, Outcome, RunEvent, RunPhase, RunRequest,
+    ActiveRun, Candidate, Orchestrator, OrchestratorConfig, RunPhase, RunRequest,
 };
 
 use super::answers::PROMPT;

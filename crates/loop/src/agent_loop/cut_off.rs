@@ -1,13 +1,14 @@
 //! Cleanup after an earlier loop that was killed.
 
+use teamster_api::agents::{TickRecord, TickResult};
 use teamster_core::{Id, RunResult};
 
 use super::AgentLoop;
 use super::account::output_of;
 use crate::folder::read_last_json_line;
 use crate::left_behind;
-use crate::status::SessionFile;
-use crate::tick_record::{TickBegin, TickRecord, TickResult};
+use crate::session_file::SessionFile;
+use crate::tick_record::{TickBegin, record_of};
 
 /// A tick that was in progress when its loop was killed.
 pub(super) struct CutOffTick {
@@ -89,7 +90,7 @@ impl AgentLoop {
         let used = self.record(&logged, &measured, session.as_ref(), None);
         let now = self.clock.now();
         let result = TickResult::Killed;
-        self.write_tick(TickRecord::of(
+        self.write_tick(record_of(
             begin,
             pid,
             now,

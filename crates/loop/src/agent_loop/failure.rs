@@ -1,10 +1,10 @@
 //! Failure of a tick or a start.
 
 use jiff::Timestamp;
+use teamster_api::agents::TickError;
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult};
 
 use crate::machine::TickEnd;
-use crate::status::TickError;
 
 /// Maximum length of an error in `sleep.json`, in bytes.
 const LONGEST: usize = 200;
@@ -27,11 +27,8 @@ impl TickFailure {
 
     /// Returns the error in the form of `sleep.json`.
     pub(super) fn to_tick_error(&self) -> TickError {
-        TickError {
-            kind: self.error.kind,
-            message: one_line(&self.error.message),
-            at_epoch: self.at.as_second(),
-        }
+        let message = one_line(&self.error.message);
+        TickError::new(self.error.kind, message, self.at.as_second())
     }
 }
 

@@ -1,14 +1,15 @@
 //! Files that the loop writes for others, and flags that it takes.
 
 use serde::Serialize;
+use teamster_api::agents::{SleepFile, TickRecord};
 use teamster_core::{AgentError, ErrorCode, ErrorKind, Id};
 
 use super::AgentLoop;
 use super::failure::TickFailure;
 use crate::agent::{self, SESSION_SETTINGS};
 use crate::folder::{Flag, FolderError, append_json_lines_within};
-use crate::status::{SessionFile, SleepFile};
-use crate::tick_record::{TickBegin, TickRecord};
+use crate::session_file::SessionFile;
+use crate::tick_record::TickBegin;
 
 /// `sleep.json`, with the name that some dashboards have for its figure.
 #[derive(Serialize)]

@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::time::Duration;
 
+use teamster_api::agents::SleepFile;
 use teamster_core::{ErrorKind, RunResult};
 
 use super::AgentLoop;
 use crate::clock::{Clock, rest};
 use crate::machine::Sleep;
-use crate::status::SleepFile;
 
 /// Interval at which a sleeping loop checks that the agent's directory exists.
 const DIRECTORY_POLL_INTERVAL: Duration = Duration::from_secs(30);

@@ -3,18 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use teamster_api::agents::Prompt;
+use teamster_api::{RunEvent, RunInfo, RunKind, RunLogEntry};
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, EventStream, ExecuteParams, NoticeLevel, PermissionMode,
     RunResult, TextLedger,
 };
-use teamster_orchestrator::{
-    Orchestrator, OrchestratorConfig, RunEvent, RunLog, RunLogEntry, RunRequest,
-};
-use teamster_runner::{RunInfo, RunKind};
+use teamster_orchestrator::{Orchestrator, OrchestratorConfig, RunLog, RunRequest};
 use tokio::time::{Instant, sleep_until};
 
 use super::AgentLoop;
-use crate::machine::Prompt;
 use crate::settings::AdapterKind;
 use crate::tick_log::TickLog;
 use crate::tick_run::TickRuntime;

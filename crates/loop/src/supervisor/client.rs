@@ -11,9 +11,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::Error;
 use super::lock_holder;
-use super::protocol::{Command, Outcome, Request, Response, Status, Update};
 use super::state::State;
 use super::state_folder::{StateFolder, resolve_links};
+use teamster_api::agents::{Command, Outcome, Request, Response, Status, Update};
 
 /// Time limit for the response to a command. The supervisor may have to start many loops first.
 const RESPONSE_TIMEOUT: Duration = Duration::from_mins(1);
@@ -117,7 +117,7 @@ impl Client {
         match response.outcome {
             Outcome::Ok(status) => Ok(status),
             Outcome::Error { code, message } => Err(Error::Refused { code, message }),
-            Outcome::Other => {
+            _ => {
                 let message = "the response is of a later version";
                 Err(Error::NoAnswer(io::Error::other(message)))
             }

@@ -4,15 +4,15 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
+use teamster_api::agents::{AgentState as ReportedState, AgentStatus, LastError};
 use teamster_core::time::millis;
 
 use super::agent::{Agent, Exit, Phase, Policy, UNUSABLE};
 use super::config::{AgentConfig, Obstacle};
 use super::last_start::LastStart;
 use super::lock_holder;
-use super::offline::{activity, heartbeat, last_error, last_tick, own_status, running};
+use super::offline::{activity, heartbeat, last_error, running, status_of};
 use super::process::log_path;
-use super::protocol::{AgentState as ReportedState, AgentStatus, LastError};
 use super::state::{AgentState, ProcessState};
 use super::state_folder::resolve_links;
 use crate::Log;
@@ -200,30 +200,19 @@ impl ManagedAgent {
             },
             Phase::Stopping { .. } => ReportedState::Stopping,
         };
-        AgentStatus {
-            id: self.config.id.clone(),
-            alias: self.config.alias.clone(),
-            role: self.config.role.clone(),
-            runtime: self.config.runtime.clone(),
-            working_dir: self.config.working_dir.clone(),
-            enabled: self.enabled,
-            state,
-            pid: self.process.as_ref().map(|process| process.pid),
-            started_at_ms,
-            removed: self.removed,
-            adopted: self.adopted && self.process.is_some(),
-            restarts: self.agent.restarts(),
-            retry_at_ms,
-            reason: self.reason.clone(),
-            stopped_in_order: self.stopped_in_order,
-            last_error: last_error(activity.as_ref(), self.error.as_ref()),
-            heartbeat_ms: heartbeat(
-                &self.config.working_dir,
-                self.process.as_ref().map(|it| it.pid),
-            ),
-            last_tick: last_tick(&self.config.working_dir),
-            status: own_status(&self.config.working_dir),
-            activity,
-        }
+        let mut status = status_of(&self.config, state);
+        status.enabled = self.enabled;
+        status.pid = self.process.as_ref().map(|process| process.pid);
+        status.started_at_ms = started_at_ms;
+        status.removed = self.removed;
+        status.adopted = self.adopted && self.process.is_some();
+        status.restarts = self.agent.restarts();
+        status.retry_at_ms = retry_at_ms;
+        status.reason.clone_from(&self.reason);
+        status.stopped_in_order = self.stopped_in_order;
+        status.last_error = last_error(activity.as_ref(), self.error.as_ref());
+        status.heartbeat_ms = heartbeat(&self.config.working_dir, status.pid);
+        status.activity = activity;
+        status
     }
 }

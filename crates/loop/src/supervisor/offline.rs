@@ -5,19 +5,20 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, UNIX_EPOCH};
 
+use teamster_api::agents::{
+    AgentState as ReportedState, AgentStatus, LastError, SleepFile, Status, SupervisorStatus,
+    TickRecord,
+};
 use teamster_process::ProcessIdentity;
 
 use super::config::{AgentConfig, Config};
 use super::last_start::LastStart;
 use super::lock_holder;
-use super::protocol::{
-    AgentState as ReportedState, AgentStatus, LastError, Status, SupervisorStatus,
-};
 use super::state::{AgentState, State};
 use super::state_folder::StateFolder;
+use crate::ORCHESTRATOR;
 use crate::agent_loop::heartbeat::Heartbeat;
 use crate::folder::{read_json, read_last_json_line};
-use crate::{ORCHESTRATOR, SleepFile, TickRecord};
 
 /// Returns the status of the agents while no supervisor answers.
 pub fn status(config: &Config) -> Status {
@@ -33,13 +34,11 @@ pub fn status(config: &Config) -> Status {
         supervisor.not_answering = true;
         supervisor
     });
-    Status {
-        config: config.file.clone(),
-        supervisor,
-        agents: agents.collect(),
-        enabled: state.is_none_or(|state| state.enabled),
-        warnings: config.warnings.clone(),
-    }
+    let mut status = Status::new(&*config.file, agents.collect());
+    status.supervisor = supervisor;
+    status.enabled = state.as_ref().is_none_or(|state| state.enabled);
+    status.warnings.clone_from(&config.warnings);
+    status
 }
 
 fn agent_status(agent: &AgentConfig, known: Option<&AgentState>) -> AgentStatus {
@@ -50,37 +49,33 @@ fn agent_status(agent: &AgentConfig, known: Option<&AgentState>) -> AgentStatus 
         .or_else(|| LastStart::running(&agent.working_dir))
         .or_else(|| lock_holder::running(&agent.working_dir));
     let activity = running.and_then(|(_, started)| activity(&agent.working_dir, started));
-    AgentStatus {
-        id: agent.id.clone(),
-        alias: agent.alias.clone(),
-        role: agent.role.clone(),
-        runtime: agent.runtime.clone(),
-        working_dir: agent.working_dir.clone(),
-        enabled: known.is_none_or(|known| known.enabled),
-        state: match running {
-            Some((process, _)) => self::running(process, activity.as_ref()),
-            None => ReportedState::Stopped,
-        },
-        pid: running.map(|(process, _)| process.pid()),
-        started_at_ms: running.map(|(_, started)| started),
-        removed: false,
-        adopted: false,
-        restarts: known.map_or(0, |known| known.restarts),
-        retry_at_ms: None,
-        reason: known.and_then(|known| known.reason.clone()),
-        stopped_in_order: known.is_some_and(|known| known.stopped_in_order),
-        last_error: last_error(
-            activity.as_ref(),
-            known.and_then(|known| known.last_error.as_ref()),
-        ),
-        heartbeat_ms: heartbeat(
-            &agent.working_dir,
-            running.map(|(process, _)| process.pid()),
-        ),
-        last_tick: last_tick(&agent.working_dir),
-        status: own_status(&agent.working_dir),
-        activity,
-    }
+    let state = match running {
+        Some((process, _)) => self::running(process, activity.as_ref()),
+        None => ReportedState::Stopped,
+    };
+    let mut status = status_of(agent, state);
+    status.enabled = known.is_none_or(|known| known.enabled);
+    status.pid = running.map(|(process, _)| process.pid());
+    status.started_at_ms = running.map(|(_, started)| started);
+    status.restarts = known.map_or(0, |known| known.restarts);
+    status.reason = known.and_then(|known| known.reason.clone());
+    status.stopped_in_order = known.is_some_and(|known| known.stopped_in_order);
+    let of_the_loop = known.and_then(|known| known.last_error.as_ref());
+    status.last_error = last_error(activity.as_ref(), of_the_loop);
+    status.heartbeat_ms = heartbeat(&agent.working_dir, status.pid);
+    status.activity = activity;
+    status
+}
+
+/// Returns the status of an agent as far as its configuration and the files in its directory have it.
+pub(crate) fn status_of(agent: &AgentConfig, state: ReportedState) -> AgentStatus {
+    let mut status = AgentStatus::new(&*agent.id, &*agent.working_dir, state);
+    status.alias.clone_from(&agent.alias);
+    status.role.clone_from(&agent.role);
+    status.runtime.clone_from(&agent.runtime);
+    status.last_tick = last_tick(&agent.working_dir);
+    status.status = own_status(&agent.working_dir);
+    status
 }
 
 /// Returns the state of a running loop with this process and status.
@@ -121,10 +116,11 @@ pub(crate) fn last_error(
     of_the_loop: Option<&LastError>,
 ) -> Option<LastError> {
     let of_the_tick = activity.and_then(|activity| activity.last_error.as_ref());
-    let of_the_tick = of_the_tick.map(|error| LastError {
-        kind: Some(error.kind),
-        message: error.message.clone(),
-        at_ms: u64::try_from(error.at_epoch).map_or(0, |seconds| seconds.saturating_mul(1000)),
+    let of_the_tick = of_the_tick.map(|error| {
+        let at_ms = u64::try_from(error.at_epoch).map_or(0, |seconds| seconds.saturating_mul(1000));
+        let mut last = LastError::new(&*error.message, at_ms);
+        last.kind = Some(error.kind);
+        last
     });
     of_the_tick.or_else(|| of_the_loop.cloned())
 }

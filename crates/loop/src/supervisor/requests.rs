@@ -2,15 +2,16 @@
 
 use std::time::Instant;
 
+use teamster_api::agents::{
+    Command, ErrorCode, Event, Outcome, Response, Selection, Status, SupervisorStatus,
+};
 use teamster_core::time::{epoch_ms, millis};
 use teamster_process::ProcessSignal;
 use tokio::sync::oneshot;
 
 use super::agent::Phase;
 use super::config::Config;
-use super::event::Event;
 use super::managed::ManagedAgent;
-use super::protocol::{Command, ErrorCode, Outcome, Response, Selection, Status, SupervisorStatus};
 use super::socket::SocketRequest;
 use super::task::Supervisor;
 use super::updates::Lines;
@@ -72,22 +73,14 @@ impl Supervisor {
 
     pub(super) fn status(&self) -> Status {
         let (now, now_ms) = (Instant::now(), epoch_ms());
-        Status {
-            config: self.config.file.clone(),
-            supervisor: Some(SupervisorStatus {
-                pid: std::process::id(),
-                started_at_ms: self.started_at_ms,
-                grace_ms: millis(self.settings.policy.grace),
-                not_answering: false,
-            }),
-            enabled: self.enabled,
-            agents: self
-                .agents
-                .iter()
-                .map(|it| it.status(now, now_ms))
-                .collect(),
-            warnings: self.config.warnings.clone(),
-        }
+        let agents = self.agents.iter().map(|it| it.status(now, now_ms));
+        let mut status = Status::new(&*self.config.file, agents.collect());
+        let mut supervisor = SupervisorStatus::new(std::process::id(), self.started_at_ms);
+        supervisor.grace_ms = millis(self.settings.policy.grace);
+        status.supervisor = Some(supervisor);
+        status.enabled = self.enabled;
+        status.warnings.clone_from(&self.config.warnings);
+        status
     }
 
     /// Returns the indices of the selected agents.

@@ -10,6 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use teamster_api::agents::{
+    Command, ErrorCode, LONGEST_REQUEST, Outcome, Request, Response, VERSION,
+};
 use teamster_runner::try_lock_past_probes;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -17,7 +20,6 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::protocol::{Command, ErrorCode, LONGEST_REQUEST, Outcome, Request, Response, VERSION};
 use super::state_folder::private_folder;
 use super::updates::{Lines, QUEUE_CAPACITY};
 

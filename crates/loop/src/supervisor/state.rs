@@ -6,9 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use teamster_api::agents::LastError;
 use teamster_process::{FileMode, ProcessIdentity, process_space, replace_file};
-
-use super::protocol::LastError;
 
 /// Version of the file format.
 const VERSION: u32 = 1;

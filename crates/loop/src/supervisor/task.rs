@@ -6,6 +6,7 @@ use std::path::Path;
 use std::pin::pin;
 use std::time::{Duration, Instant};
 
+use teamster_api::agents::{Event, LastError};
 use teamster_core::time::epoch_ms;
 use teamster_process::{ProcessIdentity, ProcessSignal};
 use tokio::sync::mpsc;
@@ -13,12 +14,10 @@ use tokio::time::sleep_until;
 
 use super::agent::{Action, Exit, Phase, UNUSABLE};
 use super::config::Config;
-use super::event::Event;
 use super::handle::{Handle, Message};
 use super::last_start::LastStart;
 use super::managed::ManagedAgent;
 use super::process::{GatedLoop, Program, adopted_exit, child_exit, end_leftovers};
-use super::protocol::LastError;
 use super::socket::{Lock, Socket};
 use super::state::{ProcessState, State};
 use super::state_folder::{StateFolder, resolve_links};
@@ -405,11 +404,7 @@ impl Supervisor {
     fn report_problem(&mut self, index: usize, problem: String, next: &str) {
         let message = format!("{problem}{next}");
         let managed = &mut self.agents[index];
-        managed.error = Some(LastError {
-            kind: None,
-            message: problem.clone(),
-            at_ms: epoch_ms(),
-        });
+        managed.error = Some(LastError::new(&*problem, epoch_ms()));
         managed.reason = Some(problem);
         managed.stopped_in_order = false;
         managed.obstacle = None;

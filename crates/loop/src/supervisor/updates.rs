@@ -9,9 +9,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use super::event::Event;
-use super::protocol::{AgentStatus, Change, Update};
 use crate::folder::append_json_lines_within;
+use teamster_api::agents::{AgentStatus, Change, Event, Update};
 use teamster_core::time::epoch_ms;
 
 /// Interval at which the files of loops are checked for changes.
@@ -142,9 +141,7 @@ fn is_same(before: &AgentStatus, now: &AgentStatus) -> bool {
         (Some(before), Some(now)) => before.abs_diff(now) < 1000,
         (before, now) => before == now,
     };
-    let before = AgentStatus {
-        retry_at_ms: now.retry_at_ms,
-        ..before.clone()
-    };
+    let mut before = before.clone();
+    before.retry_at_ms = now.retry_at_ms;
     is_same_retry && before == *now
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
+use teamster_api::agents::SleepFile;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, Done, ErrorCode, ErrorKind, EventStream, NoticeLevel,
     NoticeSource, RunResult, RunStatus,
 };
-use teamster_loop::{Control, Settings, SleepFile};
+use teamster_loop::{Control, Settings};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 

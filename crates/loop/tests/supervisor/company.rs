@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use teamster_loop::supervisor::protocol::{AgentState, AgentStatus, Command, Selection, Status};
-use teamster_loop::supervisor::{Client, Error, Event, Handle, Settings, Supervisor};
+use teamster_api::agents::{AgentState, AgentStatus, Command, Event, Selection, Status};
+use teamster_loop::supervisor::{Client, Error, Handle, Settings, Supervisor};
 use teamster_process::{ProcessIdentity, ProcessSignal};
 use teamster_testkit::proc::wait_until;
 use tempfile::TempDir;

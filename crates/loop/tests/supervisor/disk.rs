@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use nix::sys::stat::Mode;
 use nix::unistd::mkfifo;
 use serde_json::json;
-use teamster_loop::supervisor::protocol::{AgentState, Command, ErrorCode};
-use teamster_loop::supervisor::{Error, Event};
+use teamster_api::agents::{AgentState, Command, ErrorCode, Event};
+use teamster_loop::supervisor::Error;
 use teamster_testkit::proc::{is_alive, wait_until};
 
 use crate::supervisor::LIMIT;

@@ -5,8 +5,8 @@ use std::process::{Child, Command as Process};
 use std::time::Duration;
 
 use serde_json::json;
+use teamster_api::agents::{AgentState, Command, Selection};
 use teamster_loop::supervisor::offline_status;
-use teamster_loop::supervisor::protocol::{AgentState, Command, Selection};
 use teamster_process::{ProcessIdentity, ProcessSignal};
 use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
 

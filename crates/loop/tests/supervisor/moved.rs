@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::{Value, json};
-use teamster_loop::supervisor::protocol::{AgentState, AgentStatus, Command};
+use teamster_api::agents::{AgentState, AgentStatus, Command};
 use teamster_testkit::proc::{is_alive, wait_until};
 
 use crate::supervisor::LIMIT;

@@ -7,8 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use teamster_loop::supervisor::protocol::{AgentState, Command, ErrorCode, Selection};
-use teamster_loop::supervisor::{Error, Event};
+use teamster_api::agents::{AgentState, Command, ErrorCode, Event, Selection};
+use teamster_loop::supervisor::Error;
 use teamster_testkit::proc::{is_alive, wait_gone};
 
 use crate::supervisor::LIMIT;

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use teamster_loop::supervisor::Event;
-use teamster_loop::supervisor::protocol::{AgentState, Command, Selection};
+use teamster_api::agents::{AgentState, Command, Event, Selection};
 use teamster_process::{ProcessIdentity, ProcessSignal};
 use teamster_testkit::proc::{is_alive, wait_gone, wait_until};
 
@@ -250,7 +249,7 @@ fn stops_are_remembered() {
     let supervisor = company.supervise();
     let status = company.ask(Command::Status).unwrap();
     assert!(!status.enabled);
-    let stopped = |it: &teamster_loop::supervisor::protocol::AgentStatus| {
+    let stopped = |it: &teamster_api::agents::AgentStatus| {
         it.state == AgentState::Stopped && it.pid.is_none()
     };
     assert!(status.agents.iter().all(stopped), "{status:?}");

@@ -2,11 +2,11 @@
 
 use std::mem;
 
+use teamster_api::Attempt;
 use teamster_core::{Id, TextLedger, UsageLedger};
 
 use super::Account;
 use super::spent::Spent;
-use crate::Attempt;
 
 impl Account {
     /// Returns the reason why the run must not start over. Known after the end of an attempt.

@@ -7,6 +7,7 @@ use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
 
+use teamster_api::RunEvent;
 use teamster_core::provider::RunAssembler;
 use teamster_core::time::millis;
 use teamster_core::{
@@ -18,10 +19,10 @@ use tokio::time::{Instant, sleep_until};
 use super::Driver;
 use super::budget::{budget_error, over, unheld, unpriced};
 use super::caught::{caught, observed};
+use crate::RunPhase;
 use crate::account::{Ended, broken_off};
 use crate::registry::{Registration, Update};
 use crate::request::Candidate;
-use crate::{RunEvent, RunPhase};
 
 /// Number of turns without usage figures after which none are expected. The CLI's version may be too old, or the
 /// service does not count.

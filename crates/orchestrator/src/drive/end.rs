@@ -2,13 +2,13 @@
 
 use std::mem;
 
+use teamster_api::{Outcome, RunEvent};
 use teamster_core::{AgentError, AgentEvent, Done, ErrorCode, ErrorKind, LogEntry, RunResult};
 
 use super::caught::observed;
 use super::{Course, Driver};
 use crate::merge::Ending;
 use crate::registry::Registration;
-use crate::{Outcome, RunEvent};
 
 impl Driver {
     /// Ends the run.
@@ -17,10 +17,7 @@ impl Driver {
         self.account.start(&mut out);
         self.account.keep(&mut out);
         if let Course::Error(error) = &course {
-            out.push(RunEvent::Error {
-                run_id: self.run_id.clone(),
-                error: Box::new(error.clone()),
-            });
+            out.push(RunEvent::error(self.run_id.clone(), error.clone()));
         }
         self.emit(&mut out).await;
 
@@ -100,16 +97,13 @@ impl Driver {
             },
             out,
         );
-        Outcome {
-            run_id: self.run_id.clone(),
-            provider: account.provider().to_owned(),
-            model: account.model().map(str::to_owned),
-            session_id: account.known_session().cloned(),
-            duration_ms,
-            error,
-            attempts: account.attempts().to_vec(),
-            result,
-        }
+        let mut outcome = Outcome::new(self.run_id.clone(), account.provider(), result);
+        outcome.model = account.model().map(str::to_owned);
+        outcome.session_id = account.known_session().cloned();
+        outcome.duration_ms = duration_ms;
+        outcome.error = error;
+        outcome.attempts = account.attempts().to_vec();
+        outcome
     }
 }
 

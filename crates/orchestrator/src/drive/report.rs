@@ -4,11 +4,12 @@ use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
+use teamster_api::{LifecycleEntry, Next, RunEvent};
 use teamster_core::{AgentError, LogEntry};
 
 use super::{Driver, millis};
-use crate::log::{LifecycleEntry, Part, View};
-use crate::{Candidate, Held, Next, RunEvent, RunRequest};
+use crate::log::{Part, View};
+use crate::{Candidate, Held, RunRequest};
 
 impl Driver {
     /// Reports the attempt that follows a failed one.
@@ -29,14 +30,11 @@ impl Driver {
             self.account.discard();
         }
         let candidate = &request.candidates[next];
-        let reason = Box::new(reason.clone());
+        let reason = reason.clone();
         let delay_ms = millis(delay);
-        let coming = Next {
-            attempt: self.account.attempt(),
-            provider: candidate.provider().to_owned(),
-            model: candidate.params.model.clone(),
-            resumes: (self.account.session()).filter(|_| resume).cloned(),
-        };
+        let mut coming = Next::new(self.account.attempt(), candidate.provider());
+        coming.model.clone_from(&candidate.params.model);
+        coming.resumes = (self.account.session()).filter(|_| resume).cloned();
         let run_id = self.run_id.clone();
         #[cfg(feature = "tracing")]
         tracing::info!(
@@ -49,19 +47,9 @@ impl Driver {
             if next == last { "retry" } else { "fallback" }
         );
         out.push(if next == last {
-            RunEvent::Retry {
-                run_id,
-                reason,
-                delay_ms,
-                next: coming,
-            }
+            RunEvent::retry(run_id, reason, delay_ms, coming)
         } else {
-            RunEvent::Fallback {
-                run_id,
-                reason,
-                delay_ms,
-                next: coming,
-            }
+            RunEvent::fallback(run_id, reason, delay_ms, coming)
         });
         self.emit(&mut out).await;
     }
@@ -70,13 +58,12 @@ impl Driver {
     pub(super) async fn report_wait(&mut self, candidate: &Candidate, held: Option<Held>) {
         let mut out = Vec::new();
         self.account.start(&mut out);
-        out.push(RunEvent::Hold {
-            run_id: self.run_id.clone(),
-            group: candidate.group().to_owned(),
-            model: candidate.params.model.clone(),
-            until_ms: held.as_ref().map(|held| held.until_ms),
-            reason: held.map(|held| Box::new(held.reason)),
-        });
+        out.push(RunEvent::hold(
+            self.run_id.clone(),
+            candidate.group(),
+            candidate.params.model.clone(),
+            held.map(|held| (held.until_ms, held.reason)),
+        ));
         self.emit(&mut out).await;
     }
 
@@ -131,12 +118,9 @@ impl Driver {
         let is_derived = event.is_derived();
         self.seq += u64::from(!is_derived);
         if !is_derived || self.view == View::Lifecycle {
-            self.parts.push(Part::Run(LifecycleEntry {
-                seq: self.seq,
-                at_ms: self.at_ms,
-                attempt: self.account.current_attempt(),
-                event,
-            }));
+            let attempt = self.account.current_attempt();
+            let entry = LifecycleEntry::new(self.seq, self.at_ms, attempt, event);
+            self.parts.push(Part::Run(entry));
         }
         self.add(following);
     }

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use teamster_api::{Next, Outcome, RunEvent};
 use teamster_core::{AgentError, ErrorCode, ErrorKind, ExecuteParams, Id, RunStatus};
 use teamster_orchestrator::{
-    Candidate, Clock, Limits, Next, Orchestrator, OrchestratorConfig, Outcome, Run, RunEvent,
-    RunRequest,
+    Candidate, Clock, Limits, Orchestrator, OrchestratorConfig, Run, RunRequest,
 };
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 

@@ -1,8 +1,9 @@
 //! Tests of the exact events of runs.
 
 use serde_json::{Value, json};
+use teamster_api::{Outcome, RunEvent, RunLogEntry};
 use teamster_core::{AgentEvent, ErrorKind, RunResult, RunStatus, ToolKind};
-use teamster_orchestrator::{Orchestrator, Outcome, RunEvent, RunLogEntry, RunRequest};
+use teamster_orchestrator::{Orchestrator, RunRequest};
 use teamster_testkit::mock_runtime::Script;
 
 use crate::common::*;

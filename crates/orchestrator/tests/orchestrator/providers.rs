@@ -11,9 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use teamster_api::Outcome;
 use teamster_core::{CliProvider, ErrorKind, ExecuteParams, RunStatus};
 use teamster_orchestrator::{
-    Action, AfterSideEffects, Orchestrator, OrchestratorConfig, Outcome, RetryPolicy, RunRequest,
+    Action, AfterSideEffects, Orchestrator, OrchestratorConfig, RetryPolicy, RunRequest,
 };
 use teamster_process::{CliRuntime, EnvPolicy, RuntimeConfig};
 

@@ -6,8 +6,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::{ANSWER_LIMIT, Connection, PAUSE, settle};
 use crate::background::{Reader, blocking};
-use crate::protocol::{Command, Reply};
-use crate::{LogLine, RunFolder, RunState, RunsError};
+use crate::{RunFolder, RunState, RunsError};
+use teamster_api::{Command, LogLine, Reply};
 
 /// Stream of the entries of a run's log: existing entries, then new ones, up to the end of the log.
 ///

@@ -3,8 +3,8 @@
 use std::mem;
 use std::time::{Duration, Instant};
 
+use teamster_api::{RunEvent, RunLogEntry};
 use teamster_core::AgentEvent;
-use teamster_orchestrator::{RunEvent, RunLogEntry};
 
 /// Longest wait of a delta for the next one.
 const FRAME: Duration = Duration::from_millis(100);

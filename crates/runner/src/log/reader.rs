@@ -6,11 +6,12 @@ use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use super::line::{LogLine, is_end, is_entry, seq_of};
+use teamster_api::LogLine;
+use teamster_core::Id;
+
 use super::search::offset_of;
 use super::{FILE, run_id_of};
 use crate::{RunsError, files};
-use teamster_core::Id;
 
 /// Size of a read, in bytes.
 const PIECE: usize = 64 * 1024;
@@ -73,9 +74,9 @@ impl RunLogReader {
             None => match self.next_entry()? {
                 None => return Ok(None),
                 Some(line) => {
-                    let is_gap = std::mem::take(&mut self.damaged) && line.seq > self.next;
-                    if is_gap && let Some(damaged) = LogLine::damaged(&line, &self.run_id) {
-                        self.next = line.seq;
+                    let is_gap = std::mem::take(&mut self.damaged) && line.seq() > self.next;
+                    if is_gap && let Some(damaged) = line.damaged_before(&self.run_id) {
+                        self.next = line.seq();
                         self.follows = Some(line);
                         return Ok(Some(damaged));
                     }
@@ -83,8 +84,8 @@ impl RunLogReader {
                 }
             },
         };
-        self.next = line.seq.saturating_add(1);
-        self.ended = line.ends;
+        self.next = line.seq().saturating_add(1);
+        self.ended = line.is_end();
         Ok(Some(line))
     }
 
@@ -96,14 +97,12 @@ impl RunLogReader {
             let unread = &self.buffer[self.start..];
             if let Some(end) = memchr::memchr(b'\n', &unread[searched..]) {
                 let json = &unread[..searched + end];
-                let seq = seq_of(json);
+                let seq = LogLine::seq_of(json);
                 // Lines of entries that were returned need no check.
                 let is_known = seq.is_some_and(|seq| seq < self.next);
-                let line = (!is_known && is_entry(json)).then(|| LogLine {
-                    seq: seq.unwrap_or_default(),
-                    json: json.to_vec(),
-                    ends: is_end(json, &self.run_id),
-                });
+                let line = (!is_known && LogLine::is_complete(json))
+                    .then(|| LogLine::from_json(json.to_vec(), &self.run_id))
+                    .flatten();
                 if line.is_none() && !is_known {
                     attempts += 1;
                     if attempts < ATTEMPTS && !self.is_unchanged(searched + end + 1)? {
@@ -140,7 +139,7 @@ impl RunLogReader {
         while taken < bytes
             && let Some(line) = self.next_line()?
         {
-            taken += line.json.len();
+            taken += line.json().len();
             lines.push_back(line);
         }
         Ok(lines)

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::line::{HEAD_BYTES, seq_of};
+use teamster_api::LogLine;
 
 /// Size of a read, in bytes.
 const PIECE: usize = 16 * 1024;
@@ -40,7 +40,7 @@ fn first_line(file: &File, from: u64, to: u64) -> io::Result<Option<(u64, u64)>>
             if start >= to {
                 return Ok(None);
             }
-            let mut head = [0; HEAD_BYTES];
+            let mut head = [0; LogLine::HEAD_BYTES];
             let mut filled = 0;
             while filled < head.len() {
                 match file.read_at(&mut head[filled..], start + filled as u64)? {
@@ -48,7 +48,7 @@ fn first_line(file: &File, from: u64, to: u64) -> io::Result<Option<(u64, u64)>>
                     count => filled += count,
                 }
             }
-            return Ok(seq_of(&head[..filled]).map(|seq| (start, seq)));
+            return Ok(LogLine::seq_of(&head[..filled]).map(|seq| (start, seq)));
         }
         at += count as u64;
     }

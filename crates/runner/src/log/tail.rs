@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use super::line::{LogLine, is_end, is_entry, seq_of};
+use teamster_api::LogLine;
 
 /// Returns the last complete entry of this run's log, and the offset of its end.
 pub(crate) fn last_entry(file: &File, run_id: &str) -> io::Result<(u64, Option<LogLine>)> {
@@ -27,9 +27,8 @@ fn find_last_entry(file: &File, run_id: &str) -> io::Result<(u64, Option<LogLine
         let start = newline_before(file, newline)?.map_or(0, |at| at + 1);
         let mut json = vec![0; usize::try_from(newline - start).map_err(io::Error::other)?];
         file.read_exact_at(&mut json, start)?;
-        if let (Some(seq), true) = (seq_of(&json), is_entry(&json)) {
-            let ends = is_end(&json, run_id);
-            return Ok((newline + 1, Some(LogLine { seq, json, ends })));
+        if LogLine::is_complete(&json) {
+            return Ok((newline + 1, LogLine::from_json(json, run_id)));
         }
         end = newline;
     }

@@ -7,12 +7,11 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use serde::Deserialize;
+use teamster_api::{LogLine, RunLogEntry};
 use teamster_core::Id;
 use teamster_core::time::epoch_ms;
-use teamster_orchestrator::RunLogEntry;
 
 use super::frames::Frames;
-use super::line::{is_end, seq_of};
 use super::tail::last_entry;
 use super::{FILE, run_id_of};
 use crate::files;
@@ -202,7 +201,7 @@ impl RunLogWriter {
             }
             self.newest = Position {
                 seq,
-                ended: is_end(&self.unwritten[before..], &self.run_id),
+                ended: LogLine::ends(&self.unwritten[before..], &self.run_id),
             };
             self.unwritten.push(b'\n');
         }
@@ -255,7 +254,7 @@ fn first_entry_from(file: &File, from: u64, len: u64) -> io::Result<Option<(u64,
         line.clear();
         io::BufRead::read_until(&mut reader, b'\n', &mut line)?;
         // A damaged line has no number.
-        if let Some(seq) = seq_of(&line).filter(|seq| *seq > 1) {
+        if let Some(seq) = LogLine::seq_of(&line).filter(|seq| *seq > 1) {
             return Ok(Some((start, seq)));
         }
         start += line.len() as u64;

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
-use std::path::PathBuf;
 
 use axum::body::Body;
 use axum::extract::State;
@@ -10,10 +9,9 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Method, Response, StatusCode};
 use axum::routing::{get, post};
 use schemars::{JsonSchema, SchemaGenerator};
-use serde::{Deserialize, Serialize};
-use teamster_loop::supervisor::protocol::{
-    AgentStatus, Command, ErrorCode, Selection, Status, SupervisorStatus,
-};
+use serde::Deserialize;
+use teamster_api::ProblemCode;
+use teamster_api::agents::{AgentList, Command, ErrorCode, Selection, Status};
 use teamster_loop::supervisor::{Client, Config, Error, log_path, offline_status};
 
 use super::{Answer, App, json};
@@ -21,7 +19,7 @@ use crate::extract::{Json, Path, Query};
 use crate::index::blocking;
 use crate::operation::Operation;
 use crate::server::Shared;
-use crate::{Problem, ProblemCode, Scope};
+use crate::{ApiError, Scope};
 
 /// The default number of log lines.
 const LINES: usize = 100;
@@ -154,37 +152,8 @@ struct LogQuery {
     lines: Option<usize>,
 }
 
-/// The agents of a supervisor.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub(crate) struct AgentList {
-    /// The configuration; absent if the server has none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    config: Option<PathBuf>,
-    /// The supervisor; null if none is running.
-    supervisor: Option<SupervisorStatus>,
-    /// The master switch: while it is off, no agent is started.
-    enabled: bool,
-    /// The agents, in the order of the configuration.
-    agents: Vec<AgentStatus>,
-    /// Warnings about settings without effect, for people.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    warnings: Vec<String>,
-}
-
-impl From<Status> for AgentList {
-    fn from(status: Status) -> Self {
-        Self {
-            config: Some(status.config),
-            supervisor: status.supervisor,
-            enabled: status.enabled,
-            agents: status.agents,
-            warnings: status.warnings,
-        }
-    }
-}
-
 /// Returns the status of the agents; `None` without a configuration.
-pub(crate) async fn status(shared: &Shared) -> Result<Option<Status>, Problem> {
+pub(crate) async fn status(shared: &Shared) -> Result<Option<Status>, ApiError> {
     let Some(file) = &shared.config.agents else {
         return Ok(None);
     };
@@ -204,16 +173,7 @@ pub(crate) async fn status(shared: &Shared) -> Result<Option<Status>, Problem> {
 async fn list(State(shared): App) -> Answer {
     match status(&shared).await? {
         Some(status) => json(StatusCode::OK, &AgentList::from(status)),
-        None => json(
-            StatusCode::OK,
-            &AgentList {
-                config: None,
-                supervisor: None,
-                enabled: true,
-                agents: Vec::new(),
-                warnings: Vec::new(),
-            },
-        ),
+        None => json(StatusCode::OK, &AgentList::none()),
     }
 }
 
@@ -231,7 +191,7 @@ async fn command_all(
         Agents { agents, all: false } if !agents.is_empty() => Selection::of(agents),
         _ => {
             let detail = "expected either `agents`, or `all`";
-            return Err(Problem::new(ProblemCode::InvalidParams, detail));
+            return Err(ApiError::new(ProblemCode::InvalidParams, detail));
         }
     };
     execute(&shared, path.command, selection).await
@@ -246,7 +206,7 @@ async fn execute(shared: &Shared, command: AgentCommand, selection: Selection) -
     };
     let Some(file) = &shared.config.agents else {
         let detail = "this server has no agents: start it with --agents FILE";
-        return Err(Problem::new(ProblemCode::AgentNotFound, detail));
+        return Err(ApiError::new(ProblemCode::AgentNotFound, detail));
     };
     let mut client = Client::connect(file)
         .await
@@ -261,7 +221,7 @@ async fn log(State(shared): App, Path(id): Path<String>, Query(query): Query<Log
         .map_or(Vec::new(), |status| status.agents);
     let Some(agent) = agents.into_iter().find(|agent| agent.id == id) else {
         let detail = format!("no agent `{id}`");
-        return Err(Problem::new(ProblemCode::AgentNotFound, detail));
+        return Err(ApiError::new(ProblemCode::AgentNotFound, detail));
     };
     let lines = query.lines.unwrap_or(LINES);
     let text = blocking(move || {
@@ -271,7 +231,7 @@ async fn log(State(shared): App, Path(id): Path<String>, Query(query): Query<Log
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
             Err(error) => {
                 let detail = format!("cannot read {}: {error}", path.display());
-                Err(Problem::new(ProblemCode::Internal, detail))
+                Err(ApiError::new(ProblemCode::Internal, detail))
             }
             Ok(text) => Ok(text),
         }
@@ -299,7 +259,7 @@ fn last_lines(path: &std::path::Path, lines: usize) -> io::Result<String> {
     Ok(whole.split_inclusive('\n').skip(skipped).collect())
 }
 
-fn problem(error: &Error) -> Problem {
+fn problem(error: &Error) -> ApiError {
     let code = match error {
         Error::NotRunning { .. } | Error::NotAnswering { .. } => ProblemCode::SupervisorNotRunning,
         Error::Refused { code, .. } => match code {
@@ -308,5 +268,5 @@ fn problem(error: &Error) -> Problem {
         },
         _ => ProblemCode::Internal,
     };
-    Problem::new(code, error.to_string())
+    ApiError::new(code, error.to_string())
 }

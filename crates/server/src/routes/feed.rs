@@ -9,12 +9,13 @@ use axum::http::{HeaderMap, Method, StatusCode};
 use axum::routing::get;
 use bytes::{Bytes, BytesMut};
 use schemars::SchemaGenerator;
+use teamster_api::Change;
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::{Answer, App};
 use crate::events::{HEARTBEAT, StreamFormat};
-use crate::feed::{Change, Feed, FeedState};
+use crate::feed::{Feed, FeedState};
 use crate::openapi::event;
 use crate::operation::Operation;
 use crate::server::Shared;

@@ -4,14 +4,17 @@ use axum::extract::State;
 use axum::http::{Method, StatusCode};
 use axum::routing::{get, post};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
-use teamster_store::{RunCursor, RunFilter, RunRecord, RunState};
+use serde::Deserialize;
+use teamster_api::ProblemCode;
+use teamster_api::history::{
+    ForgetRuns, Forgotten, HistoryList, RunCursor, RunFilter, RunRecord, RunState,
+};
 
 use super::{Answer, App, json};
 use crate::extract::{Json, Path, Query};
 use crate::fields::{Cursor, SessionKey};
 use crate::operation::Operation;
-use crate::{ForgetRuns, Forgotten, Problem, ProblemCode, Scope};
+use crate::{ApiError, Scope};
 
 /// The default number of runs in a page.
 const PAGE: u32 = 50;
@@ -73,16 +76,6 @@ struct HistoryQuery {
     cursor: Option<Cursor>,
 }
 
-/// A page of the history, newest first.
-#[derive(Debug, Serialize, JsonSchema)]
-struct HistoryList {
-    /// The runs.
-    runs: Vec<RunRecord>,
-    /// The `cursor` of the next page; absent on the last one.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    next: Option<String>,
-}
-
 /// The state of a run of the history.
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -122,13 +115,13 @@ async fn list(State(shared): App, Query(query): Query<HistoryQuery>) -> Answer {
     runs.truncate(limit as usize);
     let last = runs.last().filter(|_| has_next);
     let next = last.map(|run| Cursor::new(run.started_at, &run.run_id).to_string());
-    json(StatusCode::OK, &HistoryList { runs, next })
+    json(StatusCode::OK, &HistoryList::new(runs, next))
 }
 
 async fn forget(State(shared): App, body: Json<ForgetRuns>) -> Answer {
     if body.value == ForgetRuns::default() {
         let detail = "expected `ids`, `olderThanMs` or `logsOver`";
-        return Err(Problem::new(ProblemCode::InvalidParams, detail));
+        return Err(ApiError::new(ProblemCode::InvalidParams, detail));
     }
     json(StatusCode::OK, &shared.backend.forget(body.value).await?)
 }

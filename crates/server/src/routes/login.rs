@@ -7,13 +7,14 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::routing::{delete, post};
 use schemars::JsonSchema;
 use serde::Deserialize;
+use teamster_api::ProblemCode;
 
 use super::{Answer, App, empty};
+use crate::ApiError;
 use crate::auth::{cookie_name, unauthorized};
 use crate::extract::{Json, Query};
 use crate::listen::Transport;
 use crate::operation::Operation;
-use crate::{Problem, ProblemCode};
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
@@ -65,7 +66,7 @@ async fn login(
     body: Json<Login>,
 ) -> Answer {
     let login = shared.keys.login(body.value.token.trim());
-    let login = login.map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
+    let login = login.map_err(|error| ApiError::new(ProblemCode::Internal, error.to_string()))?;
     let Some((login, valid)) = login else {
         return Err(unauthorized("this token is not valid, or was revoked"));
     };
@@ -92,7 +93,7 @@ fn set_cookie(
     let fits = |c: char| c.is_ascii_alphanumeric() || "._~/%-".contains(c);
     if !path.starts_with('/') || !path.chars().all(fits) {
         let detail = "path: expected the path of an address, such as `/teamster/`";
-        return Err(Problem::new(ProblemCode::InvalidParams, detail));
+        return Err(ApiError::new(ProblemCode::InvalidParams, detail));
     }
     // An https origin means that a TLS proxy is in front.
     let origin = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok());
@@ -105,7 +106,7 @@ fn set_cookie(
         "{name}={value}; HttpOnly; SameSite=Strict; Path={path}; Max-Age={seconds}{secure}"
     );
     let cookie = HeaderValue::try_from(cookie)
-        .map_err(|error| Problem::new(ProblemCode::Internal, error.to_string()))?;
+        .map_err(|error| ApiError::new(ProblemCode::Internal, error.to_string()))?;
     let mut response = empty(StatusCode::NO_CONTENT);
     response.headers_mut().insert(SET_COOKIE, cookie);
     Ok(response)

@@ -8,12 +8,13 @@ use axum::routing::get;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use teamster_usage::{LimitList, UsageSummary};
+use teamster_api::ProviderReport;
+use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
 
 use super::{Answer, App, json};
 use crate::extract::Query;
+use crate::openapi;
 use crate::operation::Operation;
-use crate::{ProviderReport, UsageQuery, openapi};
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![

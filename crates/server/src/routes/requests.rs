@@ -6,9 +6,8 @@ use axum::http::{Method, StatusCode};
 use axum::routing::{get, post};
 use schemars::JsonSchema;
 use serde::Serialize;
+use teamster_api::{Answer as Decision, PendingRequest, ProblemCode, RunLogEntry, ViewState};
 use teamster_core::AgentEvent;
-use teamster_orchestrator::RunLogEntry;
-use teamster_runner::protocol::{Answer as Decision, PendingRequest};
 use teamster_runner::{RunFolder, client};
 
 use super::{Answer, App, empty, json};
@@ -19,8 +18,7 @@ use crate::index::{AT_ONCE, blocking, not_ended, runner_reply};
 use crate::operation::Operation;
 use crate::rights::AnswerTo;
 use crate::server::Shared;
-use crate::view::ViewState;
-use crate::{Problem, ProblemCode, Scope, rights};
+use crate::{ApiError, Scope, rights};
 
 pub(super) fn operations() -> Vec<Operation> {
     let answers = |operation: Operation| {
@@ -122,7 +120,7 @@ async fn answer_by_id(
 ) -> Answer {
     let Some((run, number)) = id.rsplit_once('/') else {
         let detail = "the id of a request is its run's id, a slash and a number";
-        return Err(Problem::new(ProblemCode::RequestNotFound, detail));
+        return Err(ApiError::new(ProblemCode::RequestNotFound, detail));
     };
     send_answer(&shared, &caller, run, number, body.value).await
 }
@@ -150,10 +148,10 @@ async fn send_answer(
 }
 
 /// Returns a pending request.
-async fn pending(run: &RunFolder, id: &str) -> Result<PendingRequest, Problem> {
+async fn pending(run: &RunFolder, id: &str) -> Result<PendingRequest, ApiError> {
     let find = async || {
         let mut pending = runner_reply(run, client::requests(run)).await?.into_iter();
-        Ok::<_, Problem>(pending.find(|request| request.request_id == id))
+        Ok::<_, ApiError>(pending.find(|request| request.request_id == id))
     };
     if let Some(request) = find().await? {
         return Ok(request);
@@ -166,9 +164,9 @@ async fn pending(run: &RunFolder, id: &str) -> Result<PendingRequest, Problem> {
     }
     Err(if exists {
         let detail = format!("request {id} is already settled: it was answered or withdrawn");
-        Problem::new(ProblemCode::AlreadyAnswered, detail)
+        ApiError::new(ProblemCode::AlreadyAnswered, detail)
     } else {
-        Problem::new(
+        ApiError::new(
             ProblemCode::RequestNotFound,
             format!("no pending request {id}"),
         )
@@ -176,7 +174,7 @@ async fn pending(run: &RunFolder, id: &str) -> Result<PendingRequest, Problem> {
 }
 
 /// Returns `true` if the log has a request with this id.
-fn was_requested(run: &RunFolder, id: &str) -> Result<bool, Problem> {
+fn was_requested(run: &RunFolder, id: &str) -> Result<bool, ApiError> {
     let mut log = run.log(0)?;
     while let Some(line) = log.next_line()? {
         if line.type_name() == "permission"

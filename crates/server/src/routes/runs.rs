@@ -14,7 +14,7 @@ use futures_core::future::BoxFuture;
 use ring::digest;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Deserialize;
-use teamster_api::RunSpec;
+use teamster_api::{ProblemCode, RunList, RunSpec, RunView, ViewState};
 use teamster_runner::RunFolder;
 use teamster_runner::client::{self, Follow};
 use tokio::sync::Mutex;
@@ -31,8 +31,7 @@ use crate::openapi::{Entry, event};
 use crate::operation::{Header, Operation};
 use crate::server::Shared;
 use crate::start::check_run;
-use crate::view::{RunList, RunView, ViewState};
-use crate::{Backend, BackendError, Problem, ProblemCode, Scope, rights};
+use crate::{ApiError, Backend, BackendError, Scope, rights};
 
 /// The default number of runs in a page.
 const PAGE: usize = 50;
@@ -214,10 +213,7 @@ async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {
     let before = query.cursor;
     let limit = query.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
     let mut folders = shared.index.folders().await?;
-    let mut page = RunList {
-        runs: Vec::new(),
-        next: None,
-    };
+    let mut page = RunList::new(Vec::new());
     folders.retain(|folder| {
         let (at, id) = order(folder);
         (before.as_ref()).is_none_or(|before| (at, id) < (before.at, &before.run_id))
@@ -334,8 +330,8 @@ pub(super) async fn start_once(
     shared: &Shared,
     key: Option<String>,
     body: &[u8],
-    begin: impl AsyncFnOnce(String) -> Result<(), Problem>,
-) -> Result<(RunFolder, StatusCode), Problem> {
+    begin: impl AsyncFnOnce(String) -> Result<(), ApiError>,
+) -> Result<(RunFolder, StatusCode), ApiError> {
     let Some(key) = key else {
         let id = Uuid::now_v7().to_string();
         begin(id.clone()).await?;
@@ -348,14 +344,14 @@ pub(super) async fn start_once(
         return Ok((own, StatusCode::OK));
     }
     match shared.index.find(&beginning).await {
-        Err(problem) if problem.code == ProblemCode::RunNotFound => {}
-        Err(problem) if problem.code != ProblemCode::RunIdAmbiguous => return Err(problem),
+        Err(problem) if problem.0.code == ProblemCode::RunNotFound => {}
+        Err(problem) if problem.0.code != ProblemCode::RunIdAmbiguous => return Err(problem),
         _ => return Err(key_reused()),
     }
     let status = match begin(id.clone()).await {
         Ok(()) => StatusCode::CREATED,
         // Another server with the same runs started it first.
-        Err(problem) if problem.code == ProblemCode::RunExists => StatusCode::OK,
+        Err(problem) if problem.0.code == ProblemCode::RunExists => StatusCode::OK,
         Err(problem) => return Err(problem),
     };
     Ok((shared.index.find(&id).await?, status))
@@ -367,7 +363,7 @@ pub(super) async fn begin(
     id: &str,
     callback: Option<&str>,
     start: impl FnOnce(&dyn Backend) -> BoxFuture<'static, Result<(), BackendError>>,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     if let Some(url) = callback {
         shared.callbacks.register(id, url)?;
     }
@@ -375,22 +371,22 @@ pub(super) async fn begin(
 }
 
 /// Returns the value of `Idempotency-Key`.
-pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, Problem> {
+pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
     let Some(value) = headers.get("idempotency-key") else {
         return Ok(None);
     };
     let key = value.to_str().ok().map(str::trim);
     match key {
         Some(key) if !key.is_empty() && key.len() <= LONGEST_KEY => Ok(Some(key.to_owned())),
-        _ => Err(Problem::new(
+        _ => Err(ApiError::new(
             ProblemCode::InvalidParams,
             format!("Idempotency-Key: expected 1 to {LONGEST_KEY} ASCII characters"),
         )),
     }
 }
 
-pub(super) fn key_reused() -> Problem {
-    Problem::new(
+pub(super) fn key_reused() -> ApiError {
+    ApiError::new(
         ProblemCode::IdempotencyKeyReused,
         "this Idempotency-Key was used with another body: use a new key for another run",
     )

@@ -9,9 +9,9 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::routing::{delete, get, patch, post};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use teamster_api::SessionSpec;
+use teamster_api::{LiveState, ProblemCode, RunKind, RunSummary, RunView, SessionSpec, ViewState};
 use teamster_core::PermissionMode;
-use teamster_runner::{LiveState, RunFolder, RunKind, client};
+use teamster_runner::{RunFolder, client};
 
 use super::runs::{EVENTS_HEADERS, LogPage, RunPath, begin, idempotency_key, key, start_once};
 use super::{Answer, App, json};
@@ -25,16 +25,15 @@ use crate::operation::Operation;
 use crate::rights::{self, Demand, InSession, Right};
 use crate::server::Shared;
 use crate::start::check_session;
-use crate::view::{RunSummary, RunView, ViewState};
-use crate::{Problem, ProblemCode, Scope};
+use crate::{ApiError, Scope};
 
-/// Problem codes of every operation on a session.
+/// ApiError codes of every operation on a session.
 const SESSION_PROBLEMS: [ProblemCode; 3] = [
     ProblemCode::SessionNotFound,
     ProblemCode::RunIdAmbiguous,
     ProblemCode::RunnerNotResponding,
 ];
-/// Problem codes of commands to a session.
+/// ApiError codes of commands to a session.
 const COMMAND_PROBLEMS: [ProblemCode; 3] = [
     ProblemCode::RunEnded,
     ProblemCode::SessionEnding,
@@ -169,12 +168,12 @@ impl Demand for ChangeSession {
 }
 
 /// Returns the session with this id or unique id prefix.
-async fn find(shared: &Shared, id: &str) -> Result<RunFolder, Problem> {
-    let missing = || Problem::new(ProblemCode::SessionNotFound, format!("no session `{id}`"));
+async fn find(shared: &Shared, id: &str) -> Result<RunFolder, ApiError> {
+    let missing = || ApiError::new(ProblemCode::SessionNotFound, format!("no session `{id}`"));
     match shared.index.find(id).await {
         Ok(session) if session.info().kind == RunKind::Session => Ok(session),
         Ok(_) => Err(missing()),
-        Err(problem) if problem.code == ProblemCode::RunNotFound => Err(missing()),
+        Err(problem) if problem.0.code == ProblemCode::RunNotFound => Err(missing()),
         Err(problem) => Err(problem),
     }
 }
@@ -238,7 +237,7 @@ async fn check_rights(
     shared: &Shared,
     caller: &Caller,
     session: &RunFolder,
-) -> Result<(), Problem> {
+) -> Result<(), ApiError> {
     let status = runner_reply(session, client::status(session)).await?;
     if status.state == LiveState::NotAnswering {
         return Err(session.not_answering().into());
@@ -268,7 +267,7 @@ async fn change(
     let ChangeSession { model, permission } = &change;
     if model.is_none() && permission.is_none() {
         let detail = "expected `model` or `permission`";
-        return Err(Problem::new(ProblemCode::InvalidParams, detail));
+        return Err(ApiError::new(ProblemCode::InvalidParams, detail));
     }
     let session = find(&shared, &id).await?;
     check_rights(&shared, &caller, &session).await?;

@@ -3,7 +3,8 @@
 use std::fs;
 use std::path::Path;
 
-use teamster_store::{NewRun, RunFilter, Store, StoreError};
+use teamster_api::history::RunFilter;
+use teamster_store::{NewRun, Store, StoreError};
 
 use crate::support::{Database, execute};
 

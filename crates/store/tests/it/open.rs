@@ -5,7 +5,8 @@ use std::path::Path;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
 
-use teamster_store::{Conversation, NewRun, NewSession, RunFilter, Store, StoreError};
+use teamster_api::history::RunFilter;
+use teamster_store::{Conversation, NewRun, NewSession, Store, StoreError};
 
 use crate::support::{Database, execute, not_run, with_parameter};
 

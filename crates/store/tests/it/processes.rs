@@ -9,11 +9,10 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use sqlx::Connection as _;
+use teamster_api::history::{RunFilter, RunRecord, RunState};
+use teamster_api::{Attempt, Outcome};
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, Usage};
-use teamster_orchestrator::{Attempt, Outcome};
-use teamster_store::{
-    Conversation, NewRun, NewSession, RunFilter, RunRecord, RunState, SessionFilter, Store,
-};
+use teamster_store::{Conversation, NewRun, NewSession, SessionFilter, Store};
 
 use crate::support::Database;
 

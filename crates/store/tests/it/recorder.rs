@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use teamster_api::history::{RunFilter, RunState};
+use teamster_api::{Attempt, Outcome};
 use teamster_core::{AgentError, ErrorCode, ErrorKind, ExecuteParams, Id, RunResult, RunStatus};
-use teamster_orchestrator::{Accepted, Attempt, Outcome, RunObserver};
-use teamster_store::{
-    Conversation, NewSession, Recorder, RunFilter, RunState, SessionFilter, Store, StoreError,
-};
+use teamster_orchestrator::{Accepted, RunObserver};
+use teamster_store::{Conversation, NewSession, Recorder, SessionFilter, Store, StoreError};
 
 pub(crate) fn talk() -> Conversation {
     Conversation::new().channel("test")

@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 use std::sync::atomic::Ordering::Relaxed;
 
+use teamster_api::history::{RunFilter, RunRecord, RunState};
+use teamster_api::{Attempt, Outcome};
 use teamster_core::{
     AgentError, BudgetKind, CostSource, ErrorCode, ErrorDetail, ErrorKind, RunResult, RunStatus,
     Usage,
 };
-use teamster_orchestrator::{Attempt, Outcome};
-use teamster_store::{
-    NewRun, RunFilter, RunRecord, RunState, StoreError, check_run_id, prompt_hash,
-};
+use teamster_store::{NewRun, StoreError, check_run_id, prompt_hash};
 
 /// Makes runs look as if a process had written them that cannot be checked.
 const ELSEWHERE: &str = "UPDATE teamster_runs SET process_space = 'elsewhere'";

@@ -5,9 +5,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use sqlx::Connection as _;
+use teamster_api::history::{RunFilter, RunState};
 use teamster_core::Id;
 use teamster_orchestrator::RunObserver as _;
-use teamster_store::{NewRun, Recorder, RunFilter, RunState, Store, StoreError};
+use teamster_store::{NewRun, Recorder, Store, StoreError};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
-use serde::{Deserialize, Serialize};
-use teamster_core::Usage;
+use teamster_api::usage::{Dimension, Figures};
 
 use super::Accounts;
 use super::entry::Entry;
@@ -14,69 +13,8 @@ use crate::estimates::Estimates;
 use crate::money::Money;
 use crate::{Key, Provider, Record};
 
-/// Dimension by which figures are grouped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-pub enum Dimension {
-    /// The day of the request, `2026-11-22`, in the zone of the accounts.
-    Day,
-    /// The week of the request by its Monday, `2026-11-16`, in the zone of the accounts.
-    Week,
-    /// The month of the request, `2026-11`, in the zone of the accounts.
-    Month,
-    /// The directory in which the session was working at the request.
-    Project,
-    /// The model as the CLI writes it.
-    Model,
-    /// The agent: the directory in which the session began.
-    Agent,
-    /// The session.
-    Session,
-    /// The CLI.
-    Provider,
-    /// The key of the conversation (`--session-key`) that the session belongs to.
-    Key,
-}
-
 /// Name of a group, if the files have it.
 type Name = Option<Arc<str>>;
-
-/// Sums. Unknown figures are absent, never 0.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub struct Figures {
-    /// Requests to models.
-    pub requests: u64,
-    /// Requests that sub-agents made, included in `requests`.
-    pub subagent_requests: u64,
-    /// Tokens.
-    pub usage: Usage,
-    /// Tokens that are cached for an hour, among those that were written to a cache.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache_write_1h_tokens: Option<u64>,
-    /// Cost reported by the CLIs in USD, for those requests that have one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reported_cost_usd: Option<f64>,
-    /// Cost by the price table in USD, for those requests whose model it has.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub estimated_cost_usd: Option<f64>,
-    /// Cost in USD: for each request the reported cost, or else the estimate.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub spent_usd: Option<f64>,
-    /// Web searches that the services made.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub web_searches: Option<u64>,
-    /// Requests that are not in the estimate, because their model is unknown or has no price. A run in the history
-    /// without a number of requests counts as one.
-    pub unpriced_requests: u64,
-    /// Premium requests as counted by Copilot.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub premium_requests: Option<f64>,
-}
 
 /// The figures of one day, model, agent, session or provider.
 #[derive(Debug, Clone, PartialEq)]
@@ -299,13 +237,12 @@ impl Sums {
     }
 
     fn figures(&self) -> Figures {
-        Figures {
-            reported_cost_usd: self.reported.map(Money::usd),
-            estimated_cost_usd: self.estimated.map(Money::usd),
-            spent_usd: self.spent.map(Money::usd),
-            premium_requests: self.premium.map(Money::usd),
-            ..self.figures
-        }
+        let mut figures = self.figures;
+        figures.reported_cost_usd = self.reported.map(Money::usd);
+        figures.estimated_cost_usd = self.estimated.map(Money::usd);
+        figures.spent_usd = self.spent.map(Money::usd);
+        figures.premium_requests = self.premium.map(Money::usd);
+        figures
     }
 
     fn group(self, name: Option<Arc<str>>, dimension: Dimension) -> Group {

@@ -3,9 +3,10 @@
 use std::fs;
 
 use jiff::tz::TimeZone;
+use teamster_api::usage::{Dimension, Figures as Sums};
 
 use super::*;
-use crate::{Dimension, Figures as Sums, Scan};
+use crate::Scan;
 
 /// A line of an answer.
 struct Answer {

@@ -3,9 +3,10 @@ use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
+use teamster_api::usage::{Dimension, Figures};
 
 use super::*;
-use crate::{Dimension, Figures, Group};
+use crate::Group;
 
 const DIMENSIONS: [Dimension; 5] = [
     Dimension::Day,

@@ -13,7 +13,8 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use teamster_server::{Backend, UsageQuery};
+use teamster_api::usage::UsageQuery;
+use teamster_server::Backend;
 
 use super::progress::Progress;
 use super::report;

@@ -1,10 +1,9 @@
 //! Reports about runs, as tool results.
 
 use serde_json::{Value, json};
-use teamster::orchestrator::{RunEvent, RunLogEntry};
 use teamster::{AgentEvent, RunResult};
+use teamster_api::{PendingRequest, RunEvent, RunLogEntry};
 use teamster_core::text::excerpt;
-use teamster_runner::protocol::PendingRequest;
 
 /// The maximum length of a tool's input or output in an event, in bytes.
 const EXCERPT: usize = 2000;

@@ -2,10 +2,11 @@
 
 use proptest::prelude::*;
 use serde_json::json;
+use teamster_api::RunEvent;
 use teamster_core::{AgentRuntime, RunResult, RunStatus, TextLedger, ToolKind};
 
 use super::*;
-use crate::{Action, AfterSideEffects, RunEvent};
+use crate::{Action, AfterSideEffects};
 
 #[derive(Debug, Clone)]
 enum Step {

@@ -7,8 +7,8 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::routing::post;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use teamster_api::{ProblemCode, RunEvent, RunLogEntry};
 use teamster_core::{AgentEvent, RunResult};
-use teamster_orchestrator::{RunEvent, RunLogEntry};
 use teamster_runner::RunFolder;
 use teamster_runner::client::{self, Follow, StartedTurn, TurnRequest};
 use tokio::time::timeout;
@@ -23,7 +23,7 @@ use crate::routes::runs::{
     RunPath, idempotency_key, key, key_reused, prefer_wait, preference_applied, preferred_wait,
 };
 use crate::routes::{Answer, App, empty, json};
-use crate::{Problem, ProblemCode, Scope};
+use crate::{ApiError, Scope};
 
 pub(super) fn operations() -> Vec<Operation> {
     let command = |operation: Operation| {
@@ -193,7 +193,7 @@ async fn turn(
     };
     let begun = match begun.await {
         Ok(turn) => turn,
-        Err(problem) if problem.code == ProblemCode::RunEnded => {
+        Err(problem) if problem.0.code == ProblemCode::RunEnded => {
             let Some(key) = key else { return Err(problem) };
             let log = session.clone();
             let found = blocking(move || find_turn(&log, &key)).await?;
@@ -235,7 +235,7 @@ async fn turn(
 }
 
 /// Finds the turn with this idempotency key in the log. Returns it with its prompt.
-fn find_turn(session: &RunFolder, key: &str) -> Result<Option<(StartedTurn, String)>, Problem> {
+fn find_turn(session: &RunFolder, key: &str) -> Result<Option<(StartedTurn, String)>, ApiError> {
     let mut log = session.log(0)?;
     while let Some(line) = log.next_line()? {
         if let Ok(RunLogEntry::Run(entry)) = line.entry()
@@ -259,7 +259,7 @@ async fn result(
     session: RunFolder,
     after: u64,
     run_id: &str,
-) -> Result<Option<Box<RunResult>>, Problem> {
+) -> Result<Option<Box<RunResult>>, ApiError> {
     let mut follow = blocking(move || Ok(Follow::new(session, after)?)).await?;
     while let Some(line) = follow.next().await? {
         if line.type_name() == "done"

@@ -1,7 +1,8 @@
 use jiff::tz::TimeZone;
+use teamster_api::usage::Dimension;
 
 use super::*;
-use crate::{Dimension, Key};
+use crate::Key;
 
 fn at(second: i64) -> Timestamp {
     Timestamp::from_second(second).unwrap()

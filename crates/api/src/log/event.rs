@@ -3,8 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use teamster_core::{AgentError, Id, NewerEvent};
 
-use crate::Outcome;
-use crate::outcome::wire;
+use super::outcome::{Outcome, wire};
 
 /// An event of a run.
 ///
@@ -231,6 +230,100 @@ fn newer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NewerEvent, D::Er
 }
 
 impl RunEvent {
+    /// Creates a [`Start`](Self::Start) event.
+    pub fn start(
+        run_id: Id,
+        session_id: Option<Id>,
+        provider: impl Into<String>,
+        model: Option<String>,
+    ) -> Self {
+        Self::Start {
+            run_id,
+            session_id,
+            provider: provider.into(),
+            model,
+        }
+    }
+
+    /// Creates an [`Error`](Self::Error) event.
+    pub fn error(run_id: Id, error: AgentError) -> Self {
+        Self::Error {
+            run_id,
+            error: Box::new(error),
+        }
+    }
+
+    /// Creates the [`Attempt`](Self::Attempt) event of the attempt that begins.
+    pub fn attempt(run_id: Id, begins: Next) -> Self {
+        Self::Attempt {
+            run_id,
+            attempt: begins.attempt,
+            provider: begins.provider,
+            model: begins.model,
+            resumes: begins.resumes,
+        }
+    }
+
+    /// Creates a [`Hold`](Self::Hold) event. `hold` is the end of the hold, in milliseconds since the Unix epoch, and
+    /// its cause; `None` if the attempt waits for a slot.
+    pub fn hold(
+        run_id: Id,
+        group: impl Into<String>,
+        model: Option<String>,
+        hold: Option<(u64, AgentError)>,
+    ) -> Self {
+        let (until_ms, reason) = hold.unzip();
+        Self::Hold {
+            run_id,
+            group: group.into(),
+            model,
+            until_ms,
+            reason: reason.map(Box::new),
+        }
+    }
+
+    /// Creates a [`ToolStart`](Self::ToolStart) event.
+    pub fn tool_start(run_id: Id, tool_name: impl Into<String>, tool_id: Id) -> Self {
+        Self::ToolStart {
+            run_id,
+            tool_name: tool_name.into(),
+            tool_id,
+        }
+    }
+
+    /// Creates a [`ToolEnd`](Self::ToolEnd) event.
+    pub fn tool_end(
+        run_id: Id,
+        tool_name: impl Into<String>,
+        tool_id: Id,
+        duration_ms: u64,
+        is_error: bool,
+    ) -> Self {
+        Self::ToolEnd {
+            run_id,
+            tool_name: tool_name.into(),
+            tool_id,
+            duration_ms,
+            is_error,
+        }
+    }
+
+    /// Creates a [`Chunk`](Self::Chunk) event.
+    pub fn chunk(run_id: Id, content: impl Into<String>) -> Self {
+        Self::Chunk {
+            run_id,
+            content: content.into(),
+        }
+    }
+
+    /// Creates a [`Message`](Self::Message) event.
+    pub fn message(run_id: Id, content: impl Into<String>) -> Self {
+        Self::Message {
+            run_id,
+            content: content.into(),
+        }
+    }
+
     /// Creates a [`Retry`](Self::Retry) event.
     pub fn retry(run_id: Id, reason: AgentError, delay_ms: u64, next: Next) -> Self {
         Self::Retry {

@@ -1,10 +1,8 @@
-//! JSON files in which a loop reports its status.
+//! `sleep.json`, in which a loop reports its status.
 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use teamster_core::ErrorKind;
-
-use crate::tick_record::TickBegin;
 
 /// `sleep.json`: current status of the loop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -110,7 +108,8 @@ impl SleepFile {
     /// Name of the file.
     pub const NAME: &str = "sleep.json";
 
-    pub(crate) fn tick(current: u64, reason: String, now: Timestamp) -> Self {
+    /// Creates the status of a loop that plays a tick. `current` is its sleep in seconds.
+    pub fn tick(current: u64, reason: String, now: Timestamp) -> Self {
         Self {
             state: LoopState::Tick,
             current_sleep_seconds: current,
@@ -123,7 +122,8 @@ impl SleepFile {
         }
     }
 
-    pub(crate) fn sleeping(seconds: u64, reason: String, now: Timestamp) -> Self {
+    /// Creates the status of a loop that sleeps for this time from `now`, in seconds.
+    pub fn sleeping(seconds: u64, reason: String, now: Timestamp) -> Self {
         let now = now.as_second();
         Self {
             state: LoopState::Sleeping,
@@ -138,31 +138,12 @@ impl SleepFile {
     }
 
     /// Appends the error of the last tick to the reason, for readers that show only the reason.
-    pub(crate) fn after(mut self, error: &str) -> Self {
+    #[must_use]
+    pub fn after(mut self, error: &str) -> Self {
         let reason = format!("{}; the last error: {error}", self.reason);
         self.plain_reason = Some(std::mem::replace(&mut self.reason, reason));
         self
     }
-}
-
-/// `session.json`: session of a running loop. The loop removes the file at its end, so a remaining file shows a
-/// loop that was cut off, and its session is resumed. With `KEEP_SESSION` the file is kept at a clean exit too.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct SessionFile {
-    pub(crate) runtime: String,
-    pub(crate) session_id: Option<String>,
-    pub(crate) pid: u32,
-    pub(crate) updated_at_epoch: i64,
-    /// The loop ended cleanly.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub(crate) ended: bool,
-    /// The tick in progress.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) tick: Option<TickBegin>,
-}
-
-impl SessionFile {
-    pub(crate) const NAME: &str = "session.json";
 }
 
 #[cfg(test)]

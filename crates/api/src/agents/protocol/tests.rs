@@ -63,13 +63,10 @@ fn the_form_of_answers() {
         json!({"version": 1, "result": "error", "code": "unknown_agent",
             "message": "there is no agent `x`"})
     );
-    let done = Response::new(Outcome::Ok(Status {
-        config: "/c/agents.config.json".into(),
-        supervisor: None,
-        enabled: true,
-        agents: Vec::new(),
-        warnings: Vec::new(),
-    }));
+    let done = Response::new(Outcome::Ok(Status::new(
+        "/c/agents.config.json",
+        Vec::new(),
+    )));
     assert_eq!(
         serde_json::to_value(&done).unwrap(),
         json!({"version": 1, "result": "ok", "config": "/c/agents.config.json",

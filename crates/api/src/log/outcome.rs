@@ -27,8 +27,8 @@ pub struct Outcome {
     pub error: Option<AgentError>,
     /// The attempts, in order. Empty if none could begin.
     pub attempts: Vec<Attempt>,
-    /// The combined result of all attempts, as in the `done` entry of the run's [log](crate::Orchestrator::log). The
-    /// `run:end` entry of that log has it without text, because its `done` has the text.
+    /// The combined result of all attempts, as in the `done` entry of the run's log. The `run:end` entry of that log has
+    /// it without text, because its `done` has the text.
     pub result: RunResult,
 }
 

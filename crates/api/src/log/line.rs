@@ -1,8 +1,9 @@
-//! Line of a log.
+//! The line of an entry in a log.
 
 use serde::Deserialize;
 use teamster_core::{AgentEvent, Id, RunResult};
-use teamster_orchestrator::RunLogEntry;
+
+use super::entry::RunLogEntry;
 
 /// Prefix of every entry.
 const HEAD: &[u8] = br#"{"seq":"#;
@@ -10,30 +11,30 @@ const HEAD: &[u8] = br#"{"seq":"#;
 /// Entry as its line in the file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
-    pub(super) seq: u64,
-    pub(super) json: Vec<u8>,
-    pub(super) ends: bool,
+    seq: u64,
+    json: Vec<u8>,
+    ends: bool,
 }
 
 impl LogLine {
     /// Creates the line with these bytes in the log of this run. Returns `None` if they are no entry.
     pub fn from_json(json: Vec<u8>, run_id: &str) -> Option<Self> {
         Some(Self {
-            seq: seq_of(&json)?,
-            ends: is_end(&json, run_id),
+            seq: Self::seq_of(&json)?,
+            ends: Self::ends(&json, run_id),
             json,
         })
     }
 
-    /// Creates the entry in place of the damaged ones before this one. Returns `None` if this one has no time.
-    pub(super) fn damaged(next: &Self, run_id: &Id) -> Option<Self> {
+    /// Creates the line in place of the damaged ones before this one. Returns `None` if this one has no time.
+    pub fn damaged_before(&self, run_id: &Id) -> Option<Self> {
         #[derive(Deserialize)]
         #[serde(rename_all = "camelCase")]
         struct Head {
             at_ms: u64,
         }
-        let seq = next.seq.checked_sub(1)?;
-        let head: Head = serde_json::from_slice(&next.json).ok()?;
+        let seq = self.seq.checked_sub(1)?;
+        let head: Head = serde_json::from_slice(&self.json).ok()?;
         let entry = RunLogEntry::damaged(seq, head.at_ms, run_id.clone());
         Some(Self {
             seq,
@@ -82,17 +83,47 @@ impl LogLine {
             _ => None,
         }
     }
-}
 
-/// Returns the number of the entry that begins with these bytes, which need not be complete.
-pub(super) fn seq_of(head: &[u8]) -> Option<u64> {
-    let digits = head.strip_prefix(HEAD)?;
-    let end = digits.iter().position(|byte| !byte.is_ascii_digit())?;
-    std::str::from_utf8(&digits[..end]).ok()?.parse().ok()
-}
+    /// Maximum number of bytes that [`seq_of`](Self::seq_of) needs.
+    pub const HEAD_BYTES: usize = HEAD.len() + 21;
 
-/// Maximum number of bytes that [`seq_of`] needs.
-pub(super) const HEAD_BYTES: usize = HEAD.len() + 21;
+    /// Returns the number of the entry that begins with these bytes, which need not be complete.
+    pub fn seq_of(head: &[u8]) -> Option<u64> {
+        let digits = head.strip_prefix(HEAD)?;
+        let end = digits.iter().position(|byte| !byte.is_ascii_digit())?;
+        std::str::from_utf8(&digits[..end]).ok()?.parse().ok()
+    }
+
+    /// Returns whether the entry with these bytes is the last one of this run's log.
+    pub fn ends(json: &[u8], run_id: &str) -> bool {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Head {
+            r#type: String,
+            run_id: Option<String>,
+        }
+        // Most entries are rejected without parsing.
+        memchr::memmem::find(json, br#""type":"done""#).is_some()
+            && serde_json::from_slice::<Head>(json).is_ok_and(|head| {
+                head.r#type == "done" && head.run_id.is_none_or(|id| id == run_id)
+            })
+    }
+
+    /// Returns whether these bytes are a complete entry. A power failure can leave any bytes at the end of a file, and a
+    /// damaged disk or another program anywhere.
+    pub fn is_complete(json: &[u8]) -> bool {
+        #[derive(Deserialize)]
+        struct Head {
+            seq: u64,
+            #[expect(dead_code, reason = "every entry has one")]
+            r#type: String,
+        }
+        // The parser does not check the text of fields that it skips.
+        let text = std::str::from_utf8(json).ok();
+        let head = text.and_then(|text| serde_json::from_str::<Head>(text).ok());
+        head.is_some_and(|head| Self::seq_of(json) == Some(head.seq))
+    }
+}
 
 fn type_of(json: &[u8]) -> Option<String> {
     #[derive(Deserialize)]
@@ -102,35 +133,6 @@ fn type_of(json: &[u8]) -> Option<String> {
     serde_json::from_slice::<Type>(json)
         .ok()
         .map(|it| it.r#type)
-}
-
-/// Returns whether this entry is the last one of this run's log.
-pub(crate) fn is_end(json: &[u8], run_id: &str) -> bool {
-    #[derive(Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Head {
-        r#type: String,
-        run_id: Option<String>,
-    }
-    // Most entries are rejected without parsing.
-    memchr::memmem::find(json, br#""type":"done""#).is_some()
-        && serde_json::from_slice::<Head>(json)
-            .is_ok_and(|head| head.r#type == "done" && head.run_id.is_none_or(|id| id == run_id))
-}
-
-/// Returns whether these bytes are a complete entry. A power failure can leave any bytes at the end of a file, and a
-/// damaged disk or another program anywhere.
-pub(super) fn is_entry(json: &[u8]) -> bool {
-    #[derive(Deserialize)]
-    struct Head {
-        seq: u64,
-        #[expect(dead_code, reason = "every entry has one")]
-        r#type: String,
-    }
-    // The parser does not check the text of fields that it skips.
-    let text = std::str::from_utf8(json).ok();
-    let head = text.and_then(|text| serde_json::from_str::<Head>(text).ok());
-    head.is_some_and(|head| seq_of(json) == Some(head.seq))
 }
 
 #[cfg(test)]
@@ -149,7 +151,7 @@ mod tests {
             ("\0\0\0", None),
             ("", None),
         ] {
-            assert_eq!(seq_of(head.as_bytes()), seq, "{head}");
+            assert_eq!(LogLine::seq_of(head.as_bytes()), seq, "{head}");
         }
     }
 
@@ -174,7 +176,7 @@ mod tests {
                 false,
             ),
         ] {
-            assert_eq!(is_end(json.as_bytes(), "s"), ends, "{json}");
+            assert_eq!(LogLine::ends(json.as_bytes(), "s"), ends, "{json}");
         }
     }
 }

@@ -1,0 +1,190 @@
+//! The record of a run, and the filter of records.
+
+use std::path::PathBuf;
+
+use derive_setters::Setters;
+use serde::{Deserialize, Serialize};
+use teamster_core::{AgentError, CostSource, Usage};
+
+use super::RunState;
+use crate::Attempt;
+
+/// A run in the history. A figure that no CLI reported is absent, never 0.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RunRecord {
+    /// Id of the run.
+    pub run_id: String,
+    /// State of the run.
+    pub status: RunState,
+    /// The current or last provider of the run.
+    pub provider: String,
+    /// The model as reported by the agent, else as requested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The session of the run, or the one to resume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The conversation that it belongs to, as text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conversation: Option<String>,
+    /// Working directory of the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub working_directory: Option<PathBuf>,
+    /// SHA-256 of the prompt, in hexadecimal.
+    pub prompt_hash: String,
+    /// Start time, in milliseconds since the Unix epoch.
+    pub started_at: u64,
+    /// End time, in milliseconds since the Unix epoch. For an interrupted run it is the last heartbeat, once that was
+    /// recorded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_at: Option<u64>,
+    /// Duration of the run, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// Usage of all attempts together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Cost of all attempts together, in USD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The source of the cost. Absent in a record of an earlier version, which kept reported costs only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_source: Option<CostSource>,
+    /// Turns of all attempts, as the CLIs count them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub num_turns: Option<u32>,
+    /// The error of a run that failed. Its code and details are known if it is the error of the last attempt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<AgentError>,
+    /// Number of attempts; 0 while the run is running.
+    pub attempts: u32,
+    /// The attempts, in order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub attempt_log: Vec<Attempt>,
+    /// Name of the machine that the run is on.
+    pub host: String,
+    /// Id of the process that owns the run.
+    pub pid: u32,
+    /// Time of the last heartbeat, in milliseconds since the Unix epoch.
+    pub heartbeat_at: u64,
+}
+
+impl RunRecord {
+    /// Creates a record with these fields, and without the optional ones. `started_at` is in milliseconds since the
+    /// Unix epoch.
+    pub fn new(
+        run_id: impl Into<String>,
+        provider: impl Into<String>,
+        status: RunState,
+        started_at: u64,
+    ) -> Self {
+        Self {
+            run_id: run_id.into(),
+            status,
+            provider: provider.into(),
+            model: None,
+            session_id: None,
+            conversation: None,
+            working_directory: None,
+            prompt_hash: String::new(),
+            started_at,
+            ended_at: None,
+            duration_ms: None,
+            usage: None,
+            cost_usd: None,
+            cost_source: None,
+            num_turns: None,
+            error: None,
+            attempts: 0,
+            attempt_log: Vec::new(),
+            host: String::new(),
+            pid: 0,
+            heartbeat_at: started_at,
+        }
+    }
+
+    /// Returns the run's position in the order of the history, newest first, for the next page.
+    pub fn cursor(&self) -> RunCursor {
+        RunCursor {
+            started_at: self.started_at,
+            run_id: self.run_id.clone(),
+        }
+    }
+}
+
+/// A position in the order of the history, newest first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunCursor {
+    /// Start time of the run, in milliseconds since the Unix epoch.
+    pub started_at: u64,
+    /// Id of the run.
+    pub run_id: String,
+}
+
+impl RunCursor {
+    /// Creates the position of the run with this id and start time, in milliseconds since the Unix epoch.
+    pub fn new(started_at: u64, run_id: impl Into<String>) -> Self {
+        Self {
+            started_at,
+            run_id: run_id.into(),
+        }
+    }
+}
+
+/// A page of the history, newest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct HistoryList {
+    /// The runs.
+    pub runs: Vec<RunRecord>,
+    /// The `cursor` of the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+impl HistoryList {
+    /// Creates a page with these runs. `next` is the cursor of the next page.
+    pub fn new(runs: Vec<RunRecord>, next: Option<String>) -> Self {
+        Self { runs, next }
+    }
+}
+
+/// Filter of runs. Default: all.
+///
+/// ```
+/// use teamster_api::history::{RunFilter, RunState};
+///
+/// let filter = RunFilter::default().provider("claude").status(RunState::Error).limit(20);
+/// assert_eq!(filter.limit, Some(20));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Setters)]
+#[setters(strip_option)]
+#[non_exhaustive]
+pub struct RunFilter {
+    /// Maximum number of runs. Default: no limit.
+    pub limit: Option<u32>,
+    /// Only runs of this provider.
+    #[setters(into)]
+    pub provider: Option<String>,
+    /// Only runs in this state.
+    pub status: Option<RunState>,
+    /// Only runs of this conversation.
+    #[setters(into)]
+    pub conversation: Option<String>,
+    /// Only runs of this session.
+    #[setters(into)]
+    pub session_id: Option<String>,
+    /// Only runs in this directory, as recorded with the run.
+    pub working_directory: Option<PathBuf>,
+    /// Only runs that started at this time or later, in milliseconds since the Unix epoch.
+    pub since_ms: Option<u64>,
+    /// Only runs that started before this time, in milliseconds since the Unix epoch.
+    pub until_ms: Option<u64>,
+    /// Only runs after this position, as the next page.
+    pub after: Option<RunCursor>,
+}

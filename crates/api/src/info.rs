@@ -1,0 +1,73 @@
+//! The description of a run that was accepted.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use teamster_core::time::epoch_ms;
+
+use crate::Grants;
+
+/// Description of a run. It is written when the run is accepted and never changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RunInfo {
+    /// Id of the run.
+    pub run_id: String,
+    /// Kind of the run.
+    pub kind: RunKind,
+    /// First provider of the run.
+    pub provider: String,
+    /// The requested model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Working directory of the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<PathBuf>,
+    /// Branch of the git worktree that was created for the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// Id of the run whose log has the beginning of this session's conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continues: Option<String>,
+    /// Grants of a session. `None` if they were not recorded: for a run, and by an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grants: Option<Grants>,
+    /// Time of acceptance, in milliseconds since the Unix epoch.
+    pub accepted_at: u64,
+}
+
+impl RunInfo {
+    /// Creates the description of a run that is accepted now.
+    pub fn new(run_id: impl Into<String>, provider: impl Into<String>) -> Self {
+        Self {
+            run_id: run_id.into(),
+            kind: RunKind::Run,
+            provider: provider.into(),
+            model: None,
+            directory: None,
+            branch: None,
+            continues: None,
+            grants: None,
+            accepted_at: epoch_ms(),
+        }
+    }
+}
+
+/// Kind of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum RunKind {
+    /// One prompt, from start to `done`.
+    Run,
+    /// A live session: turns until it is closed.
+    Session,
+    /// A tick of an agent loop.
+    Tick,
+    /// Value of a later version.
+    #[serde(other)]
+    Other,
+}

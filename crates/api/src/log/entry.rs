@@ -1,0 +1,166 @@
+//! Entries of a log: the events of the agents and of the run itself, in one order.
+
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+use teamster_core::{Id, LogEntry};
+
+use super::event::RunEvent;
+
+/// An event of a run itself as an entry of the run's log.
+///
+/// On the wire it is the event's own object after `seq`, `atMs` and `attempt`.
+///
+/// The log contains only the `run:` events. A `tool:` or `assistant:` event repeats the agents' entries, so only a
+/// stream of events of a run returns it, with the number of the last log entry before it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct LifecycleEntry {
+    /// The entry's number in the run's log.
+    pub seq: u64,
+    /// Time of the event, in milliseconds since the Unix epoch.
+    pub at_ms: u64,
+    /// The current attempt, from 1. Entries after the end of an attempt belong to that attempt.
+    pub attempt: u32,
+    /// The event.
+    pub event: RunEvent,
+}
+
+impl LifecycleEntry {
+    /// Creates an entry.
+    pub fn new(seq: u64, at_ms: u64, attempt: u32, event: RunEvent) -> Self {
+        Self {
+            seq,
+            at_ms,
+            attempt,
+            event,
+        }
+    }
+}
+
+impl Serialize for LifecycleEntry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Line<'a> {
+            seq: u64,
+            at_ms: u64,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            attempt: Option<u32>,
+            #[serde(flatten)]
+            event: &'a RunEvent,
+        }
+        // The event has the attempt's number itself.
+        let has_it = matches!(self.event, RunEvent::Attempt { .. });
+        let line = Line {
+            seq: self.seq,
+            at_ms: self.at_ms,
+            attempt: (!has_it).then_some(self.attempt),
+            event: &self.event,
+        };
+        line.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for LifecycleEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Position {
+            seq: u64,
+            at_ms: u64,
+            attempt: u32,
+        }
+        // Both parts may have the field `attempt`, so each is deserialized from the whole line.
+        let line = Value::deserialize(deserializer)?;
+        let position = Position::deserialize(&line).map_err(D::Error::custom)?;
+        let event = match RunEvent::deserialize(line).map_err(D::Error::custom)? {
+            RunEvent::Newer(event) => RunEvent::Newer(event.without(&["seq", "atMs", "attempt"])),
+            event => event,
+        };
+        Ok(Self {
+            seq: position.seq,
+            at_ms: position.at_ms,
+            attempt: position.attempt,
+            event,
+        })
+    }
+}
+
+/// An entry of a run's log.
+///
+/// On the wire, the `type` of an event of the run itself contains a colon, and that of an agent's event does not.
+/// The exceptions are [`RunEvent::Reset`] and [`RunEvent::Damaged`], which are `reset` and `damaged`. An event that only
+/// a newer version knows is read as [`RunEvent::Newer`] or [`AgentEvent::Newer`].
+///
+/// [`AgentEvent::Newer`]: teamster_core::AgentEvent::Newer
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+#[non_exhaustive]
+pub enum RunLogEntry {
+    /// An event of an agent.
+    Agent(LogEntry),
+    /// An event of the run itself.
+    Run(LifecycleEntry),
+}
+
+impl<'de> Deserialize<'de> for RunLogEntry {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let line = Value::deserialize(deserializer)?;
+        let name = line.get("type").and_then(Value::as_str);
+        if name.is_some_and(|name| name.contains(':') || ["reset", "damaged"].contains(&name)) {
+            LifecycleEntry::deserialize(line).map(Self::Run)
+        } else {
+            LogEntry::deserialize(line).map(Self::Agent)
+        }
+        .map_err(D::Error::custom)
+    }
+}
+
+impl RunLogEntry {
+    /// Creates the entry that replaces the removed entries up to this number.
+    pub fn reset(seq: u64, at_ms: u64, run_id: Id) -> Self {
+        Self::Run(LifecycleEntry {
+            seq,
+            at_ms,
+            attempt: 1,
+            event: RunEvent::reset(run_id),
+        })
+    }
+
+    /// Creates the entry that takes the place of damaged entries up to this number.
+    pub fn damaged(seq: u64, at_ms: u64, run_id: Id) -> Self {
+        Self::Run(LifecycleEntry {
+            seq,
+            at_ms,
+            attempt: 1,
+            event: RunEvent::Damaged { run_id },
+        })
+    }
+
+    /// Creates an entry for an event of the run itself. Its number is 0 until a log assigns one.
+    pub fn of_run(event: RunEvent, at_ms: u64, attempt: u32) -> Self {
+        Self::Run(LifecycleEntry {
+            seq: 0,
+            at_ms,
+            attempt,
+            event,
+        })
+    }
+
+    /// Returns the entry's number in its log, from 1 without gaps.
+    pub fn seq(&self) -> u64 {
+        match self {
+            Self::Agent(entry) => entry.seq,
+            Self::Run(entry) => entry.seq,
+        }
+    }
+
+    /// Returns the time of the event, in milliseconds since the Unix epoch.
+    pub fn at_ms(&self) -> u64 {
+        match self {
+            Self::Agent(entry) => entry.at_ms,
+            Self::Run(entry) => entry.at_ms,
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! The agents of a machine.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use teamster_core::Capabilities;
+
+/// An agent of this machine and its capabilities.
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+pub struct ProviderReport {
+    /// The report of `teamster doctor`.
+    #[serde(flatten)]
+    pub facts: ProviderFacts,
+    /// The agent's capabilities.
+    pub capabilities: Capabilities,
+}
+
+/// The report of `teamster doctor --json` about an agent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct ProviderFacts {
+    /// The agent's id, such as `claude`.
+    pub id: String,
+    /// The CLI's own name.
+    pub name: String,
+    /// The agent can be used: its program reported a version or, without a program, a key for a model service exists.
+    pub usable: bool,
+    /// The agent has no program and runs in the process of the run.
+    pub in_process: bool,
+    /// The path of the program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<PathBuf>,
+    /// The path of the program that a run starts, if it differs from `path`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolved_path: Option<PathBuf>,
+    /// The version that the program reports.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The decoder is tested with recordings of this version.
+    pub tested: bool,
+    /// The versions whose recordings the decoder is tested with.
+    pub tested_versions: Vec<String>,
+    /// The oldest supported version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub oldest_version: Option<String>,
+    /// The version is older than `oldestVersion`.
+    pub too_old: bool,
+    /// The reason why the agent cannot be used.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// The command that installs it.
+    pub install: String,
+    /// The login state.
+    pub login: ProviderLogin,
+}
+
+/// The login state of an agent, from its files and the environment.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ProviderLogin {
+    /// `yes`, `no`, or `unknown` where it cannot be seen, as in a keychain.
+    pub state: String,
+    /// The variable or file that shows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+}

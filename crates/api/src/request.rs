@@ -1,0 +1,127 @@
+//! Requests of an agent that wait for an answer.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use teamster_core::{Id, PermissionAnswer, PermissionRequest, ToolKind};
+
+/// Request that waits for an answer: permission for a tool, or the question of an MCP server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PendingRequest {
+    /// Id of the request: `RUN_ID/NUMBER`.
+    pub request_id: String,
+    /// Id of the run.
+    pub run_id: String,
+    /// The tool, as the CLI names it.
+    pub tool_name: String,
+    /// Id of the tool call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_id: Option<Id>,
+    /// Kind of the tool.
+    pub kind: ToolKind,
+    /// Input of the tool.
+    pub input: Value,
+    /// The CLI's own text about the request.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The JSON Schema of the answer that an MCP server asks for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<Value>,
+    /// An answer can have an input.
+    pub takes_input: bool,
+    /// The reason of a denial reaches the model.
+    #[serde(default)]
+    pub takes_reason: bool,
+    /// Time of the request, in milliseconds since the Unix epoch.
+    pub asked_at: u64,
+    /// Time at which the request is denied without an answer, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<u64>,
+}
+
+impl PendingRequest {
+    /// Creates a request that arrives now and has no time limit.
+    pub fn new(
+        request_id: impl Into<String>,
+        run_id: impl Into<String>,
+        request: PermissionRequest,
+    ) -> Self {
+        Self {
+            request_id: request_id.into(),
+            run_id: run_id.into(),
+            tool_name: request.tool_name,
+            tool_id: request.tool_id,
+            kind: request.kind,
+            input: request.input,
+            message: request.message,
+            schema: request.schema,
+            takes_input: request.takes_input,
+            takes_reason: false,
+            asked_at: teamster_core::time::epoch_ms(),
+            expires_at: None,
+        }
+    }
+}
+
+/// Answer to a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(
+    tag = "decision",
+    rename_all = "snake_case",
+    rename_all_fields = "camelCase"
+)]
+#[non_exhaustive]
+pub enum Answer {
+    /// Allow this request once.
+    Allow,
+    /// Allow this request and similar ones in this session.
+    AllowAlways,
+    /// Allow the request with this input in place of the agent's, or answer the question of an MCP server.
+    AllowWith {
+        /// The input.
+        input: Value,
+    },
+    /// Deny the request.
+    Deny {
+        /// Reason, for the model.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+    },
+}
+
+impl From<PermissionAnswer> for Answer {
+    fn from(answer: PermissionAnswer) -> Self {
+        match answer {
+            PermissionAnswer::Allow => Self::Allow,
+            PermissionAnswer::AllowAlways => Self::AllowAlways,
+            PermissionAnswer::AllowWith(input) => Self::AllowWith { input },
+            PermissionAnswer::Deny(reason) => Self::Deny { reason },
+            _ => Self::Deny { reason: None },
+        }
+    }
+}
+
+impl From<PendingRequest> for PermissionRequest {
+    fn from(pending: PendingRequest) -> Self {
+        let mut request = Self::new(0, pending.tool_name, pending.kind, pending.input);
+        request.tool_id = pending.tool_id;
+        request.message = pending.message;
+        request.schema = pending.schema;
+        request.takes_input = pending.takes_input;
+        request
+    }
+}
+
+impl From<Answer> for PermissionAnswer {
+    fn from(answer: Answer) -> Self {
+        match answer {
+            Answer::Allow => Self::Allow,
+            Answer::AllowAlways => Self::AllowAlways,
+            Answer::AllowWith { input } => Self::AllowWith(input),
+            Answer::Deny { reason } => Self::Deny(reason),
+        }
+    }
+}

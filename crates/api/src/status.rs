@@ -1,0 +1,113 @@
+//! The status of a live run or session.
+
+use serde::{Deserialize, Serialize};
+use teamster_core::{CostSource, Id, PermissionMode, Usage};
+
+/// Status of a live run or session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct LiveStatus {
+    /// State of the run or session.
+    pub state: LiveState,
+    /// Start of the state, in milliseconds since the Unix epoch.
+    pub since: u64,
+    /// Number of ended turns of a session. 0 for a run.
+    pub turns: u64,
+    /// The turn in progress.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<TurnStatus>,
+    /// Provider in use, which may be a fallback.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Model in use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// Id of the provider's session, to resume it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<Id>,
+    /// Usage so far, as reported.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// Cost so far in USD.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The source of the cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_source: Option<CostSource>,
+    /// Permission mode of a session, if it was changed after the start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(with = "Option<String>"))]
+    pub permission: Option<PermissionMode>,
+    /// Process id of a runner that does not answer, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+}
+
+impl LiveStatus {
+    /// Creates a status with only a state.
+    pub fn new(state: LiveState, since: u64) -> Self {
+        Self {
+            state,
+            since,
+            turns: 0,
+            turn: None,
+            provider: None,
+            model: None,
+            session_id: None,
+            usage: None,
+            cost_usd: None,
+            cost_source: None,
+            permission: None,
+            pid: None,
+        }
+    }
+}
+
+/// Status of a live run or session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum LiveState {
+    /// The session waits for a prompt.
+    Idle,
+    /// The agent is working.
+    Running,
+    /// The agent waits for the answer to a request.
+    Waiting,
+    /// The run or session is being stopped.
+    Ending,
+    /// The runner does not answer: it is stopped (`SIGSTOP`), hangs, or has lost its socket.
+    NotAnswering,
+    /// Value of a later version.
+    #[serde(other)]
+    Other,
+}
+
+/// Turn in progress.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct TurnStatus {
+    /// Id of the turn in the log and in the history.
+    pub run_id: String,
+    /// Name of the sender, such as `terminal pts/3`. `None` for a turn that the agent began by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Start time, in milliseconds since the Unix epoch.
+    pub began_at: u64,
+}
+
+impl TurnStatus {
+    /// Creates a turn that began at this time, in milliseconds since the Unix epoch.
+    pub fn new(run_id: impl Into<String>, began_at: u64) -> Self {
+        Self {
+            run_id: run_id.into(),
+            from: None,
+            began_at,
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! Views of runs, as a server shows them.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use teamster_core::{AgentError, CostSource, RunResult, RunStatus, Usage};
+
+use crate::{LiveStatus, PendingRequest, RunInfo};
+
+/// The state of a run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum ViewState {
+    /// The run is live.
+    Running,
+    /// The run is live, and one of its requests waits for an answer.
+    Waiting,
+    /// The run has ended; `status` has the outcome.
+    Ended,
+}
+
+/// A run, without its events.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RunSummary {
+    /// The run's id, agent and parameters.
+    #[serde(flatten)]
+    pub info: RunInfo,
+    /// The run's state.
+    pub state: ViewState,
+    /// The outcome; absent while the run is live.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub status: Option<RunStatus>,
+    /// The `seq` of the newest log entry.
+    pub seq: u64,
+    /// The time of the last write to the log, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_at: Option<u64>,
+    /// The agent's session, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The tokens used so far, if the agent reports them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub usage: Option<Usage>,
+    /// The cost so far in US dollars, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+    /// The source of the cost.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_source: Option<CostSource>,
+    /// The duration in milliseconds; absent while the run is live.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_ms: Option<u64>,
+    /// The error of a failed run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<AgentError>,
+    /// The requests that wait for an answer.
+    pub requests: Vec<PendingRequest>,
+    /// The live status, if it was requested; absent once the run has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub live: Option<LiveStatus>,
+}
+
+impl RunSummary {
+    /// Creates the summary of a run of which only its state is known.
+    pub fn new(info: RunInfo, state: ViewState) -> Self {
+        Self {
+            info,
+            state,
+            status: None,
+            seq: 0,
+            changed_at: None,
+            session_id: None,
+            usage: None,
+            cost_usd: None,
+            cost_source: None,
+            duration_ms: None,
+            error: None,
+            requests: Vec::new(),
+            live: None,
+        }
+    }
+}
+
+/// A run and its result.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RunView {
+    /// The run's summary.
+    #[serde(flatten)]
+    pub summary: Arc<RunSummary>,
+    /// The prompt of a detached run; absent for sessions, and where prompts are not kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompt: Option<String>,
+    /// The result; absent while the run is live.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result: Option<Box<RunResult>>,
+}
+
+impl RunView {
+    /// Creates the view of a run with this result, if it has ended.
+    pub fn new(summary: Arc<RunSummary>, result: Option<Box<RunResult>>) -> Self {
+        Self {
+            summary,
+            prompt: None,
+            result,
+        }
+    }
+}
+
+/// A page of runs, newest first.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct RunList {
+    /// The runs.
+    pub runs: Vec<Arc<RunSummary>>,
+    /// The `cursor` of the next page; absent on the last one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}
+
+impl RunList {
+    /// Creates the last page, with these runs.
+    pub fn new(runs: Vec<Arc<RunSummary>>) -> Self {
+        Self { runs, next: None }
+    }
+}
