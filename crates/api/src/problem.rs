@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::RefusalCode;
+
 /// An error of the API: problem details of RFC 9457.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -137,6 +139,11 @@ impl ProblemCode {
         }
     }
 
+    /// Returns whether the same request can succeed later.
+    pub fn is_retryable(self) -> bool {
+        matches!(self.status(), 408 | 503)
+    }
+
     /// Returns the reason phrase of the status, as in RFC 9110.
     fn title(self) -> &'static str {
         match self.status() {
@@ -166,6 +173,23 @@ impl Problem {
             status: code.status(),
             code,
             detail: detail.into(),
+        }
+    }
+}
+
+impl From<RefusalCode> for ProblemCode {
+    fn from(code: RefusalCode) -> Self {
+        match code {
+            RefusalCode::AlreadyAnswered => Self::AlreadyAnswered,
+            RefusalCode::UnknownRequest => Self::RequestNotFound,
+            RefusalCode::InvalidAnswer => Self::InvalidAnswer,
+            RefusalCode::Busy => Self::SessionBusy,
+            RefusalCode::NoTurn => Self::NoTurn,
+            RefusalCode::Ending => Self::SessionEnding,
+            RefusalCode::OverBudget => Self::OverBudget,
+            RefusalCode::OutOfTime => Self::OutOfTime,
+            RefusalCode::KeyReused => Self::IdempotencyKeyReused,
+            RefusalCode::Unsupported | RefusalCode::Other => Self::Unsupported,
         }
     }
 }

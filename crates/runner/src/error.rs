@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use teamster_api::RefusalCode;
+use teamster_api::{ProblemCode, RefusalCode, ServiceError};
 
 /// Error of an operation on detached runs.
 #[derive(Debug, thiserror::Error)]
@@ -94,6 +94,26 @@ fn not_answering(id: &str, pid: Option<u32>, is_stopped: bool) -> String {
             "does not answer (pid {pid}): try again, or end it with `teamster cancel --kill {id}`"
         ),
         None => "does not answer: its process is unknown, or in another container".to_owned(),
+    }
+}
+
+impl From<RunsError> for ServiceError {
+    fn from(error: RunsError) -> Self {
+        let code = match &error {
+            RunsError::NotFound { id } => {
+                return Self::new(ProblemCode::RunNotFound, format!("no detached run `{id}`"));
+            }
+            RunsError::Ended { id } => {
+                return Self::new(ProblemCode::RunEnded, format!("run {id} has ended"));
+            }
+            RunsError::NotAnswering { .. } => ProblemCode::RunnerNotResponding,
+            RunsError::Ambiguous { .. } => ProblemCode::RunIdAmbiguous,
+            RunsError::Exists { .. } => ProblemCode::RunExists,
+            RunsError::InvalidId { .. } => ProblemCode::InvalidParams,
+            RunsError::Refused { code, .. } => (*code).into(),
+            RunsError::Locked { .. } | RunsError::Io { .. } => ProblemCode::Internal,
+        };
+        Self::new(code, error.to_string())
     }
 }
 

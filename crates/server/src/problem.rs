@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse;
-use teamster_api::{Problem, ProblemCode, RefusalCode};
+use teamster_api::{Problem, ProblemCode, ServiceError};
 use teamster_core::ErrorKind;
 use teamster_runner::RunsError;
 
@@ -42,36 +42,15 @@ impl IntoResponse for ApiError {
     }
 }
 
+impl From<ServiceError> for ApiError {
+    fn from(error: ServiceError) -> Self {
+        Self::new(error.code.unwrap_or(ProblemCode::Internal), error.message)
+    }
+}
+
 impl From<RunsError> for ApiError {
     fn from(error: RunsError) -> Self {
-        let code = match &error {
-            RunsError::NotFound { id } => {
-                // The text of `RunsError` suggests terminal commands.
-                let detail = format!("no detached run `{id}`");
-                return Self::new(ProblemCode::RunNotFound, detail);
-            }
-            RunsError::Ended { id } => {
-                return Self::new(ProblemCode::RunEnded, format!("run {id} has ended"));
-            }
-            RunsError::NotAnswering { .. } => ProblemCode::RunnerNotResponding,
-            RunsError::Ambiguous { .. } => ProblemCode::RunIdAmbiguous,
-            RunsError::Exists { .. } => ProblemCode::RunExists,
-            RunsError::InvalidId { .. } => ProblemCode::InvalidParams,
-            RunsError::Refused { code, .. } => match code {
-                RefusalCode::AlreadyAnswered => ProblemCode::AlreadyAnswered,
-                RefusalCode::UnknownRequest => ProblemCode::RequestNotFound,
-                RefusalCode::InvalidAnswer => ProblemCode::InvalidAnswer,
-                RefusalCode::Busy => ProblemCode::SessionBusy,
-                RefusalCode::NoTurn => ProblemCode::NoTurn,
-                RefusalCode::Ending => ProblemCode::SessionEnding,
-                RefusalCode::OverBudget => ProblemCode::OverBudget,
-                RefusalCode::OutOfTime => ProblemCode::OutOfTime,
-                RefusalCode::KeyReused => ProblemCode::IdempotencyKeyReused,
-                _ => ProblemCode::Unsupported,
-            },
-            _ => ProblemCode::Internal,
-        };
-        Self::new(code, error.to_string())
+        ServiceError::from(error).into()
     }
 }
 

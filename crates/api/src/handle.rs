@@ -1,0 +1,225 @@
+//! A handle to one run of a service.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use futures_core::stream::BoxStream;
+use teamster_core::{PermissionMode, RunResult};
+
+use crate::{
+    Answer, Command, LogLine, PendingRequest, ProblemCode, Reply, RunService, RunView,
+    ServiceError, Spec, ViewState,
+};
+
+/// A run or session of a service.
+///
+/// It works the same for a run on this machine and on another one: the service decides. Dropping it does not end the
+/// run.
+#[derive(Clone)]
+pub struct RunHandle {
+    service: Arc<dyn RunService>,
+    id: String,
+}
+
+impl fmt::Debug for RunHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunHandle")
+            .field("id", &self.id)
+            .finish_non_exhaustive()
+    }
+}
+
+impl RunHandle {
+    /// Starts a run or session with this id, which the caller makes.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::start`] does.
+    pub async fn start(
+        service: Arc<dyn RunService>,
+        id: impl Into<String>,
+        spec: impl Into<Spec>,
+    ) -> Result<Self, ServiceError> {
+        let id = id.into();
+        service.start(&id, spec.into()).await?;
+        Ok(Self { service, id })
+    }
+
+    /// Finds a run by its id or a unique prefix of it.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::resolve`] does.
+    pub async fn find(service: Arc<dyn RunService>, id: &str) -> Result<Self, ServiceError> {
+        let id = service.resolve(id).await?;
+        Ok(Self { service, id })
+    }
+
+    /// Returns the id of the run.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns the run's state.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::show`] does.
+    pub async fn view(&self) -> Result<RunView, ServiceError> {
+        self.service.show(&self.id).await
+    }
+
+    /// Follows the log after the entry with this number; 0 is the beginning.
+    pub fn follow(&self, after: u64) -> LogStream {
+        LogStream(self.service.follow(&self.id, after))
+    }
+
+    /// Waits for the end of the run, and returns its result.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the log cannot be followed to its end.
+    pub async fn result(&self) -> Result<Box<RunResult>, ServiceError> {
+        let view = self.view().await?;
+        if let (ViewState::Ended, Some(result)) = (view.summary.state, view.result) {
+            return Ok(result);
+        }
+        // The last entry may be written already.
+        let mut log = self.follow(view.summary.seq.saturating_sub(1));
+        let mut last = None;
+        while let Some(line) = log.next().await {
+            last = line?.result();
+        }
+        last.ok_or_else(|| {
+            let message = format!("the log of run {} has no result", self.id);
+            ServiceError::new(ProblemCode::Internal, message)
+        })
+    }
+
+    /// Returns the requests that wait for an answer.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::show`] does.
+    pub async fn requests(&self) -> Result<Vec<PendingRequest>, ServiceError> {
+        let summary = self.view().await?.summary;
+        Ok(Arc::unwrap_or_clone(summary).requests)
+    }
+
+    /// Answers a request.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::send`] does.
+    pub async fn answer(
+        &self,
+        request_id: impl Into<String>,
+        answer: Answer,
+    ) -> Result<(), ServiceError> {
+        let request_id = request_id.into();
+        self.command(Command::Answer { request_id, answer }).await
+    }
+
+    /// Stops the run; with `kill`, by force.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::send`] does.
+    pub async fn cancel(&self, kill: bool) -> Result<(), ServiceError> {
+        self.command(Command::Cancel { kill }).await
+    }
+
+    /// Begins a turn of a session. Returns the id of the turn, and the number of the entry with the prompt.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::send`] does.
+    pub async fn say(&self, prompt: impl Into<String>) -> Result<(String, u64), ServiceError> {
+        let command = Command::Send {
+            prompt: prompt.into(),
+            images: Vec::new(),
+            from: None,
+            key: None,
+        };
+        match self.send(command).await? {
+            Reply::Turn { run_id, seq, .. } => Ok((run_id, seq)),
+            reply => Err(unexpected(&reply)),
+        }
+    }
+
+    /// Sends text to the agent during the turn in progress of a session.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::send`] does.
+    pub async fn steer(&self, text: impl Into<String>) -> Result<(), ServiceError> {
+        let text = text.into();
+        self.command(Command::Steer { text, from: None }).await
+    }
+
+    /// Interrupts the turn in progress of a session; with `kill`, by force.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::send`] does.
+    pub async fn interrupt(&self, kill: bool) -> Result<(), ServiceError> {
+        self.command(Command::Interrupt { kill }).await
+    }
+
+    /// Sets the permission mode of a session from the next turn on.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::send`] does.
+    pub async fn set_permission(&self, mode: PermissionMode) -> Result<(), ServiceError> {
+        self.command(Command::SetPermission { mode }).await
+    }
+
+    /// Sends any command and returns its reply, which is no refusal.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::send`] does.
+    pub async fn send(&self, command: Command) -> Result<Reply, ServiceError> {
+        self.service.send(&self.id, command).await
+    }
+
+    async fn command(&self, command: Command) -> Result<(), ServiceError> {
+        self.send(command).await.map(drop)
+    }
+}
+
+fn unexpected(reply: &Reply) -> ServiceError {
+    ServiceError::new(
+        ProblemCode::Internal,
+        format!("the service sent another reply: {reply:?}"),
+    )
+}
+
+/// The log of a run, as it is written.
+pub struct LogStream(BoxStream<'static, Result<LogLine, ServiceError>>);
+
+impl fmt::Debug for LogStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("LogStream").finish_non_exhaustive()
+    }
+}
+
+impl LogStream {
+    /// Returns the next entry; `None` after the last. Cancel-safe.
+    pub async fn next(&mut self) -> Option<Result<LogLine, ServiceError>> {
+        poll_fn(|cx| self.0.as_mut().poll_next(cx)).await
+    }
+}
+
+impl futures_core::Stream for LogStream {
+    type Item = Result<LogLine, ServiceError>;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        cx: &mut std::task::Context<'_>,
+    ) -> std::task::Poll<Option<Self::Item>> {
+        self.0.as_mut().poll_next(cx)
+    }
+}

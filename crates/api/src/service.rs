@@ -1,0 +1,210 @@
+//! What a front end asks of the place where runs are carried out.
+
+use std::fmt;
+use std::time::Duration;
+
+use futures_core::future::BoxFuture;
+use futures_core::stream::BoxStream;
+use serde::{Deserialize, Serialize};
+use teamster_core::{AgentError, ErrorKind};
+
+use crate::history::{ForgetRuns, Forgotten};
+use crate::{
+    Change, Command, LogLine, Problem, ProblemCode, RefusalCode, Reply, RunList, RunView, Spec,
+    ViewState,
+};
+
+/// The future of a call.
+pub type ServiceFuture<'a, T> = BoxFuture<'a, Result<T, ServiceError>>;
+
+/// Runs and sessions of one place: of this machine, of another one over HTTP, or in memory for tests.
+///
+/// Implementations behave the same; `teamster_testkit::run_service` has the tests for that. Ids are whole ids, except
+/// for [`resolve`](Self::resolve).
+pub trait RunService: Send + Sync {
+    /// Starts a run or a session with this id, which the caller makes. Resolves once it is accepted: from then on it
+    /// is found by its id.
+    ///
+    /// Repeating a call is safe. If the id exists with the same spec, nothing is started, and the answer reports that.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::RunExists`] if the id exists with another spec. Any error means that nothing was started, except
+    /// one without a code: the answer was lost, and the call can be repeated.
+    fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted>;
+
+    /// Returns the id of the only run that begins with this prefix, or of the run with exactly this id.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::RunNotFound`] or [`ProblemCode::RunIdAmbiguous`].
+    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, String>;
+
+    /// Returns a run's state, with its live status while it has not ended, then with its result.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::RunNotFound`].
+    fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView>;
+
+    /// Returns a page of runs, newest first.
+    fn list(&self, query: RunQuery) -> ServiceFuture<'_, RunList>;
+
+    /// Follows the log of a run: the entries after the one with the number `after` (0: from the beginning), then new
+    /// ones as they are written. The stream ends after the last entry, `done`, and only then.
+    ///
+    /// The numbers have no gaps, but for an entry `reset` in place of what was pruned. A connection that breaks is
+    /// made again; an error is final, and [`retryable`](ServiceError::retryable) tells whether another call can help.
+    fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>>;
+
+    /// Returns the current state of all runs, then changes. The stream ends with an error only.
+    fn changes(&self) -> BoxStream<'static, Result<Change, ServiceError>>;
+
+    /// Sends a command to a live run or session.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::RunNotFound`], [`ProblemCode::RunEnded`], or the reason of a refusal.
+    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply>;
+
+    /// Deletes ended runs and logs.
+    ///
+    /// # Errors
+    ///
+    /// If one of the named runs cannot be deleted, none is: [`ProblemCode::RunNotFound`],
+    /// [`ProblemCode::RunIdAmbiguous`] or [`ProblemCode::RunLive`].
+    fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten>;
+}
+
+/// A run that was accepted.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Accepted {
+    /// An earlier call with the same id and spec has started it.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub existed: bool,
+    /// Warnings, such as of options without effect.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+}
+
+impl Accepted {
+    /// Creates the answer for a run that this call has started.
+    pub fn new(warnings: Vec<String>) -> Self {
+        Self {
+            existed: false,
+            warnings,
+        }
+    }
+
+    /// Creates the answer for a run that an earlier call has started.
+    pub fn existed() -> Self {
+        Self {
+            existed: true,
+            warnings: Vec::new(),
+        }
+    }
+}
+
+/// A selection of runs.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+#[non_exhaustive]
+pub struct RunQuery {
+    /// Only runs in this state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<ViewState>,
+    /// Only runs that have not ended, each with its live status.
+    #[serde(skip_serializing_if = "crate::is_default")]
+    pub live: bool,
+    /// Only runs that were accepted at this time or later, in milliseconds since the Unix epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
+    /// The maximum number of runs in the page, from 1 to 1000. Default: 50.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit: Option<usize>,
+    /// The `next` of the previous page.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cursor: Option<String>,
+}
+
+/// An error of a service.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ServiceError {
+    /// The reason, for programs. `None` if the service could not be reached, or what it answered could not be read.
+    pub code: Option<ProblemCode>,
+    /// The kind of an agent's error, if that is the reason.
+    pub kind: Option<ErrorKind>,
+    /// The field or parameter that was refused.
+    pub parameter: Option<String>,
+    /// The reason, for people.
+    pub message: String,
+    /// The same call can succeed later.
+    pub retryable: bool,
+    /// The wait before another try that the service asks for.
+    pub retry_after: Option<Duration>,
+}
+
+impl ServiceError {
+    /// Creates an error with this code.
+    pub fn new(code: ProblemCode, message: impl Into<String>) -> Self {
+        Self {
+            code: Some(code),
+            kind: None,
+            parameter: None,
+            message: message.into(),
+            retryable: code.is_retryable(),
+            retry_after: None,
+        }
+    }
+
+    /// Creates the error of a service that could not be reached.
+    pub fn unreachable(message: impl Into<String>) -> Self {
+        Self {
+            code: None,
+            kind: None,
+            parameter: None,
+            message: message.into(),
+            retryable: true,
+            retry_after: None,
+        }
+    }
+}
+
+/// The refusal of a command by a runner.
+impl From<(RefusalCode, String)> for ServiceError {
+    fn from((code, message): (RefusalCode, String)) -> Self {
+        Self::new(code.into(), message)
+    }
+}
+
+impl From<Problem> for ServiceError {
+    fn from(problem: Problem) -> Self {
+        Self::new(problem.code, problem.detail)
+    }
+}
+
+/// The refusal of a spec, or the failure of a start.
+impl From<AgentError> for ServiceError {
+    fn from(error: AgentError) -> Self {
+        let code = match error.kind {
+            ErrorKind::Internal => ProblemCode::Internal,
+            _ => ProblemCode::InvalidParams,
+        };
+        Self {
+            kind: Some(error.kind),
+            parameter: error.parameter().map(str::to_owned),
+            ..Self::new(code, error.message)
+        }
+    }
+}
+
+impl fmt::Display for ServiceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ServiceError {}
