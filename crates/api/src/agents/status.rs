@@ -234,7 +234,7 @@ impl AgentState {
     }
 }
 
-/// The agents of a supervisor, as a server shows them.
+/// The agents of a supervisor.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]

@@ -9,7 +9,7 @@ use teamster_core::RunStatus;
 ///
 /// The names of final states are those of `status` in `run:end`, also in the database and in
 /// `teamster runs --json`: `success` for [`Completed`](teamster_core::RunStatus::Completed), `aborted`, and `error`
-/// for every other [`RunStatus`](teamster_core::RunStatus), whose cause is in [`RunRecord::error`].
+/// for every other [`RunStatus`](teamster_core::RunStatus), whose cause is in [`RunRecord::error`](super::RunRecord::error).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(
     feature = "schema",
