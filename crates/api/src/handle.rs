@@ -31,6 +31,12 @@ impl fmt::Debug for RunHandle {
 }
 
 impl RunHandle {
+    /// Creates a handle to the run with this id, which is not looked for.
+    pub fn new(service: Arc<dyn RunService>, id: impl Into<String>) -> Self {
+        let id = id.into();
+        Self { service, id }
+    }
+
     /// Starts a run or session with this id, which the caller makes.
     ///
     /// # Errors
@@ -52,7 +58,7 @@ impl RunHandle {
     ///
     /// Fails as [`RunService::resolve`] does.
     pub async fn find(service: Arc<dyn RunService>, id: &str) -> Result<Self, ServiceError> {
-        let id = service.resolve(id).await?;
+        let id = service.resolve(id).await?.run_id;
         Ok(Self { service, id })
     }
 

@@ -10,8 +10,8 @@ use teamster_core::{AgentError, ErrorKind};
 
 use crate::history::{ForgetRuns, Forgotten};
 use crate::{
-    Change, Command, LogLine, Problem, ProblemCode, RefusalCode, Reply, RunList, RunView, Spec,
-    ViewState,
+    Change, Command, LogLine, Problem, ProblemCode, RefusalCode, Reply, RunInfo, RunKind, RunList,
+    RunView, Spec, ViewState,
 };
 
 /// The future of a call.
@@ -33,12 +33,13 @@ pub trait RunService: Send + Sync {
     /// one without a code: the answer was lost, and the call can be repeated.
     fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted>;
 
-    /// Returns the id of the only run that begins with this prefix, or of the run with exactly this id.
+    /// Returns the description of the run with exactly this id, or of the only run whose id begins with this prefix. It
+    /// never changes, so no runner is asked.
     ///
     /// # Errors
     ///
     /// [`ProblemCode::RunNotFound`] or [`ProblemCode::RunIdAmbiguous`].
-    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, String>;
+    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo>;
 
     /// Returns a run's state, with its live status while it has not ended, then with its result.
     ///
@@ -112,12 +113,18 @@ impl Accepted {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 #[non_exhaustive]
 pub struct RunQuery {
+    /// Only runs of this kind.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kind: Option<RunKind>,
     /// Only runs in this state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<ViewState>,
     /// Only runs that have not ended, each with its live status.
     #[serde(skip_serializing_if = "crate::is_default")]
     pub live: bool,
+    /// Each run that has not ended has its live status.
+    #[serde(skip_serializing_if = "crate::is_default")]
+    pub live_status: bool,
     /// Only runs that were accepted at this time or later, in milliseconds since the Unix epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since: Option<u64>,

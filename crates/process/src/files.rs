@@ -1,10 +1,11 @@
-//! Atomic creation and replacement of files.
+//! Atomic creation and replacement of files, private folders, and opening of files that others could have replaced.
 
-use std::fs::{self, File, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
+use nix::fcntl::OFlag;
 use tempfile::NamedTempFile;
 
 /// Prefix of the name of a file that is about to replace another ([`replace_file`]). A remaining one was left by a
@@ -33,6 +34,55 @@ pub enum FileMode {
 pub fn replace_file(path: &Path, content: &[u8], mode: FileMode) -> io::Result<()> {
     draft(path, content, mode)?.persist(path)?;
     Ok(())
+}
+
+/// Creates a folder that only its owner can enter. Missing parents get the usual permissions.
+///
+/// # Errors
+///
+/// Fails if the folder cannot be created, or something else has its name.
+pub fn make_private_folder(path: &Path) -> io::Result<()> {
+    if path.is_dir() {
+        return Ok(());
+    }
+    if let Some(parent) = path.parent() {
+        fs::create_dir_all(parent)?;
+    }
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(error) if error.kind() == ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        made => made,
+    }
+}
+
+/// Opens a regular file, which may be a link to one. Never waits for another process, as opening a pipe does.
+///
+/// # Errors
+///
+/// Fails if the file cannot be opened, or is not a regular file.
+pub fn open_regular_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    open(options, OFlag::empty(), path)
+}
+
+/// Opens a regular file, as [`open_regular_file`] does. A link at its name is an error.
+///
+/// # Errors
+///
+/// Fails as [`open_regular_file`] does, and if the path is a link.
+pub fn open_unlinked_file(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    open(options, OFlag::O_NOFOLLOW, path)
+}
+
+fn open(options: &mut OpenOptions, flags: OFlag, path: &Path) -> io::Result<File> {
+    // Without O_NONBLOCK, a pipe would be opened when another process opens its other end.
+    let flags = flags | OFlag::O_NONBLOCK;
+    let file = options.custom_flags(flags.bits()).open(path)?;
+    if !file.metadata()?.is_file() {
+        return Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            "it is not a regular file",
+        ));
+    }
+    Ok(file)
 }
 
 /// Like [`replace_file`], but fails if the file exists.

@@ -188,7 +188,10 @@ pub use teamster_core;
 
 pub use config::{EnvPolicy, RuntimeConfig};
 pub use engine::engine;
-pub use files::{DRAFT_PREFIX, FileMode, replace_file};
+pub use files::{
+    DRAFT_PREFIX, FileMode, make_private_folder, open_regular_file, open_unlinked_file,
+    replace_file,
+};
 pub use git_env::foreign_git_variables;
 pub use group::ProcessGroup;
 pub use identity::{Presence, ProcessIdentity, ProcessSignal, children, process_space};

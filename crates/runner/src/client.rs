@@ -291,6 +291,24 @@ pub async fn set_permission(session: &RunFolder, mode: PermissionMode) -> Result
         .map(drop)
 }
 
+/// Sends a command to the runner of a live run and returns its reply, which is no refusal. A kill is one of a runner that
+/// does not answer too, as in [`cancel`].
+///
+/// # Errors
+///
+/// Fails if the run has ended, the runner does not answer, or it refuses the command. [`Command::Follow`] is refused:
+/// [`Follow`] has its replies.
+pub async fn command(run: &RunFolder, command: &Command) -> Result<Reply, RunsError> {
+    match command {
+        Command::Cancel { kill } => cancel(run, *kill).await.map(|()| Reply::Done),
+        Command::Follow | Command::Other => Err(RunsError::Refused {
+            code: RefusalCode::Unsupported,
+            message: "this command has no reply of its own".to_owned(),
+        }),
+        command => call(run, command).await,
+    }
+}
+
 /// Returns the error for a reply that does not fit the command.
 fn unexpected_reply(reply: &Reply) -> RunsError {
     RunsError::Refused {

@@ -8,9 +8,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use teamster_api::{KeptSpec, LiveState, LiveStatus, LogLine, RunInfo};
-use teamster_process::sweep_leftovers;
+use teamster_process::{make_private_folder, sweep_leftovers};
 
-use crate::files::{self, lock_exclusively, make_private, open_lock, sync_folder, write_synced};
+use crate::files::{self, lock_exclusively, open_lock, sync_folder, write_synced};
 use crate::log::FILE;
 use crate::server::Listener;
 use crate::step::{Step, before};
@@ -64,7 +64,7 @@ impl Runs {
         limits: LogLimits,
     ) -> Result<NewRun, RunsError> {
         check_id(&info.run_id)?;
-        make_private(&self.root).map_err(RunsError::io("make", &self.root))?;
+        make_private_folder(&self.root).map_err(RunsError::io("make", &self.root))?;
         // Created under another name until it is complete, so readers never see a run without its lock.
         let path = self.root.join(&info.run_id);
         if path.exists() {

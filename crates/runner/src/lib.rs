@@ -57,7 +57,7 @@ mod step;
 pub use detached_run::{DetachedRun, Finished};
 pub use detached_session::{AtRest, DetachedSession, SessionPlan};
 pub use error::RunsError;
-pub use files::{make_private, open_linked_file, try_lock_past_probes};
+pub use files::try_lock_past_probes;
 pub use folder::{NewRun, RunFolder, RunLock, RunState, Runs};
 pub use log::{LogLimits, Position, RunLogReader, RunLogWriter};
 pub use log_task::BeforeDone;

@@ -18,8 +18,8 @@ use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentRuntime, Capabilities, EventStream, ExecuteParams,
     SharedRuntime,
 };
+use teamster_process::make_private_folder;
 
-use crate::files::make_private;
 use crate::step::{Step, before};
 
 /// Maximum length of the name of a lock file, in bytes.
@@ -106,7 +106,7 @@ impl SessionLocks {
 
     /// Returns the locked file, or the holder.
     fn try_lock(&self, path: &Path) -> io::Result<Result<File, SessionHolder>> {
-        make_private(&self.folder)?;
+        make_private_folder(&self.folder)?;
         loop {
             before(Step::CreateSessionLock);
             let mut file = OpenOptions::new()

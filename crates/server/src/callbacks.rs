@@ -23,8 +23,7 @@ use tokio::time::sleep;
 
 use crate::feed::Feed;
 use crate::server::Shared;
-use teamster_process::{FileMode, replace_file};
-use teamster_runner::make_private;
+use teamster_process::{FileMode, make_private_folder, replace_file};
 
 use crate::ApiError;
 use crate::token::hash;
@@ -168,7 +167,7 @@ impl Callbacks {
     }
 
     fn save(&self, run_id: &str, record: &Record) -> Result<(), ApiError> {
-        let written = make_private(&self.folder).and_then(|()| {
+        let written = make_private_folder(&self.folder).and_then(|()| {
             let json = serde_json::to_vec(record)?;
             replace_file(&self.file(run_id), &json, FileMode::Private)
         });

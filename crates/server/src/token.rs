@@ -14,8 +14,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use teamster_core::time::epoch_ms;
-use teamster_process::{FileMode, replace_file};
-use teamster_runner::{make_private, open_linked_file};
+use teamster_process::{FileMode, make_private_folder, open_regular_file, replace_file};
 
 /// The file of the tokens with scopes.
 const FILE: &str = "tokens.json";
@@ -169,7 +168,7 @@ impl Tokens {
     /// Returns all tokens in the order of their creation.
     pub fn list(&self) -> Result<Vec<TokenInfo>, TokenError> {
         let path = self.folder.join(FILE);
-        let mut file = match open_linked_file(&path) {
+        let mut file = match open_regular_file(OpenOptions::new().read(true), &path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
             file => file.map_err(TokenError::io("read", &path))?,
         };
@@ -227,7 +226,7 @@ impl Tokens {
         &self,
         change: impl FnOnce(&mut Vec<TokenInfo>) -> Result<(), TokenError>,
     ) -> Result<(), TokenError> {
-        make_private(&self.folder).map_err(TokenError::io("create", &self.folder))?;
+        make_private_folder(&self.folder).map_err(TokenError::io("create", &self.folder))?;
         let path = self.folder.join(LOCK);
         let lock = private(&path).map_err(TokenError::io("open", &path))?;
         lock.lock().map_err(TokenError::io("lock", &path))?;
@@ -283,7 +282,8 @@ impl OwnerToken {
     ///
     /// Fails if the file cannot be read, if other users can read it, or if its token is shorter than 16 characters.
     pub fn read(path: &Path) -> Result<Self, TokenError> {
-        let file = open_linked_file(path).map_err(TokenError::io("read", path))?;
+        let file = open_regular_file(OpenOptions::new().read(true), path)
+            .map_err(TokenError::io("read", path))?;
         let about = file.metadata().map_err(TokenError::io("read", path))?;
         if about.permissions().mode() & 0o077 != 0 {
             return Err(TokenError::Readable {
@@ -309,7 +309,7 @@ impl OwnerToken {
     /// Reads the token from this file, and creates the file if it is missing.
     pub fn read_or_make(path: &Path) -> Result<Self, TokenError> {
         let folder = folder_of(path);
-        make_private(folder).map_err(TokenError::io("create", folder))?;
+        make_private_folder(folder).map_err(TokenError::io("create", folder))?;
         let made = random().and_then(|secret| {
             // Write the whole file before it gets its name: another server may be starting as well.
             let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -331,7 +331,7 @@ impl OwnerToken {
     /// from then on.
     pub fn replace(path: &Path) -> Result<Self, TokenError> {
         let folder = folder_of(path);
-        make_private(folder).map_err(TokenError::io("create", folder))?;
+        make_private_folder(folder).map_err(TokenError::io("create", folder))?;
         let written = random().and_then(|secret| {
             replace_file(path, format!("{secret}\n").as_bytes(), FileMode::Private)
         });

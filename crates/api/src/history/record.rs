@@ -1,6 +1,8 @@
 //! The record of a run, and the filter of records.
 
+use std::fmt;
 use std::path::PathBuf;
+use std::str::FromStr;
 
 use derive_setters::Setters;
 use serde::{Deserialize, Serialize};
@@ -115,7 +117,7 @@ impl RunRecord {
     }
 }
 
-/// A position in the order of the history, newest first.
+/// A position in a list of runs, newest first.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RunCursor {
@@ -123,6 +125,27 @@ pub struct RunCursor {
     pub started_at: u64,
     /// Id of the run.
     pub run_id: String,
+}
+
+/// The text that a page of runs has as its `next`.
+impl fmt::Display for RunCursor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}.{}", self.started_at, self.run_id)
+    }
+}
+
+impl FromStr for RunCursor {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let read = text.split_once('.').and_then(|(at, run_id)| {
+            // 19 digits fit 64 bits.
+            let is_number = at.len() <= 19 && at.bytes().all(|byte| byte.is_ascii_digit());
+            let at = at.parse().ok().filter(|_| is_number)?;
+            Some(Self::new(at, run_id))
+        });
+        read.ok_or_else(|| "expected the `next` of another page".to_owned())
+    }
 }
 
 impl RunCursor {

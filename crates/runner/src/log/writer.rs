@@ -10,11 +10,11 @@ use serde::Deserialize;
 use teamster_api::{LogLine, RunLogEntry};
 use teamster_core::Id;
 use teamster_core::time::epoch_ms;
+use teamster_process::open_unlinked_file;
 
 use super::frames::Frames;
 use super::tail::last_entry;
 use super::{FILE, run_id_of};
-use crate::files;
 use crate::step::{Step, before, sync};
 
 /// Limits of a log.
@@ -74,7 +74,7 @@ impl RunLogWriter {
         let path = folder.join(FILE);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        let file = files::open_with(options.mode(0o600), &path)?;
+        let file = open_unlinked_file(options.mode(0o600), &path)?;
         let run_id = run_id_of(folder);
         let (len, last) = last_entry(&file, &run_id)?;
         let written = last.map_or_else(Position::default, |last| Position {
@@ -217,7 +217,7 @@ impl RunLogWriter {
         before(Step::CreateCopy);
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(true);
-        let mut file = files::open_with(options.mode(0o600), &draft)?;
+        let mut file = open_unlinked_file(options.mode(0o600), &draft)?;
         let copied = (|| {
             // The `reset` has the number of the last removed entry, so there is no gap.
             let reset = RunLogEntry::reset(first - 1, epoch_ms(), self.run_id.clone());

@@ -9,8 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use ring::hmac;
 use ring::rand::{SecureRandom, SystemRandom};
 
-use teamster_process::{FileMode, replace_file};
-use teamster_runner::make_private;
+use teamster_process::{FileMode, make_private_folder, replace_file};
 
 /// The file of the secret in the server's folder.
 const FILE: &str = "webhook-secret";
@@ -32,7 +31,7 @@ impl Secret {
                 filled
                     .map_err(|_| io::Error::other("the system's random number generator failed"))?;
                 let text = format!("{PREFIX}{}\n", STANDARD.encode(bytes));
-                make_private(folder)?;
+                make_private_folder(folder)?;
                 replace_file(&path, text.as_bytes(), FileMode::Private)?;
                 text
             }
