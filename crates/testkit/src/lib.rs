@@ -9,6 +9,7 @@
 //! - [`fixture`]: recorded runs of real CLIs, in folders.
 //! - [`replay`]: playback of a recorded run through the code of live runs.
 //! - [`snapshot`]: the events of a run as text, for people to read and for tests to compare.
+//! - `run_service` (feature `service`): a service of runs in memory, and the checks that every such service must pass.
 //! - `conformance` (feature `conformance`): the suite of checks that every provider must pass. It includes
 //!   `snapshot_tests!` and re-exports `insta`, whose assertions it uses.
 //!
@@ -26,6 +27,8 @@ pub mod mock_runtime;
 #[cfg(unix)]
 pub mod proc;
 pub mod replay;
+#[cfg(feature = "service")]
+pub mod run_service;
 pub mod snapshot;
 #[cfg(unix)]
 pub mod stand_in;

@@ -5,4 +5,5 @@ mod engine;
 mod fake_agent;
 mod mock_runtime;
 mod replay;
+mod run_service;
 mod stand_in;

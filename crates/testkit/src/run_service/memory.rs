@@ -1,0 +1,297 @@
+//! A service whose runs are played in memory.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use async_stream::stream;
+use futures_core::stream::BoxStream;
+use teamster_api::history::{ForgetRuns, Forgotten};
+use teamster_api::{
+    Accepted, Change, Command, LogLine, ProblemCode, Reply, RunList, RunQuery, RunService,
+    RunSummary, RunView, ServiceError, ServiceFuture, Spec, ViewState,
+};
+use teamster_core::sync::lock;
+use teamster_core::{AgentError, AgentEvent, PermissionRequest};
+use tokio::sync::watch;
+
+use super::play::MemoryRun;
+
+/// The number of runs of a page without a limit.
+const PAGE: usize = 50;
+/// The largest page.
+const LARGEST_PAGE: usize = 1000;
+
+/// What an agent does in a run of a [`MemoryService`], one after the other.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum Step {
+    /// Emits an event.
+    Emit(AgentEvent),
+    /// Asks for permission, and waits for the answer.
+    Ask(PermissionRequest),
+    /// Waits until the run is stopped.
+    Hang,
+    /// Fails.
+    Fail(AgentError),
+}
+
+/// Runs and sessions that are played in memory. Clones share them.
+///
+/// Needs a Tokio runtime. What the agent does follows from the prompt.
+#[derive(Clone)]
+pub struct MemoryService {
+    shared: Arc<Shared>,
+}
+
+pub(super) type Script = dyn Fn(&str) -> Vec<Step> + Send + Sync;
+
+struct Shared {
+    script: Arc<Script>,
+    agents: Vec<String>,
+    runs: Mutex<BTreeMap<String, Arc<MemoryRun>>>,
+    /// The number of changes of any run.
+    changes: watch::Sender<u64>,
+}
+
+impl fmt::Debug for MemoryService {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MemoryService").finish_non_exhaustive()
+    }
+}
+
+impl MemoryService {
+    /// Creates a service with these agents. `script` returns what an agent does for a prompt.
+    pub fn new(
+        agents: impl IntoIterator<Item = impl Into<String>>,
+        script: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static,
+    ) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                script: Arc::new(script),
+                agents: agents.into_iter().map(Into::into).collect(),
+                runs: Mutex::default(),
+                changes: watch::Sender::new(0),
+            }),
+        }
+    }
+
+    fn run(&self, id: &str) -> Result<Arc<MemoryRun>, ServiceError> {
+        let found = lock(&self.shared.runs).get(id).cloned();
+        found.ok_or_else(|| not_found(id))
+    }
+
+    /// Returns all runs, newest first.
+    fn all(&self) -> Vec<Arc<MemoryRun>> {
+        let mut runs: Vec<_> = lock(&self.shared.runs).values().cloned().collect();
+        runs.sort_by_key(|run| std::cmp::Reverse(order(run)));
+        runs
+    }
+
+    fn begin(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        check(&spec)?;
+        if !self.shared.agents.iter().any(|it| it == spec.provider()) {
+            let agents = self.shared.agents.join(", ");
+            return Err(AgentError::refused(
+                "provider",
+                format!("unknown agent `{}`; available: {agents}", spec.provider()),
+            )
+            .into());
+        }
+        let mut runs = lock(&self.shared.runs);
+        if let Some(known) = runs.get(id) {
+            if known.spec == spec {
+                return Ok(Accepted::existed());
+            }
+            return Err(ServiceError::new(
+                ProblemCode::RunExists,
+                format!("a run `{id}` exists already: give every run an id of its own"),
+            ));
+        }
+        let changes = self.shared.changes.clone();
+        let run = MemoryRun::new(id, spec, self.shared.script.clone(), changes);
+        runs.insert(id.to_owned(), run.clone());
+        drop(runs);
+        run.begin();
+        Ok(Accepted::new(Vec::new()))
+    }
+
+    fn resolved(&self, prefix: &str) -> Result<String, ServiceError> {
+        let runs = lock(&self.shared.runs);
+        if runs.contains_key(prefix) {
+            return Ok(prefix.to_owned());
+        }
+        let mut matches = runs.keys().filter(|id| id.starts_with(prefix));
+        match (matches.next(), matches.next()) {
+            (Some(only), None) => Ok(only.clone()),
+            (None, _) => Err(not_found(prefix)),
+            (Some(_), Some(_)) => Err(ServiceError::new(
+                ProblemCode::RunIdAmbiguous,
+                format!("`{prefix}` matches several runs"),
+            )),
+        }
+    }
+
+    fn page(&self, query: &RunQuery) -> Result<RunList, ServiceError> {
+        let before = query.cursor.as_deref().map(cursor).transpose()?;
+        let limit = query.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+        let mut page = RunList::new(Vec::new());
+        for run in self.all() {
+            let (at, id) = order(&run);
+            if before
+                .as_ref()
+                .is_some_and(|before| (at, &id) >= (before.0, &before.1))
+                || query.since.is_some_and(|since| at < since)
+            {
+                continue;
+            }
+            let summary = run.summary(query.live);
+            if query.live && summary.state == ViewState::Ended
+                || query.state.is_some_and(|state| state != summary.state)
+            {
+                continue;
+            }
+            if page.runs.len() == limit {
+                let last = page.runs.last();
+                page.next = last.map(|run| format!("{}.{}", run.info.accepted_at, run.info.run_id));
+                break;
+            }
+            page.runs.push(Arc::new(summary));
+        }
+        Ok(page)
+    }
+
+    fn delete(&self, request: &ForgetRuns) -> Result<Forgotten, ServiceError> {
+        let mut chosen = Vec::new();
+        for id in &request.ids {
+            let id = self.resolved(id)?;
+            if !self.run(&id)?.has_ended() {
+                return Err(ServiceError::new(
+                    ProblemCode::RunLive,
+                    format!("run {id} has not ended: stop it first"),
+                ));
+            }
+            chosen.push(id);
+        }
+        let mut forgotten = Forgotten::default();
+        let mut runs = lock(&self.shared.runs);
+        for id in chosen {
+            if runs.remove(&id).is_some() {
+                forgotten.logs += 1;
+            }
+        }
+        drop(runs);
+        self.shared.changes.send_modify(|count| *count += 1);
+        Ok(forgotten)
+    }
+
+    fn summaries(&self) -> Vec<Arc<RunSummary>> {
+        let runs = self.all();
+        runs.iter()
+            .map(|run| Arc::new(run.summary(false)))
+            .collect()
+    }
+}
+
+/// Returns the sort key of a run. Lists are in descending order.
+fn order(run: &MemoryRun) -> (u64, String) {
+    (run.info.accepted_at, run.info.run_id.clone())
+}
+
+fn cursor(text: &str) -> Result<(u64, String), ServiceError> {
+    let parts = text.split_once('.');
+    parts
+        .and_then(|(at, id)| Some((at.parse().ok()?, id.to_owned())))
+        .ok_or_else(|| AgentError::refused("cursor", "expected the `next` of a page").into())
+}
+
+fn check(spec: &Spec) -> Result<(), ServiceError> {
+    match spec {
+        Spec::Run(spec) => spec.check()?,
+        Spec::Session(spec) => spec.check()?,
+    }
+    Ok(())
+}
+
+fn not_found(id: &str) -> ServiceError {
+    ServiceError::new(ProblemCode::RunNotFound, format!("no run `{id}`"))
+}
+
+impl RunService for MemoryService {
+    fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
+        Box::pin(async move { self.begin(id, spec) })
+    }
+
+    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, String> {
+        Box::pin(async move { self.resolved(prefix) })
+    }
+
+    fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
+        Box::pin(async move { Ok(self.run(id)?.view()) })
+    }
+
+    fn list(&self, query: RunQuery) -> ServiceFuture<'_, RunList> {
+        Box::pin(async move { self.page(&query) })
+    }
+
+    fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
+        let run = self.run(id);
+        Box::pin(stream! {
+            let run = match run {
+                Ok(run) => run,
+                Err(error) => {
+                    yield Err(error);
+                    return;
+                }
+            };
+            let mut changed = run.changed.subscribe();
+            let mut next = after;
+            loop {
+                changed.borrow_and_update();
+                let (lines, ended) = run.lines_after(next);
+                for line in lines {
+                    next = line.seq();
+                    yield Ok(line);
+                }
+                // The run itself keeps the sender.
+                if ended || changed.changed().await.is_err() {
+                    return;
+                }
+            }
+        })
+    }
+
+    fn changes(&self) -> BoxStream<'static, Result<Change, ServiceError>> {
+        let service = self.clone();
+        Box::pin(stream! {
+            let mut changed = service.shared.changes.subscribe();
+            changed.borrow_and_update();
+            let mut known = service.summaries();
+            yield Ok(Change::Snapshot { runs: known.clone(), agents: None });
+            // The service itself keeps the sender.
+            while changed.changed().await.is_ok() {
+                changed.borrow_and_update();
+                let now = service.summaries();
+                for run in &now {
+                    if !known.contains(run) {
+                        yield Ok(Change::Run { run: run.clone() });
+                    }
+                }
+                for old in &known {
+                    if now.iter().all(|run| run.info.run_id != old.info.run_id) {
+                        yield Ok(Change::Gone { run_id: old.info.run_id.clone() });
+                    }
+                }
+                known = now;
+            }
+        })
+    }
+
+    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
+        Box::pin(async move { self.run(id)?.send(command) })
+    }
+
+    fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
+        Box::pin(async move { self.delete(&request) })
+    }
+}
