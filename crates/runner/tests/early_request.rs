@@ -20,7 +20,7 @@ const LIMIT: Duration = Duration::from_mins(1);
 struct AsksFirst(PermissionPolicy, Capabilities);
 
 impl AgentRuntime for AsksFirst {
-    fn id(&self) -> &str {
+    fn id(&self) -> &'static str {
         "claude"
     }
 

@@ -8,7 +8,7 @@ use async_stream::stream;
 use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
-    Accepted, Change, Command, LogLine, ProblemCode, Reply, RunList, RunQuery, RunService,
+    Accepted, Change, Command, LogLine, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService,
     RunSummary, RunView, ServiceError, ServiceFuture, Spec, ViewState,
 };
 use teamster_core::sync::lock;
@@ -116,14 +116,16 @@ impl MemoryService {
         Ok(Accepted::new(Vec::new()))
     }
 
-    fn resolved(&self, prefix: &str) -> Result<String, ServiceError> {
+    fn resolved(&self, prefix: &str) -> Result<RunInfo, ServiceError> {
         let runs = lock(&self.shared.runs);
-        if runs.contains_key(prefix) {
-            return Ok(prefix.to_owned());
+        if let Some(run) = runs.get(prefix) {
+            return Ok(run.info.clone());
         }
-        let mut matches = runs.keys().filter(|id| id.starts_with(prefix));
+        let mut matches = runs
+            .values()
+            .filter(|run| run.info.run_id.starts_with(prefix));
         match (matches.next(), matches.next()) {
-            (Some(only), None) => Ok(only.clone()),
+            (Some(only), None) => Ok(only.info.clone()),
             (None, _) => Err(not_found(prefix)),
             (Some(_), Some(_)) => Err(ServiceError::new(
                 ProblemCode::RunIdAmbiguous,
@@ -142,10 +144,11 @@ impl MemoryService {
                 .as_ref()
                 .is_some_and(|before| (at, &id) >= (before.0, &before.1))
                 || query.since.is_some_and(|since| at < since)
+                || query.kind.is_some_and(|kind| kind != run.info.kind)
             {
                 continue;
             }
-            let summary = run.summary(query.live);
+            let summary = run.summary(query.live || query.live_status);
             if query.live && summary.state == ViewState::Ended
                 || query.state.is_some_and(|state| state != summary.state)
             {
@@ -164,7 +167,7 @@ impl MemoryService {
     fn delete(&self, request: &ForgetRuns) -> Result<Forgotten, ServiceError> {
         let mut chosen = Vec::new();
         for id in &request.ids {
-            let id = self.resolved(id)?;
+            let id = self.resolved(id)?.run_id;
             if !self.run(&id)?.has_ended() {
                 return Err(ServiceError::new(
                     ProblemCode::RunLive,
@@ -222,7 +225,7 @@ impl RunService for MemoryService {
         Box::pin(async move { self.begin(id, spec) })
     }
 
-    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, String> {
+    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
         Box::pin(async move { self.resolved(prefix) })
     }
 

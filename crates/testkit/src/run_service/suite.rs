@@ -167,7 +167,7 @@ impl Check<'_> {
         self.start("contract-id-one", Behavior::Answers).await;
         self.start("contract-id-two", Behavior::Answers).await;
         let id = service.resolve("contract-id-o").await;
-        assert_eq!(id.expect("one run begins so"), "contract-id-one");
+        assert_eq!(id.expect("one run begins so").run_id, "contract-id-one");
         let several = service.resolve("contract-id").await;
         let several = several.expect_err("two runs begin so");
         assert_eq!(code(&several), Some(ProblemCode::RunIdAmbiguous));
