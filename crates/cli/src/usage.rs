@@ -229,7 +229,7 @@ fn read(
         let _ = done.send(());
         accounts
     });
-    let reading = reading.map_err(crate::with_advice);
+    let reading = reading.map_err(teamster_host::threads::with_advice);
     let reading = reading.context("cannot start a thread")?;
     if io::stderr().is_terminal() && !args.json && args.watch.is_none() {
         let mut spinner = TermSpinner::new();

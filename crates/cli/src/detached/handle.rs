@@ -8,10 +8,10 @@ use teamster::PermissionMode;
 use teamster::agent_loop::supervisor::{Config, FILE_NAME, FILE_VARIABLE};
 use teamster::agent_loop::{ORCHESTRATOR, agent_run};
 use teamster_api::{Answer, LiveStatus, LogLine, PendingRequest, RunInfo, RunKind};
+use teamster_host::state;
 use teamster_runner::client::{self, Follow, StartedTurn};
 use teamster_runner::{RunFolder, RunsError};
 
-use super::runs;
 use crate::remote::{RemoteFollow, RemoteRun, remote};
 use crate::words;
 
@@ -191,7 +191,7 @@ impl RunHandle {
 
 /// Finds a run on this machine, as [`RunHandle::find`] describes.
 fn find_local(id: &str) -> anyhow::Result<RunFolder> {
-    let runs = runs()?;
+    let runs = state::runs()?;
     let found = runs.find(id);
     let Err(RunsError::NotFound { .. }) = &found else {
         return Ok(found?);

@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use anstyle::Style;
 use teamster_api::PendingRequest;
 use teamster_core::time::epoch_ms;
+use teamster_host::state;
 
-use super::{RunHandle, runs};
+use super::RunHandle;
 use crate::args::RequestsArgs;
 use crate::remote::{self, remote};
 use crate::table::Table;
@@ -52,7 +53,7 @@ async fn waiting(ids: &[String]) -> anyhow::Result<Vec<(PendingRequest, Option<P
     let runs = match remote() {
         Some(http) if ids.is_empty() => return Ok(remote::pending_requests(http).await?),
         None if ids.is_empty() => {
-            let runs = runs()?.list()?.into_iter();
+            let runs = state::runs()?.list()?.into_iter();
             runs.map(RunHandle::Local).collect()
         }
         _ => RunHandle::find_all(ids).await?,

@@ -7,11 +7,12 @@ use hyper::Method;
 use teamster::AbortHandle;
 use teamster_api::{ProblemCode, RunLogEntry, RunSpec, RunView};
 use teamster_core::time::epoch_ms;
+use teamster_host::{Output, write_output};
 
 use super::http::{Failure, Http};
 use super::{RemoteFollow, RemoteRun, start};
 use crate::drive::{self, Feed};
-use crate::run::{Output, final_text, output, resume_arguments, write_output};
+use crate::run::{final_text, resume_arguments};
 use crate::signals::Signals;
 use crate::spec::Local;
 use crate::{exit_code, tokio_runtime};
@@ -24,7 +25,7 @@ pub(crate) fn main(
     http: &Http,
 ) -> anyhow::Result<anyhow::Result<u8>> {
     let file = start::run(&mut spec, local)?;
-    let output = output(file.as_deref())?;
+    let output = file.as_deref().map(Output::open).transpose()?;
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let begun = runtime.block_on(http.exchange::<RunView>(
         Method::POST,
@@ -53,7 +54,7 @@ fn show(
     spec: &RunSpec,
     local: &Local,
     run: RemoteRun,
-    output: Option<Output<'_>>,
+    output: Option<Output>,
     runtime: &tokio::runtime::Runtime,
 ) -> anyhow::Result<u8> {
     let info = crate::providers()
@@ -79,7 +80,7 @@ fn show(
             Signals::stop(feed.abort_handle()).context("cannot listen for signals")?;
         anyhow::Ok(drive::show(feed, &mut *sink, &mut signals).await)
     })?;
-    if write_output(output, shown.result.as_deref()) {
+    if write_output(crate::host(), output, shown.result.as_deref()) {
         Ok(shown.code)
     } else {
         Ok(shown.code.max(exit_code::AGENT_ERROR))

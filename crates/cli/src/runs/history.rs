@@ -8,9 +8,11 @@ use teamster_api::history::{ForgetRuns, Forgotten, HistoryList, RunFilter, RunRe
 use teamster_api::{ProblemCode, RunView};
 
 use super::forget;
+use teamster_host::state;
+
 use crate::args::StoreArgs;
 use crate::remote::{Http, encode_segment, remote};
-use crate::{detached, store, words};
+use crate::{store, words};
 
 /// Maximum number of runs in a page from a server.
 const PAGE: u32 = 1000;
@@ -43,7 +45,7 @@ impl History {
 
     /// Opens the history as [`Self::open`] does, but allows that no store is configured.
     pub(super) async fn open_if_any(args: &StoreArgs) -> anyhow::Result<Self> {
-        if remote().is_none() && store::location(args.url.as_deref()).is_none() {
+        if remote().is_none() && teamster_host::store_location(args.url.as_deref()).is_none() {
             return Ok(Self::Local(None));
         }
         Self::open(args).await
@@ -64,7 +66,7 @@ impl History {
 
     pub(super) async fn close(self) {
         if let Self::Local(Some(store)) = &self {
-            store::close(store).await;
+            teamster_host::close_store(store).await;
         }
     }
 
@@ -110,7 +112,7 @@ impl History {
     pub(super) async fn prompt(&self, run_id: &str) -> Option<String> {
         match self {
             Self::Local(_) => {
-                let folder = detached::runs().ok()?.get(run_id).ok()??;
+                let folder = state::runs().ok()?.get(run_id).ok()??;
                 let spec = folder.spec().ok()??;
                 spec.prompt().map(str::to_owned)
             }

@@ -9,10 +9,12 @@ use teamster_core::time::epoch_ms;
 use teamster_runner::{RunFolder, RunState, RunsError, client};
 
 use super::local_time;
+use teamster_host::state;
+
 use crate::args::RunsListArgs;
 use crate::remote::{self, remote};
 use crate::table::Table;
-use crate::{detached, exit_code, tokio_runtime, words};
+use crate::{exit_code, tokio_runtime, words};
 
 /// A running detached run and its pending requests.
 #[derive(Serialize)]
@@ -64,7 +66,7 @@ async fn find(args: &RunsListArgs) -> anyhow::Result<Vec<Live>> {
         return Ok(selected.take(limit).map(Live::from).collect());
     }
     let mut inspecting = Vec::new();
-    for run in detached::runs()?.list()? {
+    for run in state::runs()?.list()? {
         if inspecting.len() == limit {
             break;
         }

@@ -3,14 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::anyhow;
-use teamster::acp::OneTurn;
-use teamster::{
-    AgentConfig, AgentRuntime, ExecuteParams, PermissionPolicy, SessionCapabilities, SharedRuntime,
+use teamster_acp::OneTurn;
+use teamster_core::{
+    AgentError, AgentRuntime, ExecuteParams, PermissionPolicy, SessionCapabilities, SharedRuntime,
 };
+use teamster_providers::{AgentConfig, Providers};
 use teamster_runner::Requests;
-
-use crate::hints;
 
 /// Default time that a request waits for an answer.
 const DEFAULT_LIMIT: Duration = Duration::from_hours(1);
@@ -19,12 +17,12 @@ const DEFAULT_LIMIT: Duration = Duration::from_hours(1);
 pub(crate) struct RequestPolicy {
     requests: Requests,
     limit: Option<Duration>,
-    /// Set by `--ask-timeout`: an agent that cannot ask is an error.
+    /// A time limit was given: an agent that cannot ask is an error.
     pub(crate) required: bool,
 }
 
 impl RequestPolicy {
-    /// Creates the state from the value of `--ask-timeout`. Returns `None` if requests are denied at once.
+    /// Creates the state from the time limit of requests, if one was given. Returns `None` if requests are denied at once.
     pub(crate) fn new(given: Option<Duration>, requests: Requests) -> Option<Self> {
         let limit = given.unwrap_or(DEFAULT_LIMIT);
         (!limit.is_zero()).then(|| Self {
@@ -42,32 +40,34 @@ impl RequestPolicy {
     /// Returns a runtime that asks for permission; its runs are sessions of one turn.
     ///
     /// If the CLI or these parameters do not allow that, returns `plain`, which denies, or an error if `required`.
-    pub(super) fn runtime(
+    pub(crate) fn runtime(
         &self,
+        providers: &Providers,
         plain: SharedRuntime,
         config: &AgentConfig,
         params: &ExecuteParams,
-    ) -> anyhow::Result<SharedRuntime> {
+    ) -> Result<SharedRuntime, AgentError> {
         let agent = plain.id().to_owned();
         let cannot = |why: String| {
             if self.required {
-                return Err(anyhow!(
-                    "--ask-timeout: {agent} cannot ask in this run: {why}"
+                return Err(AgentError::refused(
+                    "ask_timeout_ms",
+                    format!("{agent} cannot ask in this run: {why}"),
                 ));
             }
             Ok(plain)
         };
-        let sessions = crate::providers().session_runtime(&config.agent, config.cli.clone());
+        let sessions = providers.session_runtime(&config.agent, config.cli.clone());
         let sessions = match sessions {
             Ok(sessions) if sessions.session_capabilities().permissions => sessions,
             Ok(_) => return cannot("its CLI does not support it".to_owned()),
-            Err(error) => return cannot(hints::message(&error).into_owned()),
+            Err(error) => return cannot(error.message),
         };
         let policy = self.policy(sessions.session_capabilities());
         let runtime = OneTurn::new(sessions).permissions(policy);
         match runtime.check(params) {
             Ok(()) => Ok(Arc::new(runtime)),
-            Err(error) => cannot(hints::message(&error).into_owned()),
+            Err(error) => cannot(error.message),
         }
     }
 }

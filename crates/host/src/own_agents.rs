@@ -2,19 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::{env, fs, io};
+use std::{fs, io};
 
 use anyhow::Context;
-use teamster::Providers;
-use teamster::command::{CommandSettings, TextCommand};
+use teamster_command::{CommandSettings, TextCommand};
+use teamster_core::AgentError;
+use teamster_providers::Providers;
+
+use crate::{environment, error_chain};
 
 /// The file's path in the user's configuration folder.
 const FILE: &str = "teamster/agents.toml";
 
-/// Adds the agents of the user's file, if it exists.
-pub(crate) fn with_own(providers: Providers) -> anyhow::Result<Providers> {
+/// Adds the agents of the user's file (`teamster/agents.toml`), if it exists.
+pub(crate) fn with_own_agents(providers: Providers) -> Result<Providers, AgentError> {
     match file() {
-        Some(file) => with_file(providers, &file),
+        Some(file) => with_file(providers, &file)
+            .map_err(|error| AgentError::invalid_params(error_chain(&error))),
         None => Ok(providers),
     }
 }
@@ -40,7 +44,7 @@ fn with_file(mut providers: Providers, file: &Path) -> anyhow::Result<Providers>
 /// Returns the path of the file, by the XDG base directory specification.
 fn file() -> Option<PathBuf> {
     let folder = |name| {
-        let folder = env::var_os(name).map(PathBuf::from);
+        let folder = environment::variable(name).map(PathBuf::from);
         folder.filter(|folder| folder.is_absolute())
     };
     let config = folder("XDG_CONFIG_HOME").or_else(|| Some(folder("HOME")?.join(".config")))?;

@@ -1,4 +1,4 @@
-//! `--worktree`: a git worktree for a run or chat.
+//! A git worktree for a run or session.
 //!
 //! Each worktree has a folder in the user's state directory, named by the run's id. It contains `worktree.json`, the
 //! file `lock`, which is locked while the worktree is in use, and the worktree itself, in a folder with the
@@ -9,7 +9,7 @@ mod submodules;
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
+use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -18,9 +18,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 use serde::{Deserialize, Serialize};
+use teamster_core::AgentError;
 use teamster_core::provider::LOCAL_GIT_VARIABLES;
+use teamster_core::text::one_line;
 
-use crate::{params, store, words};
+use crate::text::{error_chain, plural};
+use crate::threads::with_advice;
+use crate::{params, state};
 
 /// The folder of all worktrees in the state directory.
 const FOLDER: &str = "teamster/worktrees";
@@ -48,7 +52,7 @@ struct Info {
 
 /// A worktree in use. Dropping it removes the worktree unless it has changes.
 #[derive(Debug)]
-pub(crate) struct Worktree {
+pub struct Worktree {
     info: Info,
     folder: PathBuf,
     directory: PathBuf,
@@ -58,76 +62,61 @@ pub(crate) struct Worktree {
 
 /// A check of a worktree for changes, without which it is removed at the end.
 #[derive(Debug, Clone)]
-pub(crate) struct Changes(Info);
+pub struct Changes(Info);
 
 impl Changes {
     /// Returns `true` if the worktree will be kept.
-    pub(crate) fn exist(&self) -> bool {
+    pub fn exist(&self) -> bool {
         changes(&self.0).is_some()
     }
 }
 
 /// The outcome of closing a worktree.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+enum Outcome {
     Removed,
     Kept(String),
 }
 
-/// Creates the requested worktree of a run with this id and makes it the agent's working directory. Warnings are added
-/// to `warnings`.
-pub(crate) fn enter(
-    working_directory: &mut Option<PathBuf>,
+/// Creates the requested worktree of a run with this id. Every error leaves nothing behind.
+pub(crate) fn create(
+    working_directory: Option<&Path>,
     requested: Option<&teamster_api::Worktree>,
     id: &str,
-    warnings: &mut Vec<String>,
-) -> anyhow::Result<Option<Worktree>> {
+) -> Result<Option<Worktree>, AgentError> {
     let branch = match requested {
         None | Some(teamster_api::Worktree::Switch(false)) => return Ok(None),
         Some(teamster_api::Worktree::Switch(true)) => None,
         Some(teamster_api::Worktree::Branch(branch)) => Some(&**branch),
     };
-    let directory =
-        params::absolute(working_directory.as_deref()).context("there is no working directory")?;
-    let mut worktree = Worktree::new(&directory, branch, id)?;
-    warnings.append(&mut worktree.warnings);
-    *working_directory = Some(worktree.directory().to_owned());
-    Ok(Some(worktree))
-}
-
-/// Closes a worktree and reports its outcome on stderr.
-pub(crate) fn leave(worktree: Option<Worktree>, quiet: bool) {
-    if let Some(worktree) = worktree {
-        let summary = worktree.finish();
-        if !quiet {
-            // A closed stderr is ignored.
-            let _ = writeln!(anstream::stderr(), "{summary}");
-        }
-    }
+    let directory = params::absolute(working_directory)
+        .ok_or_else(|| AgentError::invalid_params("there is no working directory"))?;
+    let worktree = Worktree::new(&directory, branch, id);
+    let refused = |error| AgentError::refused("worktree", error_chain(&error));
+    worktree.map(Some).map_err(refused)
 }
 
 impl Worktree {
     /// Creates a worktree of the repository that contains `directory`. Without `branch`, the new branch is named after
-    /// the run. Every error is a usage error and leaves nothing behind.
-    pub(crate) fn new(directory: &Path, branch: Option<&str>, id: &str) -> anyhow::Result<Self> {
-        let root = store::state_file(FOLDER).context(
-            "no directory for --worktree: set XDG_STATE_HOME or HOME to an absolute path",
-        )?;
+    /// the run.
+    fn new(directory: &Path, branch: Option<&str>, id: &str) -> anyhow::Result<Self> {
+        let root = state::file(FOLDER)
+            .context("no directory for it: set XDG_STATE_HOME or HOME to an absolute path")?;
         sweep(&root);
-        Self::at(&root, directory, branch, id).context("--worktree")
+        Self::at(&root, directory, branch, id)
     }
 
     fn at(root: &Path, directory: &Path, branch: Option<&str>, id: &str) -> anyhow::Result<Self> {
-        let shown = words::printable(&directory.to_string_lossy());
+        let shown = one_line(&directory.to_string_lossy());
         let Ok(repository) = git(directory, ["rev-parse", "--show-toplevel"]) else {
             match Command::new("git").arg("--version").output() {
                 Ok(_) => {}
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     bail!("git is not installed")
                 }
-                Err(error) => return Err(crate::with_advice(error)).context("cannot run git"),
+                Err(error) => return Err(with_advice(error)).context("cannot run git"),
             }
-            bail!("{shown} is not in a git repository: run it in one, or set --cwd");
+            bail!("{shown} is not in a git repository: run it in one, or set working_directory");
         };
         let repository = PathBuf::from(repository);
         let base = git(
@@ -142,7 +131,7 @@ impl Worktree {
         if branch.starts_with('-')
             || git(directory, ["check-ref-format", "--branch", &branch]).is_err()
         {
-            bail!("`{}` is not a valid branch name", words::one_line(&branch));
+            bail!("`{}` is not a valid branch name", one_line(&branch));
         }
         let reference = format!("refs/heads/{branch}");
         if git(directory, ["rev-parse", "--verify", "--quiet", &reference]).is_ok() {
@@ -211,13 +200,18 @@ impl Worktree {
         &self.directory
     }
 
+    /// Returns warnings, such as of uncommitted changes that the agent does not see.
+    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
+    }
+
     /// Returns a check for changes, for the time at which no process works in the worktree any more.
-    pub(crate) fn watch(&self) -> Changes {
+    pub fn watch(&self) -> Changes {
         Changes(self.info.clone())
     }
 
     /// Returns the branch.
-    pub(crate) fn branch(&self) -> &str {
+    pub fn branch(&self) -> &str {
         &self.info.branch
     }
 
@@ -226,18 +220,18 @@ impl Worktree {
         let changed = git(&self.info.repository, ["status", "--porcelain"]).ok()?;
         let changed = changed.lines().count() as u64;
         (changed > 0).then(|| {
-            let files = words::plural(changed, "file");
+            let files = plural(changed, "file");
             format!(
-                "--worktree starts at the last commit, without the uncommitted changes to {files}"
+                "`worktree` starts at the last commit, without the uncommitted changes to {files}"
             )
         })
     }
 
     /// Closes the worktree, which removes it unless it has changes. Returns the report for the user.
-    pub(crate) fn finish(mut self) -> String {
+    pub fn finish(mut self) -> String {
         let outcome = self.end();
-        let path = words::printable(&self.info.path.to_string_lossy());
-        let branch = words::one_line(&self.info.branch);
+        let path = one_line(&self.info.path.to_string_lossy());
+        let branch = one_line(&self.info.branch);
         match outcome {
             Outcome::Removed => {
                 format!("worktree without changes removed, with its branch {branch}")
@@ -349,13 +343,10 @@ fn changes(info: &Info) -> Option<String> {
     let files = files.lines().count() as u64;
     let mut parts = Vec::new();
     if commits > 0 {
-        parts.push(words::plural(commits, "commit"));
+        parts.push(plural(commits, "commit"));
     }
     if files > 0 {
-        parts.push(format!(
-            "{} not committed",
-            words::plural(files, "changed file")
-        ));
+        parts.push(format!("{} not committed", plural(files, "changed file")));
     }
     if parts.is_empty() && head != info.base {
         parts.push("another commit".to_owned());
@@ -457,11 +448,11 @@ fn git<A: AsRef<OsStr>>(
         .env("LC_ALL", "C")
         .stdin(Stdio::null())
         .output()
-        .map_err(crate::with_advice)
+        .map_err(with_advice)
         .context("cannot run git")?;
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
-        bail!("git: {}", words::one_line(stderr.trim()));
+        bail!("git: {}", one_line(stderr.trim()));
     }
     let printed = String::from_utf8(output.stdout).context("git printed no UTF-8")?;
     Ok(printed.trim_end_matches('\n').to_owned())

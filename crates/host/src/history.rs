@@ -3,27 +3,26 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem;
 use std::path::Path;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anyhow::{Context, bail};
-use teamster::AgentError;
-use teamster::orchestrator::{Candidate, RunRequest};
-use teamster::store::{
+use teamster_core::AgentError;
+use teamster_core::sync::lock;
+use teamster_orchestrator::{Candidate, RunObserver};
+use teamster_store::{
     Conversation, Recorder, SessionFilter, SessionLock, SessionOrLock, SessionRecord, Store,
     StoreError, check_run_id,
 };
-use teamster_core::sync::lock;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use super::request;
-use crate::{store, words};
+use crate::request::{self, RunAgent};
+use crate::{Warning, store};
 
 /// Limit for opening the store of a run without a session key. Beyond it, the run is left out of the history.
 const OPEN_LIMIT: Duration = Duration::from_secs(3);
 
 /// Limit for the store of a run with a session key, which needs the store.
-pub(super) const OPEN_LIMIT_WITH_KEY: Duration = Duration::from_secs(10);
+const OPEN_LIMIT_WITH_KEY: Duration = Duration::from_secs(10);
 
 /// Time limit of waiting for a session that another run begins with the same key.
 const BEGIN_LIMIT: Duration = Duration::from_secs(30);
@@ -33,7 +32,7 @@ pub(crate) struct History {
     location: Option<String>,
     /// Set if the user named the store.
     named: bool,
-    warnings: Warnings,
+    warnings: Mutex<Vec<Warning>>,
     conversation: Option<Conversation>,
     /// Forget the conversation's sessions and begin a new one.
     starts_over: bool,
@@ -53,35 +52,73 @@ struct Resumed {
 }
 
 /// An open store and the recorder that writes to it.
-#[derive(Clone)]
 pub(crate) struct OpenHistory {
     pub(crate) store: Store,
     pub(crate) recorder: Recorder,
 }
 
+/// The history of a run or of sessions, if it is kept.
+pub struct KeptHistory {
+    pub(crate) history: History,
+    pub(crate) open: Option<OpenHistory>,
+}
+
+impl KeptHistory {
+    /// Returns the store, if it is open.
+    pub fn store(&self) -> Option<&Store> {
+        self.open.as_ref().map(|open| &open.store)
+    }
+
+    /// Returns the observer that writes runs to the history.
+    pub(crate) fn observer(&self) -> Option<Arc<dyn RunObserver>> {
+        let open = self.open.as_ref()?;
+        Some(Arc::new(open.recorder.clone()))
+    }
+
+    /// Closes the store after the end of what it keeps. A run with a session key first waits until its session is stored.
+    /// Returns warnings.
+    pub async fn close(&self) -> Vec<Warning> {
+        if let Some(open) = &self.open {
+            if let Some(key) = &self.history.conversation
+                && !open.recorder.settled(OPEN_LIMIT_WITH_KEY).await
+            {
+                self.history.add(Warning::important(format!(
+                    "the session of `{key}` was not stored: unless the next run with this key names it with \
+                     `session_id`, it starts a new one"
+                )));
+            }
+            store::close(&open.store).await;
+            self.history.warn(&open.recorder.take_errors());
+        }
+        self.history.take_warnings()
+    }
+}
+
 impl History {
-    /// Creates the settings of a store, else of the default one. Every error is a usage error.
+    /// Creates the settings of a store, else of the default one.
     pub(crate) fn new(
         store: Option<&str>,
         key: Option<&str>,
         run_id: Option<&str>,
-        warnings: Warnings,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self, AgentError> {
         let location = store::location(store);
         let named = store::named(store).is_some();
-        let conversation = key.map(str::parse).transpose()?;
+        let conversation = key
+            .map(str::parse)
+            .transpose()
+            .map_err(|error| failed(&error))?;
         if conversation.is_some() && location.is_none() {
-            bail!(AgentError::refused(
+            return Err(AgentError::refused(
                 "session_key",
-                "a conversation needs a store of sessions: set one with --store or TEAMSTER_STORE"
+                "a conversation needs a store of sessions: set one with `store` or TEAMSTER_STORE",
             ));
         }
-        if location.is_none() && !named && !warnings.are_off() {
-            warnings.add(
+        let mut warnings = Vec::new();
+        if location.is_none() && !named {
+            warnings.push(Warning::new(
                 "this run is not in the history: neither XDG_STATE_HOME nor HOME is set; set a store with \
-                 --store or TEAMSTER_STORE (`off` disables the history)"
-                    .to_owned(),
-            );
+                 `store` or TEAMSTER_STORE (`off` disables the history)",
+            ));
         }
         if let Some(id) = run_id {
             check_run_id(id).map_err(|error| AgentError::refused("run_id", error.to_string()))?;
@@ -89,31 +126,31 @@ impl History {
         Ok(Self {
             location,
             named,
-            warnings,
+            warnings: Mutex::new(warnings),
             conversation,
             starts_over: false,
         })
     }
 
     /// Forgets the conversation's sessions at the start of the run.
-    pub(super) fn starting_over(mut self, starts_over: bool) -> Self {
+    pub(crate) fn starting_over(mut self, starts_over: bool) -> Self {
         self.starts_over = starts_over;
         self
     }
 
     /// Returns `true` if the run has a session key.
-    pub(super) fn has_conversation(&self) -> bool {
+    pub(crate) fn has_conversation(&self) -> bool {
         self.conversation.is_some()
     }
 
-    /// Opens the store and resumes the sessions of the conversation.
+    /// Opens the store and resumes the sessions of the conversation. `run_id` is an id that the history must not have yet.
     ///
-    /// Without a conversation, a store that cannot be used only leaves the run out of the history. Every error is a
-    /// usage error: nothing has been started.
-    pub(super) async fn prepare(
+    /// Without a conversation, a store that cannot be used only leaves the run out of the history.
+    pub(crate) async fn open_for_run(
         &self,
-        request: &mut RunRequest,
-    ) -> anyhow::Result<Option<OpenHistory>> {
+        run_id: Option<&str>,
+        agents: &mut Vec<RunAgent>,
+    ) -> Result<Option<OpenHistory>, AgentError> {
         let Some(location) = &self.location else {
             return Ok(None);
         };
@@ -124,7 +161,7 @@ impl History {
         let deadline = Instant::now() + limit;
         let opened = async {
             let store = Store::open_within(location, limit).await?;
-            let taken = match &request.run_id {
+            let taken = match run_id {
                 Some(id) => {
                     let exists = timeout_at(deadline, store.run_exists(id)).await;
                     exists.unwrap_or_else(|_| Err(slow(&store, "look up a run", limit)))?
@@ -135,26 +172,26 @@ impl History {
         };
         let (store, taken) = match opened.await {
             Ok(opened) => opened,
-            Err(error) if self.conversation.is_some() => return Err(StoreError::into(error)),
+            Err(error) if self.conversation.is_some() => return Err(failed(&error)),
             Err(error) => {
                 self.warn(&[error]);
                 return Ok(None);
             }
         };
-        if let Some(id) = request.run_id.as_ref().filter(|_| taken) {
-            bail!(AgentError::refused(
+        if let Some(id) = run_id.filter(|_| taken) {
+            return Err(AgentError::refused(
                 "run_id",
                 format!(
                     "a run `{id}` already exists in {}: use another id, or leave it out",
                     store.place()
-                )
+                ),
             ));
         }
         let mut recorder = Recorder::new(store.clone());
         if let Some(conversation) = &self.conversation {
             self.check_writable(&store, deadline).await?;
             let Resumed { locks, sessions } =
-                (self.resume_sessions(conversation, &store, request)).await?;
+                (self.resume_sessions(conversation, &store, agents)).await?;
             recorder = recorder
                 .conversation(conversation.clone())
                 .session_locks(locks);
@@ -185,12 +222,14 @@ impl History {
 
     /// Returns the session of the conversation with this provider, or the right to begin it.
     ///
-    /// A session of another directory is an error: it cannot be resumed in this one.
+    /// A session of another directory is an error: it cannot be resumed in this one. `start_over` is the text in that error
+    /// on how a user starts the conversation over.
     pub(crate) async fn session(
         &self,
         open_history: Option<&OpenHistory>,
         provider: &str,
         directory: &Path,
+        start_over: &str,
     ) -> Result<KeyedSession, AgentError> {
         let Some(conversation) = &self.conversation else {
             return Ok(KeyedSession::default());
@@ -212,10 +251,8 @@ impl History {
         };
         match &session.working_directory {
             Some(began) if began != directory && !began.exists() => Err(refused(format!(
-                "the folder of the session of `{conversation}` is gone ({}): use another key, or start the \
-                 conversation over with `{}`",
+                "the folder of the session of `{conversation}` is gone ({}): use another key, or {start_over}",
                 began.display(),
-                self.new_conversation(conversation, provider, directory)
             ))),
             Some(began) if began != directory => Err(refused(format!(
                 "the session of `{conversation}` belongs to {}: open that folder, or use another key",
@@ -228,32 +265,19 @@ impl History {
         }
     }
 
-    /// Returns the command that starts a conversation over, for a terminal.
-    fn new_conversation(
-        &self,
-        conversation: &Conversation,
-        provider: &str,
-        directory: &Path,
-    ) -> String {
-        let (key, directory) = (conversation.to_string(), directory.to_string_lossy());
-        let words = ["teamster", "run", provider, "Hello", "--cwd", &directory];
-        let words = words.into_iter().chain(["--session-key", &key, "--new"]);
-        // A URL may have a password. It is in a variable, not in an argument.
-        let file =
-            (self.location.as_deref()).filter(|location| self.named && !location.contains("://"));
-        let store = file.into_iter().flat_map(|file| ["--store", file]);
-        let words = words.chain(store).map(words::shell_word);
-        words.collect::<Vec<_>>().join(" ")
-    }
-
     /// Checks that the store is writable; with a read-only one, the conversation would be lost.
-    async fn check_writable(&self, store: &Store, deadline: Instant) -> anyhow::Result<()> {
+    async fn check_writable(&self, store: &Store, deadline: Instant) -> Result<(), AgentError> {
         let written = timeout_at(deadline, store.expire()).await;
         let slow = || Err(slow(store, "write to it", OPEN_LIMIT_WITH_KEY));
         written
             .unwrap_or_else(|_| slow())
             .map(drop)
-            .context("--session-key: the conversation could not be stored, so nothing was started")
+            .map_err(|error| {
+                let problem = format!(
+                    "the conversation could not be stored, so nothing was started: {error}"
+                );
+                AgentError::refused("session_key", problem)
+            })
     }
 
     /// Sets each candidate's session of the conversation. Returns these, and the locks of those that the run begins.
@@ -263,21 +287,26 @@ impl History {
         &self,
         conversation: &Conversation,
         store: &Store,
-        request: &mut RunRequest,
-    ) -> anyhow::Result<Resumed> {
+        agents: &mut Vec<RunAgent>,
+    ) -> Result<Resumed, AgentError> {
         if self.starts_over {
-            forget(conversation, store).await?;
+            (forget(conversation, store).await).map_err(|error| failed(&error))?;
         }
-        let candidates = mem::take(&mut request.candidates);
+        let candidates = mem::take(agents);
         let mut sessions = BTreeMap::new();
         let mut locks = Vec::new();
-        if let Some(first) = candidates.first() {
-            let session = known_session(store, conversation, first.provider()).await?;
-            sessions.insert(first.provider().to_owned(), session);
+        let known_session = async |provider: &str| {
+            let session = known_session(store, conversation, provider).await;
+            session.map_err(|error| failed(&error))
+        };
+        if let Some(RunAgent { candidate, .. }) = candidates.first() {
+            let session = known_session(candidate.provider()).await?;
+            sessions.insert(candidate.provider().to_owned(), session);
         }
         let begins = sessions.values().all(Option::is_none);
         let resumable = |candidate: &&Candidate| candidate.runtime.capabilities().resume;
-        let providers = candidates.iter().filter(resumable).map(Candidate::provider);
+        let providers = candidates.iter().map(|agent| &agent.candidate);
+        let providers = providers.filter(resumable).map(Candidate::provider);
         // In the same order in all processes, so that no two wait for each other.
         for provider in providers.collect::<BTreeSet<_>>() {
             let session = if begins {
@@ -290,31 +319,28 @@ impl History {
                     }
                 }
             } else {
-                known_session(store, conversation, provider).await?
+                known_session(provider).await?
             };
             sessions.insert(provider.to_owned(), session);
         }
         let mut known = false;
         let mut left_out = Vec::new();
-        for (number, mut candidate) in candidates.into_iter().enumerate() {
+        for (number, mut agent) in candidates.into_iter().enumerate() {
+            let candidate = &mut agent.candidate;
             if let Some(Some(session)) = sessions.get(candidate.provider()) {
-                request::same_directory(session, &candidate, conversation)?;
+                request::same_directory(session, candidate, conversation)?;
                 candidate.params.session_id = Some(session.session_id.clone());
                 known |= number == 0;
             } else if known {
-                left_out.push(left_out_message(&candidate));
+                left_out.push(left_out_message(candidate));
                 continue;
             }
-            request.candidates.push(candidate);
+            agents.push(agent);
         }
-        if !self.warnings.are_off() {
-            for warning in left_out {
-                self.warnings.add(warning);
-            }
-        }
+        lock(&self.warnings).extend(left_out.into_iter().map(Warning::new));
         // A provider that was left out begins no session.
         let is_used = |lock: &SessionLock| {
-            let mut used = request.candidates.iter().map(Candidate::provider);
+            let mut used = agents.iter().map(|agent| agent.candidate.provider());
             used.any(|provider| provider == lock.key().provider)
         };
         locks.retain(is_used);
@@ -328,71 +354,53 @@ impl History {
         store: &Store,
         conversation: &Conversation,
         provider: &str,
-    ) -> anyhow::Result<SessionOrLock> {
+    ) -> Result<SessionOrLock, AgentError> {
         let key = conversation.with(provider);
         loop {
             let found = store.session_or_lock(&key, BEGIN_LIMIT).await;
-            match found.context("--session-key")? {
+            match found.map_err(refused_key)? {
                 // A run that starts over goes its own way.
-                SessionOrLock::Session(_) if self.starts_over => store.remove_session(&key).await?,
+                SessionOrLock::Session(_) if self.starts_over => {
+                    let removed = store.remove_session(&key).await;
+                    removed.map_err(|error| failed(&error))?;
+                }
                 found => return Ok(found),
-            };
-        }
-    }
-
-    /// Warns of the first error. A quiet run warns only if the user named the store.
-    pub(crate) fn warn(&self, errors: &[StoreError]) {
-        if let Some(error) = errors
-            .first()
-            .filter(|_| self.named || !self.warnings.are_off())
-        {
-            let warning = format!(
-                "the history of this run is incomplete: {error} (TEAMSTER_STORE=off disables the history)"
-            );
-            if self.named {
-                // Also where a quiet command would drop the collected ones.
-                crate::warn(&[warning]);
-            } else {
-                self.warnings.add(warning);
             }
         }
     }
 
-    /// Returns the collected warnings since the last call.
-    pub(crate) fn take_warnings(&self) -> Vec<String> {
-        match &self.warnings {
-            Warnings::Collected(warnings) => mem::take(&mut lock(warnings)),
-            Warnings::Printed | Warnings::Off => Vec::new(),
+    /// Warns of the first error. About a store that the user has named, the warning is important.
+    fn warn(&self, errors: &[StoreError]) {
+        if let Some(error) = errors.first() {
+            let warning = format!(
+                "the history of this run is incomplete: {error} (TEAMSTER_STORE=off disables the history)"
+            );
+            self.add(if self.named {
+                Warning::important(warning)
+            } else {
+                Warning::new(warning)
+            });
         }
+    }
+
+    fn add(&self, warning: Warning) {
+        lock(&self.warnings).push(warning);
+    }
+
+    /// Returns the warnings since the last call.
+    pub(crate) fn take_warnings(&self) -> Vec<Warning> {
+        mem::take(&mut lock(&self.warnings))
     }
 }
 
-/// Where warnings go.
-pub(crate) enum Warnings {
-    /// They are printed on stderr.
-    Printed,
-    /// Only warnings about a store that the user has named are printed.
-    Off,
-    /// They are collected, for the process that has started this one.
-    Collected(Mutex<Vec<String>>),
+/// Returns the refusal of a session key.
+fn refused_key(error: impl std::fmt::Display) -> AgentError {
+    AgentError::refused("session_key", error.to_string())
 }
 
-impl Warnings {
-    /// Returns how a command at a terminal warns.
-    pub(crate) fn unless(quiet: bool) -> Self {
-        if quiet { Self::Off } else { Self::Printed }
-    }
-
-    fn are_off(&self) -> bool {
-        matches!(self, Self::Off)
-    }
-
-    fn add(&self, warning: String) {
-        match self {
-            Self::Printed | Self::Off => crate::warn(&[warning]),
-            Self::Collected(warnings) => lock(warnings).push(warning),
-        }
-    }
+/// Returns the refusal of a run with a session key whose store fails.
+fn failed(error: &StoreError) -> AgentError {
+    AgentError::invalid_params(error.to_string())
 }
 
 /// Looks up the session of a conversation.
@@ -432,33 +440,4 @@ fn left_out_message(candidate: &Candidate) -> String {
         "{} does not know this conversation and is left out as a fallback",
         candidate.provider()
     )
-}
-
-#[cfg(test)]
-mod tests {
-    use clap::Parser;
-
-    use super::*;
-    use crate::args::{Cli, Command};
-
-    #[test]
-    fn the_command_that_starts_a_conversation_over_is_complete() {
-        let store = Some("/my files/store.db");
-        let key = Some("slack:it's me");
-        let history = History::new(store, key, None, Warnings::Off).unwrap();
-        let conversation = history.conversation.as_ref().unwrap();
-        let command = history.new_conversation(conversation, "claude", Path::new("/my work"));
-        let words = shell_words::split(&command).unwrap();
-        let Command::Run(args) = Cli::try_parse_from(words).unwrap().command else {
-            panic!("{command}");
-        };
-        assert_eq!(
-            (&*args.provider, args.prompt.as_deref()),
-            ("claude", Some("Hello"))
-        );
-        assert_eq!(args.process.cwd.as_deref(), Some(Path::new("/my work")));
-        let key: Conversation = args.session.session_key.unwrap().parse().unwrap();
-        assert_eq!((&key, args.session.new), (conversation, true));
-        assert_eq!(args.store.url.as_deref(), Some("/my files/store.db"));
-    }
 }

@@ -12,20 +12,20 @@ mod adopted {
     use nix::sys::signal::{Signal, kill};
     use nix::sys::wait::{WaitPidFlag, waitpid};
     use nix::unistd::Pid;
-    use teamster::process::children;
+    use teamster_process::children;
 
     /// The time limit for killed processes to disappear. Only a process that hangs in the kernel takes longer.
     const PATIENCE: Duration = Duration::from_secs(2);
     const PAUSE: Duration = Duration::from_millis(5);
 
     /// Makes this process the parent of its orphaned descendants.
-    pub(crate) fn adopt() {
+    pub fn adopt() {
         // Runs work without it, but processes that cleared their environment may stay.
         let _ = set_child_subreaper(true);
     }
 
     /// Kills all children of this process except `but`.
-    pub(crate) fn end(but: Option<u32>) {
+    pub fn end(but: Option<u32>) {
         let until = Instant::now() + PATIENCE;
         loop {
             let mut children = children();
@@ -50,10 +50,10 @@ mod adopted {
 #[cfg(not(target_os = "linux"))]
 mod adopted {
     /// Does nothing on this platform.
-    pub(crate) fn adopt() {}
+    pub fn adopt() {}
 
     /// Does nothing on this platform.
-    pub(crate) fn end(_: Option<u32>) {}
+    pub fn end(_: Option<u32>) {}
 }
 
-pub(crate) use adopted::{adopt, end};
+pub use adopted::{adopt, end};

@@ -2,73 +2,45 @@
 
 use std::time::Duration;
 
-use anyhow::{Context, anyhow};
-use teamster::orchestrator::{Action, Budget, Candidate, RetryPolicy};
-use teamster::{
+use teamster_api::{Grants, SessionSpec};
+use teamster_core::{
     AgentError, Capabilities, CliInfo, ErrorKind, ExecuteParams, PermissionPolicy,
     SessionCapabilities, SessionOptions, SessionRuntime, SharedRuntime,
 };
+use teamster_orchestrator::{Action, Budget, Candidate, RetryPolicy};
 use teamster_runner::{SessionCandidate, SessionRuns};
 
-use teamster_api::{Grants, SessionSpec};
-
-use crate::args::Fallback;
-use crate::{hints, params};
+use crate::{Fallback, Host, params};
 
 /// The `fit` of [`plan`] where every parameter is one that the user has set: nothing is removed.
 pub(crate) fn as_set(_: &CliInfo, _: &Capabilities, _: &mut ExecuteParams) -> bool {
     true
 }
 
-/// An error of [`plan`].
-pub(crate) enum PlanError {
-    /// The agent does not support the parameters.
-    Agent(AgentError),
-    /// The arguments are not valid.
-    Usage(anyhow::Error),
-}
-
-impl From<AgentError> for PlanError {
-    fn from(error: AgentError) -> Self {
-        Self::Agent(error)
-    }
-}
-
-impl From<anyhow::Error> for PlanError {
-    fn from(error: anyhow::Error) -> Self {
-        Self::Usage(error)
-    }
-}
-
-impl From<PlanError> for anyhow::Error {
-    fn from(error: PlanError) -> Self {
-        match error {
-            PlanError::Agent(error) => error.into(),
-            PlanError::Usage(error) => error,
-        }
-    }
+/// Returns the error of a fallback.
+pub(crate) fn of_fallback(info: &CliInfo, error: &AgentError) -> AgentError {
+    AgentError::refused_item("fallback", info.id, &*error.message)
 }
 
 /// Prepares the turns of a session with this id. `policy` creates the policy for permission requests from the
 /// session's capabilities. `fit` removes from an agent's parameters what it does not take and need not; it returns
 /// `false` if such an agent must not be a fallback.
-///
-/// Every error is a usage error.
 pub(crate) fn plan(
+    host: &Host,
     id: &str,
     spec: &SessionSpec,
     info: &CliInfo,
     params: &ExecuteParams,
-    policy: impl Fn(&SessionCapabilities) -> anyhow::Result<PermissionPolicy>,
+    policy: impl Fn(&SessionCapabilities) -> Result<PermissionPolicy, AgentError>,
     fit: impl Fn(&CliInfo, &Capabilities, &mut ExecuteParams) -> bool,
-) -> Result<SessionRuns, PlanError> {
+) -> Result<SessionRuns, AgentError> {
     let budget = budget(spec);
-    let runtime = |info: &CliInfo, config| crate::providers().session_runtime(info.id, config);
-    let open = |runtime: &dyn SessionRuntime, params: ExecuteParams| -> Result<_, PlanError> {
+    let runtime = |info: &CliInfo, config| host.providers().session_runtime(info.id, config);
+    let open = |runtime: &dyn SessionRuntime, params: ExecuteParams| -> Result<_, AgentError> {
         let mut options = SessionOptions::new(params);
         options.idle = limited(spec.trusted.idle_exit_ms);
         options.permissions = policy(runtime.session_capabilities())?;
-        Ok(SessionCandidate::open(runtime, options, budget)?)
+        SessionCandidate::open(runtime, options, budget)
     };
     let first_id = info.id;
     let first = runtime(info, params::runtime_config(&spec.trusted, info))?;
@@ -77,11 +49,9 @@ pub(crate) fn plan(
     fit(info, first.capabilities(), &mut own);
     let mut runs = SessionRuns::new(id, open(&*first, own)?);
     for other in &spec.fallback {
-        let other = Fallback::named(other)?;
-        let info = (crate::providers().get(&other.provider))
-            .context("this provider is not built in")?
-            .info();
-        let fallback = || -> Result<Option<SessionCandidate>, PlanError> {
+        let other = Fallback::named(host.providers(), other)?;
+        let info = host.agent(&other.provider)?;
+        let fallback = || -> Result<Option<SessionCandidate>, AgentError> {
             let second = runtime(info, params::agent_config(&spec.trusted, info))?;
             let mut own = if info.id == first_id {
                 params.clone()
@@ -95,12 +65,7 @@ pub(crate) fn plan(
             }
             open(&*second, own).map(Some)
         };
-        let fallback = fallback().map_err(|error| match error {
-            PlanError::Agent(error) => {
-                anyhow!("--fallback {}: {}", info.id, hints::message(&error))
-            }
-            PlanError::Usage(error) => error.context(format!("--fallback {}", info.id)),
-        })?;
+        let fallback = fallback().map_err(|error| of_fallback(info, &error))?;
         if let Some(fallback) = fallback {
             runs.add_fallback(fallback)?;
         }
@@ -118,12 +83,13 @@ fn budget(spec: &SessionSpec) -> Budget {
 }
 
 /// Returns what the agent of a session may do without a request, for the session's folder.
-pub(crate) fn grants(spec: &SessionSpec) -> anyhow::Result<Grants> {
+pub(crate) fn grants(host: &Host, spec: &SessionSpec) -> Result<Grants, AgentError> {
     let mut grants = Grants::default();
     grants.permission = spec.permission;
     grants.allowed_tools.clone_from(&spec.allowed_tools);
     for fallback in &spec.fallback {
-        grants.fallback.push(Fallback::named(fallback)?.provider);
+        let fallback = Fallback::named(host.providers(), fallback)?;
+        grants.fallback.push(fallback.provider);
     }
     grants.cli_arguments = !spec.trusted.extra_args.is_empty();
     Ok(grants)

@@ -1,16 +1,16 @@
 //! The parameters of a CLI, from the description of a run or session.
 
-use std::env;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use teamster::{AgentError, CliInfo, EnvPolicy, ExecuteParams, Image, RuntimeConfig, SystemPrompt};
 use teamster_api::{RunSpec, SessionSpec, Trusted};
+use teamster_core::{AgentError, CliInfo, ExecuteParams, Image, SystemPrompt};
+use teamster_process::{EnvPolicy, RuntimeConfig};
 
-use crate::args::{REMOTE_TOKEN_VARIABLE, STORE_VARIABLE};
+use crate::environment::{REMOTE_TOKEN_VARIABLE, STORE_VARIABLE, program_variable};
 
-/// The variables that `--clean-env` keeps. Without them, most CLIs find neither their programs nor their login.
+/// The variables that `cleanEnv` keeps. Without them, most CLIs find neither their programs nor their login.
 const CLEAN_ENV: [&str; 10] = [
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR",
 ];
@@ -20,7 +20,7 @@ const CLEAN_ENV: [&str; 10] = [
 /// # Errors
 ///
 /// Fails if an image is of no supported type.
-pub(crate) fn of_run(spec: &RunSpec) -> Result<ExecuteParams, AgentError> {
+pub fn of_run(spec: &RunSpec) -> Result<ExecuteParams, AgentError> {
     let mut params = ExecuteParams::new(&*spec.prompt);
     params.session_id.clone_from(&spec.session_id);
     params.fork = spec.fork;
@@ -42,7 +42,7 @@ pub(crate) fn of_run(spec: &RunSpec) -> Result<ExecuteParams, AgentError> {
 }
 
 /// Returns the parameters for the CLI of a session, as [`of_run`] does for a run.
-pub(crate) fn of_session(spec: &SessionSpec) -> Result<ExecuteParams, AgentError> {
+pub fn of_session(spec: &SessionSpec) -> Result<ExecuteParams, AgentError> {
     let mut params = ExecuteParams::new("");
     params.session_id.clone_from(&spec.session_id);
     params.fork = spec.fork;
@@ -105,7 +105,7 @@ fn image(file: &Path) -> Result<Image, AgentError> {
 }
 
 /// Returns a limit of time. 0 is no limit: [`Duration::MAX`].
-pub(crate) fn limit(ms: u64) -> Duration {
+pub fn limit(ms: u64) -> Duration {
     match ms {
         0 => Duration::MAX,
         ms => wait(ms),
@@ -113,7 +113,7 @@ pub(crate) fn limit(ms: u64) -> Duration {
 }
 
 /// Returns a time to wait. The largest number is no limit: [`Duration::MAX`].
-pub(crate) fn wait(ms: u64) -> Duration {
+pub fn wait(ms: u64) -> Duration {
     match ms {
         u64::MAX => Duration::MAX,
         ms => Duration::from_millis(ms),
@@ -121,15 +121,15 @@ pub(crate) fn wait(ms: u64) -> Duration {
 }
 
 /// Returns a directory as an absolute path; that of this process without one.
-pub(crate) fn absolute(directory: Option<&Path>) -> Option<PathBuf> {
+pub fn absolute(directory: Option<&Path>) -> Option<PathBuf> {
     match directory {
         Some(directory) => std::path::absolute(directory).ok(),
-        None => env::current_dir().ok(),
+        None => std::env::current_dir().ok(),
     }
 }
 
 /// Returns the runtime configuration of the first agent.
-pub(crate) fn runtime_config(trusted: &Trusted, info: &CliInfo) -> RuntimeConfig {
+pub fn runtime_config(trusted: &Trusted, info: &CliInfo) -> RuntimeConfig {
     let mut config = agent_config(trusted, info);
     if let Some(program) = &trusted.program {
         config.program = Some(program.clone());
@@ -140,7 +140,7 @@ pub(crate) fn runtime_config(trusted: &Trusted, info: &CliInfo) -> RuntimeConfig
 
 /// Returns the runtime configuration of any agent. That of a fallback has neither the program nor the recording of the
 /// first one.
-pub(crate) fn agent_config(trusted: &Trusted, info: &CliInfo) -> RuntimeConfig {
+pub fn agent_config(trusted: &Trusted, info: &CliInfo) -> RuntimeConfig {
     let mut config = base_config();
     config.program = program_variable(info);
     if trusted.clean_env {
@@ -156,7 +156,7 @@ pub(crate) fn agent_config(trusted: &Trusted, info: &CliInfo) -> RuntimeConfig {
 }
 
 /// Returns the settings common to all runs of this program.
-pub(crate) fn base_config() -> RuntimeConfig {
+pub fn base_config() -> RuntimeConfig {
     let mut config = RuntimeConfig::default();
     // The agent must not outlive a killed teamster.
     config.die_with_parent = true;
@@ -165,11 +165,4 @@ pub(crate) fn base_config() -> RuntimeConfig {
         .map(str::to_owned)
         .to_vec();
     config
-}
-
-/// Returns the value of `TEAMSTER_<AGENT>_BIN`.
-pub(crate) fn program_variable(info: &CliInfo) -> Option<PathBuf> {
-    env::var_os(info.program_variable())
-        .filter(|value| !value.is_empty())
-        .map(PathBuf::from)
 }

@@ -5,7 +5,9 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::git;
-use crate::words;
+use teamster_core::text::one_line;
+
+use crate::text::plural;
 
 /// Checks out the submodules that are checked out in `source`, which is the user's tree, also in `target`, from their
 /// local repositories and without a network. Returns a warning for each that failed.
@@ -18,9 +20,9 @@ pub(super) fn check_out(source: &Path, target: &Path) -> Vec<String> {
             continue;
         }
         if let Err(error) = check_out_one(&own, target, &name, &path) {
-            let path = words::one_line(&path);
+            let path = one_line(&path);
             warnings.push(format!(
-                "--worktree: the submodule {path} is empty: {error:#}"
+                "`worktree`: the submodule {path} is empty: {error:#}"
             ));
             continue;
         }
@@ -98,11 +100,11 @@ fn add_unsaved(repository: &Path, saved: &[String], prefix: &str, found: &mut Ve
             Ok(work) => found.push(format!(
                 "{} in the submodule {}",
                 work.join(" and "),
-                words::one_line(&name)
+                one_line(&name)
             )),
             Err(_) => found.push(format!(
                 "the submodule {}, which git cannot read",
-                words::one_line(&name)
+                one_line(&name)
             )),
         }
         add_unsaved(&submodule, &saved, &format!("{name}/"), found);
@@ -161,7 +163,7 @@ fn work_in(repository: &Path, saved: &[String]) -> anyhow::Result<Vec<String>> {
         .map_or(0, |files| files.lines().count());
     let mut work = Vec::new();
     if commits > 0 {
-        work.push(words::plural(commits, "commit"));
+        work.push(plural(commits, "commit"));
     }
     match stashes {
         0 => {}
@@ -169,7 +171,7 @@ fn work_in(repository: &Path, saved: &[String]) -> anyhow::Result<Vec<String>> {
         _ => work.push(format!("{stashes} stashes")),
     }
     if files > 0 {
-        let files = words::plural(files as u64, "changed file");
+        let files = plural(files as u64, "changed file");
         work.push(format!("{files} not committed"));
     }
     Ok(work)

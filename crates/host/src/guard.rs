@@ -16,11 +16,13 @@ use std::time::{Duration, Instant};
 
 use nix::fcntl::{FcntlArg, OFlag, fcntl};
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use teamster::process::{
+use teamster_process::{
     Descendants, InheritedMark, ProcessIdentity, leftovers, sweep_leftovers, sweep_private_files,
 };
 
-use crate::memory;
+use teamster_providers::Providers;
+
+use crate::{Host, changed_files, memory};
 
 /// The first argument of a guard. The owner's process id and, if set, its inherited mark follow.
 pub(crate) const ARGUMENT: &str = "--teamster-guard";
@@ -38,7 +40,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 const SETTLE: Duration = Duration::from_millis(500);
 
 /// A running guard process. Drop it at the regular end of the program, when no process is left.
-pub(crate) struct Guard {
+pub struct Guard {
     process: Child,
     /// Cleans up after earlier runs in this directory whose guards were killed as well.
     sweep: Option<JoinHandle<()>>,
@@ -46,9 +48,10 @@ pub(crate) struct Guard {
 
 impl Guard {
     /// Starts a guard. `directory` is the agent's working directory, where a killed run may leave a changed
-    /// configuration file. A failure is not an error: runs work without a guard, but leave more behind when killed.
-    pub(crate) fn start(directory: Option<&Path>) -> Option<Self> {
-        let mut guard = Self::watch(directory)?;
+    /// configuration file. A failure is not an error: runs work without a guard, but leave more behind when killed. Neither
+    /// is a host without a program.
+    pub fn start(host: &Host, directory: Option<&Path>) -> Option<Self> {
+        let mut guard = Self::watch(host, directory)?;
         let directory = directory.filter(|it| it.is_dir());
         let directory = directory.unwrap_or(Path::new(".")).to_owned();
         // The run does not wait for this.
@@ -58,12 +61,12 @@ impl Guard {
     }
 
     /// Starts a guard that leaves the processes of earlier runs alone.
-    pub(crate) fn watch(directory: Option<&Path>) -> Option<Self> {
+    pub fn watch(host: &Host, directory: Option<&Path>) -> Option<Self> {
         if !cfg!(target_os = "linux") {
             // Without `/proc`, the guard cannot find processes.
             return None;
         }
-        let mut command = Command::new(crate::program().ok()?);
+        let mut command = Command::new(host.runner_program()?);
         command.args([ARGUMENT, &std::process::id().to_string()]);
         if let Some(mark) = InheritedMark::set() {
             command.arg(mark.number().to_string());
@@ -90,7 +93,7 @@ impl Guard {
     }
 
     /// Returns the guard's process id.
-    pub(crate) fn pid(&self) -> u32 {
+    pub fn pid(&self) -> u32 {
         self.process.id()
     }
 
@@ -116,12 +119,11 @@ impl Drop for Guard {
     }
 }
 
-/// Runs the guard: waits for the end of the owner, kills remaining processes and undoes changes to files. `restore`
-/// restores the configuration files of a directory.
-pub(crate) fn main(args: &[OsString], restore: fn(&Path)) -> ExitCode {
+/// Runs the guard: waits for the end of the owner, kills remaining processes and undoes changes to files.
+pub(crate) fn main(args: &[OsString], providers: &Providers) -> ExitCode {
     let number = |at: usize| args.get(at)?.to_str()?.parse::<u64>().ok();
     let Some(owner) = number(0).and_then(|pid| u32::try_from(pid).ok()) else {
-        return ExitCode::from(crate::exit_code::USAGE);
+        return ExitCode::from(2);
     };
     let mark = number(1).map(InheritedMark::from_number);
     let owner_process = ProcessIdentity::of(owner);
@@ -140,9 +142,10 @@ pub(crate) fn main(args: &[OsString], restore: fn(&Path)) -> ExitCode {
     let start = Instant::now();
     // In a thread, because another process may block it for seconds, and the user's next run of the CLI must not
     // find this run's changes. Without a thread, the undo below does it.
+    let of_thread = providers.clone();
     let undoing = std::thread::Builder::new().spawn(move || {
         while start.elapsed() < SETTLE {
-            undo(restore);
+            undo(&of_thread);
             std::thread::sleep(PAUSE);
         }
     });
@@ -168,7 +171,7 @@ pub(crate) fn main(args: &[OsString], restore: fn(&Path)) -> ExitCode {
         let _ = undoing.join();
     }
     // Again: killed processes may have written until their end.
-    undo(restore);
+    undo(providers);
     ExitCode::SUCCESS
 }
 
@@ -195,9 +198,9 @@ fn wait(pipe: &Stdin, is_idle: bool) -> Option<bool> {
     }
 }
 
-fn undo(restore: fn(&Path)) {
+fn undo(providers: &Providers) {
     if let Ok(directory) = std::env::current_dir() {
-        restore(&directory);
+        changed_files::restore(providers, &directory);
     }
     sweep_private_files();
 }
