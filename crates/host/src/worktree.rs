@@ -397,7 +397,7 @@ fn claim(folder: &Path, make: impl Fn(&Path) -> io::Result<()>) -> io::Result<Fi
         match lock(folder) {
             // Another run with this id was faster. The folder is that run's, even after its end.
             Ok(_) if folder.join(INFO).exists() => return Err(io::ErrorKind::AlreadyExists.into()),
-            Ok(Some(lock)) if lock.metadata()?.nlink() > 0 => return Ok(lock),
+            Ok(Some(lock)) => return Ok(lock),
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ if Instant::now() >= until => {
                 return Err(io::Error::other("another process keeps removing it"));
@@ -407,7 +407,7 @@ fn claim(folder: &Path, make: impl Fn(&Path) -> io::Result<()>) -> io::Result<Fi
     }
 }
 
-/// Locks a worktree's folder. Returns `None` while another process holds the lock.
+/// Locks a worktree's folder. Returns `None` while another process holds the lock, or if it has just removed the file.
 fn lock(folder: &Path) -> io::Result<Option<File>> {
     let file = OpenOptions::new()
         .read(true)
@@ -417,7 +417,8 @@ fn lock(folder: &Path) -> io::Result<Option<File>> {
         .mode(0o600)
         .open(folder.join(LOCK))?;
     match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
+        // The lock of a removed file keeps no process from the folder.
+        Ok(()) => Ok((file.metadata()?.nlink() > 0).then_some(file)),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(error),
     }
