@@ -3,26 +3,24 @@
 //! An editor sends its MCP servers and folders to every agent, and knows no fallback. So what an agent does not take is
 //! left out, and reported, instead of refused.
 
-use std::sync::{Arc, Mutex};
+use std::cell::RefCell;
 
 use teamster::{Capabilities, CliInfo, ExecuteParams};
 use teamster_acp_server::Setup;
-use teamster_core::sync::lock;
 
 use crate::words;
 
 /// The input of an editor, and what was left out of it.
-#[derive(Clone)]
-pub(super) struct EditorInput {
-    setup: Arc<Setup>,
-    left_out: Arc<Mutex<Vec<String>>>,
+pub(super) struct EditorInput<'a> {
+    setup: &'a Setup,
+    left_out: RefCell<Vec<String>>,
 }
 
-impl EditorInput {
-    pub(super) fn new(setup: &Setup) -> Self {
+impl<'a> EditorInput<'a> {
+    pub(super) fn new(setup: &'a Setup) -> Self {
         Self {
-            setup: Arc::new(setup.clone()),
-            left_out: Arc::default(),
+            setup,
+            left_out: RefCell::default(),
         }
     }
 
@@ -79,12 +77,12 @@ impl EditorInput {
     }
 
     fn leave_out(&self, what: String) {
-        lock(&self.left_out).push(what);
+        self.left_out.borrow_mut().push(what);
     }
 
     /// Returns a line for each part that was left out.
-    pub(super) fn left_out(&self) -> Vec<String> {
-        std::mem::take(&mut lock(&self.left_out))
+    pub(super) fn left_out(self) -> Vec<String> {
+        self.left_out.into_inner()
     }
 }
 

@@ -6,10 +6,9 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use clap_complete::ArgValueCandidates;
 
-use super::Fallback;
 use super::chat::ChatLimitArgs;
 use super::mcp::McpArgs;
-use super::provider::{self, ProviderParser};
+use super::provider::{Fallback, ProviderParser};
 use super::run::{ModelArgs, PermissionArgs, SystemArgs};
 use super::store::StoreArgs;
 use super::{COMMON, EnvVar, value};
@@ -131,7 +130,7 @@ pub(crate) struct AcpTurnArgs {
     #[arg(
         long,
         value_name = "AGENT",
-        value_parser = provider::fallback,
+        value_parser = Fallback::parse,
         requires = "agent",
         help_heading = COMMON,
         add = ArgValueCandidates::new(completion::fallbacks)

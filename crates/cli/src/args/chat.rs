@@ -6,10 +6,9 @@ use std::time::Duration;
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 
-use super::Fallback;
 use super::detached::AskTimeoutArgs;
 use super::mcp::McpArgs;
-use super::provider::{self, ProviderParser};
+use super::provider::{Fallback, ProviderParser};
 use super::run::{
     AgentSessionArgs, ModelArgs, PermissionArgs, ProcessArgs, SystemArgs, TimeoutArgs,
 };
@@ -139,7 +138,7 @@ pub(crate) struct TurnArgs {
     #[arg(
         long,
         value_name = "AGENT",
-        value_parser = provider::fallback,
+        value_parser = Fallback::parse,
         hide_short_help = true,
         add = ArgValueCandidates::new(completion::fallbacks)
     )]

@@ -9,7 +9,7 @@ use super::value;
 use crate::completion;
 
 /// The environment variable that selects the store.
-pub(crate) use teamster_host::STORE_VARIABLE;
+pub(crate) const STORE_VARIABLE: &str = "TEAMSTER_STORE";
 
 /// The store of sessions and run history.
 #[derive(Debug, Clone, Args)]
