@@ -14,28 +14,28 @@ use std::sync::Arc;
 
 use anyhow::Context;
 
+use teamster_host::{Guard, KeptHistory, state};
+
 use crate::args::AcpArgs;
-use crate::guard::Guard;
-use crate::run::history::{History, OpenHistory, Warnings};
 use crate::run::usage;
 use crate::spec::{self, Served};
-use crate::{detached, exit_code, orphans, store, tokio_runtime};
+use crate::{exit_code, tokio_runtime};
 
 /// State shared by all threads of the editor.
 struct Shared {
     served: Served,
     runs: teamster_runner::Runs,
-    history: History,
-    open_history: Option<OpenHistory>,
+    history: Arc<KeptHistory>,
 }
 
 /// Serves the editor until it disconnects, and returns the exit code.
 pub(crate) fn main(args: AcpArgs) -> anyhow::Result<u8> {
+    let runtime = tokio_runtime().context("cannot start the runtime")?;
     let prepared = spec::of_acp(args).and_then(|served| {
         catalog::check(&served)?;
         let key = served.session_key.as_deref();
-        let history = History::new(served.store(), key, None, Warnings::Off)?;
-        Ok((served, history, detached::runs()?))
+        let history = runtime.block_on(crate::host().history(served.store(), key))?;
+        Ok((served, history, state::runs()?))
     });
     let (served, history, runs) = match prepared {
         Ok(prepared) => prepared,
@@ -44,28 +44,23 @@ pub(crate) fn main(args: AcpArgs) -> anyhow::Result<u8> {
             return Ok(exit_code::USAGE);
         }
     };
-    let guard = Guard::start(None);
-    orphans::adopt();
-    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let guard = Guard::start(crate::host(), None);
+    teamster_host::adopt_orphans();
     let served = runtime.block_on(async {
-        let open_history = history.open_for_session().await;
-        let models = catalog::known_models(open_history.as_ref()).await;
+        let models = catalog::known_models(history.store()).await;
         let catalog = catalog::new(&served, &models);
         let shared = Arc::new(Shared {
             served,
             runs,
-            history,
-            open_history,
+            history: Arc::new(history),
         });
         let served = connection::serve(catalog, shared.clone()).await;
-        if let Some(open_history) = &shared.open_history {
-            shared.history.warn(&open_history.recorder.take_errors());
-            store::close(&open_history.store).await;
-        }
+        // The editor may show what is printed: only what is important.
+        crate::warn_of(&shared.history.close().await, true);
         served
     });
     // A thread may still be blocked on stdin: do not wait for it.
     runtime.shutdown_background();
-    orphans::end(guard.as_ref().map(Guard::pid));
+    teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     served
 }

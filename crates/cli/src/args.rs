@@ -36,7 +36,6 @@ pub(crate) use mcp::{
     ServerArgs,
 };
 pub(crate) use mock_model::MockModelArgs;
-pub(crate) use provider::{Fallback, no_such_agent};
 pub(crate) use remote::{REMOTE_TOKEN_VARIABLE, RemoteArgs};
 pub(crate) use run::{
     AgentSessionArgs, InputArgs, LimitArgs, ModelArgs, PermissionArgs, ProcessArgs, RetryArgs,
@@ -51,8 +50,9 @@ pub(crate) use supervise::{
     AgentsArgs, AgentsCommand, AgentsLogsArgs, AgentsSelection, AgentsStatusArgs, AgentsWatchArgs,
     SuperviseArgs,
 };
+pub(crate) use teamster_host::Fallback;
 pub(crate) use usage::{By, UsageArgs, When};
-pub(crate) use value::{EnvVar, age, size};
+pub(crate) use value::EnvVar;
 
 use crate::exit_code;
 

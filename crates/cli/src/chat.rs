@@ -2,7 +2,6 @@
 
 pub(crate) mod command;
 mod conversation;
-pub(crate) mod detached;
 mod editor;
 pub(crate) mod input;
 pub(crate) mod permission;
@@ -12,47 +11,36 @@ pub(crate) mod terminal;
 mod tests;
 mod totals;
 
-use std::cell::Cell;
 use std::env;
-use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use teamster::orchestrator::{Orchestrator, RunObserver};
-use teamster::process::find_program;
-use teamster::{AgentError, AgentEvent, CliInfo, LogEntry, PermissionPolicy, RuntimeConfig};
+use teamster::{AgentError, AgentEvent, CliInfo, LogEntry, PermissionPolicy};
 use teamster_api::{Launch, RunLogEntry, SessionSpec};
-use teamster_client::Client;
 use teamster_core::provider::RunAssembler;
 use teamster_core::time::epoch_ms;
-use tokio::sync::mpsc;
+use teamster_host::{Answers, Guard, PreparedSession, SessionOptions, Worktree, params, state};
+use tokio::sync::mpsc::{self, UnboundedReceiver};
 use uuid::Uuid;
 
 use crate::args::ChatArgs;
-use crate::detached::session_locks;
-use crate::guard::Guard;
-use crate::remote::Machine;
-use crate::run::history::{History, Warnings};
-use crate::run::usage;
+use crate::remote::http::Http;
+use crate::run::{leave, usage};
 use crate::spec::{self, Local};
-use crate::turns::{self, PlanError};
-use crate::worktree::Worktree;
-use crate::{
-    drive, exit_code, orphans, params, remote, runner, store, tokio_runtime, words, worktree,
-};
+use crate::{drive, exit_code, remote, runner, tokio_runtime, words};
 use conversation::{Chat, Display};
 use editor::{EditorOptions, LineEditor};
 use input::{Input, Lines};
+use permission::Question;
 use signals::Signals;
 
 /// Path of the message history, relative to the state directory.
 const HISTORY: &str = "teamster/chat-history";
 
 /// Runs a chat with an agent and returns the exit code.
-pub(crate) fn main(args: ChatArgs, machine: &Machine) -> anyhow::Result<u8> {
-    match begin(args, machine) {
+pub(crate) fn main(args: ChatArgs) -> anyhow::Result<u8> {
+    match begin(args) {
         Ok(code) => code,
         Err(error) => {
             crate::fail(&usage(error));
@@ -62,150 +50,131 @@ pub(crate) fn main(args: ChatArgs, machine: &Machine) -> anyhow::Result<u8> {
 }
 
 /// Reads the arguments, and runs the chat. The outer error is a usage error.
-fn begin(args: ChatArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>> {
-    let (mut spec, local) = spec::of_chat(args)?;
+fn begin(args: ChatArgs) -> anyhow::Result<anyhow::Result<u8>> {
+    let (spec, local) = spec::of_chat(args)?;
     spec.check()?;
     let quiet = local.output.quiet;
     let id = Uuid::now_v7().to_string();
     if local.detach {
-        return match machine {
-            Machine::There(client) => detach_on(client, spec, &local),
-            Machine::Here => Ok(runner::launch(&Launch::new(id, spec), quiet)),
+        return match remote::remote() {
+            Some(http) => detach_on(http, spec, &local),
+            None => Ok(runner::launch(&Launch::new(id, spec), quiet)),
         };
     }
-    let mut warnings = Vec::new();
-    let worktree = worktree::enter(
-        &mut spec.working_directory,
-        spec.worktree.as_ref(),
-        &id,
-        &mut warnings,
-    )?;
-    if !quiet {
-        crate::warn(&warnings);
-    }
-    let code = chat(&spec, &local, &id, worktree.as_ref());
-    worktree::leave(worktree, quiet);
+    let runtime = match tokio_runtime().context("cannot start the runtime") {
+        Ok(runtime) => runtime,
+        Err(error) => return Ok(Err(error)),
+    };
+    let at_terminal = io::stdin().is_terminal();
+    let (ask, questions) = mpsc::unbounded_channel();
+    let answers = if at_terminal {
+        Answers::Policy(Box::new(move |can| {
+            if can.permissions {
+                permission::policy(can.denial_reason, ask.clone())
+            } else {
+                PermissionPolicy::Deny
+            }
+        }))
+    } else {
+        Answers::Deny
+    };
+    let mut options = SessionOptions::new(id, answers);
+    options.native = local.output.native;
+    let agent = crate::host().agent(&spec.provider)?;
+    let refused = view(&spec, &local, agent);
+    let mut prepared = match runtime.block_on(crate::host().prepare_session(spec, options)) {
+        Ok(prepared) => prepared,
+        // Those of the agent are shown as the failure of a run.
+        Err(error) if matches!(error.parameter(), Some("fallback" | "worktree")) => {
+            return Err(error.into());
+        }
+        Err(error) => {
+            let display = Display::new(local.output, refused);
+            return Ok(Ok(print_refusal(display, error)));
+        }
+    };
+    crate::warn_of(&prepared.ground.warnings, quiet);
+    let worktree = prepared.ground.worktree.take();
+    let code = chat(runtime, prepared, &local, worktree.as_ref(), questions);
+    leave(worktree, quiet);
     Ok(code)
 }
 
 /// Starts a detached session on a server, and prints its id. Returns the exit code. The outer error is a usage error.
-fn detach_on(
-    client: &Client,
-    spec: SessionSpec,
-    local: &Local,
-) -> anyhow::Result<anyhow::Result<u8>> {
+fn detach_on(http: &Http, spec: SessionSpec, local: &Local) -> anyhow::Result<anyhow::Result<u8>> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
-    let id = runtime.block_on(remote::start_session(client, spec, local))?;
+    let id = runtime.block_on(remote::start_session(http, spec, local))?;
     Ok(id.and_then(|id| exit_code::of_printed(writeln!(io::stdout(), "{id}"))))
 }
 
 fn chat(
-    spec: &SessionSpec,
+    runtime: tokio::runtime::Runtime,
+    prepared: PreparedSession,
     local: &Local,
-    id: &str,
     worktree: Option<&Worktree>,
+    questions: UnboundedReceiver<Question>,
 ) -> anyhow::Result<u8> {
-    let provider = crate::providers()
-        .get(&spec.provider)
-        .context("this provider is not built in")?;
-    let info = provider.info();
-    let mut params = params::of_session(spec)?;
-    params.include_native = local.output.native;
-    let store = spec.trusted.store.as_deref();
-    let history = match History::new(store, None, None, Warnings::unless(local.output.quiet)) {
-        Ok(history) => history,
-        Err(error) => {
-            crate::fail(&usage(error));
-            return Ok(exit_code::USAGE);
-        }
-    };
-    let config = params::runtime_config(&spec.trusted, info);
+    let PreparedSession {
+        ground,
+        spec,
+        orchestrator,
+        runs,
+        history,
+        ..
+    } = prepared;
+    let info = ground.agent;
     let at_terminal = io::stdin().is_terminal();
-    let view = drive::View {
-        agent: info,
-        verbose: local.output.verbose,
-        quiet: local.output.quiet,
-        directory: params::absolute(spec.working_directory.as_deref()),
-        // The command that resumes the session is printed at the end of the chat.
-        resume: None,
-        worktree: worktree.map(Worktree::watch),
-        permission: Some(spec.permission),
-        asks: at_terminal,
-        mcp: (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery),
-        clock: epoch_ms,
-    };
+    let mut view = view(&spec, local, info);
+    (view.directory, view.mcp) = (ground.directory, ground.mcp);
+    view.worktree = worktree.map(Worktree::watch);
     let mut display = Display::new(local.output, view);
     // With a mock model, the session is removed with its temporary home.
     if env::var_os(crate::mock_model::URL_VARIABLE).is_none() {
-        display.resume = Some(resume_command(spec));
+        display.resume = Some(resume_command(&spec));
     }
-
-    let mut writer = session_locks(None).map(|locks| locks.writer(info.id));
-    if let Some(writer) = &mut writer
-        && let Err(error) = writer.begin(&params)
-    {
-        return Ok(print_refusal(display, error));
-    }
-    let (ask, questions) = mpsc::unbounded_channel();
-    let can_ask = Cell::new(false);
-    let planned = turns::plan(
-        id,
-        spec,
-        info,
-        &params,
-        |can| {
-            Ok(if at_terminal && can.permissions {
-                can_ask.set(true);
-                permission::policy(can.denial_reason, ask.clone())
-            } else {
-                PermissionPolicy::Deny
-            })
-        },
-        turns::as_set,
-    );
-    let mut runs = match planned {
-        Ok(runs) => runs,
-        Err(PlanError::Agent(error)) => return Ok(print_refusal(display, error)),
-        Err(PlanError::Usage(error)) => {
-            crate::fail(&error);
-            return Ok(exit_code::USAGE);
-        }
-    };
-    if let Some(error) = missing_program(info, params.env.get("PATH"), &config) {
-        return Ok(print_refusal(display, error));
-    }
-    runs.writer = writer;
-    let questions = can_ask.get().then_some(questions);
+    let mut sessions = runs.sessions();
+    let can_ask = at_terminal && sessions.any(|session| session.capabilities().permissions);
+    drop(sessions);
+    let questions = can_ask.then_some(questions);
 
     let keep = spec.trusted.keep_background;
-    let guard = Guard::start(display.directory());
+    let guard = Guard::start(crate::host(), display.directory());
     if !keep {
-        orphans::adopt();
+        teamster_host::adopt_orphans();
     }
-    let runtime = tokio_runtime().context("cannot start the runtime")?;
     let code = runtime.block_on(async {
         let signals = Signals::listen(at_terminal).context("cannot listen for signals")?;
         let input =
             open_input(info.id, local.no_history, at_terminal).context("cannot read messages")?;
-        let open_history = history.open_for_session().await;
-        runs.observer = (open_history.as_ref())
-            .map(|open_history| Arc::new(open_history.recorder.clone()) as Arc<dyn RunObserver>);
-        let orchestrator = Orchestrator::new(crate::estimates::orchestrator_config())?;
         let mut chat = Chat::new(runs, orchestrator, display, signals, questions);
         let code = chat.run(input, at_terminal).await;
-        if let Some(open_history) = open_history {
-            history.warn(&open_history.recorder.take_errors());
-            store::close(&open_history.store).await;
-        }
+        crate::warn_of(&history.close().await, local.output.quiet);
         anyhow::Ok(code)
     });
     terminal::restore();
     // A thread may still be blocked on the terminal: do not wait for it.
     runtime.shutdown_background();
     if !keep {
-        orphans::end(guard.as_ref().map(Guard::pid));
+        teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     }
     code
+}
+
+/// Returns what is shown of a session before it has begun.
+fn view(spec: &SessionSpec, local: &Local, agent: &'static CliInfo) -> drive::View {
+    drive::View {
+        agent,
+        verbose: local.output.verbose,
+        quiet: local.output.quiet,
+        directory: params::absolute(spec.working_directory.as_deref()),
+        // The command that resumes the session is printed at the end of the chat.
+        resume: None,
+        worktree: None,
+        permission: Some(spec.permission),
+        asks: io::stdin().is_terminal(),
+        mcp: (!spec.trusted.mcp_servers.is_empty()).then_some(spec.trusted.mcp_delivery),
+        clock: epoch_ms,
+    }
 }
 
 /// Prints an error as a run prints it, and returns the exit code.
@@ -226,24 +195,6 @@ fn print_refusal(display: Display, error: AgentError) -> u8 {
         Ok(()) => code,
         Err(error) => exit_code::of_lost(error),
     }
-}
-
-/// Returns an error if the agent's program is missing.
-pub(crate) fn missing_program(
-    info: &CliInfo,
-    path: Option<&String>,
-    config: &RuntimeConfig,
-) -> Option<AgentError> {
-    if info.program.is_empty() {
-        // An embedded agent runs in this process.
-        return None;
-    }
-    let program = match &config.program {
-        Some(program) => program.to_str()?,
-        None => info.program,
-    };
-    let path = path.map(OsString::from).or_else(|| env::var_os("PATH"));
-    find_program(program, path.as_deref()).err()
 }
 
 /// Opens the input of messages: the line editor at a terminal, else the lines of stdin.
@@ -268,7 +219,7 @@ pub(crate) fn open_input(
         history: if no_history {
             None
         } else {
-            store::state_file(HISTORY)
+            state::file(HISTORY)
         },
     };
     Ok(Input::new(move || LineEditor::new(&options))?)

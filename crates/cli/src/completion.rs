@@ -17,7 +17,7 @@ use teamster_api::history::{RunFilter, RunRecord};
 use tokio::time::timeout;
 
 use crate::args::Cli;
-use crate::{store, words};
+use crate::words;
 
 /// Set by completion scripts to the name of their shell.
 const VARIABLE: &str = "TEAMSTER_COMPLETE";
@@ -131,7 +131,9 @@ fn about(run: &RunRecord) -> String {
 /// Reads the newest runs; empty without a history.
 fn history() -> Vec<RunRecord> {
     let read = async {
-        let store = Store::open_existing(&store::location(None)?).await.ok()?;
+        let store = Store::open_existing(&teamster_host::store_location(None)?)
+            .await
+            .ok()?;
         store.runs(&RunFilter::default().limit(RUNS)).await.ok()
     };
     let Ok(runtime) = crate::tokio_runtime() else {

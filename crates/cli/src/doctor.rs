@@ -17,11 +17,11 @@ use teamster::doctor::{self, AgentReport, DoctorOptions, LoginState, examine_all
 use teamster::process::{Leftover, leftovers};
 use teamster::{CliInfo, ErrorDetail};
 use teamster_api::ProviderReport;
+use teamster_host::{ChangedFile, Guard, changed_files};
 
 use crate::args::DoctorArgs;
 use crate::args::STORE_VARIABLE;
-use crate::guard::Guard;
-use crate::{exit_code, mcp, orphans, params, tokio_runtime, words};
+use crate::{exit_code, tokio_runtime, words};
 
 /// Limit for the end of a killed process.
 const KILL_LIMIT: Duration = Duration::from_secs(2);
@@ -39,7 +39,7 @@ struct Report {
     shim_guards: Vec<&'static str>,
     leftovers: Vec<LeftoverReport>,
     /// Configuration files that killed runs left changed.
-    changed_files: Vec<mcp::ChangedFile>,
+    changed_files: Vec<ChangedFile>,
 }
 
 /// A process that an earlier run left behind.
@@ -62,13 +62,13 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
         return try_agent::main(agent, args.limit, args.json);
     }
     // Ends the CLIs if this process is killed, or interrupted: they are in process groups of their own.
-    let guard = Guard::watch(None);
+    let guard = Guard::watch(crate::host(), None);
     // Processes that a CLI leaves behind after `--version` become children of this process, and are ended.
-    orphans::adopt();
+    teamster_host::adopt_orphans();
     let providers = tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(agents());
-    orphans::end(guard.as_ref().map(Guard::pid));
+    teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     drop(guard);
     let report = Report {
         providers,
@@ -76,7 +76,7 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
         shim_guards: doctor::shim_guards().into_iter().map(|it| it.0).collect(),
         leftovers: examine_leftovers(args.kill_leftovers),
         changed_files: env::current_dir()
-            .map(|here| mcp::changed_files(&here))
+            .map(|here| changed_files(crate::providers(), &here))
             .unwrap_or_default(),
     };
     let usable = report.providers.iter().any(|provider| provider.usable);
@@ -131,7 +131,7 @@ fn options() -> DoctorOptions {
     options.env_remove = vec![STORE_VARIABLE.to_owned()];
     for provider in crate::providers().all() {
         let info = provider.info();
-        let program = params::program_variable(info);
+        let program = teamster_host::program_variable(info);
         options
             .programs
             .extend(program.map(|path| (info.id.to_owned(), path)));
@@ -146,7 +146,7 @@ pub(crate) fn find(info: &CliInfo) -> Result<PathBuf, String> {
             error.detail.as_deref(),
             Some(ErrorDetail::MissingProgram { .. })
         );
-        match params::program_variable(info) {
+        match teamster_host::program_variable(info) {
             Some(_) => format!("{}: {}", info.program_variable(), error.message),
             None if missing => format!("the program `{}` was not found on PATH", info.program),
             None => error.message,
@@ -298,7 +298,7 @@ fn print_leftovers(leftovers: &[LeftoverReport], out: &mut impl Write) -> io::Re
     Ok(())
 }
 
-fn print_changed_files(files: &[mcp::ChangedFile], out: &mut impl Write) -> io::Result<()> {
+fn print_changed_files(files: &[ChangedFile], out: &mut impl Write) -> io::Result<()> {
     if files.is_empty() {
         return Ok(());
     }

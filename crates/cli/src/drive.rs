@@ -17,11 +17,10 @@ use teamster_api::{RunEvent, RunLogEntry};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::OutputArgs;
-use crate::guard::Guard;
-use crate::orphans;
 use crate::render::{Json, Narrator, Plain, Sink, TermSpinner, Terminal, TextIsFinal};
 use crate::signals::Signals;
 use crate::{exit_code, tokio_runtime};
+use teamster_host::Guard;
 
 pub(crate) use crate::render::View;
 
@@ -112,31 +111,34 @@ pub(crate) fn agent(
 ) -> anyhow::Result<u8> {
     let directory = view.directory.clone();
     let sink = sink(output, view, TextIsFinal::WithMessage);
-    let shown = run(sink, directory.as_deref(), false, async || Ok(start()))?;
+    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let shown = run(runtime, sink, directory.as_deref(), false, async || {
+        Ok(start())
+    })?;
     Ok(shown.code)
 }
 
 /// Starts a run and shows it. With `keep_background`, background processes of the run stay.
 pub(crate) fn run<F: Feed>(
+    runtime: tokio::runtime::Runtime,
     mut sink: Box<dyn Sink>,
     directory: Option<&Path>,
     keep_background: bool,
     start: impl AsyncFnOnce() -> anyhow::Result<F>,
 ) -> anyhow::Result<ShowOutcome> {
-    let guard = Guard::start(directory);
+    let guard = Guard::start(crate::host(), directory);
     if !keep_background {
-        orphans::adopt();
+        teamster_host::adopt_orphans();
     }
-    let shown = tokio_runtime()
-        .context("cannot start the runtime")?
-        .block_on(async {
-            let events = start().await?;
-            let mut signals =
-                Signals::stop(events.abort_handle()).context("cannot listen for signals")?;
-            Ok(show(events, &mut *sink, &mut signals).await)
-        });
+    let shown = runtime.block_on(async {
+        let events = start().await?;
+        let mut signals =
+            Signals::stop(events.abort_handle()).context("cannot listen for signals")?;
+        Ok(show(events, &mut *sink, &mut signals).await)
+    });
+    drop(runtime);
     if !keep_background {
-        orphans::end(guard.as_ref().map(Guard::pid));
+        teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     }
     shown
 }

@@ -14,7 +14,7 @@ use teamster::{
 
 use crate::words;
 
-pub(crate) use flags::{flag, message, option};
+pub(crate) use flags::{message, option, warning};
 
 /// Returns the next step after an error, if there is one. `bin` is the variable that sets the CLI's program, `mcp`
 /// the delivery of the run's MCP servers, if it has any, `permission` the run's mode, if it is known, and `now_ms` the

@@ -12,18 +12,11 @@ mod demo;
 mod detached;
 mod doctor;
 mod drive;
-mod estimates;
 mod exit_code;
-mod guard;
 mod hints;
 mod loop_run;
 mod mcp;
-mod memory;
 mod mock_model;
-mod orphans;
-mod own_agents;
-mod params;
-mod record;
 mod remote;
 mod render;
 mod run;
@@ -36,42 +29,50 @@ mod stdin;
 mod store;
 mod supervise;
 mod table;
-mod turns;
 mod usage;
 mod words;
-mod worktree;
 mod zone;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
 use teamster::Providers;
+use teamster_host::{Host, Notice, Role, Warning, threads};
 
 use args::{Cli, Command};
-
-/// The path of this program when the process started. A newer version that replaced it has the same path.
-static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
-
-/// Returns the path of this program.
-pub(crate) fn program() -> io::Result<&'static Path> {
-    match PROGRAM.get() {
-        Some(program) => Ok(program),
-        None => std::env::current_exe().map(|program| &**PROGRAM.get_or_init(|| program)),
-    }
-}
 
 /// The name of the fake agent's subcommand.
 pub(crate) const FAKE_AGENT: &str = "fake-agent";
 
-/// The providers available to commands.
-static PROVIDERS: OnceLock<Providers> = OnceLock::new();
+/// What carries out runs for the commands.
+static HOST: OnceLock<Host> = OnceLock::new();
+
+/// Returns what carries out runs for the commands.
+pub(crate) fn host() -> &'static Host {
+    HOST.get_or_init(|| new_host(Providers::builtin()))
+}
+
+fn new_host(providers: Providers) -> Host {
+    Host::new(providers).on_notice(|notice| match notice {
+        Notice::Warning(text) => warn(&[hints::warning(&text)]),
+        Notice::Error(text) => fail(&anyhow::anyhow!(hints::warning(&text))),
+        _ => {}
+    })
+}
+
+/// Returns the path of this program.
+pub(crate) fn program() -> io::Result<&'static Path> {
+    host()
+        .runner_program()
+        .ok_or_else(|| io::ErrorKind::NotFound.into())
+}
 
 /// Returns the providers available to commands.
 pub(crate) fn providers() -> &'static Providers {
-    PROVIDERS.get_or_init(Providers::builtin)
+    host().providers()
 }
 
 /// Runs the program with these providers, such as `Providers::builtin().with(Arc::new(MyProvider))`.
@@ -93,27 +94,18 @@ pub fn main_with(providers: Providers) -> ExitCode {
     let mut args = std::env::args_os().skip(1);
     match args.next() {
         Some(first) if first == FAKE_AGENT => return fake_agent(args),
-        Some(first) if first == guard::ARGUMENT => {
-            return guard::main(&args.collect::<Vec<_>>(), mcp::restore_quietly);
-        }
         _ => {}
     }
-    // Callers that need the path report the error.
-    let _ = program();
-    let providers = match own_agents::with_own(providers) {
-        Ok(providers) => providers,
+    match teamster_host::init(new_host(providers).with_own_agents()) {
+        // Fails only if this function is called twice.
+        Ok(Role::Program(host)) => drop(HOST.set(host)),
+        Ok(Role::Runner(ended)) => return ExitCode::from(runner::exit_code(&ended)),
+        Ok(Role::Guard(code)) => return code,
+        Ok(_) => return ExitCode::from(exit_code::USAGE),
         Err(error) => {
-            let _ = writeln!(io::stderr(), "error: {}", words::error_chain(&error));
-            return ExitCode::from(2);
+            fail(&anyhow::anyhow!(error.message));
+            return ExitCode::from(exit_code::USAGE);
         }
-    };
-    // Fails only if this function is called twice.
-    let _ = PROVIDERS.set(providers);
-    if std::env::args_os()
-        .nth(1)
-        .is_some_and(|first| first == runner::ARGUMENT)
-    {
-        return exit(runner::main());
     }
     completion::answer();
     let cli = match Cli::read(std::env::args_os()) {
@@ -122,30 +114,27 @@ pub fn main_with(providers: Providers) -> ExitCode {
         // Help, or the version.
         Err(help) => return exit(exit_code::of_printed(help.print())),
     };
-    let machine = match remote::machine(&cli.remote, &cli.command) {
-        Ok(machine) => machine,
-        Err(error) => {
-            fail(&error);
-            return ExitCode::from(exit_code::USAGE);
-        }
-    };
+    if let Err(error) = remote::init(&cli.remote, &cli.command) {
+        fail(&error);
+        return ExitCode::from(exit_code::USAGE);
+    }
     exit(match cli.command {
-        Command::Run(args) => run::main(*args, &machine),
-        Command::Chat(args) => chat::main(*args, &machine),
+        Command::Run(args) => run::main(*args),
+        Command::Chat(args) => chat::main(*args),
         Command::Acp(args) => acp::main(*args),
-        Command::Attach(args) => detached::attach::main(&args, &machine),
-        Command::Say(args) => detached::say::main(&args, &machine),
-        Command::Wait(args) => detached::wait::main(&args, &machine),
-        Command::Cancel(args) => detached::cancel::main(&args, &machine),
-        Command::Requests(args) => detached::requests::main(&args, &machine),
-        Command::Answer(args) => detached::answer::main(&args, &machine),
-        Command::Runs(args) => runs::main(&args.command, &machine),
+        Command::Attach(args) => detached::attach::main(&args),
+        Command::Say(args) => detached::say::main(&args),
+        Command::Wait(args) => detached::wait::main(&args),
+        Command::Cancel(args) => detached::cancel::main(&args),
+        Command::Requests(args) => detached::requests::main(&args),
+        Command::Answer(args) => detached::answer::main(&args),
+        Command::Runs(args) => runs::main(&args.command),
         Command::Serve(args) => serve::main(&args),
         Command::Token(args) => serve::token::main(&args),
-        Command::Usage(args) => usage::main(&args, &machine),
+        Command::Usage(args) => usage::main(&args),
         Command::Loop(args) => loop_run::main(args),
         Command::Supervise(args) => supervise::main(&args),
-        Command::Agents(args) => agents::main(&args, &machine),
+        Command::Agents(args) => agents::main(&args),
         Command::Doctor(args) => doctor::main(&args),
         Command::Mcp(args) => mcp::main(args.command),
         Command::Demo(args) => demo::main(&args),
@@ -209,76 +198,22 @@ pub(crate) fn warn(ignored: &[String]) {
     }
 }
 
+/// Prints warnings of a run to stderr. A quiet command leaves out those that are not important.
+pub(crate) fn warn_of(warnings: &[Warning], quiet: bool) {
+    let shown = warnings.iter().filter(|it| it.important || !quiet);
+    let shown: Vec<_> = shown.map(|it| hints::warning(&it.text)).collect();
+    warn(&shown);
+}
+
 /// Creates a runtime with two worker threads. They continue while the main thread waits for a slow reader of stdout,
 /// so an agent never waits for that reader.
 pub(crate) fn tokio_runtime() -> io::Result<tokio::runtime::Runtime> {
-    tokio_runtime_of(2)
-}
-
-/// Creates a runtime with this many worker threads.
-pub(crate) fn tokio_runtime_of(workers: usize) -> io::Result<tokio::runtime::Runtime> {
-    let runtime = runtime_of(workers, KEEP_ALIVE)?;
-    // If the system refuses further threads later, blocking work waits for this one.
-    runtime.spawn_blocking(|| ());
-    Ok(runtime)
+    threads::runtime(2)
 }
 
 /// Creates the runtime of a server, which has many threads for a moment.
 pub(crate) fn server_runtime() -> io::Result<tokio::runtime::Runtime> {
-    runtime_of(2, std::time::Duration::from_secs(10))
-}
-
-fn runtime_of(
-    workers: usize,
-    keep_alive: std::time::Duration,
-) -> io::Result<tokio::runtime::Runtime> {
-    /// The file descriptors that a runtime needs. It panics if none is left for its signals.
-    const DESCRIPTORS: usize = 8;
-    let free: io::Result<Vec<_>> = (0..DESCRIPTORS)
-        .map(|_| std::fs::File::open("/dev/null"))
-        .collect();
-    drop(free.map_err(with_advice)?);
-    // A runtime panics if the system refuses one of its threads.
-    check_threads(workers + 1).map_err(with_advice)?;
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(workers)
-        .thread_keep_alive(keep_alive)
-        .enable_all()
-        .build()
-}
-
-/// The time for which idle threads for blocking work are kept: longer than any run.
-const KEEP_ALIVE: std::time::Duration = std::time::Duration::from_hours(24 * 365);
-
-/// Checks that the system allows this many further threads.
-fn check_threads(count: usize) -> io::Result<()> {
-    let gate = std::sync::Arc::new(std::sync::RwLock::new(()));
-    let closed = gate.write();
-    let threads: Vec<_> = (0..count)
-        .map(|_| {
-            let gate = gate.clone();
-            std::thread::Builder::new().spawn(move || drop(gate.read()))
-        })
-        .collect();
-    drop(closed);
-    for thread in threads {
-        // A panic is impossible.
-        let _ = thread?.join();
-    }
-    Ok(())
-}
-
-/// Adds advice to the errors for too many open files, processes or threads.
-pub(crate) fn with_advice(error: io::Error) -> io::Error {
-    match error.raw_os_error() {
-        Some(nix::libc::EMFILE) => {
-            io::Error::other(format!("{error}; raise the limit with `ulimit -n`"))
-        }
-        Some(nix::libc::EAGAIN) => io::Error::other(format!(
-            "{error}; the limit of processes and threads is reached (`ulimit -u`, or `pids.max` of the container)"
-        )),
-        _ => error,
-    }
+    threads::runtime_for(2, std::time::Duration::from_secs(10))
 }
 
 /// Makes writes beyond the limit of file sizes (`ulimit -f`) fail, where the default would end this process.

@@ -10,13 +10,13 @@ use anyhow::Context;
 use teamster::agent_loop::{Control, Log, ORCHESTRATOR, TickOptions, record_refusal};
 use teamster::store::{Recorder, Store};
 use teamster::{AgentError, CliInfo, ErrorCode, ErrorKind, LoopBuilder, LoopError};
+use teamster_host::{Guard, params, state};
 use teamster_process::foreign_git_variables;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::{LoopArgs, StoreArgs};
-use crate::guard::Guard;
 use crate::signals::Source;
-use crate::{detached, exit_code, params, store, tokio_runtime};
+use crate::{exit_code, tokio_runtime};
 
 /// The time limit for opening the history. Without a history, ticks are not recorded.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -53,15 +53,15 @@ pub(crate) fn main(args: LoopArgs) -> anyhow::Result<u8> {
             .control(control)
             .ticks_limit(ticks)
             .tick_options(options);
-        let runs = detached::runs();
+        let runs = state::runs();
         if let Ok(runs) = &runs {
-            let retention = match detached::retention() {
+            let retention = match state::retention() {
                 Ok(retention) => retention,
-                Err(error) => return Ok(refuse(&directory, &error)),
+                Err(error) => return Ok(refuse(&directory, &error.into())),
             };
             builder = builder.runs(runs.clone()).retention(retention);
         }
-        if let Some(locks) = detached::session_locks(None) {
+        if let Some(locks) = state::session_locks(None) {
             builder = builder.session_locks(locks);
         }
         // A supervisor may redirect stdout to the log, which would duplicate each line.
@@ -75,7 +75,7 @@ pub(crate) fn main(args: LoopArgs) -> anyhow::Result<u8> {
         };
         // Relative paths in the settings start here.
         env::set_current_dir(&prepared.directory)?;
-        let _guard = Guard::start(Some(&prepared.directory));
+        let _guard = Guard::start(crate::host(), Some(&prepared.directory));
         let log = prepared.log;
         history.report_to(&log);
         if runs.is_err() {
@@ -109,7 +109,7 @@ struct History {
 
 impl History {
     async fn open(store_url: Option<&str>) -> Self {
-        let Some(place) = store::location(store_url) else {
+        let Some(place) = teamster_host::store_location(store_url) else {
             return Self::default();
         };
         match Store::open_within(&place, PATIENCE).await {
@@ -150,7 +150,7 @@ impl History {
 
     async fn close(self) {
         if let Some((store, _)) = &self.kept {
-            store::close(store).await;
+            teamster_host::close_store(store).await;
         }
     }
 }

@@ -10,7 +10,6 @@ mod typed;
 use crate::args::McpCommand;
 use crate::exit_code;
 
-pub(crate) use restore::{ChangedFile, changed_files, restore_quietly};
 pub(crate) use servers::{ParsedServers, parse_servers, sources};
 
 /// Runs the subcommand and returns the exit code.

@@ -21,7 +21,8 @@ use teamster::{AgentError, CliInfo, ErrorKind, McpDelivery, PermissionMode, RunR
 use teamster_api::RunLogEntry;
 
 use crate::words;
-use crate::worktree::Changes;
+use teamster_host::Changes;
+use teamster_host::structured_answer;
 
 pub(crate) use json::Json;
 pub(crate) use narrator::Narrator;
@@ -112,25 +113,4 @@ impl View {
             words::one_line(id)
         ))
     }
-}
-
-/// Returns the structured answer, else the agent's last message.
-pub(crate) fn last_message(result: &RunResult) -> String {
-    structured_answer(result).unwrap_or_else(|| {
-        result
-            .final_message
-            .as_ref()
-            .unwrap_or(&result.text)
-            .clone()
-    })
-}
-
-/// Returns the structured answer, unless the last message is the same JSON.
-fn structured_answer(result: &RunResult) -> Option<String> {
-    let value = result.structured_output.as_ref()?;
-    let message = result.final_message.as_deref().unwrap_or(&result.text);
-    if serde_json::from_str::<serde_json::Value>(message).is_ok_and(|message| message == *value) {
-        return None;
-    }
-    Some(format!("{value:#}"))
 }

@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use teamster::agent_loop::supervisor::FILE_NAME;
+use teamster_host::state;
 use teamster_server::{Bound, ListenAddress, OwnerToken, Server, ServerConfig, Tokens};
 
 use crate::args::ServeArgs;
 use crate::signals::Source;
-use crate::{detached, exit_code, server_runtime, store};
+use crate::{exit_code, server_runtime};
 
 /// The folder of the server's files in the state directory.
 const FOLDER: &str = "teamster/server";
@@ -70,7 +71,7 @@ pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<u8> {
 
 /// Returns the folder of the server's files.
 fn folder() -> anyhow::Result<PathBuf> {
-    store::state_file(FOLDER)
+    state::file(FOLDER)
         .context("no directory for the tokens: set XDG_STATE_HOME or HOME to an absolute path")
 }
 
@@ -90,7 +91,7 @@ fn config(args: &ServeArgs) -> anyhow::Result<ServerConfig> {
         Some(file) => OwnerToken::read(file)?,
         None => OwnerToken::read_or_make(&folder.join(TOKEN))?,
     };
-    let mut config = ServerConfig::new(detached::runs()?, Tokens::at(folder));
+    let mut config = ServerConfig::new(state::runs()?, Tokens::at(folder));
     config.owner = Some(owner);
     config.hosts.clone_from(&args.allow_host);
     config.allow_bypass = args.allow_bypass;

@@ -227,7 +227,8 @@ impl Served {
     /// Returns the fallbacks of all threads.
     pub(crate) fn fallbacks(&self) -> impl Iterator<Item = Fallback> + '_ {
         // The arguments were parsed already, so none is left out.
-        (self.session.fallback.iter()).filter_map(|text| Fallback::named(text).ok())
+        (self.session.fallback.iter())
+            .filter_map(|text| Fallback::named(crate::providers(), text).ok())
     }
 
     /// Returns the store of all threads, if one is set.

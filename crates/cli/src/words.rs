@@ -8,10 +8,11 @@ use std::path::Path;
 
 use console::{measure_text_width, truncate_str};
 use serde_json::Value;
-pub(crate) use system::{bytes, error_chain};
+pub(crate) use system::bytes;
 use teamster::{CostSource, RunResult, Usage};
 use teamster_core::text::is_bidi_control;
 pub(crate) use teamster_core::text::one_line;
+pub(crate) use teamster_host::text::{error_chain, plural};
 
 /// Formats milliseconds as `0.3s`, `42s`, `2m 05s` or `1h 00m`.
 pub(crate) fn duration_ms(ms: u64) -> String {
@@ -44,15 +45,6 @@ pub(crate) fn count(n: u64) -> String {
         0..1000 => n.to_string(),
         1000..999_500 => scaled(1000, 'k'),
         _ => scaled(1_000_000, 'M'),
-    }
-}
-
-/// Formats a count with its noun: `1 turn`, `2 turns`.
-pub(crate) fn plural(n: u64, one: &str) -> String {
-    if n == 1 {
-        format!("1 {one}")
-    } else {
-        format!("{n} {one}s")
     }
 }
 

@@ -41,6 +41,7 @@
 //! | `orchestrator` (on) | retry, fallback, limits and budgets | `orchestrator` |
 //! | `embedded` | the agent whose model loop is in this process, without a CLI | `embedded` |
 //! | `runner` | detached runs: find, follow, answer and cancel what `teamster run --detach` has started | `runner` |
+//! | `host` | runs and sessions from their description (`api`), in processes of their own: worktree, history, locks, logs | `host` |
 //! | `store` | a database of sessions and of the history of runs | `store` |
 //! | `usage` | tokens and cost, from what the CLIs leave on disk | `usage` |
 //! | `loop` | the long-running agent loop and its supervisor | `agent_loop` |
@@ -71,6 +72,10 @@ pub use teamster_core::{
 pub use teamster_process::{EnvPolicy, RuntimeConfig};
 
 pub use reexports::*;
+#[cfg(feature = "host")]
+pub use teamster_api as api;
+#[cfg(feature = "host")]
+pub use teamster_host as host;
 #[cfg(feature = "loop")]
 pub use teamster_loop as agent_loop;
 #[cfg(feature = "loop")]

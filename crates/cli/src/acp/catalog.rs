@@ -1,17 +1,14 @@
 //! The agents that an editor can choose, with their models, modes and effort levels.
 
-use anyhow::Context;
 use teamster::doctor::{self, LoginState};
-use teamster::{
-    AgentError, CliInfo, ErrorCode, ErrorDetail, ErrorKind, PermissionMode, PermissionPolicy,
-    SessionCapabilities,
-};
+use teamster::store::Store;
+use teamster::{AgentError, CliInfo, ErrorCode, ErrorDetail, ErrorKind, PermissionMode};
 use teamster_acp_server::{AgentEntry, Catalog, Choice, Setup};
 use teamster_api::history::RunFilter;
 
-use crate::run::history::OpenHistory;
+use teamster_host::{missing_program, params};
+
 use crate::spec::Served;
-use crate::{params, turns};
 
 /// Effort levels that all agents with such a setting support.
 const EFFORTS: [&str; 3] = ["low", "medium", "high"];
@@ -23,28 +20,16 @@ pub(super) fn check(served: &Served) -> anyhow::Result<()> {
     let Some(agent) = &served.agent else {
         return Ok(());
     };
-    let info = (crate::providers().get(agent))
-        .context("this provider is not built in")?
-        .info();
-    let session = served.session(agent);
-    session.check()?;
-    let params = params::of_session(&session)?;
-    // Opens the sessions of the agent and its fallbacks, which starts no process.
-    let deny = |_: &SessionCapabilities| Ok(PermissionPolicy::Deny);
-    turns::plan("check", &session, info, &params, deny, turns::as_set)?;
-    Ok(())
+    Ok(crate::host().check_session(&served.session(agent))?)
 }
 
 /// Returns pairs of agent and model from the history, the last used first.
-pub(super) async fn known_models(open_history: Option<&OpenHistory>) -> Vec<(String, String)> {
-    let Some(open_history) = open_history else {
+pub(super) async fn known_models(store: Option<&Store>) -> Vec<(String, String)> {
+    let Some(store) = store else {
         return Vec::new();
     };
     // An error only leaves the list empty.
-    let runs = open_history
-        .store
-        .runs(&RunFilter::default().limit(MAX_RUNS))
-        .await;
+    let runs = store.runs(&RunFilter::default().limit(MAX_RUNS)).await;
     let mut known = Vec::new();
     for run in runs.unwrap_or_default() {
         if let Some(model) = run.model {
@@ -135,7 +120,7 @@ pub(super) fn ready(served: &Served, setup: &Setup) -> Result<(), AgentError> {
     let session = served.session(agent);
     let config = params::runtime_config(&session.trusted, info);
     let params = params::of_session(&session)?;
-    if let Some(mut error) = crate::chat::missing_program(info, params.env.get("PATH"), &config) {
+    if let Some(mut error) = missing_program(info, params.env.get("PATH"), &config) {
         if config.program.is_none() && !info.install.is_empty() {
             error.message = format!("{}; install it with `{}`", error.message, info.install);
             error = error.detail(ErrorDetail::missing_program(info.program, info.install));

@@ -3,24 +3,26 @@
 //! An editor sends its MCP servers and folders to every agent, and knows no fallback. So what an agent does not take is
 //! left out, and reported, instead of refused.
 
-use std::cell::RefCell;
+use std::sync::{Arc, Mutex};
 
 use teamster::{Capabilities, CliInfo, ExecuteParams};
 use teamster_acp_server::Setup;
+use teamster_core::sync::lock;
 
 use crate::words;
 
 /// The input of an editor, and what was left out of it.
-pub(super) struct EditorInput<'a> {
-    setup: &'a Setup,
-    left_out: RefCell<Vec<String>>,
+#[derive(Clone)]
+pub(super) struct EditorInput {
+    setup: Arc<Setup>,
+    left_out: Arc<Mutex<Vec<String>>>,
 }
 
-impl<'a> EditorInput<'a> {
-    pub(super) fn new(setup: &'a Setup) -> Self {
+impl EditorInput {
+    pub(super) fn new(setup: &Setup) -> Self {
         Self {
-            setup,
-            left_out: RefCell::default(),
+            setup: Arc::new(setup.clone()),
+            left_out: Arc::default(),
         }
     }
 
@@ -77,12 +79,12 @@ impl<'a> EditorInput<'a> {
     }
 
     fn leave_out(&self, what: String) {
-        self.left_out.borrow_mut().push(what);
+        lock(&self.left_out).push(what);
     }
 
     /// Returns a line for each part that was left out.
-    pub(super) fn left_out(self) -> Vec<String> {
-        self.left_out.into_inner()
+    pub(super) fn left_out(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.left_out))
     }
 }
 

@@ -1,21 +1,17 @@
 //! Start of a thread's session, as in `teamster chat --detach`.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::anyhow;
-use teamster::orchestrator::{Orchestrator, RunObserver};
-use teamster::{AgentError, ErrorCode, ErrorKind, PermissionPolicy, SessionCapabilities};
+use teamster::AgentError;
 use teamster_acp_server::Setup;
-use teamster_api::{RunInfo, RunKind};
-use teamster_runner::{DetachedSession, LogLimits, Requests, SessionPlan};
+use teamster_host::{Answers, SessionOptions};
 use uuid::Uuid;
 
 use super::editor_input::EditorInput;
 use super::thread::Live;
 use super::{Shared, catalog, past};
-use crate::run::request_policy::RequestPolicy;
-use crate::turns::{self, PlanError};
-use crate::{detached, params, runner};
+use crate::words;
 
 /// Opens the session of a thread. With `resumed`, the thread's previous agent session is resumed. What an agent does
 /// not take of what the editor sent is left out, and `notices` gets a line for it.
@@ -45,12 +41,6 @@ pub(super) async fn open(
     }
     catalog::ready(&shared.served, &setup)?;
     let agent = setup.agent.as_deref().unwrap_or_default();
-    let invalid =
-        |error: anyhow::Error| AgentError::invalid_params(crate::words::error_chain(&error));
-    let provider = (crate::providers().get(agent))
-        .ok_or_else(|| AgentError::invalid_params(format!("there is no agent `{agent}`")))?;
-    let info = provider.info();
-
     let mut spec = shared.served.session(agent);
     spec.model.clone_from(&setup.settings.model);
     spec.effort.clone_from(&setup.settings.effort);
@@ -67,86 +57,93 @@ pub(super) async fn open(
     }
     // A prompt that begins with `/` is a command of the agent, as in its own terminal, where it has such commands.
     trusted.slash_commands = true;
-    let mut params = params::of_session(&spec)?;
-    let mut lock = None;
-    if resumed {
-        params.session_id = last.map(|(_, session)| session);
-        // Another agent does not know the conversation.
-        if params.session_id.is_some() {
-            spec.fallback.clear();
-        }
-    } else {
-        let keyed = shared
-            .history
-            .session(shared.open_history.as_ref(), info.id, &setup.cwd)
-            .await?;
-        params.session_id = keyed.session_id;
-        lock = keyed.lock;
-    }
-
     // The thread's first log has the thread's id.
     let id = match earlier {
         None => session_id.to_owned(),
         Some(_) => Uuid::now_v7().to_string(),
     };
-    let mut about = RunInfo::new(&*id, info.id);
-    about.kind = RunKind::Session;
-    about.model.clone_from(&setup.settings.model);
-    about.directory = Some(setup.cwd.clone());
-    about.grants = Some(turns::grants(&spec).map_err(invalid)?);
-    about.continues = (id != session_id).then(|| session_id.to_owned());
-
-    let (requests, request_events) = Requests::of(&id);
-    let mut writer = detached::session_locks(Some(&id)).map(|locks| locks.writer(info.id));
-    if let Some(writer) = &mut writer {
-        writer.begin(&params)?;
-    }
-    let policy = RequestPolicy::new(spec.ask_timeout_ms.map(params::wait), requests.clone());
-    let taken = EditorInput::new(&setup);
-    let answers = |can: &SessionCapabilities| match &policy {
-        Some(policy) if can.permissions => Ok(policy.policy(can)),
-        _ => Ok(PermissionPolicy::Deny),
-    };
-    let planned = turns::plan(&id, &spec, info, &params, answers, |info, can, params| {
-        taken.fit(info, can, params)
-    });
-    notices.extend(taken.left_out());
-    let mut runs = planned.map_err(|error| match error {
-        PlanError::Agent(error) => error,
-        PlanError::Usage(error) => invalid(error),
-    })?;
-    runs.writer = writer;
-    runs.observer = (shared.open_history.as_ref()).map(|open_history| {
-        let mut recorder = open_history.recorder.clone().session_locks(lock);
-        if let Some(session) = &params.session_id {
-            recorder = recorder.resumed_session(info.id, session.as_str());
+    let mut options = SessionOptions::new(&*id, Answers::clients(false));
+    options.is_detached = true;
+    options.history = Some(shared.history.clone());
+    if resumed {
+        spec.session_id = last.map(|(_, session)| session);
+        // Another agent does not know the conversation.
+        if spec.session_id.is_some() {
+            spec.fallback.clear();
         }
-        Arc::new(recorder) as Arc<dyn RunObserver>
-    });
+    } else {
+        options.conversation = Some(start_over(shared, agent, &setup.cwd));
+    }
+    let taken = EditorInput::new(&setup);
+    let fitted = taken.clone();
+    options.fit = Some(Box::new(move |info, can, params| {
+        fitted.fit(info, can, params)
+    }));
+    let prepared = crate::host().prepare_session(spec, options).await;
+    notices.extend(taken.left_out());
+    let mut prepared = prepared?;
+    if id != session_id {
+        prepared.continues(session_id);
+    }
 
-    let failed = |error: anyhow::Error| {
-        AgentError::new(
-            ErrorCode::Io,
-            ErrorKind::Internal,
-            crate::words::error_chain(&error),
-        )
-    };
-    let kept = detached::kept(spec).map_err(invalid)?;
-    let accepted = (shared.runs).accept_spec(&about, &kept, LogLimits::default());
-    let run = accepted.map_err(|error| failed(error.into()))?;
+    let run = prepared.accept(&shared.runs)?;
     let folder = run.folder.clone();
-    let orchestrator = Orchestrator::new(crate::estimates::orchestrator_config())
-        .map_err(|error| failed(anyhow!("{error}")))?;
-    let session = DetachedSession::new(
-        run,
-        orchestrator,
-        SessionPlan::new(runs),
-        requests.clone(),
-        request_events,
-    );
+    let requests = prepared.requests().clone();
+    let session = prepared.detached(run, None);
     let control = session.control();
     let work = tokio::spawn(async move {
-        runner::report(&session.work().await);
+        if let Err(error) = session.work().await.log {
+            crate::fail(&anyhow::anyhow!(
+                "the log of this run is not complete: {error}"
+            ));
+        }
     });
     Ok(Live::new(control, requests, folder, &setup, work))
+}
+
+/// Returns how the user starts the conversation of the key over, with the command for a terminal.
+fn start_over(shared: &Shared, agent: &str, directory: &Path) -> String {
+    let key = shared.served.session_key.as_deref().unwrap_or_default();
+    let command = new_conversation(key, shared.served.store(), agent, directory);
+    format!("start the conversation over with `{command}`")
+}
+
+/// Returns the command that starts a conversation over.
+fn new_conversation(key: &str, store: Option<&str>, agent: &str, directory: &Path) -> String {
+    let directory = directory.to_string_lossy();
+    let words = ["teamster", "run", agent, "Hello", "--cwd", &directory];
+    let words = words.into_iter().chain(["--session-key", key, "--new"]);
+    // A URL may have a password. It is in a variable, not in an argument.
+    let file = store.filter(|location| !location.contains("://"));
+    let store = file.into_iter().flat_map(|file| ["--store", file]);
+    let words = words.chain(store).map(words::shell_word);
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use teamster::store::Conversation;
+
+    use super::*;
+    use crate::args::{Cli, Command};
+
+    #[test]
+    fn the_command_that_starts_a_conversation_over_is_complete() {
+        let store = Some("/my files/store.db");
+        let command = new_conversation("slack:it's me", store, "claude", Path::new("/my work"));
+        let words = shell_words::split(&command).unwrap();
+        let Command::Run(args) = Cli::try_parse_from(words).unwrap().command else {
+            panic!("{command}");
+        };
+        assert_eq!(
+            (&*args.provider, args.prompt.as_deref()),
+            ("claude", Some("Hello"))
+        );
+        assert_eq!(args.process.cwd.as_deref(), Some(Path::new("/my work")));
+        let key: Conversation = args.session.session_key.unwrap().parse().unwrap();
+        assert_eq!(key, "slack:it's me".parse().unwrap());
+        assert!(args.session.new);
+        assert_eq!(args.store.url.as_deref(), Some("/my files/store.db"));
+    }
 }

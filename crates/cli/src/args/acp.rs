@@ -6,9 +6,10 @@ use std::time::Duration;
 use clap::{Args, ValueHint};
 use clap_complete::ArgValueCandidates;
 
+use super::Fallback;
 use super::chat::ChatLimitArgs;
 use super::mcp::McpArgs;
-use super::provider::{Fallback, ProviderParser};
+use super::provider::{self, ProviderParser};
 use super::run::{ModelArgs, PermissionArgs, SystemArgs};
 use super::store::StoreArgs;
 use super::{COMMON, EnvVar, value};
@@ -130,7 +131,7 @@ pub(crate) struct AcpTurnArgs {
     #[arg(
         long,
         value_name = "AGENT",
-        value_parser = Fallback::parse,
+        value_parser = provider::fallback,
         requires = "agent",
         help_heading = COMMON,
         add = ArgValueCandidates::new(completion::fallbacks)

@@ -6,9 +6,10 @@ use std::time::Duration;
 use clap::Args;
 use clap_complete::ArgValueCandidates;
 
+use super::Fallback;
 use super::detached::AskTimeoutArgs;
 use super::mcp::McpArgs;
-use super::provider::{Fallback, ProviderParser};
+use super::provider::{self, ProviderParser};
 use super::run::{
     AgentSessionArgs, ModelArgs, PermissionArgs, ProcessArgs, SystemArgs, TimeoutArgs,
 };
@@ -138,7 +139,7 @@ pub(crate) struct TurnArgs {
     #[arg(
         long,
         value_name = "AGENT",
-        value_parser = Fallback::parse,
+        value_parser = provider::fallback,
         hide_short_help = true,
         add = ArgValueCandidates::new(completion::fallbacks)
     )]

@@ -1,16 +1,11 @@
 //! Parsers of agent names.
 
 use std::ffi::OsStr;
-use std::fmt;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind as ClapErrorKind;
 use clap::{Arg, Command, Error};
-use teamster::AgentError;
-use teamster::acp::AcpAgent;
-use teamster::command::TextCommand;
-
-use crate::words;
+use teamster_host::{Fallback, command_error};
 
 /// Parses the name of an agent, or the command of one, into a provider id.
 ///
@@ -47,76 +42,9 @@ impl TypedValueParser for ProviderParser {
     }
 }
 
-/// Returns the error in an agent's command; `None` if `name` is not one, or is valid.
-fn command_error(name: &str) -> Option<AgentError> {
-    let acp = AcpAgent::named(name).and_then(Result::err);
-    acp.or_else(|| TextCommand::named(name)?.err())
-}
-
-/// A fallback agent and its model.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fallback {
-    /// The provider's id.
-    pub(crate) provider: String,
-    /// The model, by the CLI's own name.
-    pub(crate) model: Option<String>,
-}
-
-impl fmt::Display for Fallback {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.model {
-            Some(model) => write!(f, "{}:{model}", self.provider),
-            None => f.write_str(&self.provider),
-        }
-    }
-}
-
-impl Fallback {
-    /// Parses a fallback of a run's description.
-    pub(crate) fn named(text: &str) -> Result<Self, AgentError> {
-        Self::parse(text).map_err(|problem| AgentError::refused("fallback", problem))
-    }
-
-    /// Parses `codex`, `codex:MODEL` (the model's name may contain colons), or the command of an agent.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let is_command = AcpAgent::named(text).is_some() || TextCommand::named(text).is_some();
-        let (name, model) = match text.split_once(':') {
-            _ if is_command => (text, None),
-            Some((_, "")) => return Err("the model after the `:` is missing".into()),
-            Some((name, model)) => (name, Some(model.to_owned())),
-            None => (text, None),
-        };
-        let Some(provider) = crate::providers().get(name) else {
-            if let Some(error) = command_error(name) {
-                return Err(error.message);
-            }
-            let known: Vec<_> = (crate::providers().all().iter())
-                .map(|provider| provider.info().id)
-                .collect();
-            return Err(format!(
-                "there is no agent `{name}`; there is: {}",
-                known.join(", ")
-            ));
-        };
-        Ok(Self {
-            provider: provider.info().id.to_owned(),
-            model,
-        })
-    }
-}
-
-/// Returns the error of an agent that is not known.
-pub(crate) fn no_such_agent(name: &str) -> AgentError {
-    let known = crate::providers().all();
-    let known: Vec<_> = known.iter().map(|provider| provider.info().id).collect();
-    AgentError::refused(
-        "provider",
-        format!(
-            "no agent `{}`; available: {}",
-            words::one_line(name),
-            known.join(", ")
-        ),
-    )
+/// Parses `codex`, `codex:MODEL`, or the command of an agent.
+pub(super) fn fallback(text: &str) -> Result<Fallback, String> {
+    Fallback::parse(crate::providers(), text)
 }
 
 fn ids() -> PossibleValuesParser {
@@ -151,36 +79,6 @@ mod tests {
                 .unwrap_err()
                 .to_string()
                 .contains("acp:': a quotation mark")
-        );
-    }
-
-    #[test]
-    fn fallbacks_are_parsed() {
-        let of = |provider: &str, model: Option<&str>| {
-            Ok(Fallback {
-                provider: provider.into(),
-                model: model.map(Into::into),
-            })
-        };
-        assert_eq!(Fallback::parse("Codex"), of("codex", None));
-        assert_eq!(
-            Fallback::parse("codex:gpt-5.1"),
-            of("codex", Some("gpt-5.1"))
-        );
-        assert_eq!(
-            Fallback::parse("opencode:ollama/llama3:8b"),
-            of("opencode", Some("ollama/llama3:8b"))
-        );
-        assert_eq!(Fallback::parse("cmd:tr a b"), of("cmd:tr a b", None));
-        let error = Fallback::parse("acp:'").unwrap_err();
-        assert!(error.contains("a quotation mark"), "{error}");
-        assert_eq!(
-            Fallback::parse("codex:").unwrap_err(),
-            "the model after the `:` is missing"
-        );
-        assert_eq!(
-            Fallback::parse("codx").unwrap_err(),
-            "there is no agent `codx`; there is: claude, cline, codex, copilot, gemini, kilo, kimi, opencode, pi, qwen, embedded"
         );
     }
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 /// The environment variable with the server's token, unless a file has it.
-pub(crate) const REMOTE_TOKEN_VARIABLE: &str = "TEAMSTER_REMOTE_TOKEN";
+pub(crate) use teamster_host::REMOTE_TOKEN_VARIABLE;
 
 /// A remote server, used instead of this machine.
 #[derive(Debug, Clone, Args)]

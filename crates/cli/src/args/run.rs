@@ -7,9 +7,10 @@ use clap::{Args, ValueEnum, ValueHint};
 use clap_complete::ArgValueCandidates;
 use teamster::{PermissionMode, PromptDelivery};
 
+use super::Fallback;
 use super::detached::AskTimeoutArgs;
 use super::mcp::McpArgs;
-use super::provider::{Fallback, ProviderParser};
+use super::provider::{self, ProviderParser};
 use super::store::StoreArgs;
 use super::value::{self, named_values};
 use super::{COMMON, EnvVar, OutputArgs};
@@ -406,7 +407,7 @@ pub(crate) struct RetryArgs {
     #[arg(
         long,
         value_name = "AGENT",
-        value_parser = Fallback::parse,
+        value_parser = provider::fallback,
         help_heading = COMMON,
         add = ArgValueCandidates::new(completion::fallbacks)
     )]

@@ -9,7 +9,7 @@ use super::value;
 use crate::completion;
 
 /// The environment variable that selects the store.
-pub(crate) const STORE_VARIABLE: &str = "TEAMSTER_STORE";
+pub(crate) use teamster_host::STORE_VARIABLE;
 
 /// The store of sessions and run history.
 #[derive(Debug, Clone, Args)]

@@ -27,8 +27,8 @@ use super::totals::Totals;
 use crate::args::OutputArgs;
 use crate::drive::{self, Feed, SideInput, View};
 use crate::render::{Sink, TextIsFinal};
-use crate::worktree::Changes;
 use crate::{exit_code, hints, words};
+use teamster_host::Changes;
 
 /// Interval between checks for turns that the CLI began by itself. Not used at a terminal.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);

@@ -13,11 +13,12 @@ use teamster::{
 };
 use teamster_core::sync::lock;
 use teamster_core::time::{epoch_ms, millis};
+use teamster_host::params;
 use teamster_mock_model::{Cli, MockModel, Part, Script, Settings};
 use tokio::time::{Instant, sleep_until};
 
 use crate::args::DemoArgs;
-use crate::{doctor, drive, hints, mock_model, params, tokio_runtime, words};
+use crate::{doctor, drive, hints, mock_model, tokio_runtime, words};
 
 const STORY: &str = include_str!("../../demo/story.toml");
 
@@ -98,7 +99,7 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Outcome> {
     );
 
     let mut config = params::base_config();
-    config.program = params::program_variable(info);
+    config.program = teamster_host::program_variable(info);
     config.env_policy = EnvPolicy::Clean {
         allow: PASSED_VARIABLES.map(str::to_owned).into(),
     };

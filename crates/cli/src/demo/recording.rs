@@ -29,7 +29,7 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         .write_all(player::script(RECORDING, args.speed).to_toml()?.as_bytes())
         .context("cannot write a temporary file")?;
 
-    let mut config = crate::params::base_config();
+    let mut config = teamster_host::params::base_config();
     let program = crate::program().context("cannot find the program itself")?;
     config.program = Some(program.to_owned());
     let info = claude.info();

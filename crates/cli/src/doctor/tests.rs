@@ -46,10 +46,7 @@ fn the_report_names_the_next_steps() {
             left(true, None),
             left(false, Some("why")),
         ],
-        changed_files: vec![mcp::ChangedFile {
-            file: "/w/opencode.json".into(),
-            servers: vec!["a".into()],
-        }],
+        changed_files: vec![ChangedFile::new("/w/opencode.json", vec!["a".into()])],
     };
     assert_eq!(
         printed(&report),

@@ -9,25 +9,25 @@ use serde_json::Value;
 use teamster::RuntimeConfig;
 use teamster::acp::AcpAgent;
 use teamster::acp_probe::{AcpProbed, Verdict, probe};
+use teamster_host::Guard;
 
 use crate::args::STORE_VARIABLE;
-use crate::guard::Guard;
-use crate::{exit_code, orphans, tokio_runtime, words};
+use crate::{exit_code, tokio_runtime, words};
 
 /// Maximum number of stderr lines shown.
 const STDERR_LINES: usize = 5;
 
 /// Probes an agent, prints the result and returns the exit code.
 pub(super) fn main(agent: &str, limit: Duration, json: bool) -> anyhow::Result<u8> {
-    let guard = Guard::start(None);
-    orphans::adopt();
+    let guard = Guard::start(crate::host(), None);
+    teamster_host::adopt_orphans();
     let mut config = RuntimeConfig::default();
     config.env_remove.push(STORE_VARIABLE.to_owned());
     config.die_with_parent = true;
     let probed = tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(probe(agent, config, limit));
-    orphans::end(guard.as_ref().map(Guard::pid));
+    teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     let probed = match probed {
         Ok(probed) => probed,
         Err(error) => {

@@ -11,7 +11,7 @@ pub(crate) fn message(error: &AgentError) -> Cow<'_, str> {
     match error.detail.as_deref() {
         // The message consists of the problem alone.
         Some(ErrorDetail::Parameter { problem, .. }) if *problem == error.message => {
-            with_flags(problem).into()
+            with_flags(problem, true).into()
         }
         Some(ErrorDetail::Parameter {
             name,
@@ -19,21 +19,37 @@ pub(crate) fn message(error: &AgentError) -> Cow<'_, str> {
             problem,
             ..
         }) => {
+            let is_fallback = name == "fallback";
             let name = option(name).unwrap_or(name);
-            let problem = with_flags(problem);
+            let problem = with_flags(problem, true);
             match item {
+                Some(agent) if is_fallback => {
+                    // The problem is the message of an error about this agent.
+                    let problem = match problem.split_once(": ") {
+                        Some((field, rest)) if option(field).is_some() => {
+                            format!("{}: {rest}", option(field).unwrap_or(field))
+                        }
+                        _ => problem,
+                    };
+                    format!("{name} {agent}: {problem}").into()
+                }
                 Some(item) => format!("{name}: {item}: {problem}").into(),
                 None => format!("{name}: {problem}").into(),
             }
         }
-        _ if error.code == ErrorCode::InvalidParams => with_flags(&error.message).into(),
+        _ if error.code == ErrorCode::InvalidParams => with_flags(&error.message, true).into(),
         _ => words::without_error_word(&error.message).into(),
     }
 }
 
-/// Replaces the library's parameter names by command-line flags: between backticks, and unquoted names with an
-/// underscore.
-fn with_flags(message: &str) -> String {
+/// Returns a warning of a run with command-line flags in place of parameter names between backticks.
+pub(crate) fn warning(text: &str) -> String {
+    with_flags(text, false)
+}
+
+/// Replaces the library's parameter names by command-line flags: between backticks, which are kept if `quotes` is set,
+/// and unquoted names with an underscore.
+fn with_flags(message: &str, quotes: bool) -> String {
     let mut typed = String::new();
     let in_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let mut before = ' ';
@@ -47,19 +63,29 @@ fn with_flags(message: &str) -> String {
             (before == ' ' || before == '`' || before == '(') && !after.starts_with(['=', '/']);
         // Other fields may be words of the text.
         let is_name = word.contains('_');
-        let flag = if is_name { option(word) } else { flag(word) };
+        let flag = if is_name || quoted {
+            option(word)
+        } else {
+            flag(word)
+        };
+        before = word.chars().next_back().unwrap_or(' ');
+        rest = after;
         match flag.filter(|_| quoted || (apart && is_name)) {
+            Some(flag) if quoted && !quotes => {
+                typed.pop();
+                typed.push_str(flag);
+                // Both backticks are left out.
+                (before, rest) = ('`', &rest[1..]);
+            }
             Some(flag) => typed.push_str(flag),
             None => typed.push_str(word),
         }
-        before = word.chars().next_back().unwrap_or(' ');
-        rest = after;
     }
     typed
 }
 
 /// Returns the command-line flag for a parameter of the library.
-pub(crate) fn flag(parameter: &str) -> Option<&'static str> {
+fn flag(parameter: &str) -> Option<&'static str> {
     Some(match parameter {
         "prompt" => "PROMPT",
         "prompt_delivery" => "--prompt-via",
@@ -108,6 +134,7 @@ pub(crate) fn option(field: &str) -> Option<&'static str> {
         "store" => "--store",
         "run_id" => "--run-id",
         "worktree" => "--worktree",
+        "ask_timeout_ms" => "--ask-timeout",
         "max_wait_ms" => "--max-wait",
         "retries" => "--retries",
         "idle_exit_ms" => "--idle-exit",

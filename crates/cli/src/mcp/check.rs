@@ -17,11 +17,12 @@ use tokio::time::interval;
 use super::list::reached_by;
 use super::servers::{own_variable, sources_or_default};
 use super::{Failure, ParsedServers, parse_servers};
+use teamster_host::Guard;
+
 use crate::args::McpCheckArgs;
 use crate::args::STORE_VARIABLE;
-use crate::guard::Guard;
 use crate::signals::Source;
-use crate::{exit_code, orphans, tokio_runtime, words};
+use crate::{exit_code, tokio_runtime, words};
 
 /// The maximum length of a server's text in a line, in bytes.
 const LONGEST_TEXT: usize = 300;
@@ -89,8 +90,8 @@ pub(super) fn main(args: &McpCheckArgs) -> Result<u8, Failure> {
     if !args.json {
         crate::warn(&warnings);
     }
-    let guard = Guard::start(None);
-    orphans::adopt();
+    let guard = Guard::start(crate::host(), None);
+    teamster_host::adopt_orphans();
     let code = tokio_runtime()
         .context("cannot start the runtime")
         .map_err(Failure::Other)
@@ -100,7 +101,7 @@ pub(super) fn main(args: &McpCheckArgs) -> Result<u8, Failure> {
             runtime.shutdown_timeout(Duration::from_secs(2));
             code
         });
-    orphans::end(guard.as_ref().map(Guard::pid));
+    teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     code
 }
 

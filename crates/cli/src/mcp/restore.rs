@@ -2,58 +2,21 @@
 
 use std::env;
 use std::io::Write;
-use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
-use serde::Serialize;
-use teamster::ExecuteParams;
 use teamster::mcp::lease::{self, LeaseError, Pending, Released};
-use teamster::process::leasable_files;
+use teamster_host::config_files;
 
 use crate::args::McpRestoreArgs;
 use crate::{exit_code, words};
 
-/// A configuration file that killed runs have left changed.
-#[derive(Debug, Clone, Serialize)]
-#[serde(rename_all = "camelCase")]
-pub(crate) struct ChangedFile {
-    /// The path by which the CLI finds the file, which may be a symbolic link.
-    pub(crate) file: PathBuf,
-    /// The servers that the file may contain.
-    pub(crate) servers: Vec<String>,
-}
-
-/// Returns the changed files among those that runs in this directory write their servers to.
-pub(crate) fn changed_files(directory: &Path) -> Vec<ChangedFile> {
-    let mut changed = Vec::new();
-    let mut seen = Vec::new();
-    for file in config_files(directory) {
-        let Ok(Some(pending)) = lease::pending(&file) else {
-            continue;
-        };
-        if pending.running == 0 && !seen.contains(&pending.file) {
-            seen.push(pending.file);
-            changed.push(ChangedFile {
-                file,
-                servers: pending.servers,
-            });
-        }
-    }
-    changed
-}
-
-/// Restores the files that [`changed_files`] returns, without output.
-pub(crate) fn restore_quietly(directory: &Path) {
-    for changed in changed_files(directory) {
-        // `teamster mcp restore` shows errors.
-        let _ = lease::restore(&changed.file);
-    }
-}
-
 pub(super) fn main(args: &McpRestoreArgs) -> anyhow::Result<u8> {
     let all = args.files.is_empty();
     let files = if all {
-        config_files(&env::current_dir().context("the current directory cannot be used")?)
+        config_files(
+            crate::providers(),
+            &env::current_dir().context("the current directory cannot be used")?,
+        )
     } else {
         args.files.clone()
     };
@@ -140,27 +103,4 @@ fn names(pending: &Pending) -> String {
         .map(|it| words::one_line(it))
         .collect();
     names.join(", ")
-}
-
-/// Returns the files that a run in this directory may change, and the other configuration files of its CLI: which
-/// one a run changes depends on which exist.
-fn config_files(directory: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    let mut add = |file: PathBuf| {
-        if !files.contains(&file) {
-            files.push(file);
-        }
-    };
-    let mut params = ExecuteParams::new("x");
-    params.working_directory = Some(directory.to_owned());
-    for provider in crate::providers().all() {
-        let usual = provider.info().config_files.iter();
-        usual
-            .filter_map(|file| file.path(directory, &|name| env::var_os(name)))
-            .for_each(&mut add);
-        leasable_files(&*provider, &params)
-            .into_iter()
-            .for_each(&mut add);
-    }
-    files
 }

@@ -19,9 +19,11 @@ use rmcp::ServiceExt;
 use teamster_core::PermissionMode;
 
 use super::Failure;
+use teamster_host::state;
+
 use crate::args::McpServeArgs;
 use crate::signals::Source;
-use crate::{detached, exit_code, tokio_runtime};
+use crate::{exit_code, tokio_runtime};
 use handler::Handler;
 use runs::AgentRuns;
 
@@ -67,7 +69,7 @@ impl From<McpServeArgs> for Limits {
 /// Serves until the client disconnects, and returns the exit code.
 pub(super) fn main(args: McpServeArgs) -> Result<u8, Failure> {
     let limits = Limits::from(args);
-    let runs = detached::runs().map_err(Failure::Usage)?;
+    let runs = state::runs().map_err(|error| Failure::Usage(error.into()))?;
     let runtime = (tokio_runtime().context("cannot start the runtime")).map_err(Failure::Other)?;
     let code = runtime.block_on(async {
         let mut signals = Source::new().context("cannot listen for signals")?;

@@ -17,10 +17,11 @@ use tokio::time::sleep;
 
 use super::pointed::{Pointed, URL_VARIABLE};
 use super::requests::RequestPrinter;
+use teamster_host::Guard;
+
 use crate::args::MockModelArgs;
-use crate::guard::Guard;
 use crate::signals::{Source, StopSignal};
-use crate::{exit_code, orphans, tokio_runtime};
+use crate::{exit_code, tokio_runtime};
 
 /// The grace period before SIGTERM. A terminal sends its signal to the command as well, and a second one could mean
 /// something else.
@@ -56,8 +57,8 @@ pub(super) fn main(
     let directory = settings.directory.clone();
     let mut printer = RequestPrinter::new(args.verbose, args.log.as_deref())?;
     let (_folder, home) = super::temporary_folder("teamster-mock-")?;
-    let guard = Guard::start(None);
-    orphans::adopt();
+    let guard = Guard::start(crate::host(), None);
+    teamster_host::adopt_orphans();
     let code = tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
@@ -98,7 +99,7 @@ pub(super) fn main(
             };
             run(child, &model, &mut signals, &mut printer).await
         });
-    orphans::end(guard.as_ref().map(Guard::pid));
+    teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     code
 }
 

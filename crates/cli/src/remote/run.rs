@@ -3,15 +3,16 @@
 use std::io::{self, Write};
 
 use anyhow::{Context, anyhow};
+use hyper::Method;
 use teamster::AbortHandle;
-use teamster_api::{ProblemCode, RunLogEntry, RunSpec};
-use teamster_client::{Client, ClientError};
+use teamster_api::{ProblemCode, RunLogEntry, RunSpec, RunView};
 use teamster_core::time::epoch_ms;
-use teamster_runner::RunsError;
+use teamster_host::{Output, write_output};
 
-use super::{RemoteFollow, RemoteRun, start, with_next_step};
+use super::http::{Failure, Http};
+use super::{RemoteFollow, RemoteRun, start};
 use crate::drive::{self, Feed};
-use crate::run::{Output, final_text, output, resume_arguments, write_output};
+use crate::run::{final_text, resume_arguments};
 use crate::signals::Signals;
 use crate::spec::Local;
 use crate::{exit_code, tokio_runtime};
@@ -21,19 +22,24 @@ use crate::{exit_code, tokio_runtime};
 pub(crate) fn main(
     mut spec: RunSpec,
     local: &Local,
-    client: &Client,
+    http: &Http,
 ) -> anyhow::Result<anyhow::Result<u8>> {
     let file = start::run(&mut spec, local)?;
-    let output = output(file.as_deref())?;
+    let output = file.as_deref().map(Output::open).transpose()?;
     let runtime = tokio_runtime().context("cannot start the runtime")?;
-    let begun = runtime.block_on(client.start(&spec, &start::idempotency_key()));
-    let view = match begun.map_err(with_next_step) {
-        Err(error) if is_usage(&error) => return Err(error.into()),
-        Err(error) => return Ok(Err(error.into())),
+    let begun = runtime.block_on(http.exchange::<RunView>(
+        Method::POST,
+        "/v1/runs",
+        &start::idempotency_key(),
+        &spec,
+    ));
+    let view = match begun {
+        Err(failure) if is_usage(&failure) => return Err(failure.into()),
+        Err(failure) => return Ok(Err(failure.into())),
         Ok(view) => view,
     };
     let run = RemoteRun {
-        client: client.clone(),
+        http: http.clone(),
         info: view.summary.info.clone(),
     };
     if local.detach {
@@ -48,7 +54,7 @@ fn show(
     spec: &RunSpec,
     local: &Local,
     run: RemoteRun,
-    output: Option<Output<'_>>,
+    output: Option<Output>,
     runtime: &tokio::runtime::Runtime,
 ) -> anyhow::Result<u8> {
     let info = crate::providers()
@@ -74,7 +80,7 @@ fn show(
             Signals::stop(feed.abort_handle()).context("cannot listen for signals")?;
         anyhow::Ok(drive::show(feed, &mut *sink, &mut signals).await)
     })?;
-    if write_output(output, shown.result.as_deref()) {
+    if write_output(crate::host(), output, shown.result.as_deref()) {
         Ok(shown.code)
     } else {
         Ok(shown.code.max(exit_code::AGENT_ERROR))
@@ -82,9 +88,9 @@ fn show(
 }
 
 /// Returns `true` if the server rejected the request with a usage error.
-pub(super) fn is_usage(error: &ClientError) -> bool {
+pub(super) fn is_usage(failure: &Failure) -> bool {
     matches!(
-        error.code,
+        failure.code(),
         Some(
             ProblemCode::InvalidParams
                 | ProblemCode::BypassNotAllowed
@@ -112,9 +118,9 @@ impl RemoteLog {
 
 /// Forwards abort and kill requests to the run.
 async fn stop(run: RemoteRun, abort: AbortHandle) {
-    let report = |stopped: Result<(), RunsError>| {
+    let report = |stopped: Result<(), teamster_runner::RunsError>| {
         if let Err(error) = stopped
-            && !matches!(error, RunsError::Ended { .. })
+            && !matches!(error, teamster_runner::RunsError::Ended { .. })
         {
             crate::fail(&anyhow!("the run was not stopped: {error}"));
         }

@@ -9,8 +9,10 @@ use teamster_runner::{RunFolder, RunState as LogState, RunsError, client};
 use thiserror::Error;
 
 use super::history::History;
+use teamster_host::state;
+
 use crate::args::RunsForgetArgs;
-use crate::{detached, exit_code, words};
+use crate::{exit_code, words};
 
 /// Reason that no run is deleted.
 #[derive(Debug, Error)]
@@ -86,7 +88,7 @@ pub(crate) async fn delete(
 
 /// Returns the runs with logs, newest first.
 fn logs() -> anyhow::Result<Vec<RunFolder>> {
-    match detached::runs() {
+    match state::runs() {
         Ok(runs) => Ok(runs.list()?),
         // Without a state directory there are no logs.
         Err(_) => Ok(Vec::new()),
@@ -115,7 +117,7 @@ async fn delete_runs(
     let mut found = Vec::new();
     let mut logs = Vec::new();
     for id in ids {
-        let log = match detached::runs().map(|runs| runs.find(id)) {
+        let log = match state::runs().map(|runs| runs.find(id)) {
             Ok(Ok(log)) => Some(log),
             Ok(Err(error @ RunsError::Ambiguous { .. })) => return Err(error.into()),
             _ => None,

@@ -12,7 +12,7 @@ use teamster_server::{Backend, BackendError};
 use super::start;
 use crate::args::{By, Cli, Command};
 use crate::runs::forget::Refusal;
-use crate::{doctor, runs, store, usage};
+use crate::{doctor, runs, usage};
 
 /// The program as the server's backend.
 pub(crate) struct Program;
@@ -43,7 +43,7 @@ impl Backend for Program {
                 return Ok(Vec::new());
             };
             let runs = store.runs(&filter).await;
-            store::close(&store).await;
+            teamster_host::close_store(&store).await;
             runs.map_err(store_error)
         })
     }
@@ -54,7 +54,7 @@ impl Backend for Program {
                 return Err(BackendError::NotFound(id));
             };
             let run = store.run(&id).await;
-            store::close(&store).await;
+            teamster_host::close_store(&store).await;
             match run {
                 // What cannot be an id is one of no run.
                 Ok(None) | Err(StoreError::Invalid { .. }) => Err(BackendError::NotFound(id)),
@@ -70,7 +70,7 @@ impl Backend for Program {
             let store = failed(open_store().await)?;
             let deleted = runs::forget::delete(&request, store.as_ref()).await;
             if let Some(store) = &store {
-                store::close(store).await;
+                teamster_host::close_store(store).await;
             }
             deleted.map_err(forget_error)
         })
@@ -104,7 +104,7 @@ async fn run_blocking<T: Send + 'static>(
 
 /// Opens the user's store; `None` if it does not exist yet or is turned off.
 async fn open_store() -> anyhow::Result<Option<Store>> {
-    let Some(place) = store::location(None) else {
+    let Some(place) = teamster_host::store_location(None) else {
         return Ok(None);
     };
     match Store::open_existing(&place).await {

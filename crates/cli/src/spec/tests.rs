@@ -24,11 +24,11 @@ fn spec(line: &[&str]) -> anyhow::Result<RunSpec> {
 }
 
 fn params(line: &[&str]) -> ExecuteParams {
-    crate::params::of_run(&spec(line).unwrap()).unwrap()
+    teamster_host::params::of_run(&spec(line).unwrap()).unwrap()
 }
 
 fn error(line: &[&str]) -> String {
-    let params = spec(line).and_then(|spec| Ok(crate::params::of_run(&spec)?));
+    let params = spec(line).and_then(|spec| Ok(teamster_host::params::of_run(&spec)?));
     format!("{:#}", params.unwrap_err())
 }
 
@@ -122,7 +122,7 @@ fn every_parameter_name_has_a_flag_of_run() {
     // `usage_updates` is set by the orchestrator, for --max-tokens.
     let names = ExecuteParams::NAMES.iter();
     for name in names.filter(|name| !["cancel", "usage_updates"].contains(*name)) {
-        let typed = crate::hints::flag(name)
+        let typed = crate::hints::option(name)
             .unwrap_or_else(|| panic!("{name} has no name on the command line"));
         for flag in typed
             .split([',', ' '])
@@ -170,7 +170,7 @@ fn a_clean_environment_keeps_what_is_named() {
     ])
     .unwrap();
     let info = crate::providers().get("claude").unwrap().info();
-    let config = crate::params::runtime_config(&spec.trusted, info);
+    let config = teamster_host::params::runtime_config(&spec.trusted, info);
     assert!(config.die_with_parent);
     assert_eq!(config.program.as_deref(), Some(Path::new("/b")));
     assert_eq!(config.record_to.as_deref(), Some(Path::new("/r")));

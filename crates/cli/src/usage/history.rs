@@ -11,7 +11,7 @@ use teamster_api::history::{RunFilter, RunRecord};
 
 use super::TimeSpan;
 use crate::args::StoreArgs;
-use crate::{store, tokio_runtime, words};
+use crate::{tokio_runtime, words};
 
 /// Runs of the history.
 #[derive(Default)]
@@ -29,7 +29,7 @@ pub(super) fn runs(
     span: TimeSpan,
     providers: &[Provider],
 ) -> anyhow::Result<Runs> {
-    let Some(place) = store::location(args.url.as_deref()) else {
+    let Some(place) = teamster_host::store_location(args.url.as_deref()) else {
         return Ok(Runs::default());
     };
     let mut filter = RunFilter::default();
@@ -39,7 +39,7 @@ pub(super) fn runs(
     let runs = runtime.block_on(async {
         let store = Store::open_existing(&place).await?;
         let runs = store.runs(&filter).await;
-        store::close(&store).await;
+        teamster_host::close_store(&store).await;
         runs
     });
     match runs {

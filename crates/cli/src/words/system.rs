@@ -1,4 +1,4 @@
-//! Sizes and errors of the system.
+//! Sizes.
 
 use super::plural;
 
@@ -16,20 +16,6 @@ pub(crate) fn bytes(n: u64) -> String {
             }
         }
     }
-}
-
-/// Returns the message of an error and its causes. A cause that the message before it ends with is left out.
-pub(crate) fn error_chain(error: &anyhow::Error) -> String {
-    let mut text = String::new();
-    for cause in error.chain() {
-        let cause = cause.to_string();
-        if text.is_empty() {
-            text = cause;
-        } else if !text.ends_with(&cause) {
-            text = format!("{text}: {cause}");
-        }
-    }
-    text
 }
 
 #[cfg(test)]
@@ -64,15 +50,5 @@ mod tests {
                 "3.0 GiB"
             ]
         );
-    }
-
-    #[test]
-    fn a_message_of_the_system_is_printed_once() {
-        let missing = || std::io::Error::from_raw_os_error(2);
-        let text = missing().to_string();
-        let twice = anyhow::Error::from(missing()).context(format!("cannot read x: {}", missing()));
-        assert_eq!(error_chain(&twice), format!("cannot read x: {text}"));
-        let once = anyhow::Error::from(missing()).context("cannot read x");
-        assert_eq!(error_chain(&once), format!("cannot read x: {text}"));
     }
 }

@@ -1,0 +1,29 @@
+//! Variables of the environment: the only place of this crate that reads them.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use teamster_core::CliInfo;
+
+/// Variable with the location of the store. A URL in it may have a password.
+pub const STORE_VARIABLE: &str = "TEAMSTER_STORE";
+/// Variable with the token of a server.
+pub const REMOTE_TOKEN_VARIABLE: &str = "TEAMSTER_REMOTE_TOKEN";
+
+/// Returns the value of a variable.
+pub(crate) fn variable(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+/// Returns the value of a variable that is text and not empty.
+pub(crate) fn text(name: &str) -> Option<String> {
+    let value = variable(name)?.into_string().ok();
+    value.filter(|value| !value.is_empty())
+}
+
+/// Returns the program of an agent that the user has set: the value of `TEAMSTER_<AGENT>_BIN`.
+pub fn program_variable(info: &CliInfo) -> Option<PathBuf> {
+    variable(&info.program_variable())
+        .filter(|value| !value.is_empty())
+        .map(PathBuf::from)
+}

@@ -1,0 +1,137 @@
+//! The machine that carries out runs.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use teamster_core::text::one_line;
+use teamster_core::{AgentError, CliInfo};
+use teamster_orchestrator::{Orchestrator, OrchestratorConfig, PriceList};
+use teamster_providers::Providers;
+
+use crate::environment;
+use crate::own_agents::with_own_agents;
+
+/// What carries out runs and sessions on this machine: the agents by their names, and the program that runners and guards
+/// are started as. Clones share it.
+#[derive(Clone)]
+pub struct Host {
+    providers: Providers,
+    program: Option<PathBuf>,
+    /// True until the user's own agents are added.
+    wants_own_agents: bool,
+    on_notice: Arc<dyn Fn(Notice) + Send + Sync>,
+}
+
+/// What a user should know although nothing waits for it, such as that the history of an ended run is incomplete.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Notice {
+    /// Something is less than what was requested.
+    Warning(String),
+    /// Something failed.
+    Error(String),
+}
+
+impl Host {
+    /// Creates a host with these agents, without a program for runners and guards. Notices are dropped.
+    pub fn new(providers: Providers) -> Self {
+        Self {
+            providers,
+            program: None,
+            wants_own_agents: false,
+            on_notice: Arc::new(|_| ()),
+        }
+    }
+
+    /// Adds the agents of the user's file (`teamster/agents.toml`) when the host is [initialized](crate::init).
+    #[must_use]
+    pub fn with_own_agents(mut self) -> Self {
+        self.wants_own_agents = true;
+        self
+    }
+
+    /// Sets the program that runners and guards are started as, such as an installed `teamster`. It MUST call
+    /// [`init`](crate::init) first in its `main`. Default: this program, once it has called that itself.
+    #[must_use]
+    pub fn program(mut self, program: impl Into<PathBuf>) -> Self {
+        self.program = Some(program.into());
+        self
+    }
+
+    /// Sets the function that is called with notices. Parameters in their text are between backticks.
+    #[must_use]
+    pub fn on_notice(mut self, notice: impl Fn(Notice) + Send + Sync + 'static) -> Self {
+        self.on_notice = Arc::new(notice);
+        self
+    }
+
+    /// Completes the host of a program that knows its role.
+    pub(crate) fn as_started(mut self) -> Result<Self, AgentError> {
+        if self.wants_own_agents {
+            self.providers = with_own_agents(self.providers)?;
+            self.wants_own_agents = false;
+        }
+        // A newer version that replaces the program has the same path. Without it, starting a runner is refused.
+        self.program = self.program.or_else(|| std::env::current_exe().ok());
+        Ok(self)
+    }
+
+    /// Returns the agents.
+    pub fn providers(&self) -> &Providers {
+        &self.providers
+    }
+
+    /// Returns the program of runners and guards.
+    pub fn runner_program(&self) -> Option<&Path> {
+        self.program.as_deref()
+    }
+
+    /// Returns the agent with this name.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the names that there are.
+    pub fn agent(&self, name: &str) -> Result<&'static CliInfo, AgentError> {
+        if let Some(provider) = self.providers.get(name) {
+            return Ok(provider.info());
+        }
+        let known = self.providers.all();
+        let known: Vec<_> = known.iter().map(|provider| provider.info().id).collect();
+        let problem = format!(
+            "no agent `{}`; available: {}",
+            one_line(name),
+            known.join(", ")
+        );
+        Err(AgentError::refused("provider", problem))
+    }
+
+    pub(crate) fn notice(&self, notice: Notice) {
+        (self.on_notice)(notice);
+    }
+
+    /// Creates the orchestrator of runs, with the user's prices. If their file cannot be used, warns and uses the table: a
+    /// run needs no prices.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the orchestrator cannot be created.
+    pub fn orchestrator(&self) -> Result<Orchestrator, AgentError> {
+        let prices = PriceList::of_user(environment::variable).unwrap_or_else(|error| {
+            let error = anyhow::Error::from(error);
+            let error = error.context("ignoring the file of prices, which cannot be used");
+            self.notice(Notice::Warning(format!("{error:#}")));
+            PriceList::default()
+        });
+        Orchestrator::new(OrchestratorConfig::default().prices(prices))
+    }
+}
+
+impl fmt::Debug for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Host")
+            .field("providers", &self.providers)
+            .field("program", &self.program)
+            .finish_non_exhaustive()
+    }
+}

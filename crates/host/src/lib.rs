@@ -1,0 +1,49 @@
+#![doc = include_str!("../README.md")]
+#![warn(missing_docs)]
+
+mod changed_files;
+mod environment;
+mod fallback;
+mod guard;
+mod history;
+mod host;
+mod init;
+mod memory;
+mod orphans;
+mod output;
+mod own_agents;
+pub mod params;
+mod prepare;
+mod recording;
+mod request;
+mod request_policy;
+mod runner;
+pub mod signals;
+mod start;
+pub mod state;
+mod store;
+pub mod text;
+pub mod threads;
+mod turns;
+pub mod value;
+mod warning;
+mod worktree;
+
+pub use changed_files::{ChangedFile, changed_files, config_files};
+pub use environment::{REMOTE_TOKEN_VARIABLE, STORE_VARIABLE, program_variable};
+pub use fallback::{Fallback, command_error};
+pub use guard::Guard;
+pub use history::KeptHistory;
+pub use host::{Host, Notice};
+pub use init::{Role, init};
+pub use orphans::{adopt as adopt_orphans, end as end_orphans};
+pub use output::{Output, structured_answer, write as write_output};
+pub use prepare::{
+    Answers, Fit, Ground, PreparedRun, PreparedSession, RunOptions, SessionOptions, missing_program,
+};
+pub use recording::Recording;
+pub use start::RunHandle;
+pub use store::{close as close_store, location as store_location};
+pub(crate) use text::error_chain;
+pub use warning::Warning;
+pub use worktree::{Changes, Worktree};

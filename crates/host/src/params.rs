@@ -1,0 +1,168 @@
+//! The parameters of a CLI, from the description of a run or session.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use teamster_api::{RunSpec, SessionSpec, Trusted};
+use teamster_core::{AgentError, CliInfo, ExecuteParams, Image, SystemPrompt};
+use teamster_process::{EnvPolicy, RuntimeConfig};
+
+use crate::environment::{REMOTE_TOKEN_VARIABLE, STORE_VARIABLE, program_variable};
+
+/// The variables that `cleanEnv` keeps. Without them, most CLIs find neither their programs nor their login.
+const CLEAN_ENV: [&str; 10] = [
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LC_ALL", "TZ", "TERM", "TMPDIR",
+];
+
+/// Returns the parameters for the CLI of a run.
+///
+/// # Errors
+///
+/// Fails if an image is of no supported type.
+pub fn of_run(spec: &RunSpec) -> Result<ExecuteParams, AgentError> {
+    let mut params = ExecuteParams::new(&*spec.prompt);
+    params.session_id.clone_from(&spec.session_id);
+    params.fork = spec.fork;
+    params.working_directory.clone_from(&spec.working_directory);
+    params.system_prompt = system_prompt(
+        spec.system_prompt.as_deref(),
+        spec.append_system_prompt.as_deref(),
+    );
+    params.model.clone_from(&spec.model);
+    params.effort.clone_from(&spec.effort);
+    params.permission = spec.permission;
+    params.allowed_tools.clone_from(&spec.allowed_tools);
+    params.denied_tools.clone_from(&spec.denied_tools);
+    params.max_turns = spec.max_turns;
+    params.max_budget_usd = spec.max_budget_usd;
+    params.output_schema.clone_from(&spec.output_schema);
+    trusted(&spec.trusted, &mut params)?;
+    Ok(params)
+}
+
+/// Returns the parameters for the CLI of a session, as [`of_run`] does for a run.
+pub fn of_session(spec: &SessionSpec) -> Result<ExecuteParams, AgentError> {
+    let mut params = ExecuteParams::new("");
+    params.session_id.clone_from(&spec.session_id);
+    params.fork = spec.fork;
+    params.working_directory.clone_from(&spec.working_directory);
+    params.system_prompt = system_prompt(
+        spec.system_prompt.as_deref(),
+        spec.append_system_prompt.as_deref(),
+    );
+    params.model.clone_from(&spec.model);
+    params.effort.clone_from(&spec.effort);
+    params.permission = spec.permission;
+    params.allowed_tools.clone_from(&spec.allowed_tools);
+    params.denied_tools.clone_from(&spec.denied_tools);
+    trusted(&spec.trusted, &mut params)?;
+    Ok(params)
+}
+
+fn trusted(trusted: &Trusted, params: &mut ExecuteParams) -> Result<(), AgentError> {
+    params.prompt_delivery = trusted.prompt_delivery;
+    params.slash_commands = trusted.slash_commands;
+    params.new_session_id.clone_from(&trusted.new_session_id);
+    params.add_dirs.clone_from(&trusted.add_dirs);
+    params.env.clone_from(&trusted.env);
+    params.images = (trusted.images.iter())
+        .map(|file| image(file))
+        .collect::<Result<_, _>>()?;
+    params.mcp_servers.clone_from(&trusted.mcp_servers);
+    params.mcp_delivery = trusted.mcp_delivery;
+    params.mcp_strict = trusted.mcp_strict;
+    params.cli_retries = trusted.cli_retries;
+    params.extra_args.clone_from(&trusted.extra_args);
+    params.keep_background = trusted.keep_background;
+    params.timeouts = trusted.timeouts;
+    Ok(())
+}
+
+fn system_prompt(replaced: Option<&str>, appended: Option<&str>) -> Option<SystemPrompt> {
+    let replaced = replaced.map(|text| SystemPrompt::Replace(text.to_owned()));
+    replaced.or_else(|| appended.map(|text| SystemPrompt::Append(text.to_owned())))
+}
+
+fn image(file: &Path) -> Result<Image, AgentError> {
+    let extension = file.extension().and_then(OsStr::to_str).unwrap_or_default();
+    let media_type = match &*extension.to_ascii_lowercase() {
+        "png" => "image/png",
+        "jpg" | "jpeg" => "image/jpeg",
+        "gif" => "image/gif",
+        "webp" => "image/webp",
+        _ => {
+            return Err(AgentError::refused(
+                "images",
+                format!(
+                    "{} is not an image of a supported type: expected .png, .jpg, .jpeg, .gif or .webp",
+                    file.display()
+                ),
+            ));
+        }
+    };
+    Ok(Image::file(media_type, file))
+}
+
+/// Returns a limit of time. 0 is no limit: [`Duration::MAX`].
+pub fn limit(ms: u64) -> Duration {
+    match ms {
+        0 => Duration::MAX,
+        ms => wait(ms),
+    }
+}
+
+/// Returns a time to wait. The largest number is no limit: [`Duration::MAX`].
+pub fn wait(ms: u64) -> Duration {
+    match ms {
+        u64::MAX => Duration::MAX,
+        ms => Duration::from_millis(ms),
+    }
+}
+
+/// Returns a directory as an absolute path; that of this process without one.
+pub fn absolute(directory: Option<&Path>) -> Option<PathBuf> {
+    match directory {
+        Some(directory) => std::path::absolute(directory).ok(),
+        None => std::env::current_dir().ok(),
+    }
+}
+
+/// Returns the runtime configuration of the first agent.
+pub fn runtime_config(trusted: &Trusted, info: &CliInfo) -> RuntimeConfig {
+    let mut config = agent_config(trusted, info);
+    if let Some(program) = &trusted.program {
+        config.program = Some(program.clone());
+    }
+    config.record_to.clone_from(&trusted.record_to);
+    config
+}
+
+/// Returns the runtime configuration of any agent. That of a fallback has neither the program nor the recording of the
+/// first one.
+pub fn agent_config(trusted: &Trusted, info: &CliInfo) -> RuntimeConfig {
+    let mut config = base_config();
+    config.program = program_variable(info);
+    if trusted.clean_env {
+        config.env_policy = EnvPolicy::Clean {
+            allow: CLEAN_ENV
+                .into_iter()
+                .map(str::to_owned)
+                .chain(trusted.keep_env.iter().cloned())
+                .collect(),
+        };
+    }
+    config
+}
+
+/// Returns the settings common to all runs of this program.
+pub fn base_config() -> RuntimeConfig {
+    let mut config = RuntimeConfig::default();
+    // The agent must not outlive a killed teamster.
+    config.die_with_parent = true;
+    // These may hold a password or a token.
+    config.env_remove = [STORE_VARIABLE, REMOTE_TOKEN_VARIABLE]
+        .map(str::to_owned)
+        .to_vec();
+    config
+}

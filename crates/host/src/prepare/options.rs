@@ -1,0 +1,100 @@
+//! Who starts a run or session, beside its description.
+
+use std::sync::Arc;
+
+use teamster_core::{Capabilities, CliInfo, ExecuteParams, PermissionPolicy, SessionCapabilities};
+
+use crate::KeptHistory;
+
+/// Who starts a run, beside its description.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RunOptions {
+    /// Id of the run.
+    pub id: String,
+    /// True if the id was chosen rather than made: then the history must not have it.
+    pub is_chosen: bool,
+    /// True if clients answer the agent's requests, by the socket of the run's folder. Otherwise they are denied.
+    pub clients_answer: bool,
+    /// True if entries keep what the CLI printed.
+    pub native: bool,
+}
+
+impl RunOptions {
+    /// Creates the options of a run with this id, which was made for it.
+    pub fn new(id: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            is_chosen: false,
+            clients_answer: false,
+            native: false,
+        }
+    }
+
+    /// Sets the options of a run with a folder of its own, whose clients answer requests.
+    #[must_use]
+    pub fn detached(mut self) -> Self {
+        (self.is_chosen, self.clients_answer) = (true, true);
+        self
+    }
+}
+
+/// Who answers the requests of a session's agent.
+#[non_exhaustive]
+pub enum Answers {
+    /// They are denied.
+    Deny,
+    /// Clients of the session's folder.
+    #[non_exhaustive]
+    Clients {
+        /// True if an agent that cannot ask is refused where the description has a time limit of requests.
+        required: bool,
+    },
+    /// A policy that is made for an agent with these capabilities.
+    Policy(Box<dyn Fn(&SessionCapabilities) -> PermissionPolicy + Send + Sync>),
+}
+
+impl Answers {
+    /// Lets clients of the session's folder answer. Unless `required`, an agent that cannot ask is denied instead.
+    pub fn clients(required: bool) -> Self {
+        Self::Clients { required }
+    }
+}
+
+/// Function that removes from an agent's parameters what it does not take and need not. It returns `false` if such an
+/// agent must not be a fallback.
+pub type Fit = Box<dyn Fn(&CliInfo, &Capabilities, &mut ExecuteParams) -> bool + Send + Sync>;
+
+/// Who starts a session, beside its description.
+#[non_exhaustive]
+pub struct SessionOptions {
+    /// Id of the session.
+    pub id: String,
+    /// Who answers the agent's requests.
+    pub answers: Answers,
+    /// True if the session has a folder of its own, which is named in errors of others that would use it.
+    pub is_detached: bool,
+    /// True if entries keep what the CLI printed.
+    pub native: bool,
+    /// A history that sessions share. Default: the session opens its own.
+    pub history: Option<Arc<KeptHistory>>,
+    /// Continues the conversation of the shared history. The text is how a user starts it over, for an error.
+    pub conversation: Option<String>,
+    /// Fits the parameters to each agent. Default: they are those of the description.
+    pub fit: Option<Fit>,
+}
+
+impl SessionOptions {
+    /// Creates the options of a session with this id.
+    pub fn new(id: impl Into<String>, answers: Answers) -> Self {
+        Self {
+            id: id.into(),
+            answers,
+            is_detached: false,
+            native: false,
+            history: None,
+            conversation: None,
+            fit: None,
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! The agents of a run and the request to the orchestrator, from its description.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use teamster_api::RunSpec;
+use teamster_core::{AgentError, CliInfo, ExecuteParams};
+use teamster_orchestrator::{Budget, Candidate, RunRequest};
+use teamster_providers::{AgentConfig, Runtimes};
+use teamster_runner::OneWriter;
+use teamster_store::{Conversation, SessionRecord};
+
+use crate::request_policy::RequestPolicy;
+use crate::turns::{self, of_fallback};
+use crate::{Fallback, Host, Warning, params, state};
+
+/// An agent of a run, with the parameters that it is given.
+pub(crate) struct RunAgent {
+    pub(crate) candidate: Candidate,
+    config: AgentConfig,
+}
+
+/// Returns the agent of a run and its fallbacks, and the budget of all of them. Warnings are added to `warnings`.
+pub(crate) fn agents(
+    host: &Host,
+    spec: &RunSpec,
+    info: &CliInfo,
+    mut params: ExecuteParams,
+    warnings: &mut Vec<Warning>,
+) -> Result<(Vec<RunAgent>, Budget), AgentError> {
+    let budget = budget(host, spec, info, &mut params);
+    let runtimes = Runtimes::of(host.providers().clone());
+    let mut config = AgentConfig::cli(info.id);
+    config.cli = params::runtime_config(&spec.trusted, info);
+    let mut fallbacks = Vec::new();
+    for other in &spec.fallback {
+        let other = Fallback::named(host.providers(), other)?;
+        let info = host.agent(&other.provider)?;
+        let (config, mut candidate) = if info.id == config.agent {
+            let candidate = Candidate::new(runtimes.get(&config)?, params.clone());
+            (config.clone(), candidate)
+        } else {
+            let mut config = AgentConfig::cli(info.id);
+            config.cli = params::agent_config(&spec.trusted, info);
+            let candidate = Candidate::for_other_provider(runtimes.get(&config)?, &params);
+            let candidate = candidate.map_err(|error| of_fallback(info, &error))?;
+            (config, candidate)
+        };
+        candidate.params.model.clone_from(&other.model);
+        warnings.extend(fallback_warning(&candidate, &params));
+        fallbacks.push(RunAgent { candidate, config });
+    }
+    let candidate = Candidate::new(runtimes.get(&config)?, params);
+    let mut agents = vec![RunAgent { candidate, config }];
+    agents.extend(fallbacks);
+    Ok((agents, budget))
+}
+
+/// Returns the budget of a run, and takes what it holds out of the parameters.
+fn budget(host: &Host, spec: &RunSpec, info: &CliInfo, params: &mut ExecuteParams) -> Budget {
+    let mut budget = Budget::default();
+    let provider = host.providers().get(info.id);
+    let own_budget = (provider.as_ref()).is_some_and(|it| it.capabilities().max_budget_usd);
+    if spec.allows_several_attempts() {
+        // A CLI's own limit applies to one attempt; the run's limit applies to all of them.
+        budget.turns = params.max_turns.take();
+    }
+    if spec.allows_several_attempts() || !own_budget {
+        budget.usd = params.max_budget_usd.take();
+    }
+    budget.time = turns::limited(spec.max_time_ms);
+    budget.tokens = spec.max_tokens;
+    budget
+}
+
+/// Returns the request of a run with these agents, which ask for permission by the policy and lock their sessions.
+pub(crate) fn plan(
+    host: &Host,
+    spec: &RunSpec,
+    agents: Vec<RunAgent>,
+    budget: Budget,
+    policy: Option<&RequestPolicy>,
+    held_by: Option<&str>,
+) -> Result<RunRequest, AgentError> {
+    let locks = state::session_locks(held_by);
+    let mut candidates = Vec::new();
+    for RunAgent {
+        mut candidate,
+        config,
+    } in agents
+    {
+        if let Some(policy) = policy {
+            // The orchestrator passes it to each attempt.
+            let mut of_attempt = candidate.params.clone();
+            let capabilities = candidate.runtime.capabilities();
+            let own = budget.usd.filter(|_| capabilities.max_budget_usd);
+            of_attempt.max_budget_usd = of_attempt.max_budget_usd.or(own);
+            let plain = candidate.runtime;
+            candidate.runtime = policy.runtime(host.providers(), plain, &config, &of_attempt)?;
+        }
+        if let Some(locks) = &locks {
+            candidate.runtime = Arc::new(OneWriter::new(candidate.runtime, locks.clone()));
+        }
+        candidates.push(candidate);
+    }
+    let mut candidates = candidates.into_iter();
+    let first = candidates
+        .next()
+        .ok_or_else(|| AgentError::refused("provider", "no agent is left for the run"))?;
+    let mut request = RunRequest::new(first.runtime, first.params);
+    request.candidates.extend(candidates);
+    request.budget = budget;
+    request.retry.retries = spec.retries;
+    turns::wait(&mut request.retry, spec.max_wait_ms);
+    Ok(request)
+}
+
+/// Returns a warning that lists the parameters a fallback does not support, other than the model.
+fn fallback_warning(candidate: &Candidate, params: &ExecuteParams) -> Option<Warning> {
+    let names = candidate.goes_without(params).into_iter();
+    let names = names.filter(|name| *name != "model");
+    let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
+    let provider = candidate.provider();
+    (!names.is_empty()).then(|| {
+        Warning::new(format!(
+            "`fallback` {provider} ignores {}",
+            names.join(", ")
+        ))
+    })
+}
+
+/// Checks that the session began in the candidate's working directory.
+///
+/// Most CLIs do not find a session from another directory, or the agent would work in the wrong one.
+pub(crate) fn same_directory(
+    session: &SessionRecord,
+    candidate: &Candidate,
+    conversation: &Conversation,
+) -> Result<(), AgentError> {
+    let refused = |problem: String| AgentError::invalid_params(problem).about("session_key");
+    let here = params::absolute(candidate.params.working_directory.as_deref())
+        .ok_or_else(|| refused("there is no working directory".to_owned()))?;
+    match &session.working_directory {
+        Some(began) if !same(began, &here) && !began.exists() => Err(refused(format!(
+            "the folder of the session of `{conversation}` is gone ({}): start the conversation over with \
+             new_session, or use another key",
+            began.display()
+        ))),
+        Some(began) if !same(began, &here) => Err(refused(format!(
+            "the session of `{conversation}` belongs to {}: run there, as with `working_directory`, start the \
+             conversation over with new_session, or use another key",
+            began.display()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn same(a: &PathBuf, b: &PathBuf) -> bool {
+    let real = |path: &PathBuf| path.canonicalize().unwrap_or_else(|_| path.clone());
+    real(a) == real(b)
+}

@@ -1,0 +1,199 @@
+//! Runners: the processes of detached runs and sessions.
+//!
+//! A runner is the host's program in a new process session, detached from the terminal.
+
+mod run;
+mod session;
+
+use std::io;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use nix::unistd::setsid;
+use teamster_api::{Launch, Launched, Spec};
+use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult};
+use teamster_runner::NewRun;
+use teamster_runner::launch;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+use crate::guard::Guard;
+use crate::prepare::{Ground, PreparedRun, PreparedSession};
+use crate::signals::Source;
+use crate::threads::{self, with_advice};
+use crate::{Answers, Host, Notice, RunOptions, SessionOptions, error_chain, orphans, state};
+
+/// The first argument of a runner. The agent follows, to show it in process lists.
+pub(crate) const ARGUMENT: &str = "--teamster-runner";
+
+impl Host {
+    /// Starts the runner of a run or session, and waits until it accepts or refuses it. Until then, its stderr is that of
+    /// this process. Blocks, usually for some milliseconds.
+    ///
+    /// # Errors
+    ///
+    /// Fails without a [program](Self::program), or if it cannot be started.
+    pub fn launch_blocking(&self, launch: &Launch) -> Result<Launched, AgentError> {
+        let command = self.runner_command(launch)?;
+        launch::start(launch, command).map_err(|error| failure("cannot start a runner", error))
+    }
+
+    /// As [`launch_blocking`](Self::launch_blocking), with further variables for the agent. Needs a Tokio runtime, which
+    /// reaps the runner when it ends.
+    ///
+    /// # Errors
+    ///
+    /// As [`launch_blocking`](Self::launch_blocking).
+    pub async fn launch(
+        &self,
+        launch: &Launch,
+        variables: &[(&str, String)],
+    ) -> Result<Launched, AgentError> {
+        let mut command = self.runner_command(launch)?;
+        command.envs(variables.iter().map(|(name, value)| (*name, value)));
+        let mut runner = tokio::process::Command::from(command)
+            .spawn()
+            .map_err(|error| failure("cannot start a runner", error))?;
+        let input = serde_json::to_vec(launch)
+            .map_err(|error| failure("cannot write the request", error.into()))?;
+        if let Some(mut stdin) = runner.stdin.take() {
+            // A runner that has ended has its reason in its answer or exit code.
+            let _ = stdin.write_all(&input).await;
+        }
+        let mut answer = Vec::new();
+        if let Some(mut stdout) = runner.stdout.take() {
+            let read = stdout.read_to_end(&mut answer).await;
+            read.map_err(|error| failure("cannot read the runner's output", error))?;
+        }
+        if let Ok(answer) = serde_json::from_slice(&answer) {
+            return Ok(answer);
+        }
+        let status = runner.wait().await;
+        let status = status.map_err(|error| failure("cannot wait for the runner", error))?;
+        Ok(Launched::read(&answer, status))
+    }
+
+    /// Returns the command that starts a runner. It reads a [`Launch`] from stdin.
+    fn runner_command(&self, launch: &Launch) -> Result<Command, AgentError> {
+        // The agent's name becomes an argument.
+        let agent = self.agent(launch.what.provider())?;
+        let program = self.runner_program().ok_or_else(|| {
+            AgentError::invalid_params("no program is known that runs could be started with")
+        })?;
+        let mut command = Command::new(program);
+        command
+            .args([ARGUMENT, agent.id])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
+        Ok(command)
+    }
+}
+
+/// Work of a runner that is ready to start.
+enum Work {
+    Run(Box<PreparedRun>),
+    Session(Box<PreparedSession>),
+}
+
+/// Runs the runner of a detached run or session, to the result of the run.
+///
+/// # Errors
+///
+/// Fails with the reason of a refusal, which the starting process has got.
+pub(crate) fn main(host: Result<Host, AgentError>) -> Result<RunResult, AgentError> {
+    launch::close_inherited();
+    // Fails only for the leader of a process group, which is detached from the terminal as well.
+    let _ = setsid();
+    let result = host.and_then(|host| carry_out(&host, launch::read(io::stdin())?));
+    if let Err(error) = &result {
+        launch::answer(&Launched::refused(error.clone()));
+    }
+    result
+}
+
+/// Carries out the request. Every error comes before the run is accepted.
+fn carry_out(host: &Host, launch: Launch) -> Result<RunResult, AgentError> {
+    let runs = state::runs()?;
+    let retention = state::retention()?;
+    // The worker thread reads the agent's output; this thread writes the log.
+    let runtime =
+        threads::runtime(1).map_err(|error| failure("cannot start the runtime", error))?;
+    let (work, signals) = runtime.block_on(async {
+        let work = prepare(host, launch).await?;
+        let signals = Source::new().map_err(|error| failure("cannot listen for signals", error))?;
+        Ok::<_, AgentError>((work, signals))
+    })?;
+    let (ground, keep_background) = match &work {
+        Work::Run(run) => (&run.ground, run.spec.trusted.keep_background),
+        Work::Session(session) => (&session.ground, session.spec.trusted.keep_background),
+    };
+    let guard = Guard::start(host, ground.directory.as_deref()).map(Arc::new);
+    if !keep_background {
+        orphans::adopt();
+    }
+    let ended = runtime.block_on(async {
+        match work {
+            Work::Run(run) => run::work(host, *run, &runs, signals).await,
+            Work::Session(session) => {
+                let at_rest = session::at_rest(guard.clone());
+                session::work(host, *session, &runs, signals, at_rest).await
+            }
+        }
+    });
+    if !keep_background {
+        orphans::end(guard.as_deref().map(Guard::pid));
+    }
+    let run::Ended { result, after } = ended?;
+    if let Some(after) = after {
+        runtime.block_on(after.complete(host, &result));
+    }
+    if let Err(error) = runs.prune(&retention) {
+        let error = anyhow::Error::from(error).context("old logs could not be removed");
+        host.notice(Notice::Error(error_chain(&error)));
+    }
+    Ok(result)
+}
+
+async fn prepare(host: &Host, launch: Launch) -> Result<Work, AgentError> {
+    Ok(match launch.what {
+        Spec::Run(spec) => {
+            let options = RunOptions::new(launch.id).detached();
+            Work::Run(Box::new(host.prepare_run(*spec, options).await?))
+        }
+        Spec::Session(spec) => {
+            let mut options = SessionOptions::new(launch.id, Answers::clients(true));
+            options.is_detached = true;
+            Work::Session(Box::new(host.prepare_session(*spec, options).await?))
+        }
+    })
+}
+
+/// Reports to the starting process that the run is accepted, with its warnings, and detaches from it.
+fn detach(host: &Host, run: &NewRun, ground: &mut Ground) -> Result<(), AgentError> {
+    let mut warnings = Vec::new();
+    for warning in ground.warnings.drain(..) {
+        if warning.important {
+            // The starting process may drop the others.
+            host.notice(Notice::Warning(warning.text));
+        } else {
+            warnings.push(warning.text);
+        }
+    }
+    launch::detach(run, warnings).map_err(|error| failure("cannot detach from the terminal", error))
+}
+
+/// Calls `stop(false)` on the first termination signal and `stop(true)` on the second.
+fn stop_by_signals(mut signals: Source, stop: impl Fn(bool) + Send + 'static) {
+    tokio::spawn(async move {
+        signals.next().await;
+        stop(false);
+        signals.next().await;
+        stop(true);
+    });
+}
+
+/// Returns the error of something that is not the fault of the description.
+pub(crate) fn failure(what: &str, error: io::Error) -> AgentError {
+    let error = anyhow::Error::from(with_advice(error));
+    let message = format!("{what}: {}", error_chain(&error));
+    AgentError::new(ErrorCode::Io, ErrorKind::Internal, message)
+}

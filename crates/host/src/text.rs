@@ -1,0 +1,39 @@
+//! Text of errors and counts.
+
+/// Returns the message of an error and its causes. A cause that the message before it ends with is left out.
+pub fn error_chain(error: &anyhow::Error) -> String {
+    let mut text = String::new();
+    for cause in error.chain() {
+        let cause = cause.to_string();
+        if text.is_empty() {
+            text = cause;
+        } else if !text.ends_with(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
+/// Formats a count with its noun: `1 turn`, `2 turns`.
+pub fn plural(n: u64, one: &str) -> String {
+    if n == 1 {
+        format!("1 {one}")
+    } else {
+        format!("{n} {one}s")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_of_the_system_is_printed_once() {
+        let missing = || std::io::Error::from_raw_os_error(2);
+        let text = missing().to_string();
+        let twice = anyhow::Error::from(missing()).context(format!("cannot read x: {}", missing()));
+        assert_eq!(error_chain(&twice), format!("cannot read x: {text}"));
+        let once = anyhow::Error::from(missing()).context("cannot read x");
+        assert_eq!(error_chain(&once), format!("cannot read x: {text}"));
+    }
+}

@@ -1,0 +1,124 @@
+//! Retries, fallbacks and budget of a session's turns, from its description.
+
+use std::time::Duration;
+
+use teamster_api::{Grants, SessionSpec};
+use teamster_core::{
+    AgentError, Capabilities, CliInfo, ErrorKind, ExecuteParams, PermissionPolicy,
+    SessionCapabilities, SessionOptions, SessionRuntime, SharedRuntime,
+};
+use teamster_orchestrator::{Action, Budget, Candidate, RetryPolicy};
+use teamster_runner::{SessionCandidate, SessionRuns};
+
+use crate::{Fallback, Host, params};
+
+/// The `fit` of [`plan`] where every parameter is one that the user has set: nothing is removed.
+pub(crate) fn as_set(_: &CliInfo, _: &Capabilities, _: &mut ExecuteParams) -> bool {
+    true
+}
+
+/// Returns the error of a fallback.
+pub(crate) fn of_fallback(info: &CliInfo, error: &AgentError) -> AgentError {
+    AgentError::refused_item("fallback", info.id, &*error.message)
+}
+
+/// Prepares the turns of a session with this id. `policy` creates the policy for permission requests from the
+/// session's capabilities. `fit` removes from an agent's parameters what it does not take and need not; it returns
+/// `false` if such an agent must not be a fallback.
+pub(crate) fn plan(
+    host: &Host,
+    id: &str,
+    spec: &SessionSpec,
+    info: &CliInfo,
+    params: &ExecuteParams,
+    policy: impl Fn(&SessionCapabilities) -> Result<PermissionPolicy, AgentError>,
+    fit: impl Fn(&CliInfo, &Capabilities, &mut ExecuteParams) -> bool,
+) -> Result<SessionRuns, AgentError> {
+    let budget = budget(spec);
+    let runtime = |info: &CliInfo, config| host.providers().session_runtime(info.id, config);
+    let open = |runtime: &dyn SessionRuntime, params: ExecuteParams| -> Result<_, AgentError> {
+        let mut options = SessionOptions::new(params);
+        options.idle = limited(spec.trusted.idle_exit_ms);
+        options.permissions = policy(runtime.session_capabilities())?;
+        SessionCandidate::open(runtime, options, budget)
+    };
+    let first_id = info.id;
+    let first = runtime(info, params::runtime_config(&spec.trusted, info))?;
+    let mut own = params.clone();
+    // What the agent must have, it refuses.
+    fit(info, first.capabilities(), &mut own);
+    let mut runs = SessionRuns::new(id, open(&*first, own)?);
+    for other in &spec.fallback {
+        let other = Fallback::named(host.providers(), other)?;
+        let info = host.agent(&other.provider)?;
+        let fallback = || -> Result<Option<SessionCandidate>, AgentError> {
+            let second = runtime(info, params::agent_config(&spec.trusted, info))?;
+            let mut own = if info.id == first_id {
+                params.clone()
+            } else {
+                let runtime: SharedRuntime = second.clone();
+                Candidate::for_other_provider(runtime, params)?.params
+            };
+            own.model.clone_from(&other.model);
+            if !fit(info, second.capabilities(), &mut own) {
+                return Ok(None);
+            }
+            open(&*second, own).map(Some)
+        };
+        let fallback = fallback().map_err(|error| of_fallback(info, &error))?;
+        if let Some(fallback) = fallback {
+            runs.add_fallback(fallback)?;
+        }
+    }
+    runs.retry = retry(spec);
+    Ok(runs)
+}
+
+fn budget(spec: &SessionSpec) -> Budget {
+    let mut budget = Budget::default();
+    budget.usd = spec.max_budget_usd;
+    budget.tokens = spec.max_tokens;
+    budget.time = limited(spec.max_time_ms);
+    budget
+}
+
+/// Returns what the agent of a session may do without a request, for the session's folder.
+pub(crate) fn grants(host: &Host, spec: &SessionSpec) -> Result<Grants, AgentError> {
+    let mut grants = Grants::default();
+    grants.permission = spec.permission;
+    grants.allowed_tools.clone_from(&spec.allowed_tools);
+    for fallback in &spec.fallback {
+        let fallback = Fallback::named(host.providers(), fallback)?;
+        grants.fallback.push(fallback.provider);
+    }
+    grants.cli_arguments = !spec.trusted.extra_args.is_empty();
+    Ok(grants)
+}
+
+/// Returns a limit of time, if there is one.
+pub(crate) fn limited(ms: Option<u64>) -> Option<Duration> {
+    let limit = ms.map(params::limit);
+    limit.filter(|time| *time != Duration::MAX)
+}
+
+fn retry(spec: &SessionSpec) -> RetryPolicy {
+    let mut retry = RetryPolicy::default().retries(spec.retries);
+    wait(&mut retry, spec.max_wait_ms);
+    retry
+}
+
+/// Sets the maximum wait for a limit to reset.
+pub(crate) fn wait(retry: &mut RetryPolicy, max_wait_ms: Option<u64>) {
+    match max_wait_ms.map(params::limit) {
+        Some(longest) => {
+            retry.max_wait = longest;
+            if retry.retries == 0 {
+                // Waiting for a limit is not a retry. The policy already waits for other kinds of limits.
+                retry.actions.extend([(ErrorKind::RateLimit, Action::Wait)]);
+            }
+        }
+        // No retries means no waits either.
+        None if retry.retries == 0 => retry.max_wait = Duration::ZERO,
+        None => {}
+    }
+}

@@ -1,0 +1,168 @@
+//! Runs that a Rust program starts, with a shell script as Claude Code.
+#![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use teamster_api::{Answer, RunLogEntry, RunSpec, SessionSpec};
+use teamster_core::{Decision, RunStatus};
+use teamster_host::Host;
+use teamster_providers::Providers;
+
+/// Made by hand: what Claude Code prints in a turn in which it asks whether it may write a file.
+const AGENT: &str = r#"#!/bin/sh
+field() { rest=${line#*"\"$1\":\""}; printf %s "${rest%%\"*}"; }
+say() {
+  printf '{"type":"assistant","session_id":"s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"%s"}]}}\n' "$1"
+  printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"%s","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' "$1"
+}
+while IFS= read -r line; do
+  case $line in
+    *'"subtype":"end_session"'*) exit 0 ;;
+    *'"type":"control_request"'*)
+      printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "$(field request_id)" ;;
+    *'"behavior":"allow"'*) say allowed ;;
+    *'"behavior":"deny"'*) say denied ;;
+    *)
+      printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'
+      printf '{"type":"assistant","session_id":"s","message":{"id":"w","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Write","input":{"file_path":"/x/a.txt","content":"one"}}]}}\n'
+      printf '{"type":"control_request","request_id":"q","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"file_path":"/x/a.txt","content":"one"},"tool_use_id":"t"}}\n' ;;
+  esac
+done
+"#;
+
+/// Makes the agent in this folder, and lets the command find it and keep its runs there.
+fn with_agent(command: &mut Command, folder: &Path) {
+    let agent = folder.join("claude");
+    fs::write(&agent, AGENT).unwrap();
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+    command
+        .env("TEAMSTER_CLAUDE_BIN", agent)
+        .env("XDG_STATE_HOME", folder.join("state"))
+        .env("XDG_CONFIG_HOME", folder)
+        .env("TEAMSTER_STORE", "off");
+}
+
+fn example(name: &str) -> PathBuf {
+    let test = env::current_exe().unwrap();
+    // Beside the folder of test programs.
+    test.ancestors().nth(2).unwrap().join("examples").join(name)
+}
+
+fn text(output: &Output) -> String {
+    format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    )
+}
+
+#[test]
+fn a_program_starts_follows_and_answers_a_run_that_outlives_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(example("detached_run"));
+    with_agent(&mut command, folder.path());
+    let output = command.current_dir(&folder).output().unwrap();
+    let text = text(&output);
+    assert!(output.status.success(), "{text}");
+    let lines: Vec<_> = text.lines().collect();
+    let types: Vec<_> = (lines.iter())
+        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
+        .map(|line| line["type"].as_str().unwrap().to_owned())
+        .collect();
+    assert_eq!(
+        types.first().map(String::as_str),
+        Some("run:start"),
+        "{text}"
+    );
+    assert_eq!(types.last().map(String::as_str), Some("done"), "{text}");
+    assert_eq!(lines.last(), Some(&"allowed"), "{text}");
+}
+
+/// Runs this test again in a process whose variables are those of an agent, unless it is that process.
+fn is_own_process(test: &str) -> bool {
+    const OWN: &str = "TEAMSTER_HOST_TEST";
+    if env::var_os(OWN).is_some() {
+        return true;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env::current_exe().unwrap());
+    with_agent(&mut command, folder.path());
+    command.env(OWN, "1").args(["--exact", test, "--nocapture"]);
+    let output = command.current_dir(&folder).output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    false
+}
+
+#[test]
+fn without_a_program_a_run_is_a_task_with_the_same_folder() {
+    if !is_own_process("without_a_program_a_run_is_a_task_with_the_same_folder") {
+        return;
+    }
+    let host = Host::new(Providers::builtin());
+    // Test programs do not know the role of a runner.
+    assert_eq!(host.runner_program(), None);
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let run = host.start("r", RunSpec::new("claude", "x")).await.unwrap();
+        let again = host.start("r", RunSpec::new("claude", "x")).await;
+        let again = again.unwrap_err().message;
+        assert!(again.contains("exists already"), "{again}");
+        let mut log = run.follow(0).unwrap();
+        let mut decisions = Vec::new();
+        while let Some(line) = log.next().await.unwrap() {
+            if let RunLogEntry::Agent(entry) = line.entry().unwrap()
+                && let teamster_core::AgentEvent::Permission(permission) = entry.event
+            {
+                decisions.push(permission.decision);
+            }
+            for request in run.requests().await.unwrap() {
+                let deny = Answer::Deny { reason: None };
+                run.answer(&request.request_id, deny).await.unwrap();
+            }
+        }
+        assert_eq!(decisions, [Decision::Requested, Decision::Denied]);
+        let result = host.find("r").unwrap().result().await.unwrap();
+        assert_eq!(result.text, "denied");
+    });
+}
+
+#[test]
+fn a_session_is_cancelled_by_its_handle() {
+    if !is_own_process("a_session_is_cancelled_by_its_handle") {
+        return;
+    }
+    let host = Host::new(Providers::builtin());
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let session = SessionSpec::new("claude");
+        let session = host.start("s", session).await.unwrap();
+        let turn = session.say("x").await.unwrap();
+        assert_eq!(turn.run_id, "s.1");
+        session.cancel().await.unwrap();
+        let result = session.result().await.unwrap();
+        assert_eq!(result.status, RunStatus::Aborted);
+        assert!(session.say("x").await.is_err());
+    });
+}
+
+#[test]
+fn what_cannot_be_carried_out_leaves_no_folder() {
+    if !is_own_process("what_cannot_be_carried_out_leaves_no_folder") {
+        return;
+    }
+    let host = Host::new(Providers::builtin());
+    tokio::runtime::Runtime::new().unwrap().block_on(async {
+        let mut spec = RunSpec::new("claude", "x");
+        spec.worktree = Some(teamster_api::Worktree::Switch(true));
+        let error = host.start("w", spec).await.unwrap_err();
+        assert_eq!(error.parameter(), Some("worktree"));
+        let error = host
+            .start("n", RunSpec::new("nobody", "x"))
+            .await
+            .unwrap_err();
+        assert_eq!(error.parameter(), Some("provider"));
+        assert!(host.find("w").is_err() && host.find("n").is_err());
+    });
+}
