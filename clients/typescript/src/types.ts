@@ -1,5 +1,13 @@
 // Made by clients/generate.py from the OpenAPI document. Do not edit.
 
+/** How deep an agent is among agents that start agents, and how deep they may be.  An agent without one was started by no other, or by one whose depth is unknown. */
+export interface AgentDepth {
+  /** The number of runs around the agent, its own included. */
+  own: number;
+  /** The depth from which on an agent starts no others. Absent: no limit. */
+  limit?: number | null;
+}
+
 /** An error of a run: the payload of an `error` event, and a `std::error::Error`.  The message is for people; programs decide by the other fields. */
 export interface AgentError {
   /** Description for a person, with the next step where there is one. */
@@ -957,7 +965,7 @@ export interface HistoryShare {
   ofOtherAgents: number;
 }
 
-/** State of a run.  The names of final states are those of `status` in `run:end`, also in the database and in `teamster runs --json`: `success` for `Completed`(teamster_core::RunStatus::Completed), `aborted`, and `error` for every other `RunStatus`(teamster_core::RunStatus), whose cause is in `RunRecord::error`. */
+/** State of a run.  The names of final states are those of `status` in `run:end`, also in the database and in `teamster runs --json`: `success` for `Completed`(teamster_core::RunStatus::Completed), `aborted`, and `error` for every other `RunStatus`(teamster_core::RunStatus), whose cause is in `RunRecord::error`(super::RunRecord::error). */
 export type HistoryStatus = "running" | "success" | "error" | "aborted" | "interrupted" | string;
 
 /** Options for interrupting a turn. */
@@ -1473,6 +1481,8 @@ export interface RunSpec {
   askTimeoutMs?: number | null;
   /** A URL that receives a request when the run ends or needs an answer. */
   callback?: string | null;
+  /** The depth of the agent, if another agent starts it. It only restricts: the machine's own limit counts, too. */
+  depth?: AgentDepth | null;
 }
 
 /** Final status of a run. */
@@ -1624,6 +1634,8 @@ export interface SessionSpec {
   endIdleMs?: number | null;
   /** A URL that receives a request when the session ends or needs an answer. */
   callback?: string | null;
+  /** The depth of the agent, if another agent starts it. It only restricts: the machine's own limit counts, too. */
+  depth?: AgentDepth | null;
 }
 
 /** `sleep.json`: current status of the loop. */

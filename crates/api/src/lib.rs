@@ -4,6 +4,7 @@
 pub mod agents;
 mod change;
 mod check;
+mod depth;
 mod grants;
 mod handle;
 pub mod history;
@@ -25,8 +26,10 @@ mod status;
 mod trusted;
 pub mod usage;
 mod view;
+mod worktree;
 
 pub use change::Change;
+pub use depth::AgentDepth;
 pub use grants::Grants;
 pub use handle::{LogStream, RunHandle};
 pub use info::{RunInfo, RunKind};
@@ -41,10 +44,11 @@ pub use request::{Answer, PendingRequest};
 #[cfg(feature = "schema")]
 pub use schema::SESSION_KEY_PATTERN;
 pub use service::{Accepted, RunQuery, RunService, ServiceError, ServiceFuture};
-pub use spec::{RunSpec, SessionSpec, Spec, Worktree};
+pub use spec::{RunSpec, SessionSpec, Spec};
 pub use status::{LiveState, LiveStatus, TurnStatus};
 pub use trusted::Trusted;
 pub use view::{RunList, RunSummary, RunView, ViewState};
+pub use worktree::Worktree;
 
 /// Returns whether a field has its default, which is not written.
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {

@@ -7,9 +7,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teamster_core::PermissionMode;
 
-use crate::Trusted;
 #[cfg(feature = "schema")]
 use crate::schema;
+use crate::{AgentDepth, Trusted, Worktree};
 
 /// A run to start.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -146,6 +146,9 @@ pub struct RunSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(url, regex(pattern = "^https?://")))]
     pub callback: Option<String>,
+    /// The depth of the agent, if another agent starts it. It only restricts: the machine's own limit counts, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<AgentDepth>,
     /// The part that no stranger may choose.
     #[serde(default, skip_serializing_if = "Trusted::is_empty")]
     #[cfg_attr(feature = "schema", schemars(skip))]
@@ -194,6 +197,7 @@ impl RunSpec {
             fallback: Vec::new(),
             ask_timeout_ms: None,
             callback: None,
+            depth: None,
             trusted: Trusted::default(),
         }
     }
@@ -316,6 +320,9 @@ pub struct SessionSpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(url, regex(pattern = "^https?://")))]
     pub callback: Option<String>,
+    /// The depth of the agent, if another agent starts it. It only restricts: the machine's own limit counts, too.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub depth: Option<AgentDepth>,
     /// The part that no stranger may choose.
     #[serde(default, skip_serializing_if = "Trusted::is_empty")]
     #[cfg_attr(feature = "schema", schemars(skip))]
@@ -359,6 +366,7 @@ impl SessionSpec {
             ask_timeout_ms: None,
             end_idle_ms: None,
             callback: None,
+            depth: None,
             trusted: Trusted::default(),
         }
     }
@@ -396,24 +404,6 @@ impl From<RunSpec> for Spec {
 impl From<SessionSpec> for Spec {
     fn from(spec: SessionSpec) -> Self {
         Self::Session(Box::new(spec))
-    }
-}
-
-/// A new git worktree for a run.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(untagged)]
-pub enum Worktree {
-    /// `true` for a worktree on a new branch that is named after the run.
-    Switch(bool),
-    /// A worktree on a new branch of this name.
-    Branch(#[cfg_attr(feature = "schema", schemars(length(min = 1)))] String),
-}
-
-impl Worktree {
-    /// Returns whether there is to be a worktree.
-    pub fn is_requested(worktree: Option<&Self>) -> bool {
-        !matches!(worktree, None | Some(Self::Switch(false)))
     }
 }
 
@@ -467,6 +457,7 @@ mod tests {
         run.retries = 2;
         run.max_budget_usd = Some(0.1);
         run.ask_timeout_ms = Some(u64::MAX);
+        run.depth = Some(AgentDepth::new(1, Some(2)));
         let trusted = &mut run.trusted;
         // No text in any encoding.
         let path = PathBuf::from(OsString::from_vec(vec![b'/', 0xff]));

@@ -2,6 +2,7 @@
 #![warn(missing_docs)]
 
 mod changed_files;
+mod depth;
 mod environment;
 mod fallback;
 mod guard;
@@ -30,6 +31,7 @@ mod warning;
 mod worktree;
 
 pub use changed_files::{ChangedFile, changed_files, config_files};
+pub use depth::agent_depth;
 pub use environment::{REMOTE_TOKEN_VARIABLE, STORE_VARIABLE, program_variable};
 pub use fallback::{Fallback, command_error};
 pub use guard::Guard;

@@ -8,6 +8,7 @@ use teamster_api::{RunSpec, SessionSpec, Trusted};
 use teamster_core::{AgentError, CliInfo, ExecuteParams, Image, SystemPrompt};
 use teamster_process::{EnvPolicy, RuntimeConfig};
 
+use crate::depth;
 use crate::environment::{REMOTE_TOKEN_VARIABLE, STORE_VARIABLE, program_variable};
 
 /// The variables that `cleanEnv` keeps. Without them, most CLIs find neither their programs nor their login.
@@ -38,6 +39,7 @@ pub fn of_run(spec: &RunSpec) -> Result<ExecuteParams, AgentError> {
     params.max_budget_usd = spec.max_budget_usd;
     params.output_schema.clone_from(&spec.output_schema);
     trusted(&spec.trusted, &mut params)?;
+    depth::set(spec.depth, &mut params.env);
     Ok(params)
 }
 
@@ -57,6 +59,7 @@ pub fn of_session(spec: &SessionSpec) -> Result<ExecuteParams, AgentError> {
     params.allowed_tools.clone_from(&spec.allowed_tools);
     params.denied_tools.clone_from(&spec.denied_tools);
     trusted(&spec.trusted, &mut params)?;
+    depth::set(spec.depth, &mut params.env);
     Ok(params)
 }
 

@@ -37,19 +37,13 @@ impl Host {
         launch::start(launch, command).map_err(|error| failure("cannot start a runner", error))
     }
 
-    /// As [`launch_blocking`](Self::launch_blocking), with further variables for the agent. Needs a Tokio runtime, which
-    /// reaps the runner when it ends.
+    /// As [`launch_blocking`](Self::launch_blocking). Needs a Tokio runtime, which reaps the runner when it ends.
     ///
     /// # Errors
     ///
     /// As [`launch_blocking`](Self::launch_blocking).
-    pub async fn launch(
-        &self,
-        launch: &Launch,
-        variables: &[(&str, String)],
-    ) -> Result<Launched, AgentError> {
-        let mut command = self.runner_command(launch)?;
-        command.envs(variables.iter().map(|(name, value)| (*name, value)));
+    pub async fn launch(&self, launch: &Launch) -> Result<Launched, AgentError> {
+        let command = self.runner_command(launch)?;
         let mut runner = tokio::process::Command::from(command)
             .spawn()
             .map_err(|error| failure("cannot start a runner", error))?;

@@ -45,7 +45,7 @@ impl Host {
     }
 
     async fn start_process(&self, launch: &Launch) -> Result<Vec<Warning>, AgentError> {
-        match self.launch(launch, &[]).await? {
+        match self.launch(launch).await? {
             Launched::Accepted { warnings, .. } => {
                 Ok(warnings.into_iter().map(Warning::new).collect())
             }

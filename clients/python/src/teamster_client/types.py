@@ -4,6 +4,14 @@ from __future__ import annotations
 
 from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, Union
 
+class AgentDepth(TypedDict):
+    """How deep an agent is among agents that start agents, and how deep they may be.  An agent without one was started by no other, or by one whose depth is unknown."""
+
+    #: The number of runs around the agent, its own included.
+    own: int
+    #: The depth from which on an agent starts no others. Absent: no limit.
+    limit: NotRequired[Union[int, None]]
+
 class AgentError(TypedDict):
     """An error of a run: the payload of an `error` event, and a `std::error::Error`.  The message is for people; programs decide by the other fields."""
 
@@ -918,7 +926,7 @@ class HistoryShare(TypedDict):
     ofOtherAgents: int
 
 #: State of a run.
-#: The names of final states are those of `status` in `run:end`, also in the database and in `teamster runs --json`: `success` for `Completed`(teamster_core::RunStatus::Completed), `aborted`, and `error` for every other `RunStatus`(teamster_core::RunStatus), whose cause is in `RunRecord::error`.
+#: The names of final states are those of `status` in `run:end`, also in the database and in `teamster runs --json`: `success` for `Completed`(teamster_core::RunStatus::Completed), `aborted`, and `error` for every other `RunStatus`(teamster_core::RunStatus), whose cause is in `RunRecord::error`(super::RunRecord::error).
 HistoryStatus: TypeAlias = Union[Literal["running"], Literal["success"], Literal["error"], Literal["aborted"], Literal["interrupted"], str]
 
 class Interrupt(TypedDict):
@@ -1433,6 +1441,8 @@ class RunSpec(TypedDict):
     askTimeoutMs: NotRequired[Union[int, None]]
     #: A URL that receives a request when the run ends or needs an answer.
     callback: NotRequired[Union[str, None]]
+    #: The depth of the agent, if another agent starts it. It only restricts: the machine's own limit counts, too.
+    depth: NotRequired[Union["AgentDepth", None]]
 
 #: Final status of a run.
 RunStatus: TypeAlias = Literal["completed", "aborted", "timed_out", "incomplete", "failed"]
@@ -1584,6 +1594,8 @@ class SessionSpec(TypedDict):
     endIdleMs: NotRequired[Union[int, None]]
     #: A URL that receives a request when the session ends or needs an answer.
     callback: NotRequired[Union[str, None]]
+    #: The depth of the agent, if another agent starts it. It only restricts: the machine's own limit counts, too.
+    depth: NotRequired[Union["AgentDepth", None]]
 
 class SleepFile(TypedDict):
     """`sleep.json`: current status of the loop."""

@@ -4,7 +4,6 @@
 //! commands.
 
 mod budget;
-mod depth;
 mod handler;
 mod progress;
 mod report;

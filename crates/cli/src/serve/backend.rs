@@ -22,7 +22,7 @@ type Future<T> =
 
 impl Backend for Program {
     fn start(&self, run_id: String, request: RunSpec) -> Future<()> {
-        Box::pin(async move { start::start(run_id, request, &[]).await })
+        Box::pin(async move { start::start(run_id, request).await })
     }
 
     fn start_session(&self, session_id: String, request: SessionSpec) -> Future<()> {

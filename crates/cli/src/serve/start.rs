@@ -5,22 +5,18 @@ use teamster_api::{Launch, Launched, RunSpec, SessionSpec};
 use teamster_host::state;
 use teamster_server::BackendError;
 
-/// Starts a run with these variables for its agent. Resolves once the runner has accepted it.
-pub(crate) async fn start(
-    run_id: String,
-    spec: RunSpec,
-    variables: &[(&str, String)],
-) -> Result<(), BackendError> {
-    launch(Launch::new(run_id, spec), variables).await
+/// Starts a run. Resolves once the runner has accepted it.
+pub(crate) async fn start(run_id: String, spec: RunSpec) -> Result<(), BackendError> {
+    launch(Launch::new(run_id, spec)).await
 }
 
 /// Starts a session. Resolves once the runner has accepted it.
 pub(super) async fn start_session(id: String, spec: SessionSpec) -> Result<(), BackendError> {
-    launch(Launch::new(id, spec), &[]).await
+    launch(Launch::new(id, spec)).await
 }
 
-async fn launch(launch: Launch, variables: &[(&str, String)]) -> Result<(), BackendError> {
-    match crate::host().launch(&launch, variables).await {
+async fn launch(launch: Launch) -> Result<(), BackendError> {
+    match crate::host().launch(&launch).await {
         Ok(Launched::Accepted { .. }) => Ok(()),
         Ok(Launched::Refused { .. }) if is_a_run(&launch.id) => {
             Err(BackendError::Exists(launch.id))

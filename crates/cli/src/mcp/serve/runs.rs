@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use teamster::{CostSource, PermissionMode, RunResult};
-use teamster_api::{Answer, RunSpec};
+use teamster_api::{AgentDepth, Answer, RunSpec};
 use teamster_core::sync::lock;
 use teamster_core::time::millis;
 use teamster_runner::{RunFolder, Runs, RunsError, client};
@@ -16,7 +16,6 @@ use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use super::budget::{self, Spent};
-use super::depth::Depth;
 use super::tools::{AnswerInput, Decision, Permission, RunInput};
 use super::{Limits, report};
 use crate::serve::start;
@@ -34,7 +33,7 @@ const LARGEST_PAGE: usize = 1000;
 pub(super) struct AgentRuns {
     runs: Runs,
     limits: Limits,
-    depth: Depth,
+    depth: AgentDepth,
     started: Mutex<BTreeMap<String, StartedRun>>,
     /// Held while the limits are checked and a run is started.
     starting: tokio::sync::Mutex<()>,
@@ -49,7 +48,9 @@ struct StartedRun {
 
 impl AgentRuns {
     pub(super) fn new(runs: Runs, limits: Limits) -> Self {
-        let depth = Depth::current(limits.max_depth);
+        // A server within a run is also bound by the limit of that run's server.
+        let own = AgentDepth::new(0, Some(limits.max_depth));
+        let depth = teamster_host::agent_depth().and(own);
         Self {
             runs,
             limits,
@@ -70,8 +71,13 @@ impl AgentRuns {
 
     /// Starts a run and returns its id.
     pub(super) async fn start(&self, input: RunInput) -> Result<String, String> {
-        if let Some(refusal) = self.depth.refusal() {
-            return Err(refusal);
+        if !self.depth.allows_runs() {
+            let AgentDepth { own, limit, .. } = self.depth;
+            return Err(format!(
+                "this agent was started by another one and cannot start more (depth {own} of at most {}): do the \
+                 work yourself, or leave it to the caller; `teamster mcp serve --max-depth` sets the limit",
+                limit.unwrap_or(own)
+            ));
         }
         let provider = crate::providers().get(&input.agent);
         let agent = provider.map(|provider| provider.info().id);
@@ -121,7 +127,8 @@ impl AgentRuns {
         let longest = millis(self.limits.max_time);
         request.max_time_ms = Some(input.max_time_ms.unwrap_or(longest).min(longest));
         let run_id = Uuid::now_v7().to_string();
-        start::start(run_id.clone(), request, &self.depth.run_variables())
+        request.depth = Some(self.depth.deeper());
+        start::start(run_id.clone(), request)
             .await
             .map_err(|error| error.to_string())?;
         let started = StartedRun {
