@@ -57,6 +57,8 @@ pub enum ProblemCode {
     SessionNotFound,
     /// 409: a turn of the session is in progress.
     SessionBusy,
+    /// 409: another process works with the agent's session, or begins that of the key.
+    SessionInUse,
     /// 409: no turn of the session is in progress.
     NoTurn,
     /// 409: the session is ending.
@@ -120,6 +122,7 @@ impl ProblemCode {
             | Self::RunEnded
             | Self::RunLive
             | Self::SessionBusy
+            | Self::SessionInUse
             | Self::NoTurn
             | Self::SessionEnding
             | Self::OverBudget

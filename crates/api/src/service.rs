@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_core::future::BoxFuture;
 use futures_core::stream::BoxStream;
 use serde::{Deserialize, Serialize};
-use teamster_core::{AgentError, ErrorKind};
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use crate::history::{ForgetRuns, Forgotten};
 use crate::{
@@ -29,8 +29,9 @@ pub trait RunService: Send + Sync {
     ///
     /// # Errors
     ///
-    /// [`ProblemCode::RunExists`] if the id exists with another spec. Any error means that nothing was started, except
-    /// one without a code: the answer was lost, and the call can be repeated.
+    /// [`ProblemCode::RunExists`] if the id exists with another spec, [`ProblemCode::SessionInUse`] if another process
+    /// works with the session to resume. Any error means that nothing was started, except one without a code: the
+    /// answer was lost, and the call can be repeated.
     fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted>;
 
     /// Returns the description of the run with exactly this id, or of the only run whose id begins with this prefix. It
@@ -196,8 +197,9 @@ impl From<Problem> for ServiceError {
 /// The refusal of a spec, or the failure of a start.
 impl From<AgentError> for ServiceError {
     fn from(error: AgentError) -> Self {
-        let code = match error.kind {
-            ErrorKind::Internal => ProblemCode::Internal,
+        let code = match (error.code, error.kind) {
+            (ErrorCode::SessionInUse, _) => ProblemCode::SessionInUse,
+            (_, ErrorKind::Internal) => ProblemCode::Internal,
             _ => ProblemCode::InvalidParams,
         };
         Self {
@@ -215,3 +217,28 @@ impl fmt::Display for ServiceError {
 }
 
 impl std::error::Error for ServiceError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_has_the_code_of_its_reason() {
+        for (error, code) in [
+            (
+                AgentError::refused("prompt", "it is empty"),
+                ProblemCode::InvalidParams,
+            ),
+            (
+                AgentError::session_in_use("session_id", "run 7 works with it"),
+                ProblemCode::SessionInUse,
+            ),
+            (
+                AgentError::new(ErrorCode::Io, ErrorKind::Internal, "no space"),
+                ProblemCode::Internal,
+            ),
+        ] {
+            assert_eq!(ServiceError::from(error).code, Some(code));
+        }
+    }
+}

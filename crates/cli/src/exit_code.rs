@@ -93,7 +93,10 @@ pub(crate) fn of(result: &RunResult) -> u8 {
                 CLI_NOT_FOUND
             } else if result.errors.iter().any(out_of_time) {
                 TIMEOUT
-            } else if has(ErrorCode::InvalidParams) || has(ErrorCode::PromptTooLarge) {
+            } else if has(ErrorCode::InvalidParams)
+                || has(ErrorCode::PromptTooLarge)
+                || has(ErrorCode::SessionInUse)
+            {
                 USAGE
             } else {
                 AGENT_ERROR
@@ -123,6 +126,7 @@ mod tests {
         assert_eq!(of(&with(RunStatus::Failed)), 1);
         assert_eq!(of(&failed(ErrorCode::CliError)), 1);
         assert_eq!(of(&failed(ErrorCode::InvalidParams)), 2);
+        assert_eq!(of(&failed(ErrorCode::SessionInUse)), 2);
         assert_eq!(of(&failed(ErrorCode::PromptTooLarge)), 2);
         assert_eq!(of(&failed(ErrorCode::CliNotFound)), 3);
         assert_eq!(of(&with(RunStatus::TimedOut)), 4);

@@ -94,7 +94,10 @@ pub(crate) fn next_step(
             format!("raise {flag}, or continue with --resume")
             }
         // The message already has the remedy.
-        (ErrorCode::InvalidParams | ErrorCode::PromptTooLarge, _) => return None,
+        (
+            ErrorCode::InvalidParams | ErrorCode::PromptTooLarge | ErrorCode::SessionInUse,
+            _,
+        ) => return None,
         (ErrorCode::ConfigLease, _) => {
             let advice = "fix that and try again; `teamster mcp restore` restores files that killed runs left changed";
             // This fails at the start of a run only, before a CLI was started.

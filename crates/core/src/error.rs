@@ -115,6 +115,23 @@ impl AgentError {
         )
     }
 
+    /// Creates the error of a session that another process works with, by the parameter that names it:
+    /// [`ErrorCode::SessionInUse`], [`ErrorKind::Invalid`] and [`ErrorDetail::Parameter`]. The same request may
+    /// succeed later.
+    ///
+    /// ```
+    /// use teamster_core::{AgentError, ErrorCode};
+    ///
+    /// let error = AgentError::session_in_use("session_id", "run 7 works with session s1");
+    /// assert_eq!((error.code, error.retryable), (ErrorCode::SessionInUse, true));
+    /// assert_eq!(error.parameter(), Some("session_id"));
+    /// ```
+    pub fn session_in_use(parameter: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self::refused(parameter, problem)
+            .code(ErrorCode::SessionInUse)
+            .retryable(true)
+    }
+
     /// Sets the parameter that the message is about: [`ErrorDetail::Parameter`].
     #[must_use]
     pub fn about(self, parameter: impl Into<String>) -> Self {
@@ -314,6 +331,8 @@ pub enum ErrorCode {
     ProviderOnHold,
     /// A session got a message for a turn while none is in progress.
     NoTurn,
+    /// The run did not start: another process works with the session that it would resume.
+    SessionInUse,
     /// Unknown, or known only to a newer version.
     #[default]
     #[serde(other)]

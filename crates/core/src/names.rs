@@ -186,6 +186,7 @@ names! {
         Interrupted => "INTERRUPTED",
         ProviderOnHold => "PROVIDER_ON_HOLD",
         NoTurn => "NO_TURN",
+        SessionInUse => "SESSION_IN_USE",
         Unknown => "UNKNOWN",
     }
     BudgetKind ("budget") {

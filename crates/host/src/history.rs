@@ -240,7 +240,7 @@ impl History {
         };
         let key = conversation.with(provider);
         let found = open_history.store.session_or_lock(&key, BEGIN_LIMIT).await;
-        let session = match found.map_err(|error| refused(error.to_string()))? {
+        let session = match found.map_err(|error| not_begun(&error))? {
             SessionOrLock::Session(session) => session,
             SessionOrLock::Lock(lock) => {
                 return Ok(KeyedSession {
@@ -358,7 +358,7 @@ impl History {
         let key = conversation.with(provider);
         loop {
             let found = store.session_or_lock(&key, BEGIN_LIMIT).await;
-            match found.map_err(refused_key)? {
+            match found.map_err(|error| not_begun(&error))? {
                 // A run that starts over goes its own way.
                 SessionOrLock::Session(_) if self.starts_over => {
                     let removed = store.remove_session(&key).await;
@@ -393,9 +393,14 @@ impl History {
     }
 }
 
-/// Returns the refusal of a session key.
-fn refused_key(error: impl std::fmt::Display) -> AgentError {
-    AgentError::refused("session_key", error.to_string())
+/// Returns the refusal of a session key whose session another process begins, or whose store fails.
+fn not_begun(error: &StoreError) -> AgentError {
+    match error {
+        StoreError::SessionBeginning { .. } => {
+            AgentError::session_in_use("session_key", error.to_string())
+        }
+        error => AgentError::refused("session_key", error.to_string()),
+    }
 }
 
 /// Returns the refusal of a run with a session key whose store fails.

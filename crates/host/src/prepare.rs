@@ -430,7 +430,7 @@ fn lock_session(
 fn of_conversation(error: AgentError, has_conversation: bool) -> AgentError {
     match error.detail.as_deref() {
         Some(ErrorDetail::Parameter { problem, .. }) if has_conversation => {
-            AgentError::refused("session_key", problem.clone())
+            AgentError::session_in_use("session_key", problem.clone())
         }
         _ => error,
     }

@@ -101,7 +101,10 @@ fn is_refusal(error: &AgentError) -> bool {
     matches!(error.kind, ErrorKind::Invalid | ErrorKind::Internal)
         && !matches!(
             error.code,
-            ErrorCode::CliStderr | ErrorCode::CliExitError | ErrorCode::OutputLimit
+            ErrorCode::CliStderr
+                | ErrorCode::CliExitError
+                | ErrorCode::OutputLimit
+                | ErrorCode::SessionInUse
         )
 }
 
@@ -127,6 +130,7 @@ fn died(result: &RunResult) -> bool {
                 ErrorCode::CliNotFound
                     | ErrorCode::InvalidParams
                     | ErrorCode::ConfigLease
+                    | ErrorCode::SessionInUse
                     | ErrorCode::Io
             )
         })

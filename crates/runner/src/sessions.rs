@@ -324,7 +324,7 @@ fn in_use(session_id: &str, holder: &SessionHolder) -> AgentError {
         ),
     };
     let session_id = excerpt(session_id, 100);
-    AgentError::refused(
+    AgentError::session_in_use(
         "session_id",
         format!("{who} works with session {session_id}: {step}, or fork the session"),
     )
@@ -369,7 +369,7 @@ mod tests {
 
         let mut second = locks.writer("claude");
         let error = second.begin(&resuming("s")).unwrap_err();
-        assert_eq!(error.code, ErrorCode::InvalidParams);
+        assert_eq!(error.code, ErrorCode::SessionInUse);
         assert!(
             error.message.contains("run r works with session s"),
             "{error}"

@@ -1,7 +1,7 @@
 //! Checks of the bodies that start a run or a session.
 
 use teamster_api::{ProblemCode, RunSpec, SessionSpec, Trusted};
-use teamster_core::AgentError;
+use teamster_core::{AgentError, ErrorCode};
 
 use crate::callbacks::check_target;
 use crate::rights::{self, Demand, Right};
@@ -91,7 +91,11 @@ const FIELDS: [&str; 7] = [
 
 /// Converts the refusal of a parameter. Fields have their names in JSON, also between backticks in the text.
 pub(crate) fn refused(error: &AgentError) -> ApiError {
-    let invalid = |detail: String| ApiError::new(ProblemCode::InvalidParams, detail);
+    let code = match error.code {
+        ErrorCode::SessionInUse => ProblemCode::SessionInUse,
+        _ => ProblemCode::InvalidParams,
+    };
+    let invalid = |detail: String| ApiError::new(code, detail);
     let Some(name) = error.parameter() else {
         return invalid(error.message.clone());
     };

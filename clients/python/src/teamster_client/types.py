@@ -813,7 +813,7 @@ class DamagedLogEntry(TypedDict):
 Entry: TypeAlias = Union["SessionLogEntry", "TextLogEntry", "RetractLogEntry", "ThinkingLogEntry", "ToolUseLogEntry", "ToolResultLogEntry", "FileChangeLogEntry", "PlanLogEntry", "PermissionLogEntry", "UsageLogEntry", "RetryLogEntry", "RateLimitLogEntry", "NoticeLogEntry", "UnknownLogEntry", "TurnEndLogEntry", "ErrorLogEntry", "DoneLogEntry", "RunStartLogEntry", "RunEndLogEntry", "RunErrorLogEntry", "RunAttemptLogEntry", "RunHoldLogEntry", "RunRetryLogEntry", "RunFallbackLogEntry", "ToolStartLogEntry", "ToolEndLogEntry", "AssistantChunkLogEntry", "AssistantMessageLogEntry", "UserMessageLogEntry", "ResetLogEntry", "DamagedLogEntry"]
 
 #: Origin of an error. The names are stable.
-ErrorCode: TypeAlias = Literal["CLI_NOT_FOUND", "CLI_STDERR", "CLI_EXIT_ERROR", "CLI_ERROR", "STARTUP_TIMEOUT", "WATCHDOG_TIMEOUT", "ABORTED", "INVALID_PARAMS", "PROMPT_TOO_LARGE", "STREAM_ENDED_EARLY", "OUTPUT_LIMIT", "CONFIG_LEASE", "IO", "BUDGET_EXCEEDED", "INTERRUPTED", "PROVIDER_ON_HOLD", "NO_TURN", "UNKNOWN"]
+ErrorCode: TypeAlias = Literal["CLI_NOT_FOUND", "CLI_STDERR", "CLI_EXIT_ERROR", "CLI_ERROR", "STARTUP_TIMEOUT", "WATCHDOG_TIMEOUT", "ABORTED", "INVALID_PARAMS", "PROMPT_TOO_LARGE", "STREAM_ENDED_EARLY", "OUTPUT_LIMIT", "CONFIG_LEASE", "IO", "BUDGET_EXCEEDED", "INTERRUPTED", "PROVIDER_ON_HOLD", "NO_TURN", "SESSION_IN_USE", "UNKNOWN"]
 
 class ParameterErrorDetail(TypedDict):
     type: Literal["parameter"]
@@ -1225,7 +1225,7 @@ class Problem(TypedDict):
     detail: str
 
 #: A stable error code of the API.
-ProblemCode: TypeAlias = Literal["UNAUTHORIZED", "INSUFFICIENT_SCOPE", "HOST_NOT_ALLOWED", "ORIGIN_NOT_ALLOWED", "BYPASS_NOT_ALLOWED", "COMMAND_NOT_ALLOWED", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RUN_NOT_FOUND", "RUN_ID_AMBIGUOUS", "RUN_EXISTS", "RUN_ENDED", "RUN_LIVE", "SESSION_NOT_FOUND", "SESSION_BUSY", "NO_TURN", "SESSION_ENDING", "OVER_BUDGET", "OUT_OF_TIME", "REQUEST_NOT_FOUND", "ALREADY_ANSWERED", "INVALID_ANSWER", "IDEMPOTENCY_KEY_REUSED", "INVALID_BODY", "INVALID_PARAMS", "BODY_TOO_LARGE", "BODY_TIMEOUT", "UNSUPPORTED_MEDIA_TYPE", "AGENT_NOT_FOUND", "AGENT_REFUSED", "SUPERVISOR_NOT_RUNNING", "RUNNER_NOT_RESPONDING", "TOO_MANY_CONNECTIONS", "UNSUPPORTED", "INTERNAL"]
+ProblemCode: TypeAlias = Literal["UNAUTHORIZED", "INSUFFICIENT_SCOPE", "HOST_NOT_ALLOWED", "ORIGIN_NOT_ALLOWED", "BYPASS_NOT_ALLOWED", "COMMAND_NOT_ALLOWED", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RUN_NOT_FOUND", "RUN_ID_AMBIGUOUS", "RUN_EXISTS", "RUN_ENDED", "RUN_LIVE", "SESSION_NOT_FOUND", "SESSION_BUSY", "SESSION_IN_USE", "NO_TURN", "SESSION_ENDING", "OVER_BUDGET", "OUT_OF_TIME", "REQUEST_NOT_FOUND", "ALREADY_ANSWERED", "INVALID_ANSWER", "IDEMPOTENCY_KEY_REUSED", "INVALID_BODY", "INVALID_PARAMS", "BODY_TOO_LARGE", "BODY_TIMEOUT", "UNSUPPORTED_MEDIA_TYPE", "AGENT_NOT_FOUND", "AGENT_REFUSED", "SUPERVISOR_NOT_RUNNING", "RUNNER_NOT_RESPONDING", "TOO_MANY_CONNECTIONS", "UNSUPPORTED", "INTERNAL"]
 
 class ProviderList(TypedDict):
     """The agents of this machine."""

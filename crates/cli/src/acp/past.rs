@@ -162,7 +162,7 @@ pub(super) fn forget(runs: &Runs, session_id: &str) -> Result<(), AgentError> {
         let id = log.id().to_owned();
         if !log.remove().map_err(|error| failed(&error))? {
             let problem = format!("session {id} is in use by another process");
-            return Err(AgentError::refused("session_id", problem));
+            return Err(AgentError::session_in_use("session_id", problem));
         }
     }
     Ok(())

@@ -96,6 +96,7 @@ pub(super) fn is_usage(failure: &Failure) -> bool {
                 | ProblemCode::BypassNotAllowed
                 | ProblemCode::CommandNotAllowed
                 | ProblemCode::RunExists
+                | ProblemCode::SessionInUse
                 | ProblemCode::BodyTooLarge
         )
     )

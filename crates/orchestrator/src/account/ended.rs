@@ -102,6 +102,7 @@ fn broke_off(error: &AgentError, result: &RunResult) -> bool {
             | ErrorCode::InvalidParams
             | ErrorCode::PromptTooLarge
             | ErrorCode::ConfigLease
+            | ErrorCode::SessionInUse
     );
     let reported = error.code == ErrorCode::CliError && result.status == RunStatus::Failed;
     !never_began && !reported

@@ -119,6 +119,7 @@ pub(super) fn operations() -> Vec<Operation> {
                 ProblemCode::CommandNotAllowed,
                 ProblemCode::IdempotencyKeyReused,
                 ProblemCode::RunExists,
+                ProblemCode::SessionInUse,
             ]),
         Operation::new(Method::GET, "/v1/runs", "listRuns", get(list))
             .about("List runs", "Newest first.")

@@ -70,6 +70,7 @@ fn sessions() -> Vec<Operation> {
                 ProblemCode::CommandNotAllowed,
                 ProblemCode::IdempotencyKeyReused,
                 ProblemCode::RunExists,
+                ProblemCode::SessionInUse,
             ]),
         Operation::new(Method::GET, "/v1/sessions", "listSessions", get(list))
             .about("List sessions", "Newest first.")
