@@ -202,7 +202,7 @@ impl SessionProtocol for Asking {
     }
 
     fn open(&mut self) {
-        write::initialize(&mut self.exchange, INITIALIZE);
+        write::initialize(&mut self.exchange, INITIALIZE, false);
     }
 
     fn order(&mut self, order: Order, out: &mut Events) {

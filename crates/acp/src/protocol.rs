@@ -1,6 +1,7 @@
 //! Client side of the protocol.
 
 mod calls;
+mod elicitation;
 mod ending;
 mod modes;
 mod orders;
@@ -160,6 +161,13 @@ impl AcpProtocol {
                 self.permission(id, message.params?, out);
                 Some(())
             }
+            (Some("elicitation/create"), Some(id)) => {
+                self.elicitation(id, message.params?, out);
+                Some(())
+            }
+            // The agent learned by itself that the user has visited the page of a question.
+            (Some("elicitation/complete"), None) => Some(()),
+            (Some("$/cancel_request"), None) => self.cancelled_by_agent(message.params?),
             (Some(_), Some(id)) => {
                 // Requests for files and terminals, which `initialize` does not offer, and unknown ones.
                 write::no_such_method(&mut self.exchange, id);

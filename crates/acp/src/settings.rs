@@ -2,7 +2,9 @@
 
 use std::path::{Path, PathBuf, absolute};
 
-use teamster_core::{McpServer, PermissionMode, SessionCapabilities, SessionOptions};
+use teamster_core::{
+    McpServer, PermissionMode, PermissionPolicy, SessionCapabilities, SessionOptions,
+};
 
 /// Capabilities of every session of the protocol.
 pub static SESSION_CAPABILITIES: SessionCapabilities = {
@@ -46,6 +48,8 @@ pub struct Settings {
     pub slash_commands: bool,
     /// Tools allowed without a request to the caller.
     pub approve: Approve,
+    /// A caller answers requests, so that the agent may ask the user questions.
+    pub asks: bool,
     /// The session is a run: it has one turn, which waits for the agent's work in the background.
     pub one_turn: bool,
 }
@@ -123,6 +127,7 @@ impl Settings {
             session_cost_usd: options.session_cost_usd,
             slash_commands: params.slash_commands,
             approve: Approve::Nothing,
+            asks: matches!(options.permissions, PermissionPolicy::Ask(_)),
             one_turn: options.one_turn,
         }
     }

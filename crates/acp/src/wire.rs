@@ -117,6 +117,30 @@ pub(crate) struct OptionLine {
     pub(crate) kind: String,
 }
 
+/// Parameters of `elicitation/create`.
+#[derive(Deserialize, Default)]
+#[serde(rename_all = "camelCase", default)]
+pub(crate) struct ElicitationParams<'a> {
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub(crate) mode: Option<Cow<'a, str>>,
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub(crate) message: Option<Cow<'a, str>>,
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub(crate) tool_call_id: Option<Cow<'a, str>>,
+    #[serde(borrow)]
+    pub(crate) requested_schema: Option<&'a RawValue>,
+    #[serde(borrow, deserialize_with = "or_default")]
+    pub(crate) url: Option<Cow<'a, str>>,
+}
+
+/// Parameters of `$/cancel_request`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct CancelParams<'a> {
+    #[serde(borrow)]
+    pub(crate) request_id: Option<&'a RawValue>,
+}
+
 /// Response to `initialize`.
 #[derive(Deserialize, Default)]
 #[serde(rename_all = "camelCase", default)]

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::ProtocolVersion;
 use agent_client_protocol_schema::v1::{
-    CancelNotification, ClientCapabilities, ClientSessionCapabilities, ContentBlock, EnvVariable,
+    CancelNotification, ClientCapabilities, ClientSessionCapabilities, ContentBlock,
+    ElicitationCapabilities, ElicitationFormCapabilities, ElicitationUrlCapabilities, EnvVariable,
     HttpHeader, ImageContent, Implementation, InitializeRequest, LoadSessionRequest,
     McpServer as SchemaServer, McpServerHttp, McpServerSse, McpServerStdio, NewSessionRequest,
     NoticeCapabilities, PromptRequest, RequestPermissionOutcome, RequestPermissionResponse,
@@ -16,9 +17,9 @@ use agent_client_protocol_schema::v1::{
 use base64::Engine;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use teamster_core::provider::Exchange;
-use teamster_core::{AgentError, Image, ImageSource, McpServer, McpTransport};
+use teamster_core::{AgentError, Image, ImageSource, McpServer, McpTransport, PermissionAnswer};
 
 use crate::question::Choice;
 use crate::settings::Settings;
@@ -92,11 +93,20 @@ fn request(exchange: &mut Exchange, id: u64, method: &str, params: impl Serializ
     });
 }
 
-pub(crate) fn initialize(exchange: &mut Exchange, id: u64) {
+/// Sends the first request. With `asks`, the agent may ask the user questions.
+pub(crate) fn initialize(exchange: &mut Exchange, id: u64, asks: bool) {
     // Offer neither files nor terminals: the agent uses its own.
     let session = ClientSessionCapabilities::new().notices(NoticeCapabilities::new());
+    let questions = asks.then(|| {
+        ElicitationCapabilities::new()
+            .form(ElicitationFormCapabilities::new())
+            .url(ElicitationUrlCapabilities::new())
+    });
+    let capabilities = ClientCapabilities::new()
+        .session(session)
+        .elicitation(questions);
     let params = InitializeRequest::new(ProtocolVersion::V1)
-        .client_capabilities(ClientCapabilities::new().session(session))
+        .client_capabilities(capabilities)
         .client_info(Implementation::new("teamster", env!("CARGO_PKG_VERSION")));
     request(exchange, id, "initialize", params);
 }
@@ -220,6 +230,25 @@ pub(crate) fn choice(exchange: &mut Exchange, id: &RawValue, choice: Choice) {
             response: RequestPermissionResponse::new(outcome),
             fields: choice.fields,
         },
+    });
+}
+
+/// Responds to an elicitation; without an answer, as cancelled.
+pub(crate) fn elicited(exchange: &mut Exchange, id: &RawValue, answer: Option<&PermissionAnswer>) {
+    let result = match answer {
+        None => json!({"action": "cancel"}),
+        Some(PermissionAnswer::AllowWith(content)) => {
+            json!({"action": "accept", "content": content})
+        }
+        Some(PermissionAnswer::Allow | PermissionAnswer::AllowAlways) => {
+            json!({"action": "accept", "content": {}})
+        }
+        Some(_) => json!({"action": "decline"}),
+    };
+    exchange.write(&Response {
+        jsonrpc: JSON_RPC,
+        id,
+        result,
     });
 }
 

@@ -86,8 +86,7 @@ impl AcpProtocol {
             self.cancelling = true;
             // The agent waits for these responses before it ends the turn.
             for pending in std::mem::take(&mut self.permissions) {
-                write::permission(&mut self.exchange, &pending.id, None);
-                self.exchange.withdraw(pending.number);
+                pending.cancel(&mut self.exchange);
             }
             if let Some(session) = &self.session {
                 write::cancel(&mut self.exchange, session);

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use serde_json::value::RawValue;
-use teamster_core::provider::Events;
 use teamster_core::provider::json_line::{parse, value};
+use teamster_core::provider::{Events, Exchange};
 use teamster_core::{
     AgentEvent, Decision, Permission, PermissionAnswer, PermissionRequest, ToolKind,
 };
@@ -16,17 +16,46 @@ use crate::tool::{PermissionOption, Tool};
 use crate::wire::{CallUpdate, OptionLine, PermissionParams, list};
 use crate::write;
 
-/// A permission request without an answer.
+/// A request to the caller without an answer.
 #[derive(Debug)]
 pub(super) struct Pending {
-    pub(super) number: u64,
+    number: u64,
     /// The agent's id of the request.
     pub(super) id: Box<RawValue>,
-    options: Vec<PermissionOption>,
-    /// The agent's id of the call.
+    /// The agent's id of the call; empty if the request names none.
     call: String,
-    /// The request's own data about the call, if it is a question.
-    question: Option<Value>,
+    subject: Subject,
+}
+
+/// The subject of a request to the caller.
+#[derive(Debug)]
+pub(super) enum Subject {
+    /// A permission, with the options.
+    Permission(Vec<PermissionOption>),
+    /// A question that is asked as a request for permission, with the request's own data about the call.
+    Choice(Vec<PermissionOption>, Value),
+    /// A question with a form or a page.
+    Elicitation,
+}
+
+impl Pending {
+    pub(super) fn new(number: u64, id: &RawValue, call: String, subject: Subject) -> Self {
+        Self {
+            number,
+            id: id.to_owned(),
+            call,
+            subject,
+        }
+    }
+
+    /// Ends the request without an answer.
+    pub(super) fn cancel(self, exchange: &mut Exchange) {
+        match self.subject {
+            Subject::Elicitation => write::elicited(exchange, &self.id, None),
+            _ => write::permission(exchange, &self.id, None),
+        }
+        exchange.withdraw(self.number);
+    }
 }
 
 /// Reason for a denial that no caller gave.
@@ -96,19 +125,17 @@ impl AcpProtocol {
         let mut request = PermissionRequest::new(number, tool.name, tool.kind, tool.input);
         request.tool_id = Some(tool_id);
         request.message = message;
-        let is_question = question.is_some();
-        if let Some(question) = question {
-            request.schema = Some(question.schema);
-            request.takes_input = true;
-        }
+        let subject = match question {
+            Some(question) => {
+                request.schema = Some(question.schema);
+                request.takes_input = true;
+                Subject::Choice(options, own)
+            }
+            None => Subject::Permission(options),
+        };
         self.exchange.ask(request);
-        self.permissions.push(Pending {
-            number,
-            id: id.to_owned(),
-            options,
-            call: cli_id,
-            question: is_question.then_some(own),
-        });
+        self.permissions
+            .push(Pending::new(number, id, cli_id, subject));
     }
 
     fn is_approved(&self, tool: &Tool) -> bool {
@@ -139,42 +166,51 @@ impl AcpProtocol {
             return;
         };
         let pending = self.permissions.remove(at);
-        if let Some(choice) = self.choice_of(&pending, answer) {
-            return write::choice(&mut self.exchange, &pending.id, choice);
+        match &pending.subject {
+            Subject::Elicitation => {
+                return write::elicited(&mut self.exchange, &pending.id, Some(answer));
+            }
+            Subject::Choice(options, asked) => match self.choice_of(options, asked, answer) {
+                Some(choice) => write::choice(&mut self.exchange, &pending.id, choice),
+                // No option of a question allows a tool.
+                None => self.choose(&pending.id, rejecting(options)),
+            },
+            Subject::Permission(options) => {
+                let option = self.option_of(options, answer);
+                self.choose(&pending.id, option);
+            }
         }
-        let chosen = self.option_of(&pending, answer);
-        write::permission(
-            &mut self.exchange,
-            &pending.id,
-            chosen.map(|option| option.id.as_str()),
-        );
         if let PermissionAnswer::Deny(_) = answer {
             self.was_denied(&pending.call, out);
         }
     }
 
+    fn choose(&mut self, id: &RawValue, option: Option<&PermissionOption>) {
+        let option = option.map(|option| option.id.as_str());
+        write::permission(&mut self.exchange, id, option);
+    }
+
     /// Returns the choice for the answer to a question.
-    fn choice_of(&self, pending: &Pending, answer: &PermissionAnswer) -> Option<Choice> {
+    fn choice_of(
+        &self,
+        options: &[PermissionOption],
+        asked: &Value,
+        answer: &PermissionAnswer,
+    ) -> Option<Choice> {
         match answer {
-            PermissionAnswer::AllowWith(answer) => {
-                let question = pending.question.as_ref()?;
-                self.dialect.choice(question, answer, &pending.options)
-            }
+            PermissionAnswer::AllowWith(answer) => self.dialect.choice(asked, answer, options),
             _ => None,
         }
     }
 
-    /// Returns the agent's option for this answer.
+    /// Returns the agent's option for this answer to a request for permission.
     fn option_of<'a>(
         &self,
-        pending: &'a Pending,
+        options: &'a [PermissionOption],
         answer: &PermissionAnswer,
     ) -> Option<&'a PermissionOption> {
-        let options = &pending.options;
         let once = || options.iter().find(|option| option.kind == "allow_once");
         match answer {
-            // No option of a question allows a tool.
-            _ if pending.question.is_some() => rejecting(options),
             PermissionAnswer::Allow => once(),
             PermissionAnswer::AllowAlways => self.dialect.always(options).or_else(once),
             _ => rejecting(options),
@@ -186,16 +222,18 @@ impl AcpProtocol {
     pub(super) fn unsupported(&self, number: u64, answer: &PermissionAnswer) -> Option<String> {
         let name = self.dialect.name();
         let pending = self.permissions.iter().find(|it| it.number == number)?;
-        match answer {
-            PermissionAnswer::Deny(_) => None,
-            _ if pending.question.is_some() => (self.choice_of(pending, answer).is_none())
-                .then(|| "the answer is none of the choices".to_owned()),
-            PermissionAnswer::AllowWith(_) => {
+        match (&pending.subject, answer) {
+            (Subject::Elicitation, _) | (_, PermissionAnswer::Deny(_)) => None,
+            (Subject::Choice(options, asked), _) => {
+                let is_none = self.choice_of(options, asked, answer).is_none();
+                is_none.then(|| "the answer is none of the choices".to_owned())
+            }
+            (Subject::Permission(_), PermissionAnswer::AllowWith(_)) => {
                 Some(format!("{name} cannot run a tool with a changed input"))
             }
-            _ if self.option_of(pending, answer).is_none() => Some(format!(
-                "{name} offers no way to allow a tool this time only"
-            )),
+            (Subject::Permission(options), _) if self.option_of(options, answer).is_none() => Some(
+                format!("{name} offers no way to allow a tool this time only"),
+            ),
             _ => None,
         }
     }

@@ -75,7 +75,7 @@ impl AcpProtocol {
         match self.stage {
             Stage::Unconnected => {
                 let id = self.ask(Ask::Initialize);
-                write::initialize(&mut self.exchange, id);
+                write::initialize(&mut self.exchange, id, self.settings.asks);
                 self.starting = true;
             }
             Stage::Connected => match self.way() {

@@ -1,5 +1,6 @@
 //! The lines are made up, based on the output of real agents.
 
+mod elicitation;
 mod ending;
 mod extensions;
 mod modes;

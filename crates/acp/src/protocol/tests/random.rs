@@ -17,6 +17,7 @@ enum Step {
     Answer(Value, bool),
     Fail(bool),
     Permission(u8),
+    Question(u8),
     Allow(PermissionAnswer),
     Interrupt,
     Silence,
@@ -72,6 +73,7 @@ fn step() -> impl Strategy<Value = Step> {
         6 => (answers, any::<bool>()).prop_map(|(answer, old)| Step::Answer(answer, old)),
         1 => any::<bool>().prop_map(Step::Fail),
         2 => any::<u8>().prop_map(Step::Permission),
+        1 => any::<u8>().prop_map(Step::Question),
         1 => select(vec![
             PermissionAnswer::Allow,
             PermissionAnswer::AllowAlways,
@@ -164,6 +166,16 @@ impl Engine {
                     "toolCall": {"toolCallId": call},
                     "options": [{"optionId": "o", "kind": "allow_once"}]}}));
             }
+            Step::Question(id) => {
+                let call = if id % 2 == 0 { "a" } else { "" };
+                self.talk
+                    .line(json!({"id": id, "method": "elicitation/create", "params": {
+                    "mode": "form", "toolCallId": call, "requestedSchema": {}}}));
+                if id % 5 == 0 {
+                    self.talk
+                        .line(json!({"method": "$/cancel_request", "params": {"requestId": id}}));
+                }
+            }
             Step::Allow(answer) => {
                 if let Some(id) = self.asked.pop() {
                     self.talk.order(Order::Answer(id, answer));
@@ -190,6 +202,7 @@ proptest! {
         resume in any::<bool>(),
     ) {
         let mut settings = settings();
+        settings.asks = true;
         if resume {
             settings.session_id = Some("s0".into());
         }
