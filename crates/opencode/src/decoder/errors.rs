@@ -145,6 +145,8 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
     ("GoUsageLimitError", ErrorKind::Quota),
     ("Session not found", ErrorKind::SessionNotFound),
     ("JSON parsing failed", ErrorKind::Protocol),
+    // Kilo's words for an empty answer.
+    ("the model returned no output", ErrorKind::Protocol),
     ("SSE read timed out", ErrorKind::Network),
     ("The operation timed out", ErrorKind::Network),
     ("socket connection was closed", ErrorKind::Network),
@@ -264,6 +266,10 @@ mod tests {
             assert_eq!(error(body).message, message, "{body}");
         }
         assert_eq!(error(r#""Overloaded""#).kind, ErrorKind::Overloaded);
+        // Printed by Kilo 7.7.7.
+        let empty = r#""run ended without an assistant message; the model returned no output""#;
+        let empty = error(empty);
+        assert_eq!((empty.kind, empty.retryable), (ErrorKind::Protocol, true));
     }
 
     #[test]
