@@ -28,7 +28,7 @@ pub struct Claude;
 static INFO: CliInfo = {
     let mut info = CliInfo::new("claude", "Claude Code", "claude");
     info.tested_versions = &[
-        "2.1.197", "2.1.207", "2.1.240", "2.1.290", "2.1.315", "2.1.330",
+        "2.1.197", "2.1.207", "2.1.240", "2.1.290", "2.1.315", "2.1.330", "2.1.332",
     ];
     info.oldest_version = Some("2.1.197");
     info.install = "npm install -g @anthropic-ai/claude-code";

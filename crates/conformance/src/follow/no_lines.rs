@@ -3,7 +3,7 @@
 use teamster_mock_model::Cli;
 
 /// Names that are not types of lines in a CLI's output, or of lines that `teamster` never receives, by CLI
-/// and with the reason. Collected from Claude Code 2.1.330 and Codex 0.169.0.
+/// and with the reason. Collected from Claude Code 2.1.332 and Codex 0.169.0.
 pub(super) const NO_LINES: &[(Cli, &str, &[&str])] = &[
     (
         Cli::Claude,
@@ -22,18 +22,8 @@ pub(super) const NO_LINES: &[(Cli, &str, &[&str])] = &[
     ),
     (
         Cli::Claude,
-        "the type of an error in the CLI's telemetry",
-        &["resume_session_id_catch"],
-    ),
-    (
-        Cli::Claude,
         "the type of the event inside an `api_metrics`",
         &["thinking_signature"],
-    ),
-    (
-        Cli::Claude,
-        "a type of task in the CLI's telemetry",
-        &["ultrareview"],
     ),
     (
         Cli::Codex,

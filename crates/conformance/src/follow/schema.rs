@@ -179,8 +179,9 @@ fn files(folder: &Path) -> anyhow::Result<Vec<PathBuf>> {
 fn of_zod(bytes: &[u8]) -> BTreeSet<String> {
     let mut names = BTreeSet::new();
     for at in matches(bytes, b"type:") {
-        // `subtype:` has the same ending.
-        if at > 0 && bytes[at - 1].is_ascii_alphanumeric() {
+        // `subtype:` and `event_type:` have the same ending.
+        let is_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_$".contains(byte);
+        if bytes[..at].last().is_some_and(is_word) {
             continue;
         }
         let after = &bytes[at + b"type:".len()..];
@@ -355,7 +356,8 @@ mod tests {
         let program = br#"x=c({type:E("system"),subtype:E("init"),agents:A()}),
             y=d.object({type:d.literal("system"),subtype:d.literal("task_started")}),
             z=c({type:E("tool_progress"),tool:n(),session_id:n()}),part=c({type:E("image"),source:n()}),
-            f({type:"system",subtype:"internal"}),g={mimetype:E("no"),session_id:1}"#;
+            f({type:"system",subtype:"internal"}),g={mimetype:E("no"),session_id:1},
+            h={event_type:E("abandoned"),session_id:1}"#;
         assert_eq!(
             list(&of_zod(program)),
             ["system/init", "system/task_started", "tool_progress"]
@@ -364,7 +366,7 @@ mod tests {
 
     #[test]
     fn the_decoder_covers_claude_codes_own_schema() {
-        // Types of 2.1.330 for its own screens, and a false match.
+        // Types of 2.1.330, also for its own screens.
         let names = [
             "active_goal",
             "apply_flag_settings",
@@ -379,13 +381,11 @@ mod tests {
             "queued_notification",
             "refusal_continuation",
             "response_length",
-            "resume_session_id_catch",
             "session_notice",
             "set_expanded_view",
             "set_in_progress_tool_use_ids",
             "stream_mode",
             "thinking_signature",
-            "ultrareview",
             "one_that_is_new",
         ]
         .map(str::to_owned)
