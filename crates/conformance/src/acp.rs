@@ -3,6 +3,7 @@
 mod cause;
 mod check;
 mod figures;
+mod plain;
 pub(crate) mod pointing;
 pub(crate) mod protocol;
 pub(crate) mod row;
@@ -178,7 +179,7 @@ pub(crate) struct One {
     pub(crate) violations: BTreeMap<String, usize>,
     /// The agent's answer to `initialize`, if any.
     pub(crate) about: Option<Value>,
-    time: Duration,
+    pub(crate) time: Duration,
 }
 
 fn play_all(
@@ -221,7 +222,9 @@ fn play_all(
                     } else {
                         play::play(&bench, agent, &scenario).await
                     };
-                    judge(scenario, served.as_deref(), hot, played, begun.elapsed())
+                    let by_protocol = hot || agent.runs_by_protocol();
+                    let time = begun.elapsed();
+                    judge(scenario, served.as_deref(), hot, by_protocol, played, time)
                 });
             }
         }
@@ -237,6 +240,7 @@ fn judge(
     scenario: Arc<Scenario>,
     served: Option<&Served>,
     hot: bool,
+    by_protocol: bool,
     played: anyhow::Result<Vec<Played>>,
     time: Duration,
 ) -> One {
@@ -259,8 +263,10 @@ fn judge(
     let mut process = None;
     for played in &played {
         met.extend(played.printed.iter().cloned());
-        for (problem, count) in check::violations(&played.printed) {
-            *one.violations.entry(problem).or_default() += count;
+        if by_protocol {
+            for (problem, count) in check::violations(&played.printed) {
+                *one.violations.entry(problem).or_default() += count;
+            }
         }
         let expected = match played.which {
             Which::Run(number) if hot => Ok(story::expected_hot(&one.scenario, number)),
@@ -277,8 +283,12 @@ fn judge(
                         served.differs_so(hot, &one.scenario.name, fact, expected, actual)
                     })
                 };
-                let found = cause::findings(&expected, &actual, played, &met, declared);
-                for finding in found {
+                let found =
+                    cause::findings(&expected, &actual, played, &met, by_protocol, declared);
+                for mut finding in found {
+                    if served.is_some() && finding.cause == Cause::Agent {
+                        finding.cause = Cause::Server;
+                    }
                     let known = |it: &Finding| it.fact == finding.fact && it.cause == finding.cause;
                     if !one.findings.iter().any(known) {
                         one.findings.push(finding);

@@ -136,6 +136,14 @@ impl Agent {
         })
     }
 
+    /// Returns whether a run of an ACP agent is a session of one turn, so that its output is of the protocol.
+    pub(crate) fn runs_by_protocol(&self) -> bool {
+        match self {
+            Self::Cli(_) => false,
+            Self::Acp(candidate) => candidate.agent.only_sessions(),
+        }
+    }
+
     /// Creates a runtime of sessions.
     pub(crate) fn sessions(
         &self,
@@ -197,7 +205,12 @@ impl CliProvider for Recorded {
     }
 
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
-        self.agent.decoder(params)
+        let directory = params.working_directory.clone();
+        Box::new(Watched::new(
+            self.agent.decoder(params),
+            directory.unwrap_or_default(),
+            Arc::clone(&self.printed),
+        ))
     }
 }
 

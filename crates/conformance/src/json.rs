@@ -11,3 +11,28 @@ pub(crate) fn holds(value: &Value, text: &str) -> bool {
         _ => false,
     }
 }
+
+/// Returns the path of the first match in a value.
+pub(crate) fn find(
+    value: &Value,
+    path: &str,
+    is_it: &impl Fn(&str, &Value) -> bool,
+) -> Option<String> {
+    match value {
+        Value::Object(fields) => fields.iter().find_map(|(key, value)| {
+            let path = if path.is_empty() {
+                key.clone()
+            } else {
+                format!("{path}.{key}")
+            };
+            if key != "id" && is_it(key, value) {
+                return Some(path);
+            }
+            find(value, &path, is_it)
+        }),
+        Value::Array(items) => items
+            .iter()
+            .find_map(|item| find(item, &format!("{path}[]"), is_it)),
+        _ => None,
+    }
+}

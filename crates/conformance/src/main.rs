@@ -78,6 +78,9 @@ struct Inner {
     network: Option<Network>,
 }
 
+/// Name of the temporary folder of all runs.
+const FOLDER: &str = "teamster-conformance";
+
 /// Returns the folder of this crate.
 fn here() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -151,12 +154,11 @@ fn alone(programs: &Path) -> anyhow::Result<ExitCode> {
 /// Returns the exit code of the second half.
 fn alone_code(programs: &Path) -> anyhow::Result<u8> {
     // The name is always the same, because some output contains it. It differs only during another run.
-    let name = "teamster-conformance";
     let home = tempfile::Builder::new()
-        .prefix(name)
+        .prefix(FOLDER)
         .rand_bytes(0)
         .tempdir()
-        .or_else(|_| tempfile::Builder::new().prefix(name).tempdir())
+        .or_else(|_| tempfile::Builder::new().prefix(FOLDER).tempdir())
         .context("cannot make a temporary folder")?;
     let status = isolation::run_alone(programs, home.path())?;
     let code = status

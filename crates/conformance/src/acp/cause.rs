@@ -8,12 +8,16 @@ use teamster::{AgentEvent, ErrorCode};
 
 use super::check::{self, excerpt};
 use super::figures::{cost, sum_of};
-use crate::json::holds;
+use super::plain;
+use crate::json::{find, holds};
 use crate::play::Played;
 use crate::story::{ANY, Story, in_place};
 
 /// The mock model's words about a request without a tool for what the script wants.
 const NO_SUCH_TOOL: &str = "no tool that the request offers is known to do what the script wants";
+
+/// Parameters for which the protocol has a place. Where one is refused, it is the agent that does not take it.
+const OF_PROTOCOL: [&str; 3] = ["images", "mcp_servers", "session_id"];
 
 /// Cause of a difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -27,6 +31,8 @@ pub(crate) enum Cause {
     Capability,
     /// The agent behaves differently or does not print the fact.
     Agent,
+    /// The same of `teamster acp`, where a run of its provider does not differ.
+    Server,
     /// The protocol cannot express the fact.
     Protocol,
     /// The agent never called the model: it has no login or uses another address.
@@ -40,6 +46,7 @@ impl fmt::Display for Cause {
             Self::Violation => "agent, against the protocol",
             Self::Capability => "agent, as it declares",
             Self::Agent => "agent",
+            Self::Server => "teamster acp",
             Self::Protocol => "protocol",
             Self::Setup => "setup",
         })
@@ -74,16 +81,18 @@ impl Finding {
 
 /// Returns the facts that differ from the expected ones, with their causes, except for those in `declared`.
 /// `met` has all earlier lines of the same or an earlier process: the agent reports its capabilities in its
-/// first.
+/// first. `by_protocol` is false for a run whose output is not of the protocol.
 pub(crate) fn findings(
     expected: &Story,
     actual: &Story,
     played: &Played,
     met: &[String],
+    by_protocol: bool,
     declared: impl Fn(&str, Option<&Value>, Option<&Value>) -> bool,
 ) -> Vec<Finding> {
     let mut evidence = Evidence::new(played, met);
     evidence.needs_no_model = !expected.contains_key("prompt");
+    evidence.by_protocol = by_protocol;
     let mut facts: Vec<_> = expected.keys().chain(actual.keys()).collect();
     facts.sort_unstable();
     facts.dedup();
@@ -123,6 +132,8 @@ struct Evidence<'a> {
     messages: Vec<Value>,
     /// True if the agent has reported its capabilities.
     is_agent: bool,
+    /// True if the output is of the protocol.
+    by_protocol: bool,
     /// True if the run is expected to end before any request to a model.
     needs_no_model: bool,
     /// The cost of the session before the run, as last reported by the agent.
@@ -140,6 +151,7 @@ impl<'a> Evidence<'a> {
                 .filter_map(read)
                 .find_map(|it| cost(&it)),
             played,
+            by_protocol: true,
             needs_no_model: false,
             messages: played.printed.iter().filter_map(read).collect(),
             is_agent: met
@@ -164,6 +176,9 @@ impl<'a> Evidence<'a> {
         }
         let base = fact.split('.').next().unwrap_or(fact);
         let is_denied = expected.is_some_and(|it| it == "incomplete" || it.is_number());
+        if !self.by_protocol {
+            return plain::cause(&self.messages, fact, expected, found);
+        }
         match base {
             "unknown_lines" => self.unknown_lines(),
             "other_lines" => (Cause::Violation, self.first_violation()),
@@ -219,10 +234,13 @@ impl<'a> Evidence<'a> {
         let refused = errors
             .iter()
             .find(|error| error.code == ErrorCode::InvalidParams)?;
-        let cause = if self.is_agent {
-            Cause::Capability
-        } else {
-            Cause::Protocol
+        let by_protocol = refused
+            .parameter()
+            .is_some_and(|it| OF_PROTOCOL.contains(&it));
+        let cause = match (self.is_agent, by_protocol) {
+            (true, _) => Cause::Capability,
+            (false, true) => Cause::Agent,
+            (false, false) => Cause::Protocol,
         };
         Some((cause, excerpt(&refused.message)))
     }
@@ -476,25 +494,4 @@ fn names_a_status(error: &str) -> bool {
     let numbers = error.split(|c: char| !c.is_ascii_digit());
     let mut statuses = numbers.filter_map(|number| number.parse::<u16>().ok());
     statuses.any(|status| (400..600).contains(&status))
-}
-
-/// Returns the path of the first match in a value.
-fn find(value: &Value, path: &str, is_it: &impl Fn(&str, &Value) -> bool) -> Option<String> {
-    match value {
-        Value::Object(fields) => fields.iter().find_map(|(key, value)| {
-            let path = if path.is_empty() {
-                key.clone()
-            } else {
-                format!("{path}.{key}")
-            };
-            if key != "id" && is_it(key, value) {
-                return Some(path);
-            }
-            find(value, &path, is_it)
-        }),
-        Value::Array(items) => items
-            .iter()
-            .find_map(|item| find(item, &format!("{path}[]"), is_it)),
-        _ => None,
-    }
 }

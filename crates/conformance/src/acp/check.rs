@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use agent_client_protocol_schema::v1::{
+    CancelRequestNotification, CompleteElicitationNotification, CreateElicitationRequest,
     InitializeResponse, NewSessionResponse, PromptResponse, RequestPermissionRequest,
     SessionNotification,
 };
@@ -46,6 +47,15 @@ pub(crate) fn violation(line: &str) -> Option<String> {
         (Some(method @ "session/request_permission"), _) => {
             read::<RequestPermissionRequest>(method, &message["params"])
         }
+        (Some(method @ "elicitation/create"), Some(_)) => {
+            read::<CreateElicitationRequest>(method, &message["params"])
+        }
+        (Some(method @ "elicitation/complete"), None) => {
+            read::<CompleteElicitationNotification>(method, &message["params"])
+        }
+        (Some(method @ "$/cancel_request"), None) => {
+            read::<CancelRequestNotification>(method, &message["params"])
+        }
         // Extensions are allowed.
         (Some(method), _) if method.starts_with('_') => None,
         (Some(method), Some(_)) if NOT_OFFERED.iter().any(|it| method.starts_with(it)) => Some(
@@ -74,9 +84,9 @@ fn read<T: DeserializeOwned>(what: &str, value: &Value) -> Option<String> {
     Some(format!("{what}: {error}"))
 }
 
-/// Returns the beginning of a text on one line.
+/// Returns the beginning of a text on one line. Paths in it are the same in each run.
 pub(crate) fn excerpt(text: &str) -> String {
-    let text = text.replace(['\n', '\r'], " ");
+    let text = without_suffix(&text.replace(['\n', '\r'], " "));
     if text.chars().count() <= EXCERPT {
         return text;
     }
@@ -84,9 +94,39 @@ pub(crate) fn excerpt(text: &str) -> String {
     format!("{begin}…")
 }
 
+/// Removes the random suffix that the folder of all runs has while another task uses its name.
+fn without_suffix(text: &str) -> String {
+    let mut parts = text.split(crate::FOLDER);
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        out.push_str(crate::FOLDER);
+        let suffix = part.split('/').next().unwrap_or_default();
+        let is_random = suffix.len() == 6 && suffix.bytes().all(|it| it.is_ascii_alphanumeric());
+        out.push_str(if is_random { &part[6..] } else { part });
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_excerpt_has_no_path_of_a_single_run() {
+        for (text, shown) in [
+            (
+                "in /tmp/teamster-conformanceuxEamO/kilo/ws and /tmp/teamster-conformance/x",
+                "in /tmp/teamster-conformance/kilo/ws and /tmp/teamster-conformance/x",
+            ),
+            (
+                "teamster-conformance-report/x",
+                "teamster-conformance-report/x",
+            ),
+            ("a\nb", "a b"),
+        ] {
+            assert_eq!(excerpt(text), shown);
+        }
+    }
 
     #[test]
     fn violations_of_the_protocol_are_found() {
@@ -100,6 +140,10 @@ mod tests {
             (
                 r#"{"jsonrpc":"2.0","method":"fs/read_text_file","id":3,"params":{}}"#,
                 "was not offered",
+            ),
+            (
+                r#"{"jsonrpc":"2.0","method":"elicitation/create","id":3,"params":{"mode":"form","sessionId":"s"}}"#,
+                "elicitation/create: ",
             ),
             (
                 r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"tired"}}"#,
@@ -117,6 +161,8 @@ mod tests {
             "",
             r#"{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"hi"}}}}"#,
             r#"{"jsonrpc":"2.0","method":"_own/thing","params":{}}"#,
+            r#"{"jsonrpc":"2.0","method":"elicitation/create","id":3,"params":{"mode":"form","sessionId":"s","message":"m","requestedSchema":{"type":"object","properties":{"a":{"type":"string"}}}}}"#,
+            r#"{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":3}}"#,
             r#"{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}"#,
             r#"{"jsonrpc":"2.0","id":3,"error":{"code":-32000,"message":"no"}}"#,
         ] {

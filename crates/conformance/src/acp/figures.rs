@@ -41,11 +41,9 @@ fn add_tokens(value: &Value, path: &str, sums: &mut BTreeMap<String, u64>) {
             }
         }
         Value::Number(number) => {
-            let key = path.rsplit('.').next().unwrap_or_default();
-            if let Some(count) = number
-                .as_u64()
-                .filter(|_| key.to_lowercase().contains("token"))
-            {
+            // `inputTokens`, or `tokens.input`.
+            let is_count = path.to_lowercase().contains("token");
+            if let Some(count) = number.as_u64().filter(|_| is_count) {
                 *sums
                     .entry(path.trim_start_matches('.').to_owned())
                     .or_default() += count;

@@ -12,19 +12,15 @@ use teamster_core::{ErrorKind, Id, PermissionAnswer, Usage};
 
 use crate::agent::Printed;
 
-/// Wrapper of another protocol that records the received lines.
-pub(crate) struct Watched {
-    inner: Box<dyn SessionProtocol>,
+/// Wrapper of another protocol or decoder that records the received lines.
+pub(crate) struct Watched<P: ?Sized> {
+    inner: Box<P>,
     directory: PathBuf,
     printed: Arc<Printed>,
 }
 
-impl Watched {
-    pub(crate) fn new(
-        inner: Box<dyn SessionProtocol>,
-        directory: PathBuf,
-        printed: Arc<Printed>,
-    ) -> Self {
+impl<P: ?Sized> Watched<P> {
+    pub(crate) fn new(inner: Box<P>, directory: PathBuf, printed: Arc<Printed>) -> Self {
         Self {
             inner,
             directory,
@@ -33,7 +29,7 @@ impl Watched {
     }
 }
 
-impl Decoder for Watched {
+impl<P: Decoder + ?Sized> Decoder for Watched<P> {
     fn line(&mut self, line: &[u8], out: &mut Events) {
         self.printed.keep(&self.directory, line);
         self.inner.line(line, out);
@@ -85,7 +81,7 @@ impl Decoder for Watched {
     }
 }
 
-impl SessionProtocol for Watched {
+impl<P: SessionProtocol + ?Sized> SessionProtocol for Watched<P> {
     fn exchange(&mut self) -> &mut Exchange {
         self.inner.exchange()
     }

@@ -22,13 +22,14 @@ pub(crate) struct Row {
     /// The version that the agent reports.
     version: Option<String>,
     command: String,
+    /// The day on which its newest cell was played.
     date: String,
     network: String,
     /// The answer to `initialize`.
     about: Option<Value>,
     scenarios: BTreeMap<String, Cells>,
-    /// Violations of the protocol's schema, with their numbers.
-    violations: BTreeMap<String, usize>,
+    /// Violations of the protocol's schema, with their numbers in each cell.
+    violations: BTreeMap<String, BTreeMap<String, usize>>,
 }
 
 /// Results of a scenario as runs and as turns of a session; `None` if it was not played this way.
@@ -46,7 +47,7 @@ impl Row {
             name: name.to_owned(),
             version: None,
             command: command.to_owned(),
-            date: jiff::Zoned::now().date().to_string(),
+            date: today(),
             network: network.describe().to_owned(),
             about: None,
             scenarios: BTreeMap::new(),
@@ -60,6 +61,7 @@ impl Row {
         found.with_context(|| format!("there is no row of {name} yet; play all scenarios first"))
     }
 
+    /// Adds a cell. It replaces the cell of an earlier time, with its violations.
     pub(crate) fn add(&mut self, one: One) {
         if self.about.is_none()
             && let Some(about) = one.about
@@ -68,8 +70,16 @@ impl Row {
             self.version = version.map(str::to_owned);
             self.about = Some(about);
         }
+        self.date = today();
+        let way = if one.hot { "hot" } else { "cold" };
+        let name = format!("{} {way}", one.scenario.name);
+        self.violations.retain(|_, counts| {
+            counts.remove(&name);
+            !counts.is_empty()
+        });
         for (problem, count) in one.violations {
-            *self.violations.entry(problem).or_default() += count;
+            let counts = self.violations.entry(problem).or_default();
+            counts.insert(name.clone(), count);
         }
         let cells = self.scenarios.entry(one.scenario.name.clone()).or_default();
         let cell = if one.hot {
@@ -91,6 +101,13 @@ impl Row {
         findings.filter(|finding| finding.cause == cause).count()
     }
 
+    /// Returns the violations with their numbers in all cells.
+    fn violations(&self) -> impl Iterator<Item = (&str, usize)> {
+        let sum = |counts: &BTreeMap<String, usize>| counts.values().sum();
+        let all = self.violations.iter();
+        all.map(move |(problem, counts)| (&**problem, sum(counts)))
+    }
+
     /// Prints the row and its sums.
     pub(crate) fn print(&self, time: Duration) {
         let version = self.version.as_deref().unwrap_or("of an unknown version");
@@ -102,7 +119,7 @@ impl Row {
                 cell(cells.hot.as_ref())
             ));
         }
-        for (problem, count) in &self.violations {
+        for (problem, count) in self.violations() {
             say(format_args!(
                 "against the protocol, {count} times: {problem}"
             ));
@@ -123,6 +140,10 @@ impl Row {
         let text = serde_json::to_string_pretty(self)? + "\n";
         std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))
     }
+}
+
+fn today() -> String {
+    jiff::Zoned::now().date().to_string()
 }
 
 fn folder() -> PathBuf {
@@ -201,6 +222,7 @@ fn page(rows: &[Row]) -> anyhow::Result<String> {
          - **teamster**: the agent printed it, and teamster did not report it\n\
          - **agent**: it does it otherwise, or does not print it; *against the protocol* where what it prints \
          is not as the protocol's schema has it, *as it declares* where it reports itself that it cannot\n\
+         - **teamster acp**: the same of `teamster acp PROVIDER`, where a run of the provider itself does not differ\n\
          - **protocol**: the protocol has no means for it\n\
          - **setup**: the agent did not ask the mock model\n\n\
          `cold` is a process for each run, `hot` a turn of a session whose process is there already.\n\n\
@@ -303,7 +325,7 @@ fn details(out: &mut String, row: &Row) -> anyhow::Result<()> {
     }
     if !row.violations.is_empty() {
         writeln!(out, "\nAgainst the protocol's schema:\n")?;
-        for (problem, count) in &row.violations {
+        for (problem, count) in row.violations() {
             writeln!(out, "- {count} times: {problem}")?;
         }
     }
@@ -313,6 +335,37 @@ fn details(out: &mut String, row: &Row) -> anyhow::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+
+    /// A played `text` with this number of violations.
+    fn one(hot: bool, violations: usize) -> One {
+        let mut found = crate::scenario::read(&["text".to_owned()]).unwrap();
+        let problem = "`x/y` is no method of the protocol".to_owned();
+        let violations = (violations > 0).then_some((problem, violations));
+        One {
+            scenario: Arc::new(found.remove(0)),
+            hot,
+            findings: Vec::new(),
+            violations: violations.into_iter().collect(),
+            about: None,
+            time: Duration::ZERO,
+        }
+    }
+
+    #[test]
+    fn a_cell_played_again_replaces_its_violations() {
+        let mut row = Row::new("x", "x --acp", Network::Namespace);
+        let sum = |row: &Row| row.violations().map(|(_, count)| count).sum::<usize>();
+        row.add(one(false, 2));
+        row.add(one(true, 3));
+        assert_eq!(sum(&row), 5);
+        row.add(one(false, 2));
+        assert_eq!(sum(&row), 5);
+        row.add(one(true, 0));
+        assert_eq!(sum(&row), 2);
+        row.add(one(false, 0));
+        assert!(row.violations.is_empty());
+    }
 
     /// The stated oldest version of a provider is the played one.
     #[test]
