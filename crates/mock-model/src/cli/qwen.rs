@@ -15,6 +15,8 @@ const DEFERRED: &str = "tool_call";
 
 /// Uses Chat Completions. The settings select the login. They also disable Qwen's own requests after a turn,
 /// which would consume the script's next answers: suggestions for the next prompt, and notes for its memory.
+///
+/// They limit the retries of a throttled request, which are ten by default, the first after a minute.
 pub(super) fn point_at(url: &str) -> Pointing {
     let env = [
         ("OPENAI_API_KEY", "sk-mock-000".to_owned()),
@@ -28,7 +30,12 @@ pub(super) fn point_at(url: &str) -> Pointing {
         "general": {"enableAutoUpdate": false},
         "ui": {"enableFollowupSuggestions": false},
         // Qwen sends images to models only that it knows to take them.
-        "model": {"generationConfig": {"modalities": {"image": true}}},
+        "model": {"generationConfig": {
+            "modalities": {"image": true},
+            "maxRetries": 2,
+            "retryInitialDelayMs": 20,
+            "retryMaxDelayMs": 100,
+        }},
         // The tool for plans is off by default.
         "tools": {"todoWrite": {"enabled": true}},
         "memory": {"enableManagedAutoMemory": false, "enableManagedAutoDream": false, "enableAutoSkill": false},
