@@ -2,6 +2,7 @@
 //!
 //! How to install a CLI and how to log in is in the `CliInfo` of its provider.
 
+mod advice;
 mod flags;
 
 use std::collections::BTreeSet;
@@ -14,6 +15,7 @@ use teamster::{
 
 use crate::words;
 
+pub(crate) use advice::advice;
 pub(crate) use flags::{message, option, warning};
 
 /// Returns the next step after an error, if there is one. `bin` is the variable that sets the CLI's program, `mcp`

@@ -171,7 +171,9 @@ pub(crate) fn fail_on(out: &mut dyn Write, error: &anyhow::Error) {
     let style = anstyle::Style::new()
         .fg_color(Some(anstyle::AnsiColor::Red.into()))
         .bold();
-    let error = words::printable(words::without_error_word(&words::error_chain(error)));
+    let advice = hints::advice(error).unwrap_or_default();
+    let error = words::error_chain(error) + &advice;
+    let error = words::printable(words::without_error_word(&error));
     let deleted = if is_current_directory_deleted() && !error.contains(DELETED) {
         format!("; {DELETED}; change to another one")
     } else {

@@ -132,7 +132,7 @@ pub enum Error {
     Config(#[from] ConfigError),
     /// Another supervisor is running.
     #[error(
-        "a supervisor is already running in {}{}: control it with `teamster agents`",
+        "a supervisor is already running in {}{}",
         folder.display(),
         pid.map(|pid| format!(", pid {pid}")).unwrap_or_default()
     )]
@@ -143,11 +143,7 @@ pub enum Error {
         pid: Option<u32>,
     },
     /// No supervisor is running.
-    #[error(
-        "no supervisor is running for {}: start one with `teamster supervise {}`",
-        config.display(),
-        config.display()
-    )]
+    #[error("no supervisor is running for {}", config.display())]
     NotRunning {
         /// The configuration.
         config: PathBuf,

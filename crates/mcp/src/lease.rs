@@ -202,7 +202,7 @@ impl Lease {
             let error = LeaseError::of(&self.requested, stop);
             LeaseError {
                 what: format!(
-                    "{}; after that, `teamster mcp restore {}` takes this run's servers out of it",
+                    "{}; after that, restore {}: this run's servers are still in it",
                     error.what,
                     self.requested.display()
                 ),

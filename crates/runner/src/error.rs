@@ -11,8 +11,7 @@ use teamster_api::{ProblemCode, RefusalCode, ServiceError};
 pub enum RunsError {
     /// No run has this id or id prefix.
     #[error(
-        "no run `{id}` has a log: runs with --detach, sessions and ticks of loops have one until it is removed; \
-         `teamster runs list` lists all runs"
+        "no run `{id}` has a log: detached runs, sessions and ticks of loops have one until it is removed"
     )]
     NotFound {
         /// The id or prefix.
@@ -42,13 +41,13 @@ pub enum RunsError {
         id: String,
     },
     /// The run has ended.
-    #[error("run {id} has ended: `teamster attach {id}` shows its log")]
+    #[error("run {id} has ended")]
     Ended {
         /// Id of the run.
         id: String,
     },
     /// The runner is live, but does not answer.
-    #[error("run {id} {}", not_answering(id, *pid, *is_stopped))]
+    #[error("run {id} {}", not_answering(*pid, *is_stopped))]
     NotAnswering {
         /// Id of the run.
         id: String,
@@ -83,16 +82,12 @@ pub enum RunsError {
     },
 }
 
-/// Returns what a runner that does not answer does, and the next step.
-fn not_answering(id: &str, pid: Option<u32>, is_stopped: bool) -> String {
+fn not_answering(pid: Option<u32>, is_stopped: bool) -> String {
     match pid {
-        Some(pid) if is_stopped => format!(
-            "does not answer (pid {pid}): the process is stopped; continue it with `kill -CONT {pid}`, or end it with \
-             `teamster cancel --kill {id}`"
-        ),
-        Some(pid) => format!(
-            "does not answer (pid {pid}): try again, or end it with `teamster cancel --kill {id}`"
-        ),
+        Some(pid) if is_stopped => {
+            format!("does not answer (pid {pid}): the process is stopped")
+        }
+        Some(pid) => format!("does not answer (pid {pid})"),
         None => "does not answer: its process is unknown, or in another container".to_owned(),
     }
 }
@@ -100,12 +95,8 @@ fn not_answering(id: &str, pid: Option<u32>, is_stopped: bool) -> String {
 impl From<RunsError> for ServiceError {
     fn from(error: RunsError) -> Self {
         let code = match &error {
-            RunsError::NotFound { id } => {
-                return Self::new(ProblemCode::RunNotFound, format!("no detached run `{id}`"));
-            }
-            RunsError::Ended { id } => {
-                return Self::new(ProblemCode::RunEnded, format!("run {id} has ended"));
-            }
+            RunsError::NotFound { .. } => ProblemCode::RunNotFound,
+            RunsError::Ended { .. } => ProblemCode::RunEnded,
             RunsError::NotAnswering { .. } => ProblemCode::RunnerNotResponding,
             RunsError::Ambiguous { .. } => ProblemCode::RunIdAmbiguous,
             RunsError::Exists { .. } => ProblemCode::RunExists,

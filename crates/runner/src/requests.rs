@@ -97,7 +97,7 @@ impl Requests {
                 ),
                 None => (
                     RefusalCode::UnknownRequest,
-                    format!("no pending request {id}: list them with `teamster requests`"),
+                    format!("no pending request {id}"),
                 ),
             });
         };

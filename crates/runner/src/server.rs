@@ -170,10 +170,7 @@ async fn answer(command: Command, control: &Control) -> Reply {
         Command::Follow | Command::Other => unknown(),
         command => match &control.session {
             Some(session) => session.carry_out(command).await,
-            None => refused(
-                RefusalCode::Unsupported,
-                "this is a run, not a session: start a session with `teamster chat --detach`",
-            ),
+            None => refused(RefusalCode::Unsupported, "this is a run, not a session"),
         },
     }
 }

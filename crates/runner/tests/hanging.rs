@@ -31,7 +31,7 @@ fn silent(dir: &tempfile::TempDir) -> NewRun {
 fn assert_not_answering<T: std::fmt::Debug>(result: Result<T, RunsError>) {
     let error = result.unwrap_err();
     let own = std::process::id();
-    let expected = format!("run r does not answer (pid {own}): ");
+    let expected = format!("run r does not answer (pid {own})");
     assert!(error.to_string().starts_with(&expected), "{error}");
 }
 

@@ -44,7 +44,7 @@ fn start_stop_wake_restart() {
     assert_eq!(ended.code, Some(1));
     assert_eq!(
         ended.stderr,
-        "error: a is not running: start it with `teamster agents start a`\n"
+        "error: a is not running: start it with `teamster agents start`\n"
     );
     let started = company.good(["agents", "start", "a"]);
     let second = pid(&company.agent("a")).unwrap();

@@ -174,7 +174,7 @@ impl Supervisor {
                     let message = if managed.agent.starts_next(Instant::now()) {
                         format!("{id} is starting and begins with a tick")
                     } else {
-                        format!("{id} is not running: start it with `teamster agents start {id}`")
+                        format!("{id} is not running")
                     };
                     return Err((ErrorCode::NotRunning, message));
                 }

@@ -120,7 +120,7 @@ fn garbage_is_answered_and_does_no_harm() {
 }
 
 #[test]
-fn invalid_requests_are_refused_with_a_code_and_the_next_step() {
+fn invalid_requests_are_refused_with_a_code() {
     let company = Company::new([("a", GOOD), ("b", GOOD)]);
     let refused = |command: Command| match company.ask(command).unwrap_err() {
         Error::Refused { code, message } => (code, message),
@@ -128,11 +128,6 @@ fn invalid_requests_are_refused_with_a_code_and_the_next_step() {
     };
     let error = company.ask(Command::Status).unwrap_err();
     assert!(matches!(error, Error::NotRunning { .. }), "{error}");
-    assert!(
-        error
-            .to_string()
-            .contains("start one with `teamster supervise ")
-    );
 
     let supervisor = company.supervise();
     let (code, message) = refused(Command::Start(of("c")));
@@ -142,10 +137,7 @@ fn invalid_requests_are_refused_with_a_code_and_the_next_step() {
     company.wait("b", |it| it.state == AgentState::Stopped);
     let (code, message) = refused(Command::Wake(of("b")));
     assert_eq!(code, ErrorCode::NotRunning);
-    assert_eq!(
-        message,
-        "b is not running: start it with `teamster agents start b`"
-    );
+    assert_eq!(message, "b is not running");
     // With `all` the running agents are woken.
     company.ask(Command::Wake(Selection::all())).unwrap();
     supervisor.end();

@@ -57,7 +57,7 @@ pub(super) fn acquire(disk: &Disk, file: &Path, edit: &ConfigEdit) -> Result<Hel
             return begin(&folder, edit, &entries).map_err(|stop| {
                 match (leave(disk, folder, None), stop) {
                     (Err(_), Stop::Failed(what)) => Stop::Failed(format!(
-                        "{what}; after that, `teamster mcp restore {}` removes what is left of it",
+                        "{what}; after that, restore {} to remove what is left of it",
                         file.display()
                     )),
                     (_, stop) => stop,

@@ -239,7 +239,7 @@ fn a_file_that_cannot_be_read_now_keeps_its_journal_until_it_can() {
     let ours = world.text().unwrap();
     fs::write(&world.file, &ours[..ours.len() / 2]).unwrap();
     let error = lease.release().unwrap_err().to_string();
-    assert!(error.contains("teamster mcp restore"), "{error}");
+    assert!(error.contains("after that, restore "), "{error}");
     assert!(!error.contains("/bin/"), "{error}");
     assert_eq!(world.text().unwrap(), ours[..ours.len() / 2]);
     restore(&world.file).unwrap_err();

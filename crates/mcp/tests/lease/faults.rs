@@ -126,8 +126,8 @@ fn a_release_that_fails_can_be_finished_by_a_lease_or_a_restore() {
                 reached = true;
                 let error = released.unwrap_err().to_string();
                 assert!(error.contains("make room on the disk"), "{error}");
-                let command = format!("`teamster mcp restore {}`", world.file.display());
-                assert!(error.contains(&command), "{error}");
+                let step = format!("after that, restore {}", world.file.display());
+                assert!(error.contains(&step), "{error}");
                 let next = Lease::acquire(&world.edit(&["ours"])).unwrap();
                 next.release().unwrap();
                 world.assert_as_before(&format!("{fails:?} at {at}"));

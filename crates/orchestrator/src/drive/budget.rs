@@ -79,7 +79,7 @@ pub(super) fn unheld(provider: &str, most: u64) -> AgentError {
         ErrorKind::Budget,
         format!(
             "the run cannot be held to {most} tokens: {provider} does not say what it uses; its version \
-             may be too old (`teamster doctor` names the tested one), or the model's service counts nothing"
+             may be too old, or the model's service counts nothing"
         ),
     )
     .detail(ErrorDetail::budget(
