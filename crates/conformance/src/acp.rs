@@ -5,7 +5,6 @@ mod check;
 mod figures;
 mod plain;
 pub(crate) mod pointing;
-pub(crate) mod protocol;
 pub(crate) mod row;
 mod served;
 

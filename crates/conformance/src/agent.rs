@@ -1,5 +1,7 @@
 //! The player of a scenario: a CLI by its provider, or any ACP agent by its command.
 
+mod watched;
+
 use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -15,7 +17,7 @@ use teamster_acp::{AcpAgent, OneTurn};
 use teamster_core::provider::{Decoder, Launch, SessionProtocol};
 use teamster_mock_model::{Cli, Pointing};
 
-use crate::acp::protocol::Watched;
+use watched::Watched;
 
 /// The player of a scenario.
 #[derive(Clone, Copy)]

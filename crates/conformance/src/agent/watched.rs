@@ -10,7 +10,7 @@ use teamster_core::provider::{
 };
 use teamster_core::{ErrorKind, Id, PermissionAnswer, Usage};
 
-use crate::agent::Printed;
+use super::Printed;
 
 /// Wrapper of another protocol or decoder that records the received lines.
 pub(crate) struct Watched<P: ?Sized> {
