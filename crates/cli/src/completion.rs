@@ -8,7 +8,6 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::CommandFactory;
 use clap_complete::CompletionCandidate;
 use clap_complete::env::{CompleteEnv, Shells};
 use teamster::agent_loop::supervisor::{Config, FILE_NAME, FILE_VARIABLE};
@@ -16,7 +15,6 @@ use teamster::store::Store;
 use teamster_api::history::{RunFilter, RunRecord};
 use tokio::time::timeout;
 
-use crate::args::Cli;
 use crate::words;
 
 /// Set by completion scripts to the name of their shell.
@@ -28,10 +26,10 @@ const RUNS: u32 = 50;
 /// The time limit for candidates from the store.
 const LIMIT: Duration = Duration::from_secs(1);
 
-/// Prints completions and exits if a shell requested them.
-pub(crate) fn answer() {
+/// Prints completions of this command line and exits if a shell requested them.
+pub(crate) fn answer(command_line: fn() -> clap::Command) {
     if env::var_os(VARIABLE).is_some() {
-        CompleteEnv::with_factory(Cli::command)
+        CompleteEnv::with_factory(command_line)
             .var(VARIABLE)
             .complete();
     }
@@ -124,7 +122,7 @@ fn configuration<'a>(mut args: impl Iterator<Item = &'a OsStr>) -> PathBuf {
 
 fn about(run: &RunRecord) -> String {
     let provider = words::one_line(&run.provider);
-    let status = crate::runs::status_text(run.status);
+    let status = words::run_status(run.status);
     format!("{provider}, {status}")
 }
 
@@ -145,10 +143,10 @@ fn history() -> Vec<RunRecord> {
     found.unwrap_or_default()
 }
 
-/// Writes the manual pages into a folder: one for the program and one for each command.
-pub(crate) fn write_manual(folder: &Path) -> std::io::Result<()> {
+/// Writes the manual pages of a command line into a folder: one for the program and one for each command.
+pub(crate) fn write_manual(command_line: clap::Command, folder: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(folder)?;
-    clap_mangen::generate_to(Cli::command(), folder)
+    clap_mangen::generate_to(command_line, folder)
 }
 
 #[cfg(test)]

@@ -39,6 +39,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
+use clap::CommandFactory;
 use teamster::Providers;
 use teamster_host::{Host, Notice, Role, Warning, threads};
 
@@ -107,7 +108,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
             return ExitCode::from(exit_code::USAGE);
         }
     }
-    completion::answer();
+    completion::answer(Cli::command);
     let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) if error.use_stderr() => error.exit(),
@@ -144,7 +145,9 @@ pub fn main_with(providers: Providers) -> ExitCode {
             let script = completion::script(args.shell);
             exit_code::of_printed(script.and_then(|script| io::stdout().write_all(&script)))
         }
-        Command::Man(args) => exit_code::of_printed(completion::write_manual(&args.directory)),
+        Command::Man(args) => {
+            exit_code::of_printed(completion::write_manual(Cli::command(), &args.directory))
+        }
         Command::FakeAgent(args) => return fake_agent(args.args.into_iter()),
         Command::FakeMcp(args) => return teamster_testkit::mcp_server::main(args.args.into_iter()),
     })

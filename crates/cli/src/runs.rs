@@ -13,7 +13,7 @@ use jiff::Timestamp;
 
 use crate::args::RunsCommand;
 use crate::remote::remote;
-use crate::{exit_code, tokio_runtime, words, zone};
+use crate::{exit_code, tokio_runtime, zone};
 use history::History;
 use teamster_api::history::{RunRecord, RunState};
 
@@ -62,15 +62,6 @@ pub(crate) fn local_time(ms: u64, format: &str) -> String {
         .and_then(|ms| Timestamp::from_millisecond(ms).ok())
         .map(|at| at.to_zoned(zone::local()).strftime(format).to_string())
         .unwrap_or_default()
-}
-
-/// Returns the state as the end of a run names it. JSON has other names, such as `success`.
-pub(crate) fn status_text(state: RunState) -> String {
-    match state {
-        RunState::Success => "completed".to_owned(),
-        RunState::Error => "failed".to_owned(),
-        state => words::one_line(&state.to_string()),
-    }
 }
 
 fn style(state: RunState) -> anstyle::Style {

@@ -10,6 +10,7 @@ use console::{measure_text_width, truncate_str};
 use serde_json::Value;
 pub(crate) use system::bytes;
 use teamster::{CostSource, RunResult, Usage};
+use teamster_api::history::RunState;
 use teamster_core::text::is_bidi_control;
 pub(crate) use teamster_core::text::one_line;
 pub(crate) use teamster_host::text::{error_chain, plural};
@@ -314,6 +315,15 @@ pub(crate) fn shell_word(text: &str) -> String {
     }
     word.push('\'');
     word
+}
+
+/// Returns the state as the end of a run names it. JSON has other names, such as `success`.
+pub(crate) fn run_status(state: RunState) -> String {
+    match state {
+        RunState::Success => "completed".to_owned(),
+        RunState::Error => "failed".to_owned(),
+        state => one_line(&state.to_string()),
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use teamster_api::history::{RunRecord, RunState};
 use teamster_core::time::{epoch_ms, millis};
 
 use super::history::{History, ListFilter};
-use super::{canonical, duration_ms, local_time, status_text, style};
+use super::{canonical, duration_ms, local_time, style};
 use crate::args::{RunsListArgs, Status};
 use crate::table::Table;
 use crate::{exit_code, hints, words};
@@ -165,7 +165,7 @@ fn row(run: &RunRecord, now_ms: u64) -> Row {
             shown_id(&words::one_line(&run.run_id)),
             local_time(run.started_at, "%Y-%m-%d %H:%M:%S"),
             words::one_line(&agent),
-            status_text(run.status),
+            words::run_status(run.status),
             duration_ms(run, now_ms)
                 .map(words::duration_ms)
                 .unwrap_or_default(),

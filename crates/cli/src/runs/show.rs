@@ -9,7 +9,7 @@ use teamster_core::text::excerpt;
 use teamster_core::time::epoch_ms;
 
 use super::history::History;
-use super::{duration_ms, local_time, status_text, style};
+use super::{duration_ms, local_time, style};
 use crate::args::RunsShowArgs;
 use crate::{exit_code, hints, words};
 
@@ -52,7 +52,7 @@ fn print(
     let state = style(run.status);
     let status = match run.status {
         RunState::Interrupted => "interrupted: its process was killed".to_owned(),
-        status => status_text(status),
+        status => words::run_status(status),
     };
     line("run", Some(words::one_line(&run.run_id)))?;
     line("status", Some(format!("{state}{status}{state:#}")))?;
