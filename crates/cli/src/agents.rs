@@ -13,22 +13,26 @@ use teamster::agent_loop::supervisor::{Client, Config, Error, offline_status};
 use teamster_api::agents::{Command, ErrorCode, Status};
 
 use crate::args::{AgentsArgs, AgentsCommand};
-use crate::remote::{RemoteSupervisor, remote};
+use crate::remote::{Machine, RemoteSupervisor};
 use crate::{exit_code, tokio_runtime};
 
 /// Runs the subcommand and returns the exit code.
-pub(crate) fn main(args: &AgentsArgs) -> anyhow::Result<u8> {
+pub(crate) fn main(args: &AgentsArgs, machine: &Machine) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let done = runtime.block_on(async {
         let file = &args.config;
+        let target = match machine {
+            Machine::Here => Target::File(file),
+            Machine::There(client) => Target::Server(client),
+        };
         match &args.command {
-            AgentsCommand::Status(args) => status::main(args, file).await,
+            AgentsCommand::Status(args) => status::main(args, target).await,
             AgentsCommand::Watch(args) => watch::main(args, file).await,
-            AgentsCommand::Logs(args) => logs::main(args, file).await,
-            AgentsCommand::Start(agents) => commands::start(agents, file).await,
-            AgentsCommand::Stop(agents) => commands::stop(agents, file).await,
-            AgentsCommand::Restart(agents) => commands::restart(agents, file).await,
-            AgentsCommand::Wake(agents) => commands::wake(agents, file).await,
+            AgentsCommand::Logs(args) => logs::main(args, target).await,
+            AgentsCommand::Start(agents) => commands::start(agents, target).await,
+            AgentsCommand::Stop(agents) => commands::stop(agents, target).await,
+            AgentsCommand::Restart(agents) => commands::restart(agents, target).await,
+            AgentsCommand::Wake(agents) => commands::wake(agents, target).await,
             AgentsCommand::Reload => commands::reload(file).await,
         }
     });
@@ -74,6 +78,15 @@ fn of_printed(printed: io::Result<()>) -> Result<u8, Failure> {
     exit_code::of_printed(printed).map_err(Failure::Output)
 }
 
+/// The supervisor that a command is about.
+#[derive(Clone, Copy)]
+enum Target<'a> {
+    /// That of this configuration.
+    File(&'a Path),
+    /// That of a server.
+    Server(&'a teamster_client::Client),
+}
+
 /// Connection to a supervisor, local or through a server.
 enum Supervisor {
     Local(Client),
@@ -90,12 +103,12 @@ impl Supervisor {
     }
 }
 
-/// Connects to the supervisor of this configuration, or of a server.
-async fn connect(file: &Path) -> Result<Supervisor, Error> {
-    if let Some(http) = remote() {
-        return Ok(Supervisor::Remote(RemoteSupervisor(http.clone())));
-    }
-    Ok(Supervisor::Local(connect_here(file).await?))
+/// Connects to the supervisor.
+async fn connect(target: Target<'_>) -> Result<Supervisor, Error> {
+    Ok(match target {
+        Target::File(file) => Supervisor::Local(connect_here(file).await?),
+        Target::Server(client) => Supervisor::Remote(RemoteSupervisor(client.clone())),
+    })
 }
 
 /// Connects to the supervisor of this configuration.
@@ -110,21 +123,21 @@ async fn connect_here(file: &Path) -> Result<Client, Error> {
     }
 }
 
-/// Sends a command to the supervisor of this configuration, and returns the status after it.
-async fn ask(file: &Path, command: Command) -> Result<Status, Error> {
-    connect(file).await?.ask(command).await
+/// Sends a command to the supervisor, and returns the status after it.
+async fn ask(target: Target<'_>, command: Command) -> Result<Status, Error> {
+    connect(target).await?.ask(command).await
 }
 
 /// Returns the status, read from files if no supervisor is running. An unknown agent in `ids` is an error.
 async fn status_with<'a>(
-    file: &Path,
+    target: Target<'_>,
     ids: impl IntoIterator<Item = &'a String>,
 ) -> Result<Status, Failure> {
-    let status = match ask(file, Command::Status).await {
-        Err(Error::NotRunning { .. } | Error::NotAnswering { .. }) => {
+    let status = match (ask(target, Command::Status).await, target) {
+        (Err(Error::NotRunning { .. } | Error::NotAnswering { .. }), Target::File(file)) => {
             offline_status(&Config::read(file)?)
         }
-        answer => answer?,
+        (answer, _) => answer?,
     };
     for id in ids {
         if !status.agents.iter().any(|agent| agent.id == *id) {

@@ -18,6 +18,7 @@ use std::time::Duration;
 use anyhow::Context;
 use teamster::{AgentError, AgentEvent, CliInfo, LogEntry, PermissionPolicy};
 use teamster_api::{Launch, RunLogEntry, SessionSpec};
+use teamster_client::Client;
 use teamster_core::provider::RunAssembler;
 use teamster_core::time::epoch_ms;
 use teamster_host::{Answers, Guard, PreparedSession, SessionOptions, Worktree, params, state};
@@ -25,7 +26,7 @@ use tokio::sync::mpsc::{self, UnboundedReceiver};
 use uuid::Uuid;
 
 use crate::args::ChatArgs;
-use crate::remote::http::Http;
+use crate::remote::Machine;
 use crate::run::{leave, usage};
 use crate::spec::{self, Local};
 use crate::{drive, exit_code, remote, runner, tokio_runtime, words};
@@ -39,8 +40,8 @@ use signals::Signals;
 const HISTORY: &str = "teamster/chat-history";
 
 /// Runs a chat with an agent and returns the exit code.
-pub(crate) fn main(args: ChatArgs) -> anyhow::Result<u8> {
-    match begin(args) {
+pub(crate) fn main(args: ChatArgs, machine: &Machine) -> anyhow::Result<u8> {
+    match begin(args, machine) {
         Ok(code) => code,
         Err(error) => {
             crate::fail(&usage(error));
@@ -50,15 +51,15 @@ pub(crate) fn main(args: ChatArgs) -> anyhow::Result<u8> {
 }
 
 /// Reads the arguments, and runs the chat. The outer error is a usage error.
-fn begin(args: ChatArgs) -> anyhow::Result<anyhow::Result<u8>> {
+fn begin(args: ChatArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>> {
     let (spec, local) = spec::of_chat(args)?;
     spec.check()?;
     let quiet = local.output.quiet;
     let id = Uuid::now_v7().to_string();
     if local.detach {
-        return match remote::remote() {
-            Some(http) => detach_on(http, spec, &local),
-            None => Ok(runner::launch(&Launch::new(id, spec), quiet)),
+        return match machine {
+            Machine::There(client) => detach_on(client, spec, &local),
+            Machine::Here => Ok(runner::launch(&Launch::new(id, spec), quiet)),
         };
     }
     let runtime = match tokio_runtime().context("cannot start the runtime") {
@@ -101,9 +102,13 @@ fn begin(args: ChatArgs) -> anyhow::Result<anyhow::Result<u8>> {
 }
 
 /// Starts a detached session on a server, and prints its id. Returns the exit code. The outer error is a usage error.
-fn detach_on(http: &Http, spec: SessionSpec, local: &Local) -> anyhow::Result<anyhow::Result<u8>> {
+fn detach_on(
+    client: &Client,
+    spec: SessionSpec,
+    local: &Local,
+) -> anyhow::Result<anyhow::Result<u8>> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
-    let id = runtime.block_on(remote::start_session(http, spec, local))?;
+    let id = runtime.block_on(remote::start_session(client, spec, local))?;
     Ok(id.and_then(|id| exit_code::of_printed(writeln!(io::stdout(), "{id}"))))
 }
 

@@ -115,27 +115,30 @@ pub fn main_with(providers: Providers) -> ExitCode {
         // Help, or the version.
         Err(help) => return exit(exit_code::of_printed(help.print())),
     };
-    if let Err(error) = remote::init(&cli.remote, &cli.command) {
-        fail(&error);
-        return ExitCode::from(exit_code::USAGE);
-    }
+    let machine = match remote::machine(&cli.remote, &cli.command) {
+        Ok(machine) => machine,
+        Err(error) => {
+            fail(&error);
+            return ExitCode::from(exit_code::USAGE);
+        }
+    };
     exit(match cli.command {
-        Command::Run(args) => run::main(*args),
-        Command::Chat(args) => chat::main(*args),
+        Command::Run(args) => run::main(*args, &machine),
+        Command::Chat(args) => chat::main(*args, &machine),
         Command::Acp(args) => acp::main(*args),
-        Command::Attach(args) => detached::attach::main(&args),
-        Command::Say(args) => detached::say::main(&args),
-        Command::Wait(args) => detached::wait::main(&args),
-        Command::Cancel(args) => detached::cancel::main(&args),
-        Command::Requests(args) => detached::requests::main(&args),
-        Command::Answer(args) => detached::answer::main(&args),
-        Command::Runs(args) => runs::main(&args.command),
+        Command::Attach(args) => detached::attach::main(&args, &machine),
+        Command::Say(args) => detached::say::main(&args, &machine),
+        Command::Wait(args) => detached::wait::main(&args, &machine),
+        Command::Cancel(args) => detached::cancel::main(&args, &machine),
+        Command::Requests(args) => detached::requests::main(&args, &machine),
+        Command::Answer(args) => detached::answer::main(&args, &machine),
+        Command::Runs(args) => runs::main(&args.command, &machine),
         Command::Serve(args) => serve::main(&args),
         Command::Token(args) => serve::token::main(&args),
-        Command::Usage(args) => usage::main(&args),
+        Command::Usage(args) => usage::main(&args, &machine),
         Command::Loop(args) => loop_run::main(args),
         Command::Supervise(args) => supervise::main(&args),
-        Command::Agents(args) => agents::main(&args),
+        Command::Agents(args) => agents::main(&args, &machine),
         Command::Doctor(args) => doctor::main(&args),
         Command::Mcp(args) => mcp::main(args.command),
         Command::Demo(args) => demo::main(&args),

@@ -1,53 +1,53 @@
 //! `--remote`: commands on the runs, sessions and agents of a `teamster serve` server instead of this machine's.
 
-mod follow;
-pub(crate) mod http;
 pub(crate) mod run;
 mod start;
 mod supervisor;
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::Arc;
 
-use anyhow::{Context, bail};
-use hyper::Method;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
-use serde::{Deserialize, Serialize};
-use serde_json::json;
-use teamster::PermissionMode;
+use anyhow::{Context, anyhow, bail};
 use teamster_api::{
-    Answer, LiveStatus, LogLine, PendingRequest, ProblemCode, RefusalCode, RunInfo, RunList,
-    RunSummary, RunView, ViewState,
+    Answer, LogLine, PendingRequest, ProblemCode, RefusalCode, RunInfo, RunQuery, RunSummary,
+    ViewState,
+};
+use teamster_client::{
+    Client, ClientError, ClientErrorKind, ConnectionChange, Follow, SessionChange,
 };
 use teamster_runner::RunsError;
-use teamster_runner::client::StartedTurn;
 use teamster_server::OwnerToken;
 
 use crate::args::{AgentsCommand, Command, REMOTE_TOKEN_VARIABLE, RemoteArgs};
-pub(crate) use follow::RemoteFollow;
-pub(crate) use http::{Failure, Http};
 pub(crate) use start::start_session;
 pub(crate) use supervisor::RemoteSupervisor;
 
-/// The server that `--remote` names.
-static REMOTE: OnceLock<Http> = OnceLock::new();
-
-/// Returns the server that `--remote` names.
-pub(crate) fn remote() -> Option<&'static Http> {
-    REMOTE.get()
+/// The machine whose runs, sessions and agents a command is about.
+#[derive(Debug, Clone)]
+pub(crate) enum Machine {
+    /// This one.
+    Here,
+    /// That of the server that `--remote` names.
+    There(Client),
 }
 
-/// Stores the server that the arguments name. Returns a usage error if it does not support the command.
-pub(crate) fn init(args: &RemoteArgs, command: &Command) -> anyhow::Result<()> {
+impl Machine {
+    pub(crate) fn is_here(&self) -> bool {
+        matches!(self, Self::Here)
+    }
+}
+
+/// Returns the machine that the arguments name. Returns a usage error if it does not support the command.
+pub(crate) fn machine(args: &RemoteArgs, command: &Command) -> anyhow::Result<Machine> {
     let url = args.remote.as_deref().unwrap_or_default().trim();
     if url.is_empty() {
         if args.remote_token_file.is_some() {
             bail!("--remote-token-file requires --remote URL");
         }
-        return Ok(());
+        return Ok(Machine::Here);
     }
     if ignores_remote(command) {
-        return Ok(());
+        return Ok(Machine::Here);
     }
     check_supported(command)?;
     let token = match &args.remote_token_file {
@@ -57,16 +57,31 @@ pub(crate) fn init(args: &RemoteArgs, command: &Command) -> anyhow::Result<()> {
             .map(|token| token.trim().to_owned())
             .filter(|token| !token.is_empty()),
     };
-    let http = Http::new(url, token).context("--remote")?;
-    if http.is_unencrypted() {
+    let client = Client::new(url, token.as_deref()).map_err(|error| match error.kind {
+        ClientErrorKind::SecretInUrl => anyhow!(
+            "every user of this machine can read a token in the URL: put it into a file for --remote-token-file, or \
+             into TEAMSTER_REMOTE_TOKEN"
+        ),
+        ClientErrorKind::NoToken => anyhow!(
+            "{error}: set TEAMSTER_REMOTE_TOKEN or --remote-token-file (`teamster token add NAME --scope SCOPE` on \
+             the server's machine creates a token)"
+        ),
+        _ => error.into(),
+    });
+    let client = client.context("--remote")?;
+    if client.is_unencrypted() {
         crate::warn(&[format!(
             "the connection to {} is not encrypted, so others can read the token: use https, a VPN or an SSH tunnel",
-            http.url()
+            client.url()
         )]);
     }
-    // Fails only if this function is called twice.
-    let _ = REMOTE.set(http);
-    Ok(())
+    let url = client.url().to_owned();
+    let report = move |change: ConnectionChange<'_>| match change {
+        ConnectionChange::Lost { reason } => crate::warn(&[format!("{reason}; retrying")]),
+        ConnectionChange::Restored => crate::warn(&[format!("reconnected to {url}")]),
+        _ => {}
+    };
+    Ok(Machine::There(client.on_connection_change(report)))
 }
 
 /// Returns `true` for commands that ignore `--remote`, because they do not depend on a machine.
@@ -113,108 +128,80 @@ fn check_supported(command: &Command) -> anyhow::Result<()> {
     )
 }
 
-/// Percent-encodes a path segment, such as an id.
-pub(crate) fn encode_segment(text: &str) -> String {
-    utf8_percent_encode(text, NON_ALPHANUMERIC).to_string()
-}
-
-/// Converts the failure of a request about a run to the runner's error.
-fn runs_error(failure: &Failure, id: &str) -> RunsError {
-    let id = id.to_owned();
-    let refused = |code, failure: &Failure| RunsError::Refused {
-        code,
-        message: failure.to_string(),
-    };
-    match failure.code() {
-        Some(ProblemCode::RunNotFound | ProblemCode::SessionNotFound) => RunsError::NotFound { id },
-        Some(ProblemCode::RunEnded) => RunsError::Ended { id },
-        Some(ProblemCode::AlreadyAnswered) => refused(RefusalCode::AlreadyAnswered, failure),
-        Some(ProblemCode::RequestNotFound) => refused(RefusalCode::UnknownRequest, failure),
-        Some(ProblemCode::InvalidAnswer) => refused(RefusalCode::InvalidAnswer, failure),
-        Some(ProblemCode::SessionBusy) => refused(RefusalCode::Busy, failure),
-        Some(ProblemCode::NoTurn) => refused(RefusalCode::NoTurn, failure),
-        Some(ProblemCode::SessionEnding) => refused(RefusalCode::Ending, failure),
-        Some(ProblemCode::OverBudget) => refused(RefusalCode::OverBudget, failure),
-        Some(ProblemCode::OutOfTime) => refused(RefusalCode::OutOfTime, failure),
-        Some(ProblemCode::Unsupported) => refused(RefusalCode::Unsupported, failure),
-        _ => connection_error(failure.to_string()),
+/// Adds this program's next step to the error of a request.
+pub(crate) fn with_next_step(mut error: ClientError) -> ClientError {
+    match error.code {
+        Some(ProblemCode::Unauthorized) => {
+            error.message += ": check TEAMSTER_REMOTE_TOKEN or --remote-token-file";
+        }
+        Some(ProblemCode::InsufficientScope) => {
+            error.message += "; `teamster token add NAME --scope SCOPE` on its machine creates one";
+        }
+        _ => {}
     }
+    error
 }
 
-/// Creates the error for a lost connection.
-fn connection_error(message: String) -> RunsError {
+/// Converts the error of a request about a run to the runner's error.
+fn runs_error(error: ClientError, id: &str) -> RunsError {
+    let code = match error.code {
+        Some(ProblemCode::RunNotFound | ProblemCode::SessionNotFound) => {
+            return RunsError::NotFound { id: id.to_owned() };
+        }
+        Some(ProblemCode::RunEnded) => return RunsError::Ended { id: id.to_owned() },
+        Some(ProblemCode::AlreadyAnswered) => RefusalCode::AlreadyAnswered,
+        Some(ProblemCode::RequestNotFound) => RefusalCode::UnknownRequest,
+        Some(ProblemCode::InvalidAnswer) => RefusalCode::InvalidAnswer,
+        Some(ProblemCode::SessionBusy) => RefusalCode::Busy,
+        Some(ProblemCode::NoTurn) => RefusalCode::NoTurn,
+        Some(ProblemCode::SessionEnding) => RefusalCode::Ending,
+        Some(ProblemCode::OverBudget) => RefusalCode::OverBudget,
+        Some(ProblemCode::OutOfTime) => RefusalCode::OutOfTime,
+        Some(ProblemCode::Unsupported) => RefusalCode::Unsupported,
+        _ => RefusalCode::Other,
+    };
     RunsError::Refused {
-        code: RefusalCode::Other,
-        message,
+        code,
+        message: with_next_step(error).message,
     }
 }
 
 /// A run or session on a server.
 #[derive(Debug, Clone)]
 pub(crate) struct RemoteRun {
-    http: Http,
-    info: RunInfo,
-}
-
-/// The response to a started turn.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Turn {
-    run_id: String,
-    seq: u64,
+    pub(crate) client: Client,
+    pub(crate) info: RunInfo,
 }
 
 impl RemoteRun {
     /// Finds the run with this id or unique id prefix.
-    pub(crate) async fn find(http: &Http, id: &str) -> Result<Self, RunsError> {
-        let view = http
-            .get::<RunView>(&format!("/v1/runs/{}", encode_segment(id)))
-            .await;
-        let view = view.map_err(|failure| runs_error(&failure, id))?;
+    pub(crate) async fn find(client: &Client, id: &str) -> Result<Self, RunsError> {
+        let view = client.show(id).await;
+        let view = view.map_err(|error| runs_error(error, id))?;
         Ok(Self {
-            http: http.clone(),
+            client: client.clone(),
             info: view.summary.info.clone(),
         })
     }
 
-    pub(crate) fn info(&self) -> &RunInfo {
-        &self.info
+    pub(crate) fn id(&self) -> &str {
+        &self.info.run_id
     }
 
-    fn path(&self, rest: &str) -> String {
-        format!("/v1/runs/{}{rest}", encode_segment(&self.info.run_id))
+    /// Returns the conversion of errors of requests about this run, for `map_err`.
+    pub(crate) fn failed(&self) -> impl Fn(ClientError) -> RunsError {
+        move |error| runs_error(error, self.id())
     }
 
-    fn session(&self, rest: &str) -> String {
-        format!("/v1/sessions/{}{rest}", encode_segment(&self.info.run_id))
-    }
-
-    fn failed(&self) -> impl Fn(Failure) -> RunsError {
-        move |failure| runs_error(&failure, &self.info.run_id)
-    }
-
-    async fn command(&self, path: &str, body: &impl Serialize) -> Result<(), RunsError> {
-        let sent = self.http.command(Method::POST, path, body).await;
-        sent.map_err(self.failed())
-    }
-
-    async fn view(&self) -> Result<RunView, RunsError> {
-        self.http.get(&self.path("")).await.map_err(self.failed())
-    }
-
-    /// Follows the entries after the one with this number.
-    pub(crate) fn follow(&self, after: u64) -> RemoteFollow {
-        RemoteFollow::new(self.http.clone(), &self.info.run_id, after)
-    }
-
-    /// Returns the number of the newest entry.
-    pub(crate) async fn newest(&self) -> Result<u64, RunsError> {
-        Ok(self.view().await?.summary.seq)
+    /// Returns the current state.
+    pub(crate) async fn view(&self) -> Result<Arc<RunSummary>, RunsError> {
+        let view = self.client.show(self.id()).await;
+        Ok(view.map_err(self.failed())?.summary)
     }
 
     /// Waits for the last entry of the log.
     pub(crate) async fn end(&self) -> Result<Option<LogLine>, RunsError> {
-        let newest = self.newest().await?;
+        let newest = self.view().await?.seq;
         let mut follow = self.follow(newest.saturating_sub(1));
         let mut last = None;
         while let Some(line) = follow.next().await? {
@@ -223,105 +210,73 @@ impl RemoteRun {
         Ok(last.filter(LogLine::is_end))
     }
 
-    pub(crate) async fn cancel(&self, kill: bool) -> Result<(), RunsError> {
-        self.command(&self.path("/cancel"), &json!({ "kill": kill }))
-            .await
-    }
-
-    pub(crate) async fn requests(&self) -> Result<Vec<PendingRequest>, RunsError> {
-        Ok(self.view().await?.summary.requests.clone())
-    }
-
+    /// Answers a request, whose id ends with its number.
     pub(crate) async fn answer(&self, id: &str, answer: &Answer) -> Result<(), RunsError> {
         let number = id.rsplit('/').next().unwrap_or(id);
-        let path = format!(
-            "/v1/requests/{}/{}",
-            encode_segment(&self.info.run_id),
-            encode_segment(number)
-        );
-        self.command(&path, answer).await
+        let id = format!("{}/{number}", self.id());
+        let answered = self.client.answer(&id, answer).await;
+        answered.map_err(self.failed())
     }
 
-    pub(crate) async fn status(&self) -> Result<LiveStatus, RunsError> {
-        let view = self.view().await?;
-        view.summary.live.clone().ok_or_else(|| RunsError::Ended {
-            id: self.info.run_id.clone(),
-        })
+    pub(crate) async fn cancel(&self, kill: bool) -> Result<(), RunsError> {
+        let cancelled = self.client.cancel(self.id(), kill).await;
+        cancelled.map_err(self.failed())
     }
 
-    pub(crate) async fn send(
-        &self,
-        prompt: String,
-        from: Option<String>,
-    ) -> Result<StartedTurn, RunsError> {
-        let body = json!({"prompt": prompt, "from": from});
-        let turn = (self.http)
-            .exchange::<Turn>(Method::POST, &self.session("/turns"), &[], &body)
-            .await;
-        let turn = turn.map_err(self.failed())?;
-        Ok(StartedTurn::new(turn.run_id, turn.seq))
+    pub(crate) async fn change(&self, change: SessionChange) -> Result<(), RunsError> {
+        let changed = self.client.change(self.id(), &change).await;
+        changed.map(drop).map_err(self.failed())
     }
 
-    pub(crate) async fn steer(&self, text: String, from: Option<String>) -> Result<(), RunsError> {
-        let body = json!({"text": text, "from": from});
-        self.command(&self.session("/steer"), &body).await
-    }
-
-    pub(crate) async fn interrupt(&self, kill: bool) -> Result<(), RunsError> {
-        self.command(&self.session("/interrupt"), &json!({ "kill": kill }))
-            .await
-    }
-
-    pub(crate) async fn clear(&self) -> Result<(), RunsError> {
-        self.command(&self.session("/clear"), &json!({})).await
-    }
-
-    async fn change(&self, body: &serde_json::Value) -> Result<(), RunsError> {
-        let path = self.session("");
-        let changed = self.http.command(Method::PATCH, &path, body).await;
-        changed.map_err(self.failed())
-    }
-
-    pub(crate) async fn set_model(&self, model: &str) -> Result<(), RunsError> {
-        self.change(&json!({ "model": model })).await
-    }
-
-    pub(crate) async fn set_permission(&self, mode: PermissionMode) -> Result<(), RunsError> {
-        self.change(&json!({ "permission": mode })).await
+    /// Follows the entries after the one with this number.
+    pub(crate) fn follow(&self, after: u64) -> RemoteFollow {
+        RemoteFollow {
+            follow: self.client.follow(self.id(), after),
+            run_id: self.id().to_owned(),
+            after,
+        }
     }
 }
 
-/// Returns the server's runs that match the query, newest first, at most `limit`.
-pub(crate) async fn runs(
-    http: &Http,
-    query: &str,
-    limit: usize,
-) -> Result<Vec<RunSummary>, Failure> {
-    let mut runs = Vec::new();
-    let mut cursor = String::new();
-    loop {
-        let path = format!("/v1/runs?limit=1000&{query}{cursor}");
-        let page: RunList = http.get(&path).await?;
-        runs.extend(page.runs.iter().map(|run| (**run).clone()));
-        match page.next {
-            Some(next) if runs.len() < limit => {
-                cursor = format!("&cursor={}", encode_segment(&next));
+/// The entries of a log on a server.
+#[derive(Debug)]
+pub(crate) struct RemoteFollow {
+    follow: Follow,
+    run_id: String,
+    /// The number of the last entry.
+    after: u64,
+}
+
+impl RemoteFollow {
+    /// Returns the next entry; `None` after the last. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Result<Option<LogLine>, RunsError> {
+        match self.follow.next().await {
+            Ok(line) => {
+                self.after = line.as_ref().map_or(self.after, LogLine::seq);
+                Ok(line)
             }
-            _ => break,
+            Err(mut error) => {
+                if error.retryable {
+                    error.message += &format!(
+                        "; the run continues: resume with `teamster attach {} --after {}`",
+                        self.run_id, self.after
+                    );
+                }
+                Err(runs_error(error, &self.run_id))
+            }
         }
     }
-    runs.truncate(limit);
-    Ok(runs)
 }
 
 /// Returns the server's pending requests, each with its run's directory.
 pub(crate) async fn pending_requests(
-    http: &Http,
-) -> Result<Vec<(PendingRequest, Option<PathBuf>)>, Failure> {
-    let runs = runs(http, "state=waiting", usize::MAX).await?;
-    let waiting = runs
-        .into_iter()
-        .filter(|run| run.state == ViewState::Waiting);
+    client: &Client,
+) -> Result<Vec<(PendingRequest, Option<PathBuf>)>, ClientError> {
+    let mut query = RunQuery::default();
+    query.state = Some(ViewState::Waiting);
+    let runs = client.all_runs(query, usize::MAX).await;
+    let runs = runs.map_err(with_next_step)?.into_iter();
+    let waiting = runs.filter(|run| run.state == ViewState::Waiting);
     Ok(waiting
         .flat_map(|run| {
             let directory = run.info.directory.clone();

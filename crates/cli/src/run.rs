@@ -14,14 +14,15 @@ use teamster_host::{PreparedRun, RunOptions, Worktree, write_output};
 use uuid::Uuid;
 
 use crate::args::RunArgs;
+use crate::remote::Machine;
 use crate::render::TextIsFinal;
 use crate::spec::{self, Local};
 use crate::{drive, exit_code, hints, remote, runner, tokio_runtime, words};
 use closing::Closing;
 
 /// Runs the agent and returns the exit code.
-pub(crate) fn main(args: RunArgs) -> anyhow::Result<u8> {
-    match begin(args) {
+pub(crate) fn main(args: RunArgs, machine: &Machine) -> anyhow::Result<u8> {
+    match begin(args, machine) {
         Ok(code) => code,
         Err(error) => {
             crate::fail(&usage(error));
@@ -31,11 +32,11 @@ pub(crate) fn main(args: RunArgs) -> anyhow::Result<u8> {
 }
 
 /// Reads the arguments, and runs the agent. The outer error is a usage error.
-fn begin(args: RunArgs) -> anyhow::Result<anyhow::Result<u8>> {
+fn begin(args: RunArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>> {
     let (spec, local) = spec::of_run(args)?;
     spec.check()?;
-    if let Some(http) = remote::remote() {
-        return remote::run::main(spec, &local, http);
+    if let Machine::There(client) = machine {
+        return remote::run::main(spec, &local, client);
     }
     let id = local.run_id.clone();
     let id = id.unwrap_or_else(|| Uuid::now_v7().to_string());

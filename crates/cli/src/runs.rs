@@ -12,26 +12,26 @@ use anyhow::Context;
 use jiff::Timestamp;
 
 use crate::args::RunsCommand;
-use crate::remote::remote;
+use crate::remote::Machine;
 use crate::{exit_code, tokio_runtime, zone};
 use history::History;
 use teamster_api::history::{RunRecord, RunState};
 
 /// Runs the subcommand and returns the exit code.
-pub(crate) fn main(command: &RunsCommand) -> anyhow::Result<u8> {
+pub(crate) fn main(command: &RunsCommand, machine: &Machine) -> anyhow::Result<u8> {
     if let RunsCommand::List(args) = command
         && args.live
     {
-        return live::main(args);
+        return live::main(args, machine);
     }
     tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
             let history = match command {
-                RunsCommand::List(args) => History::open(&args.store).await?,
-                RunsCommand::Show(args) => History::open(&args.store).await?,
+                RunsCommand::List(args) => History::open(machine, &args.store).await?,
+                RunsCommand::Show(args) => History::open(machine, &args.store).await?,
                 // Logs exist without a store, too.
-                RunsCommand::Forget(args) => History::open_if_any(&args.store).await?,
+                RunsCommand::Forget(args) => History::open_if_any(machine, &args.store).await?,
             };
             let code = match command {
                 RunsCommand::List(_) if history.is_missing() => Ok(exit_code::SUCCESS),
@@ -45,9 +45,9 @@ pub(crate) fn main(command: &RunsCommand) -> anyhow::Result<u8> {
         })
 }
 
-/// Returns the canonical path, as the history stores it. With `--remote`, the path is unchanged.
-fn canonical(directory: &Path) -> PathBuf {
-    if remote().is_some() {
+/// Returns the canonical path, as the history stores it. A path of another machine is unchanged.
+fn canonical(directory: &Path, is_here: bool) -> PathBuf {
+    if !is_here {
         return directory.to_owned();
     }
     let real = directory.canonicalize();

@@ -20,10 +20,11 @@ use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use teamster::usage::prices::PriceList;
 use teamster::usage::{Accounts, Joined, Places, Provider, Scan};
-use teamster_api::usage::UsageSummary;
+use teamster_api::usage::{UsageQuery, UsageSummary};
+use teamster_client::Client;
 
 use crate::args::{By, UsageArgs};
-use crate::remote::{Http, encode_segment, remote};
+use crate::remote::{Machine, with_next_step};
 use crate::render::{Spinner, TermSpinner};
 use crate::{exit_code, fail, tokio_runtime, zone};
 
@@ -35,12 +36,12 @@ const FRAME: Duration = Duration::from_millis(100);
 pub(crate) use limits::list as limits;
 
 /// Shows the usage and returns the exit code.
-pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
+pub(crate) fn main(args: &UsageArgs, machine: &Machine) -> anyhow::Result<u8> {
     if args.statusline {
         return statusline::main();
     }
-    if let Some(http) = remote() {
-        return show_remote(args, http);
+    if let Machine::There(client) = machine {
+        return show_remote(args, client);
     }
     if args.limits {
         return exit_code::of_printed(limits::print(&limits::list(), args.json, width()));
@@ -67,13 +68,14 @@ pub(crate) fn main(args: &UsageArgs) -> anyhow::Result<u8> {
 }
 
 /// Shows the usage of a server's machine and returns the exit code.
-fn show_remote(args: &UsageArgs, http: &Http) -> anyhow::Result<u8> {
+fn show_remote(args: &UsageArgs, client: &Client) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     if args.limits {
-        let list = runtime.block_on(http.get("/v1/limits"))?;
+        let list = runtime.block_on(client.limits()).map_err(with_next_step)?;
         return exit_code::of_printed(limits::print(&list, args.json, width()));
     }
-    let mut query = vec![format!("by={}", args.by.unwrap_or(By::Day).name())];
+    let mut query = UsageQuery::default();
+    query.by = Some(args.by.unwrap_or(By::Day).dimension());
     let now = Timestamp::now().to_zoned(zone::local());
     let span = match span(args, &now) {
         Ok(span) => span,
@@ -83,20 +85,15 @@ fn show_remote(args: &UsageArgs, http: &Http) -> anyhow::Result<u8> {
         }
     };
     // Days are in this machine's time zone.
-    for (name, at) in [("since", span.since), ("until", span.until)] {
-        if let Some(at) = at {
-            query.push(format!("{name}={}", encode_segment(&at.to_string())));
-        }
-    }
+    query.since = span.since.map(|at| at.to_string());
+    query.until = span.until.map(|at| at.to_string());
     if !args.providers.is_empty() {
         let names: Vec<_> = args.providers.iter().map(|it| it.id()).collect();
-        query.push(format!("provider={}", names.join(",")));
+        query.provider = Some(names.join(","));
     }
-    if args.models {
-        query.push("models=true".to_owned());
-    }
-    let query = query.join("&");
-    let summary: UsageSummary = runtime.block_on(http.get(&format!("/v1/usage?{query}")))?;
+    query.models = args.models;
+    let summary = runtime.block_on(client.usage(&query));
+    let summary = summary.map_err(with_next_step)?;
     let zone = (summary.time_zone.as_deref()).and_then(|name| TimeZone::get(name).ok());
     show(args, &summary, &zone.unwrap_or_else(zone::local))
 }

@@ -8,7 +8,7 @@ use teamster_api::agents::{AgentState, AgentStatus, Command, Selection, Status};
 use teamster_core::time::epoch_ms;
 use tokio::time::sleep;
 
-use super::{Failure, ask, connect, of_printed};
+use super::{Failure, Target, ask, connect, of_printed};
 use crate::args::AgentsSelection;
 use crate::{exit_code, words};
 
@@ -28,8 +28,8 @@ fn selection(args: &AgentsSelection) -> Selection {
     }
 }
 
-pub(super) async fn start(args: &AgentsSelection, file: &Path) -> Result<u8, Failure> {
-    let status = send_and_wait(file, args, Command::Start(selection(args)), |_, agent| {
+pub(super) async fn start(args: &AgentsSelection, target: Target<'_>) -> Result<u8, Failure> {
+    let status = send_and_wait(target, args, Command::Start(selection(args)), |_, agent| {
         has_settled(agent)
     });
     report(&status.await?, args, true)
@@ -47,16 +47,16 @@ fn has_settled(agent: &AgentStatus) -> bool {
     }
 }
 
-pub(super) async fn stop(args: &AgentsSelection, file: &Path) -> Result<u8, Failure> {
-    let status = send_and_wait(file, args, Command::Stop(selection(args)), |_, agent| {
+pub(super) async fn stop(args: &AgentsSelection, target: Target<'_>) -> Result<u8, Failure> {
+    let status = send_and_wait(target, args, Command::Stop(selection(args)), |_, agent| {
         agent.pid.is_none()
     });
     report(&status.await?, args, false)
 }
 
-pub(super) async fn restart(args: &AgentsSelection, file: &Path) -> Result<u8, Failure> {
+pub(super) async fn restart(args: &AgentsSelection, target: Target<'_>) -> Result<u8, Failure> {
     let status = send_and_wait(
-        file,
+        target,
         args,
         Command::Restart(selection(args)),
         |before, agent| {
@@ -67,8 +67,8 @@ pub(super) async fn restart(args: &AgentsSelection, file: &Path) -> Result<u8, F
     report(&status.await?, args, true)
 }
 
-pub(super) async fn wake(args: &AgentsSelection, file: &Path) -> Result<u8, Failure> {
-    let status = ask(file, Command::Wake(selection(args))).await?;
+pub(super) async fn wake(args: &AgentsSelection, target: Target<'_>) -> Result<u8, Failure> {
+    let status = ask(target, Command::Wake(selection(args))).await?;
     let woken = |agent: &&AgentStatus| agent.state.is_running();
     let lines = selected(&status, args)
         .filter(woken)
@@ -83,7 +83,7 @@ pub(super) fn warn(status: &Status) {
 }
 
 pub(super) async fn reload(file: &Path) -> Result<u8, Failure> {
-    let status = ask(file, Command::Reload).await?;
+    let status = ask(Target::File(file), Command::Reload).await?;
     warn(&status);
     let agents = status.agents.iter().filter(|agent| !agent.removed).count();
     let agents = words::plural(agents as u64, "agent");
@@ -94,12 +94,12 @@ pub(super) async fn reload(file: &Path) -> Result<u8, Failure> {
 ///
 /// `done` is passed the pid from before the command, and the agent's status.
 async fn send_and_wait(
-    file: &Path,
+    target: Target<'_>,
     args: &AgentsSelection,
     command: Command,
     done: impl Fn(Option<u32>, &AgentStatus) -> bool,
 ) -> Result<Status, Failure> {
-    let mut client = connect(file).await?;
+    let mut client = connect(target).await?;
     let before = client.ask(Command::Status).await?;
     let mut status = client.ask(command).await?;
     let grace = status.supervisor.as_ref().map_or(0, |it| it.grace_ms);

@@ -9,9 +9,9 @@ use std::time::Duration;
 use teamster::agent_loop::supervisor::log_path;
 use tokio::time::sleep;
 
-use super::{Failure, of_printed, status_with};
+use super::{Failure, Target, of_printed, status_with};
 use crate::args::AgentsLogsArgs;
-use crate::remote::{RemoteSupervisor, remote};
+use crate::remote::RemoteSupervisor;
 use crate::{exit_code, words};
 
 /// Interval between checks for new lines.
@@ -23,14 +23,14 @@ const MAX_LINE: usize = 1 << 20;
 /// Maximum size of the end that is searched for the first requested line, in bytes.
 const MAX_SEARCHED: u64 = 64 << 20;
 
-pub(super) async fn main(args: &AgentsLogsArgs, file: &Path) -> Result<u8, Failure> {
-    let status = status_with(file, [&args.agent]).await?;
+pub(super) async fn main(args: &AgentsLogsArgs, target: Target<'_>) -> Result<u8, Failure> {
+    let status = status_with(target, [&args.agent]).await?;
     let Some(agent) = status.agents.iter().find(|it| it.id == args.agent) else {
         return Ok(exit_code::USAGE);
     };
     let mut out = Output::new(io::stdout(), io::stdout().is_terminal());
-    if let Some(http) = remote() {
-        let supervisor = RemoteSupervisor(http.clone());
+    if let Target::Server(client) = target {
+        let supervisor = RemoteSupervisor(client.clone());
         let text = supervisor.log(&agent.id, args.lines).await?;
         return of_printed(out.write(&text).and_then(|()| out.end()));
     }

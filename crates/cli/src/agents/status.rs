@@ -1,7 +1,6 @@
 //! `teamster agents status`.
 
 use std::io::{self, Write};
-use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use teamster::agent_loop::supervisor::Error;
@@ -9,9 +8,8 @@ use teamster::process::ProcessIdentity;
 use teamster_api::agents::{AgentState, AgentStatus, LoopState, Status};
 use teamster_core::time::epoch_ms;
 
-use super::{Failure, commands, of_printed, status_with};
+use super::{Failure, Target, commands, of_printed, status_with};
 use crate::args::AgentsStatusArgs;
-use crate::remote::remote;
 use crate::runs::local_time;
 use crate::table::Table;
 use crate::{exit_code, words};
@@ -19,15 +17,15 @@ use crate::{exit_code, words};
 /// Maximum length of a cell's text, in bytes.
 const MAX_CELL: usize = 200;
 
-pub(super) async fn main(args: &AgentsStatusArgs, file: &Path) -> Result<u8, Failure> {
-    let mut status = status_with(file, &args.agents).await?;
+pub(super) async fn main(args: &AgentsStatusArgs, target: Target<'_>) -> Result<u8, Failure> {
+    let mut status = status_with(target, &args.agents).await?;
     let problem = match &status.supervisor {
         None => Some(Error::NotRunning {
             config: status.config.clone(),
         }),
         Some(supervisor) if supervisor.not_answering => Some(Error::NotAnswering {
             pid: Some(supervisor.pid),
-            is_stopped: remote().is_none()
+            is_stopped: matches!(target, Target::File(_))
                 && ProcessIdentity::of(supervisor.pid).is_some_and(ProcessIdentity::is_stopped),
         }),
         Some(_) => None,

@@ -6,10 +6,11 @@ use teamster_api::{Answer, PendingRequest};
 
 use super::RunHandle;
 use crate::args::AnswerArgs;
+use crate::remote::Machine;
 use crate::{exit_code, tokio_runtime, words};
 
 /// Answers the request and returns the exit code.
-pub(crate) fn main(args: &AnswerArgs) -> anyhow::Result<u8> {
+pub(crate) fn main(args: &AnswerArgs, machine: &Machine) -> anyhow::Result<u8> {
     let (id, number, word) = match &*args.words {
         [id, word] => (&**id, None, word),
         [id, number, word] => (&**id, Some(&**number), word),
@@ -28,7 +29,7 @@ pub(crate) fn main(args: &AnswerArgs) -> anyhow::Result<u8> {
     tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
-            let run = RunHandle::find(run).await?;
+            let run = RunHandle::find(machine, run).await?;
             let waiting = run.requests().await?;
             let request_id = match own.or(number) {
                 Some(number) => format!("{}/{number}", run.id()),

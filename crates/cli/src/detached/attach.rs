@@ -13,15 +13,16 @@ use super::{Entries, RunHandle};
 use crate::args::{AttachArgs, OutputArgs};
 use crate::chat::terminal;
 use crate::drive::{self, TICK};
+use crate::remote::Machine;
 use crate::signals::{Source, StopSignal};
 use crate::{exit_code, tokio_runtime};
 
 /// Shows a run or session and returns its exit code.
-pub(crate) fn main(args: &AttachArgs) -> anyhow::Result<u8> {
+pub(crate) fn main(args: &AttachArgs, machine: &Machine) -> anyhow::Result<u8> {
     let output: OutputArgs = args.output.into();
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let code = runtime.block_on(async {
-        let run = RunHandle::find(&args.id).await?;
+        let run = RunHandle::find(machine, &args.id).await?;
         let mut screen = Screen::new(&run, output);
         let has_prompt = run.is_session() && !output.json && !output.quiet && Questions::can_ask();
         let user_prompt = has_prompt.then(|| UserPrompt::new(&run, args.no_history));

@@ -4,17 +4,18 @@ use anyhow::Context;
 
 use super::{RunHandle, wait};
 use crate::args::CancelArgs;
+use crate::remote::Machine;
 use crate::{exit_code, tokio_runtime};
 
 /// Stops the runs, waits for their ends and returns the exit code. A run that cannot be stopped does not affect the
 /// others.
-pub(crate) fn main(args: &CancelArgs) -> anyhow::Result<u8> {
+pub(crate) fn main(args: &CancelArgs, machine: &Machine) -> anyhow::Result<u8> {
     tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
             let mut code = exit_code::SUCCESS;
             let mut stopping = Vec::new();
-            for run in RunHandle::find_all(&args.ids).await? {
+            for run in RunHandle::find_all(machine, &args.ids).await? {
                 match run.cancel(args.kill).await {
                     Ok(()) => stopping.push(run),
                     Err(error) => {

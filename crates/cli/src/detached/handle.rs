@@ -8,11 +8,12 @@ use teamster::PermissionMode;
 use teamster::agent_loop::supervisor::{Config, FILE_NAME, FILE_VARIABLE};
 use teamster::agent_loop::{ORCHESTRATOR, agent_run};
 use teamster_api::{Answer, LiveStatus, LogLine, PendingRequest, RunInfo, RunKind};
+use teamster_client::SessionChange;
 use teamster_host::state;
 use teamster_runner::client::{self, Follow, StartedTurn};
 use teamster_runner::{RunFolder, RunsError};
 
-use crate::remote::{RemoteFollow, RemoteRun, remote};
+use crate::remote::{Machine, RemoteFollow, RemoteRun};
 use crate::words;
 
 /// A handle to a detached run or session.
@@ -44,18 +45,18 @@ impl Entries {
 impl RunHandle {
     /// Finds a run by its id, a unique prefix or a turn's id (which names its session). On this machine, `id` may also
     /// be the directory or name of a loop's agent, which stands for its current or last tick.
-    pub(crate) async fn find(id: &str) -> anyhow::Result<Self> {
-        match remote() {
-            Some(http) => Ok(Self::Remote(RemoteRun::find(http, id).await?)),
-            None => Ok(Self::Local(find_local(id)?)),
+    pub(crate) async fn find(machine: &Machine, id: &str) -> anyhow::Result<Self> {
+        match machine {
+            Machine::Here => Ok(Self::Local(find_local(id)?)),
+            Machine::There(client) => Ok(Self::Remote(RemoteRun::find(client, id).await?)),
         }
     }
 
     /// Finds several runs, each as [`find`](Self::find) does.
-    pub(crate) async fn find_all(ids: &[String]) -> anyhow::Result<Vec<Self>> {
+    pub(crate) async fn find_all(machine: &Machine, ids: &[String]) -> anyhow::Result<Vec<Self>> {
         let mut found = Vec::new();
         for id in ids {
-            found.push(Self::find(id).await?);
+            found.push(Self::find(machine, id).await?);
         }
         Ok(found)
     }
@@ -63,7 +64,7 @@ impl RunHandle {
     pub(crate) fn info(&self) -> &RunInfo {
         match self {
             Self::Local(run) => run.info(),
-            Self::Remote(run) => run.info(),
+            Self::Remote(run) => &run.info,
         }
     }
 
@@ -92,7 +93,7 @@ impl RunHandle {
     pub(crate) async fn newest(&self) -> Result<u64, RunsError> {
         match self {
             Self::Local(run) => Ok(run.last_line()?.map_or(0, |line| line.seq())),
-            Self::Remote(run) => run.newest().await,
+            Self::Remote(run) => Ok(run.view().await?.seq),
         }
     }
 
@@ -116,7 +117,7 @@ impl RunHandle {
     pub(crate) async fn requests(&self) -> Result<Vec<PendingRequest>, RunsError> {
         match self {
             Self::Local(run) => client::requests(run).await,
-            Self::Remote(run) => run.requests().await,
+            Self::Remote(run) => Ok(run.view().await?.requests.clone()),
         }
     }
 
@@ -132,7 +133,12 @@ impl RunHandle {
     pub(crate) async fn status(&self) -> Result<LiveStatus, RunsError> {
         match self {
             Self::Local(run) => client::status(run).await,
-            Self::Remote(run) => run.status().await,
+            Self::Remote(run) => {
+                let live = run.view().await?.live.clone();
+                live.ok_or_else(|| RunsError::Ended {
+                    id: run.id().to_owned(),
+                })
+            }
         }
     }
 
@@ -144,7 +150,14 @@ impl RunHandle {
     ) -> Result<StartedTurn, RunsError> {
         match self {
             Self::Local(run) => client::send(run, prompt, from).await,
-            Self::Remote(run) => run.send(prompt, from).await,
+            Self::Remote(run) => {
+                let turn = run
+                    .client
+                    .say(run.id(), &prompt, from.as_deref(), None)
+                    .await;
+                let turn = turn.map_err(run.failed())?;
+                Ok(StartedTurn::new(turn.run_id, turn.seq))
+            }
         }
     }
 
@@ -152,7 +165,10 @@ impl RunHandle {
     pub(crate) async fn steer(&self, text: String, from: Option<String>) -> Result<(), RunsError> {
         match self {
             Self::Local(run) => client::steer(run, text, from).await,
-            Self::Remote(run) => run.steer(text, from).await,
+            Self::Remote(run) => {
+                let sent = run.client.steer(run.id(), &text, from.as_deref()).await;
+                sent.map_err(run.failed())
+            }
         }
     }
 
@@ -160,7 +176,10 @@ impl RunHandle {
     pub(crate) async fn interrupt(&self, kill: bool) -> Result<(), RunsError> {
         match self {
             Self::Local(run) => client::interrupt(run, kill).await,
-            Self::Remote(run) => run.interrupt(kill).await,
+            Self::Remote(run) => {
+                let interrupted = run.client.interrupt(run.id(), kill).await;
+                interrupted.map_err(run.failed())
+            }
         }
     }
 
@@ -168,7 +187,7 @@ impl RunHandle {
     pub(crate) async fn clear(&self) -> Result<(), RunsError> {
         match self {
             Self::Local(run) => client::clear(run).await,
-            Self::Remote(run) => run.clear().await,
+            Self::Remote(run) => run.client.clear(run.id()).await.map_err(run.failed()),
         }
     }
 
@@ -176,7 +195,7 @@ impl RunHandle {
     pub(crate) async fn set_model(&self, model: &str) -> Result<(), RunsError> {
         match self {
             Self::Local(run) => client::set_model(run, model).await,
-            Self::Remote(run) => run.set_model(model).await,
+            Self::Remote(run) => run.change(SessionChange::model(model)).await,
         }
     }
 
@@ -184,7 +203,7 @@ impl RunHandle {
     pub(crate) async fn set_permission(&self, mode: PermissionMode) -> Result<(), RunsError> {
         match self {
             Self::Local(run) => client::set_permission(run, mode).await,
-            Self::Remote(run) => run.set_permission(mode).await,
+            Self::Remote(run) => run.change(SessionChange::permission(mode)).await,
         }
     }
 }

@@ -10,13 +10,13 @@ use teamster_host::state;
 
 use super::RunHandle;
 use crate::args::RequestsArgs;
-use crate::remote::{self, remote};
+use crate::remote::{self, Machine};
 use crate::table::Table;
 use crate::{exit_code, tokio_runtime, words};
 
 /// Lists the requests of these runs, or of all, and returns the exit code.
-pub(crate) fn main(args: &RequestsArgs) -> anyhow::Result<u8> {
-    let waiting = tokio_runtime()?.block_on(waiting(&args.ids))?;
+pub(crate) fn main(args: &RequestsArgs, machine: &Machine) -> anyhow::Result<u8> {
+    let waiting = tokio_runtime()?.block_on(waiting(machine, &args.ids))?;
     let mut out = anstream::stdout();
     exit_code::of_printed(if args.json {
         waiting.iter().try_for_each(|(request, _)| {
@@ -49,14 +49,19 @@ pub(crate) fn main(args: &RequestsArgs) -> anyhow::Result<u8> {
 }
 
 /// Returns the pending requests of these runs, or of all, each with its run's directory.
-async fn waiting(ids: &[String]) -> anyhow::Result<Vec<(PendingRequest, Option<PathBuf>)>> {
-    let runs = match remote() {
-        Some(http) if ids.is_empty() => return Ok(remote::pending_requests(http).await?),
-        None if ids.is_empty() => {
+async fn waiting(
+    machine: &Machine,
+    ids: &[String],
+) -> anyhow::Result<Vec<(PendingRequest, Option<PathBuf>)>> {
+    let runs = match machine {
+        Machine::There(client) if ids.is_empty() => {
+            return Ok(remote::pending_requests(client).await?);
+        }
+        Machine::Here if ids.is_empty() => {
             let runs = state::runs()?.list()?.into_iter();
             runs.map(RunHandle::Local).collect()
         }
-        _ => RunHandle::find_all(ids).await?,
+        _ => RunHandle::find_all(machine, ids).await?,
     };
     // All at once, because a runner may not answer.
     let asking = runs.into_iter().map(|run| {

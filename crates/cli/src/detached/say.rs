@@ -13,13 +13,14 @@ use super::RunHandle;
 use super::screen::Screen;
 use crate::args::{OutputArgs, SayArgs};
 use crate::drive::{self, TICK};
+use crate::remote::Machine;
 use crate::signals::Source;
 use crate::{exit_code, stdin, tokio_runtime, words};
 
 /// Sends the prompt, shows the turn and returns the turn's exit code.
-pub(crate) fn main(args: &SayArgs) -> anyhow::Result<u8> {
+pub(crate) fn main(args: &SayArgs, machine: &Machine) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
-    let session = runtime.block_on(RunHandle::find(&args.id))?;
+    let session = runtime.block_on(RunHandle::find(machine, &args.id))?;
     if !session.is_session() {
         bail!(
             "{} is a run, not a session: start a session with `teamster chat --detach`",

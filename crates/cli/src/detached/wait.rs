@@ -7,15 +7,16 @@ use teamster_api::{LogLine, RunLogEntry};
 use super::RunHandle;
 use super::handle::turn_of;
 use crate::args::WaitArgs;
+use crate::remote::Machine;
 use crate::{exit_code, hints, tokio_runtime, words};
 
 /// Waits for the runs and returns the exit code of the first that did not complete.
-pub(crate) fn main(args: &WaitArgs) -> anyhow::Result<u8> {
+pub(crate) fn main(args: &WaitArgs, machine: &Machine) -> anyhow::Result<u8> {
     let several = args.ids.len() > 1;
     tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
-            let runs = RunHandle::find_all(&args.ids).await?;
+            let runs = RunHandle::find_all(machine, &args.ids).await?;
             let runs = (args.ids.iter().zip(runs)).map(|(id, run)| (awaited(id, &run), run));
             let mut code = exit_code::SUCCESS;
             for (id, run) in runs {

@@ -3,14 +3,14 @@
 use std::io::{self, Write};
 
 use anyhow::{Context, anyhow};
-use hyper::Method;
 use teamster::AbortHandle;
-use teamster_api::{ProblemCode, RunLogEntry, RunSpec, RunView};
+use teamster_api::{ProblemCode, RunLogEntry, RunSpec};
+use teamster_client::{Client, ClientError};
 use teamster_core::time::epoch_ms;
 use teamster_host::{Output, write_output};
+use teamster_runner::RunsError;
 
-use super::http::{Failure, Http};
-use super::{RemoteFollow, RemoteRun, start};
+use super::{RemoteFollow, RemoteRun, start, with_next_step};
 use crate::drive::{self, Feed};
 use crate::run::{final_text, resume_arguments};
 use crate::signals::Signals;
@@ -22,24 +22,19 @@ use crate::{exit_code, tokio_runtime};
 pub(crate) fn main(
     mut spec: RunSpec,
     local: &Local,
-    http: &Http,
+    client: &Client,
 ) -> anyhow::Result<anyhow::Result<u8>> {
     let file = start::run(&mut spec, local)?;
     let output = file.as_deref().map(Output::open).transpose()?;
     let runtime = tokio_runtime().context("cannot start the runtime")?;
-    let begun = runtime.block_on(http.exchange::<RunView>(
-        Method::POST,
-        "/v1/runs",
-        &start::idempotency_key(),
-        &spec,
-    ));
-    let view = match begun {
-        Err(failure) if is_usage(&failure) => return Err(failure.into()),
-        Err(failure) => return Ok(Err(failure.into())),
+    let begun = runtime.block_on(client.start(&spec, &start::idempotency_key()));
+    let view = match begun.map_err(with_next_step) {
+        Err(error) if is_usage(&error) => return Err(error.into()),
+        Err(error) => return Ok(Err(error.into())),
         Ok(view) => view,
     };
     let run = RemoteRun {
-        http: http.clone(),
+        client: client.clone(),
         info: view.summary.info.clone(),
     };
     if local.detach {
@@ -88,9 +83,9 @@ fn show(
 }
 
 /// Returns `true` if the server rejected the request with a usage error.
-pub(super) fn is_usage(failure: &Failure) -> bool {
+pub(super) fn is_usage(error: &ClientError) -> bool {
     matches!(
-        failure.code(),
+        error.code,
         Some(
             ProblemCode::InvalidParams
                 | ProblemCode::BypassNotAllowed
@@ -119,9 +114,9 @@ impl RemoteLog {
 
 /// Forwards abort and kill requests to the run.
 async fn stop(run: RemoteRun, abort: AbortHandle) {
-    let report = |stopped: Result<(), teamster_runner::RunsError>| {
+    let report = |stopped: Result<(), RunsError>| {
         if let Err(error) = stopped
-            && !matches!(error, teamster_runner::RunsError::Ended { .. })
+            && !matches!(error, RunsError::Ended { .. })
         {
             crate::fail(&anyhow!("the run was not stopped: {error}"));
         }

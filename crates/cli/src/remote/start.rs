@@ -3,13 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use hyper::Method;
-use hyper::header::HeaderName;
-use teamster_api::{RunSpec, RunView, SessionSpec, Trusted};
+use teamster_api::{RunSpec, SessionSpec, Trusted};
+use teamster_client::Client;
 use uuid::Uuid;
 
-use super::absolute;
-use super::http::Http;
+use super::{absolute, with_next_step};
 use crate::args::{OutputArgs, STORE_VARIABLE};
 use crate::hints;
 use crate::spec::Local;
@@ -81,25 +79,22 @@ fn directory(directory: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
     directory.transpose()
 }
 
-/// Creates an `Idempotency-Key` header, so that a repeated request starts nothing.
-pub(super) fn idempotency_key() -> [(HeaderName, String); 1] {
-    let name = HeaderName::from_static("idempotency-key");
-    [(name, Uuid::now_v7().to_string())]
+/// Creates the key of a start, so that a repeated request starts nothing.
+pub(super) fn idempotency_key() -> String {
+    Uuid::now_v7().to_string()
 }
 
 /// Starts a session and returns its id. The outer error is a usage error.
 pub(crate) async fn start_session(
-    http: &Http,
+    client: &Client,
     mut spec: SessionSpec,
     local: &Local,
 ) -> anyhow::Result<anyhow::Result<String>> {
     session(&mut spec, local)?;
-    let started = http
-        .exchange::<RunView>(Method::POST, "/v1/sessions", &idempotency_key(), &spec)
-        .await;
-    match started {
-        Err(failure) if super::run::is_usage(&failure) => Err(failure.into()),
-        Err(failure) => Ok(Err(failure.into())),
+    let started = client.open(&spec, &idempotency_key()).await;
+    match started.map_err(with_next_step) {
+        Err(error) if super::run::is_usage(&error) => Err(error.into()),
+        Err(error) => Ok(Err(error.into())),
         Ok(view) => Ok(Ok(view.summary.info.run_id.clone())),
     }
 }

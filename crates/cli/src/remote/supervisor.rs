@@ -1,28 +1,25 @@
 //! The supervisor on a server's machine.
 
-use bytes::Bytes;
-use hyper::Method;
-use serde_json::Value;
 use teamster::agent_loop::supervisor::Error;
 use teamster_api::ProblemCode;
-use teamster_api::agents::{Command, ErrorCode, Status};
+use teamster_api::agents::{AgentList, Command, ErrorCode, Status};
+use teamster_client::{AgentCommand, Client, ClientError};
 
-use super::encode_segment;
-use super::http::{Failure, Http};
+use super::with_next_step;
 
 /// A client of a server's supervisor.
 #[derive(Debug)]
-pub(crate) struct RemoteSupervisor(pub(crate) Http);
+pub(crate) struct RemoteSupervisor(pub(crate) Client);
 
 impl RemoteSupervisor {
     /// Sends a command and returns the agents' status after it.
     pub(crate) async fn ask(&mut self, command: Command) -> Result<Status, Error> {
-        let (name, selection) = match command {
+        let (command, selection) = match command {
             Command::Status => return self.status().await,
-            Command::Start(selection) => ("start", selection),
-            Command::Stop(selection) => ("stop", selection),
-            Command::Restart(selection) => ("restart", selection),
-            Command::Wake(selection) => ("wake", selection),
+            Command::Start(selection) => (AgentCommand::Start, selection),
+            Command::Stop(selection) => (AgentCommand::Stop, selection),
+            Command::Restart(selection) => (AgentCommand::Restart, selection),
+            Command::Wake(selection) => (AgentCommand::Wake, selection),
             _ => {
                 return Err(Error::Refused {
                     code: ErrorCode::BadRequest,
@@ -32,25 +29,19 @@ impl RemoteSupervisor {
                 });
             }
         };
-        let path = format!("/v1/agents/{name}");
-        let status = self
-            .0
-            .exchange::<Value>(Method::POST, &path, &[], &selection)
-            .await;
-        match status {
-            Ok(status) => self.read(status),
-            Err(failure) => Err(self.error(failure).await),
+        match self.0.command_agents(command, &selection).await {
+            Ok(list) => self.read(list),
+            Err(error) => Err(self.error(error).await),
         }
     }
 
     /// Returns the agents' status; without a supervisor, as far as files show it.
     pub(crate) async fn status(&self) -> Result<Status, Error> {
-        let status = self.0.get::<Value>("/v1/agents").await;
-        self.read(status.map_err(|failure| failed(&failure))?)
+        self.read(self.0.agents().await.map_err(failed)?)
     }
 
-    fn read(&self, status: Value) -> Result<Status, Error> {
-        if status.get("config").is_none() {
+    fn read(&self, list: AgentList) -> Result<Status, Error> {
+        let Some(config) = list.config else {
             return Err(Error::Refused {
                 code: ErrorCode::BadConfig,
                 message: format!(
@@ -58,22 +49,22 @@ impl RemoteSupervisor {
                     self.0.url()
                 ),
             });
-        }
-        serde_json::from_value(status).map_err(|error| Error::NoAnswer(error.into()))
+        };
+        let mut status = Status::new(config, list.agents);
+        status.supervisor = list.supervisor;
+        status.enabled = list.enabled;
+        status.warnings = list.warnings;
+        Ok(status)
     }
 
     /// Returns the last lines of an agent's log.
-    pub(crate) async fn log(&self, agent: &str, lines: usize) -> Result<Bytes, Error> {
-        let path = format!("/v1/agents/{}/log?lines={lines}", encode_segment(agent));
-        match self.0.text(&path).await {
-            Ok(text) => Ok(text),
-            Err(failure) => Err(failed(&failure)),
-        }
+    pub(crate) async fn log(&self, agent: &str, lines: usize) -> Result<Vec<u8>, Error> {
+        self.0.agent_log(agent, lines).await.map_err(failed)
     }
 
-    /// Converts a failure. If no supervisor is running, the error has the configuration's path.
-    async fn error(&self, failure: Failure) -> Error {
-        if failure.code() == Some(ProblemCode::SupervisorNotRunning)
+    /// Converts an error. If no supervisor is running, the result has the configuration's path.
+    async fn error(&self, error: ClientError) -> Error {
+        if error.code == Some(ProblemCode::SupervisorNotRunning)
             && let Ok(status) = self.status().await
             && status.supervisor.is_none()
         {
@@ -81,17 +72,17 @@ impl RemoteSupervisor {
                 config: status.config,
             };
         }
-        failed(&failure)
+        failed(error)
     }
 }
 
-fn failed(failure: &Failure) -> Error {
-    let code = match failure.code() {
+fn failed(error: ClientError) -> Error {
+    let code = match error.code {
         Some(ProblemCode::AgentNotFound) => ErrorCode::UnknownAgent,
         _ => ErrorCode::Other,
     };
     Error::Refused {
         code,
-        message: failure.to_string(),
+        message: with_next_step(error).message,
     }
 }

@@ -4,24 +4,22 @@ use std::path::PathBuf;
 
 use anyhow::{Context, bail};
 use teamster::store::Store;
-use teamster_api::history::{ForgetRuns, Forgotten, HistoryList, RunFilter, RunRecord};
-use teamster_api::{ProblemCode, RunView};
+use teamster_api::ProblemCode;
+use teamster_api::history::{ForgetRuns, Forgotten, RunFilter, RunRecord};
+use teamster_client::{Client, HistoryQuery};
 
 use super::forget;
 use teamster_host::state;
 
 use crate::args::StoreArgs;
-use crate::remote::{Http, encode_segment, remote};
+use crate::remote::{Machine, with_next_step};
 use crate::{store, words};
-
-/// Maximum number of runs in a page from a server.
-const PAGE: u32 = 1000;
 
 /// A history of runs.
 pub(super) enum History {
     /// A local store; `None` if there is none.
     Local(Option<Store>),
-    Remote(&'static Http),
+    Remote(Client),
 }
 
 /// Filter of listed runs.
@@ -36,19 +34,19 @@ pub(super) struct ListFilter {
 
 impl History {
     /// Opens the store that the arguments select. With `--remote`, the server's history is used.
-    pub(super) async fn open(args: &StoreArgs) -> anyhow::Result<Self> {
-        match remote() {
-            Some(http) => Ok(Self::Remote(http)),
-            None => Ok(Self::Local(store::open(args).await?)),
+    pub(super) async fn open(machine: &Machine, args: &StoreArgs) -> anyhow::Result<Self> {
+        match machine {
+            Machine::There(client) => Ok(Self::Remote(client.clone())),
+            Machine::Here => Ok(Self::Local(store::open(args).await?)),
         }
     }
 
     /// Opens the history as [`Self::open`] does, but allows that no store is configured.
-    pub(super) async fn open_if_any(args: &StoreArgs) -> anyhow::Result<Self> {
-        if remote().is_none() && teamster_host::store_location(args.url.as_deref()).is_none() {
+    pub(super) async fn open_if_any(machine: &Machine, args: &StoreArgs) -> anyhow::Result<Self> {
+        if machine.is_here() && teamster_host::store_location(args.url.as_deref()).is_none() {
             return Ok(Self::Local(None));
         }
-        Self::open(args).await
+        Self::open(machine, args).await
     }
 
     /// Returns whether there is no store.
@@ -56,11 +54,16 @@ impl History {
         matches!(self, Self::Local(None))
     }
 
+    /// Returns whether it is that of this machine.
+    pub(super) fn is_here(&self) -> bool {
+        matches!(self, Self::Local(_))
+    }
+
     /// Returns the location for messages.
     pub(super) fn location(&self) -> String {
         match self {
             Self::Local(store) => store.as_ref().map(Store::place).unwrap_or_default(),
-            Self::Remote(http) => http.url().to_owned(),
+            Self::Remote(client) => client.url().to_owned(),
         }
     }
 
@@ -82,7 +85,7 @@ impl History {
                 run_filter.working_directory = filter.directory;
                 Ok(store.runs(&run_filter).await?)
             }
-            Self::Remote(http) => pages(http, &filter).await,
+            Self::Remote(client) => of_server(client, filter).await,
         }
     }
 
@@ -91,12 +94,9 @@ impl History {
         let found = match self {
             Self::Local(None) => None,
             Self::Local(Some(store)) => store.run(id).await?,
-            Self::Remote(http) => match http
-                .get(&format!("/v1/history/{}", encode_segment(id)))
-                .await
-            {
-                Err(failure) if failure.code() == Some(ProblemCode::RunNotFound) => None,
-                found => Some(found?),
+            Self::Remote(client) => match client.recorded(id).await {
+                Err(error) if error.code == Some(ProblemCode::RunNotFound) => None,
+                found => Some(found.map_err(with_next_step)?),
             },
         };
         found.with_context(|| {
@@ -116,10 +116,7 @@ impl History {
                 let spec = folder.spec().ok()??;
                 spec.prompt().map(str::to_owned)
             }
-            Self::Remote(http) => {
-                let path = format!("/v1/runs/{}", encode_segment(run_id));
-                http.get::<RunView>(&path).await.ok()?.prompt
-            }
+            Self::Remote(client) => client.show(run_id).await.ok()?.prompt,
         }
     }
 
@@ -127,44 +124,22 @@ impl History {
     pub(super) async fn forget(&self, request: &ForgetRuns) -> anyhow::Result<Forgotten> {
         match self {
             Self::Local(store) => forget::delete(request, store.as_ref()).await,
-            Self::Remote(http) => {
-                let path = "/v1/history/forget";
-                Ok(http
-                    .exchange(hyper::Method::POST, path, &[], request)
-                    .await?)
-            }
+            Self::Remote(client) => Ok(client.forget(request).await.map_err(with_next_step)?),
         }
     }
 }
 
-async fn pages(http: &Http, filter: &ListFilter) -> anyhow::Result<Vec<RunRecord>> {
-    let mut query = Vec::new();
-    let mut add = |name: &str, value: Option<String>| {
-        query.extend(value.map(|value| format!("&{name}={}", encode_segment(&value))));
-    };
-    add("agent", filter.provider.clone());
-    add("status", filter.status.map(|status| status.to_string()));
-    add("since", filter.since_ms.map(|since| since.to_string()));
-    if let Some(directory) = &filter.directory {
-        let Some(directory) = directory.to_str() else {
-            bail!("--cwd: with --remote, a directory needs a name of UTF-8");
-        };
-        add("directory", Some(directory.to_owned()));
+/// Returns the selected runs of a server, newest first.
+async fn of_server(client: &Client, filter: ListFilter) -> anyhow::Result<Vec<RunRecord>> {
+    if (filter.directory.as_ref()).is_some_and(|directory| directory.to_str().is_none()) {
+        bail!("--cwd: with --remote, a directory needs a name of UTF-8");
     }
-    let query = query.concat();
-    let mut runs = Vec::new();
-    let mut cursor = String::new();
-    loop {
-        let missing = filter.limit - u32::try_from(runs.len()).unwrap_or(filter.limit);
-        let limit = missing.min(PAGE);
-        let path = format!("/v1/history?limit={limit}{query}{cursor}");
-        let page: HistoryList = http.get(&path).await?;
-        runs.extend(page.runs);
-        match page.next {
-            Some(next) if runs.len() < filter.limit as usize => {
-                cursor = format!("&cursor={}", encode_segment(&next));
-            }
-            _ => return Ok(runs),
-        }
-    }
+    let mut query = HistoryQuery::default();
+    query.agent = filter.provider;
+    query.status = filter.status;
+    query.since = filter.since_ms;
+    query.directory = filter.directory;
+    let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
+    let runs = client.all_history(query, limit).await;
+    Ok(runs.map_err(with_next_step)?)
 }

@@ -23,7 +23,7 @@ pub(super) async fn main(args: &RunsListArgs, history: &History) -> anyhow::Resu
         provider: args.provider.clone(),
         status: args.status.map(state),
         since_ms: since,
-        directory: args.cwd.as_deref().map(canonical),
+        directory: (args.cwd.as_deref()).map(|cwd| canonical(cwd, history.is_here())),
     };
     let runs = history.list(filter).await?;
     let printed = if args.json {

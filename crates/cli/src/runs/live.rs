@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use serde::Serialize;
-use teamster_api::{LiveState, LiveStatus, PendingRequest, RunInfo, RunKind, RunSummary};
+use teamster_api::{LiveState, LiveStatus, PendingRequest, RunInfo, RunKind, RunQuery, RunSummary};
 use teamster_core::time::epoch_ms;
 use teamster_runner::{RunFolder, RunState, RunsError, client};
 
@@ -12,7 +12,7 @@ use super::local_time;
 use teamster_host::state;
 
 use crate::args::RunsListArgs;
-use crate::remote::{self, remote};
+use crate::remote::{Machine, with_next_step};
 use crate::table::Table;
 use crate::{exit_code, tokio_runtime, words};
 
@@ -35,8 +35,8 @@ struct Live {
 }
 
 /// Lists running runs, newest first, and returns the exit code.
-pub(super) fn main(args: &RunsListArgs) -> anyhow::Result<u8> {
-    let live = tokio_runtime()?.block_on(find(args))?;
+pub(super) fn main(args: &RunsListArgs, machine: &Machine) -> anyhow::Result<u8> {
+    let live = tokio_runtime()?.block_on(find(args, machine))?;
     let mut out = anstream::stdout();
     exit_code::of_printed(if args.json {
         live.iter().try_for_each(|run| {
@@ -53,15 +53,18 @@ pub(super) fn main(args: &RunsListArgs) -> anyhow::Result<u8> {
 }
 
 /// Returns the selected runs that have not ended.
-async fn find(args: &RunsListArgs) -> anyhow::Result<Vec<Live>> {
+async fn find(args: &RunsListArgs, machine: &Machine) -> anyhow::Result<Vec<Live>> {
     let limit = usize::try_from(args.limit).unwrap_or(usize::MAX);
-    let directory = args.cwd.as_deref().map(super::canonical);
+    let directory = (args.cwd.as_deref()).map(|cwd| super::canonical(cwd, machine.is_here()));
     let is_selected = |info: &RunInfo| {
         (args.provider.as_ref()).is_none_or(|provider| info.provider == *provider)
             && (directory.is_none() || info.directory == directory)
     };
-    if let Some(http) = remote() {
-        let runs = remote::runs(http, "live=true", usize::MAX).await?;
+    if let Machine::There(client) = machine {
+        let mut query = RunQuery::default();
+        query.live = true;
+        let runs = client.all_runs(query, usize::MAX).await;
+        let runs = runs.map_err(with_next_step)?;
         let selected = runs.into_iter().filter(|run| is_selected(&run.info));
         return Ok(selected.take(limit).map(Live::from).collect());
     }

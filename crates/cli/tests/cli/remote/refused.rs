@@ -170,7 +170,11 @@ fn a_server_that_is_none_is_an_error() {
             .write_all(b"HTTP/1.1 404 Not Found\r\nContent-Length: 5\r\n\r\nhello")
             .unwrap();
     });
-    is_refused(&ask(), 1, &["did not respond like `teamster serve`", "404"]);
+    is_refused(
+        &ask(),
+        1,
+        &["did not respond like a teamster server", "404"],
+    );
     other.join().unwrap();
     // Nothing listens there any more.
     is_refused(&ask(), 1, &["cannot reach http://", "refused"]);

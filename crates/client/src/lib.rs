@@ -1,0 +1,84 @@
+#![doc = include_str!("../README.md")]
+#![warn(missing_docs)]
+
+mod address;
+mod call;
+mod changes;
+mod error;
+mod follow;
+mod http;
+mod machine;
+mod patience;
+mod runs;
+mod sessions;
+mod sse;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use changes::Changes;
+pub use error::{ClientError, ClientErrorKind};
+pub use follow::Follow;
+pub use machine::{AgentCommand, HistoryQuery};
+pub use patience::ConnectionChange;
+pub use sessions::{SessionChange, Turn};
+
+/// A client of one server. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Client {
+    http: http::Http,
+}
+
+impl Client {
+    /// Creates a client of the server at this URL: `https://HOST`, `http://127.0.0.1:7420` or `unix:/path`. It may be
+    /// below a path of a host. Only a Unix socket needs no token.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the URL or the token cannot be used, or the certificates of the system cannot be read.
+    pub fn new(url: &str, token: Option<&str>) -> Result<Self, ClientError> {
+        let http = http::Http::new(url, token)?;
+        Ok(Self { http })
+    }
+
+    /// Sets the time without a server after which a stream or a start fails. Default: 10 minutes.
+    #[must_use]
+    pub fn with_reconnect_limit(mut self, limit: Duration) -> Self {
+        self.http.limits.reconnect = limit;
+        self
+    }
+
+    /// Sets the time without a byte after which a stream counts as broken. Default: 45 s, three heartbeats.
+    #[must_use]
+    pub fn with_silence_limit(mut self, limit: Duration) -> Self {
+        self.http.limits.silence = limit;
+        self
+    }
+
+    /// Sets the time limit for the head of a response, and the same again for its body. Default: 60 s.
+    #[must_use]
+    pub fn with_response_limit(mut self, limit: Duration) -> Self {
+        self.http.limits.response = limit;
+        self
+    }
+
+    /// Sets a callback for changes of the connection: it is lost for some seconds, or back. It must not block.
+    #[must_use]
+    pub fn on_connection_change(
+        mut self,
+        observer: impl Fn(ConnectionChange<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        self.http.observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Returns the server's URL, without slashes at its end.
+    pub fn url(&self) -> &str {
+        self.http.url()
+    }
+
+    /// Returns whether requests, with their token, go unencrypted to another machine.
+    pub fn is_unencrypted(&self) -> bool {
+        self.http.is_unencrypted()
+    }
+}

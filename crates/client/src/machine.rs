@@ -1,0 +1,186 @@
+//! The machine of a server: history, usage, limits, and agents in a loop.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use teamster_api::ProviderFacts;
+use teamster_api::agents::{AgentList, Selection};
+use teamster_api::history::{ForgetRuns, Forgotten, HistoryList, RunRecord, RunState};
+use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
+
+use crate::Client;
+use crate::call::{Call, Media};
+use crate::error::ClientError;
+use crate::runs::LARGEST_PAGE;
+
+/// A filter of the history of runs, for [`Client::history`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct HistoryQuery {
+    /// Only runs that began at this time or later, in milliseconds since the Unix epoch.
+    pub since: Option<u64>,
+    /// Only runs that began before this time, in milliseconds since the Unix epoch.
+    pub until: Option<u64>,
+    /// Only runs in this state.
+    pub status: Option<RunState>,
+    /// Only runs of this agent, such as `claude`.
+    pub agent: Option<String>,
+    /// Only runs of the conversation with this key.
+    pub key: Option<String>,
+    /// Only runs in this directory of the server's machine, an absolute path.
+    pub directory: Option<PathBuf>,
+    /// The maximum number of runs in a page, at most 1000. Default: 50.
+    pub limit: Option<u32>,
+    /// The `next` of the previous page.
+    pub cursor: Option<String>,
+}
+
+/// A command for agents in a loop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AgentCommand {
+    /// Start the agents.
+    Start,
+    /// Stop them.
+    Stop,
+    /// Stop and start them.
+    Restart,
+    /// End the sleep of those that wait for their next tick.
+    Wake,
+}
+
+impl AgentCommand {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Stop => "stop",
+            Self::Restart => "restart",
+            Self::Wake => "wake",
+        }
+    }
+}
+
+/// The response to a list of agents' CLIs.
+#[derive(Deserialize)]
+struct Providers {
+    providers: Vec<ProviderFacts>,
+}
+
+impl Client {
+    /// Returns a page of the history, newest first: all recorded runs, attached ones and ticks of agents too.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server refuses the list, or cannot be reached.
+    pub async fn history(&self, query: &HistoryQuery) -> Result<HistoryList, ClientError> {
+        let call = Call::get(&["history"])?.with_query(query)?;
+        self.http.json(&call).await
+    }
+
+    /// Returns the runs of all pages of the history, newest first, at most `limit`.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server refuses the list, or cannot be reached.
+    pub async fn all_history(
+        &self,
+        mut query: HistoryQuery,
+        limit: usize,
+    ) -> Result<Vec<RunRecord>, ClientError> {
+        let mut runs = Vec::new();
+        loop {
+            let missing = (limit - runs.len()).min(LARGEST_PAGE);
+            query.limit = u32::try_from(missing).ok();
+            let page = self.history(&query).await?;
+            runs.extend(page.runs);
+            runs.truncate(limit);
+            if page.next.is_none() || runs.len() == limit {
+                return Ok(runs);
+            }
+            query.cursor = page.next;
+        }
+    }
+
+    /// Returns the run of the history with this id or unique prefix of one.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the history has no such run, or the server cannot be reached.
+    pub async fn recorded(&self, id: &str) -> Result<RunRecord, ClientError> {
+        self.http.json(&Call::get(&["history", id])?).await
+    }
+
+    /// Deletes runs of the history and logs.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server refuses it, or cannot be reached.
+    pub async fn forget(&self, request: &ForgetRuns) -> Result<Forgotten, ClientError> {
+        let call = Call::post(&["history", "forget"], request)?;
+        self.http.json(&call).await
+    }
+
+    /// Returns the tokens and cost of the agents of the server's machine.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server refuses the query, or cannot be reached.
+    pub async fn usage(&self, query: &UsageQuery) -> Result<UsageSummary, ClientError> {
+        let call = Call::get(&["usage"])?.with_query(query)?;
+        self.http.json(&call).await
+    }
+
+    /// Returns the limits of the subscriptions of the server's machine.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server cannot be reached.
+    pub async fn limits(&self) -> Result<LimitList, ClientError> {
+        self.http.json(&Call::get(&["limits"])?).await
+    }
+
+    /// Returns what is known of the agents' CLIs on the server's machine.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server cannot be reached.
+    pub async fn providers(&self) -> Result<Vec<ProviderFacts>, ClientError> {
+        let list: Providers = self.http.json(&Call::get(&["providers"])?).await?;
+        Ok(list.providers)
+    }
+
+    /// Returns the agents in a loop and their supervisor. Without a supervisor, the status is what files show.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server cannot be reached.
+    pub async fn agents(&self) -> Result<AgentList, ClientError> {
+        self.http.json(&Call::get(&["agents"])?).await
+    }
+
+    /// Sends a command to agents in a loop. Returns their status as soon as the supervisor has accepted the command.
+    ///
+    /// # Errors
+    ///
+    /// Fails if an agent does not exist, no supervisor is running, or the server cannot be reached.
+    pub async fn command_agents(
+        &self,
+        command: AgentCommand,
+        selection: &Selection,
+    ) -> Result<AgentList, ClientError> {
+        let call = Call::post(&["agents", command.name()], selection)?;
+        self.http.json(&call).await
+    }
+
+    /// Returns the last lines of an agent's log.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the agent does not exist, or the server cannot be reached.
+    pub async fn agent_log(&self, agent: &str, lines: usize) -> Result<Vec<u8>, ClientError> {
+        let query = serde_json::json!({ "lines": lines });
+        let call = Call::get(&["agents", agent, "log"])?.with_query(&query)?;
+        let text = self.http.bytes(&call.with_media(Media::Text)).await?;
+        Ok(text.to_vec())
+    }
+}

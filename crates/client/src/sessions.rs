@@ -1,0 +1,133 @@
+//! Sessions: turns, and commands to the turn in progress.
+
+use hyper::Method;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use teamster_api::RunView;
+use teamster_core::PermissionMode;
+
+use crate::Client;
+use crate::call::Call;
+use crate::error::ClientError;
+
+/// A turn of a session.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Turn {
+    /// The turn's id: that of the session, a dot and a number.
+    pub run_id: String,
+    /// The number of the log's entry with the prompt. The turn's entries follow it, up to the `done` with its id.
+    pub seq: u64,
+}
+
+/// The body that starts a turn.
+#[derive(Serialize)]
+struct Prompt<'a> {
+    prompt: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<&'a str>,
+}
+
+/// The body that adds text to the turn in progress.
+#[derive(Serialize)]
+struct Message<'a> {
+    text: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    from: Option<&'a str>,
+}
+
+/// Settings of a session to change from its next turn on, for [`Client::change`].
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct SessionChange {
+    /// The model, by the CLI's own name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// The permission mode.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission: Option<PermissionMode>,
+}
+
+impl SessionChange {
+    /// Changes the model.
+    pub fn model(model: impl Into<String>) -> Self {
+        Self {
+            model: Some(model.into()),
+            ..Self::default()
+        }
+    }
+
+    /// Changes the permission mode.
+    pub fn permission(mode: PermissionMode) -> Self {
+        Self {
+            permission: Some(mode),
+            ..Self::default()
+        }
+    }
+}
+
+impl Client {
+    /// Sends a prompt to a session, which starts a turn. `from` is the name of the sender, for the log; by default
+    /// that of the token.
+    ///
+    /// With a `key`, any text of your own for this prompt, the request is repeated if the connection breaks, and the
+    /// turn still starts once. Without one, the request is sent once.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the code `SESSION_BUSY` during another turn, or if the server refuses the prompt or cannot be reached.
+    pub async fn say(
+        &self,
+        id: &str,
+        prompt: &str,
+        from: Option<&str>,
+        key: Option<&str>,
+    ) -> Result<Turn, ClientError> {
+        let body = Prompt { prompt, from };
+        let mut call = Call::post(&["sessions", id, "turns"], &body)?;
+        if let Some(key) = key {
+            call = call.with_key(key)?;
+        }
+        self.http.once(&call).await
+    }
+
+    /// Sends text to the turn in progress, if the agent's CLI supports it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no turn is in progress, or the server cannot be reached.
+    pub async fn steer(&self, id: &str, text: &str, from: Option<&str>) -> Result<(), ClientError> {
+        let body = Message { text, from };
+        self.command(&["sessions", id, "steer"], &body).await
+    }
+
+    /// Interrupts the turn in progress; with `kill`, by force. The session continues.
+    ///
+    /// # Errors
+    ///
+    /// Fails if no turn is in progress, or the server cannot be reached.
+    pub async fn interrupt(&self, id: &str, kill: bool) -> Result<(), ClientError> {
+        self.command(&["sessions", id, "interrupt"], &json!({ "kill": kill }))
+            .await
+    }
+
+    /// Clears the context of a session.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the session has ended or its agent does not support this, or the server cannot be reached.
+    pub async fn clear(&self, id: &str) -> Result<(), ClientError> {
+        self.command(&["sessions", id, "clear"], &json!({})).await
+    }
+
+    /// Changes the model or the permission mode of a session, from its next turn on.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the session has ended or the server refuses the change, or it cannot be reached.
+    pub async fn change(&self, id: &str, change: &SessionChange) -> Result<RunView, ClientError> {
+        let call = Call::new(Method::PATCH, &["sessions", id])?.with_body(change)?;
+        self.http.json(&call).await
+    }
+}
