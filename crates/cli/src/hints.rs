@@ -15,7 +15,7 @@ use teamster::{
 
 use crate::words;
 
-pub(crate) use advice::advice;
+pub(crate) use advice::{advice, of_client};
 pub(crate) use flags::{message, option, warning};
 
 /// Returns the next step after an error, if there is one. `bin` is the variable that sets the CLI's program, `mcp`

@@ -19,6 +19,7 @@ use teamster_runner::RunsError;
 use teamster_server::OwnerToken;
 
 use crate::args::{AgentsCommand, Command, REMOTE_TOKEN_VARIABLE, RemoteArgs};
+use crate::hints;
 pub(crate) use start::start_session;
 pub(crate) use supervisor::RemoteSupervisor;
 
@@ -128,22 +129,13 @@ fn check_supported(command: &Command) -> anyhow::Result<()> {
     )
 }
 
-/// Adds this program's next step to the error of a request.
-pub(crate) fn with_next_step(mut error: ClientError) -> ClientError {
-    match error.code {
-        Some(ProblemCode::Unauthorized) => {
-            error.message += ": check TEAMSTER_REMOTE_TOKEN or --remote-token-file";
-        }
-        Some(ProblemCode::InsufficientScope) => {
-            error.message += "; `teamster token add NAME --scope SCOPE` on its machine creates one";
-        }
-        _ => {}
-    }
-    error
+/// Returns the text of an error that becomes one of another type, with the next step.
+fn text(error: &ClientError) -> String {
+    format!("{error}{}", hints::of_client(error).unwrap_or_default())
 }
 
 /// Converts the error of a request about a run to the runner's error.
-fn runs_error(error: ClientError, id: &str) -> RunsError {
+fn runs_error(error: &ClientError, id: &str) -> RunsError {
     let code = match error.code {
         Some(ProblemCode::RunNotFound | ProblemCode::SessionNotFound) => {
             return RunsError::NotFound { id: id.to_owned() };
@@ -162,7 +154,7 @@ fn runs_error(error: ClientError, id: &str) -> RunsError {
     };
     RunsError::Refused {
         code,
-        message: with_next_step(error).message,
+        message: text(error),
     }
 }
 
@@ -177,7 +169,7 @@ impl RemoteRun {
     /// Finds the run with this id or unique id prefix.
     pub(crate) async fn find(client: &Client, id: &str) -> Result<Self, RunsError> {
         let view = client.show(id).await;
-        let view = view.map_err(|error| runs_error(error, id))?;
+        let view = view.map_err(|error| runs_error(&error, id))?;
         Ok(Self {
             client: client.clone(),
             info: view.summary.info.clone(),
@@ -190,7 +182,7 @@ impl RemoteRun {
 
     /// Returns the conversion of errors of requests about this run, for `map_err`.
     pub(crate) fn failed(&self) -> impl Fn(ClientError) -> RunsError {
-        move |error| runs_error(error, self.id())
+        move |error| runs_error(&error, self.id())
     }
 
     /// Returns the current state.
@@ -257,12 +249,12 @@ impl RemoteFollow {
             }
             Err(mut error) => {
                 if error.retryable {
-                    error.message += &format!(
-                        "; the run continues: resume with `teamster attach {} --after {}`",
+                    error.message = format!(
+                        "{error}; the run continues: resume with `teamster attach {} --after {}`",
                         self.run_id, self.after
                     );
                 }
-                Err(runs_error(error, &self.run_id))
+                Err(runs_error(&error, &self.run_id))
             }
         }
     }
@@ -275,7 +267,7 @@ pub(crate) async fn pending_requests(
     let mut query = RunQuery::default();
     query.state = Some(ViewState::Waiting);
     let runs = client.all_runs(query, usize::MAX).await;
-    let runs = runs.map_err(with_next_step)?.into_iter();
+    let runs = runs?.into_iter();
     let waiting = runs.filter(|run| run.state == ViewState::Waiting);
     Ok(waiting
         .flat_map(|run| {

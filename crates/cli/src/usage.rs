@@ -24,7 +24,7 @@ use teamster_api::usage::{UsageQuery, UsageSummary};
 use teamster_client::Client;
 
 use crate::args::{By, UsageArgs};
-use crate::remote::{Machine, with_next_step};
+use crate::remote::Machine;
 use crate::render::{Spinner, TermSpinner};
 use crate::{exit_code, fail, tokio_runtime, zone};
 
@@ -71,7 +71,7 @@ pub(crate) fn main(args: &UsageArgs, machine: &Machine) -> anyhow::Result<u8> {
 fn show_remote(args: &UsageArgs, client: &Client) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     if args.limits {
-        let list = runtime.block_on(client.limits()).map_err(with_next_step)?;
+        let list = runtime.block_on(client.limits())?;
         return exit_code::of_printed(limits::print(&list, args.json, width()));
     }
     let mut query = UsageQuery::default();
@@ -93,7 +93,7 @@ fn show_remote(args: &UsageArgs, client: &Client) -> anyhow::Result<u8> {
     }
     query.models = args.models;
     let summary = runtime.block_on(client.usage(&query));
-    let summary = summary.map_err(with_next_step)?;
+    let summary = summary?;
     let zone = (summary.time_zone.as_deref()).and_then(|name| TimeZone::get(name).ok());
     show(args, &summary, &zone.unwrap_or_else(zone::local))
 }

@@ -92,7 +92,10 @@ impl Call {
                 value => value.to_string(),
             };
             let value = utf8_percent_encode(&value, NON_ALPHANUMERIC);
-            self.target.push_str(&format!("{separator}{name}={value}"));
+            self.target.push(separator);
+            self.target.push_str(name);
+            self.target.push('=');
+            self.target.extend(value);
             separator = '&';
         }
         Ok(self)

@@ -1,6 +1,7 @@
 //! Changes of all runs and agents of a server.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use futures_core::Stream;
@@ -76,7 +77,7 @@ impl Client {
 }
 
 /// Passes changes on until no further attempt is to be made.
-async fn read(http: Http, sender: &mpsc::Sender<Result<Change, ClientError>>) -> ClientError {
+async fn read(http: Arc<Http>, sender: &mpsc::Sender<Result<Change, ClientError>>) -> ClientError {
     let mut patience = Patience::new(http.clone());
     loop {
         let error = match connection(&http, sender, &mut patience).await {
@@ -94,7 +95,7 @@ async fn read(http: Http, sender: &mpsc::Sender<Result<Change, ClientError>>) ->
 
 /// Passes the changes of one connection on.
 async fn connection(
-    http: &Http,
+    http: &Arc<Http>,
     sender: &mpsc::Sender<Result<Change, ClientError>>,
     patience: &mut Patience,
 ) -> Result<(), ClientError> {

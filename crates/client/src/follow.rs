@@ -1,6 +1,7 @@
 //! Follows the log of a run on a server. Reconnects after a lost connection and continues after the last entry.
 
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -38,7 +39,7 @@ pub struct Follow {
 }
 
 impl Follow {
-    pub(crate) fn new(http: Http, run_id: &str, after: u64) -> Self {
+    pub(crate) fn new(http: Arc<Http>, run_id: &str, after: u64) -> Self {
         let (sender, lines) = mpsc::channel(BUFFERED);
         let reader = Reader {
             patience: Patience::new(http.clone()),
@@ -77,7 +78,7 @@ impl Stream for Follow {
 }
 
 struct Reader {
-    http: Http,
+    http: Arc<Http>,
     patience: Patience,
     run_id: String,
     /// The number of the last entry received.
@@ -161,7 +162,7 @@ impl Reader {
     async fn page(&mut self) -> Result<bool, ClientError> {
         let query = serde_json::json!({ "after": self.after, "wait": PAGE_SECONDS });
         let call = self.call()?.with_query(&query)?;
-        let mut http = self.http.clone();
+        let mut http = Http::clone(&self.http);
         http.limits.response += Duration::from_secs(PAGE_SECONDS);
         let body = http.bytes(&call).await?;
         self.patience.connected();
@@ -200,13 +201,13 @@ impl Reader {
 
 /// The events of one connection.
 pub(crate) struct Events {
-    http: Http,
+    http: Arc<Http>,
     body: Incoming,
     parser: SseParser,
 }
 
 impl Events {
-    pub(crate) fn new(http: Http, body: Incoming) -> Self {
+    pub(crate) fn new(http: Arc<Http>, body: Incoming) -> Self {
         Self {
             http,
             body,

@@ -41,7 +41,7 @@ pub(crate) struct Limits {
 /// A callback for changes of the connection.
 type Observer = Arc<dyn Fn(ConnectionChange<'_>) + Send + Sync>;
 
-/// An HTTP client of one server. Cheap to clone.
+/// An HTTP client of one server.
 #[derive(Clone)]
 pub(crate) struct Http {
     address: Address,
@@ -240,7 +240,10 @@ impl Http {
     }
 
     /// Sends a request that has a key, and repeats it after transient failures: its effect happens once.
-    pub(crate) async fn once<T: DeserializeOwned>(&self, call: &Call) -> Result<T, ClientError> {
+    pub(crate) async fn once<T: DeserializeOwned>(
+        self: &Arc<Self>,
+        call: &Call,
+    ) -> Result<T, ClientError> {
         let mut patience = Patience::new(self.clone());
         loop {
             match self.json(call).await {

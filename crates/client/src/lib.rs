@@ -26,7 +26,7 @@ pub use sessions::{SessionChange, Turn};
 /// A client of one server. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Client {
-    http: http::Http,
+    http: Arc<http::Http>,
 }
 
 impl Client {
@@ -37,28 +37,28 @@ impl Client {
     ///
     /// Fails if the URL or the token cannot be used, or the certificates of the system cannot be read.
     pub fn new(url: &str, token: Option<&str>) -> Result<Self, ClientError> {
-        let http = http::Http::new(url, token)?;
+        let http = Arc::new(http::Http::new(url, token)?);
         Ok(Self { http })
     }
 
     /// Sets the time without a server after which a stream or a start fails. Default: 10 minutes.
     #[must_use]
     pub fn with_reconnect_limit(mut self, limit: Duration) -> Self {
-        self.http.limits.reconnect = limit;
+        Arc::make_mut(&mut self.http).limits.reconnect = limit;
         self
     }
 
     /// Sets the time without a byte after which a stream counts as broken. Default: 45 s, three heartbeats.
     #[must_use]
     pub fn with_silence_limit(mut self, limit: Duration) -> Self {
-        self.http.limits.silence = limit;
+        Arc::make_mut(&mut self.http).limits.silence = limit;
         self
     }
 
     /// Sets the time limit for the head of a response, and the same again for its body. Default: 60 s.
     #[must_use]
     pub fn with_response_limit(mut self, limit: Duration) -> Self {
-        self.http.limits.response = limit;
+        Arc::make_mut(&mut self.http).limits.response = limit;
         self
     }
 
@@ -68,7 +68,7 @@ impl Client {
         mut self,
         observer: impl Fn(ConnectionChange<'_>) + Send + Sync + 'static,
     ) -> Self {
-        self.http.observer = Some(Arc::new(observer));
+        Arc::make_mut(&mut self.http).observer = Some(Arc::new(observer));
         self
     }
 

@@ -1,5 +1,6 @@
 //! Delays between attempts, until the server was unreachable for too long.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
@@ -30,7 +31,7 @@ pub enum ConnectionChange<'a> {
 /// The attempts of one call.
 #[derive(Debug)]
 pub(crate) struct Patience {
-    http: Http,
+    http: Arc<Http>,
     /// The time of the first failure since the last response.
     lost: Option<Instant>,
     is_reported: bool,
@@ -38,7 +39,7 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    pub(crate) fn new(http: Http) -> Self {
+    pub(crate) fn new(http: Arc<Http>) -> Self {
         Self {
             http,
             lost: None,
@@ -91,7 +92,7 @@ impl Patience {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::{Arc, Mutex};
+    use std::sync::Mutex;
 
     use super::*;
 
@@ -105,7 +106,7 @@ mod tests {
         http.observer = Some(Arc::new(move |change: ConnectionChange<'_>| {
             seen.lock().unwrap().push(format!("{change:?}"));
         }));
-        (Patience::new(http), reports)
+        (Patience::new(Arc::new(http)), reports)
     }
 
     fn lost() -> ClientError {
@@ -156,7 +157,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_never_responded_is_another_program_if_it_cannot_be_reached() {
-        let http = Http::new("unix:/s", None).unwrap();
+        let http = Arc::new(Http::new("unix:/s", None).unwrap());
         let mut patience = Patience::new(http);
         assert_eq!(patience.wait(lost()).await, Err(lost()));
         let broken = || ClientError::new(ClientErrorKind::Disconnected, "broken");

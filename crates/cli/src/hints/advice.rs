@@ -2,14 +2,17 @@
 
 use teamster::agent_loop::supervisor::Error as SupervisorError;
 use teamster::agent_loop::supervisor::protocol::ErrorCode;
-use teamster_api::RefusalCode;
+use teamster_api::{ProblemCode, RefusalCode};
+use teamster_client::ClientError;
 use teamster_runner::RunsError;
 
 /// Returns the next step after an error, as it is printed after the error's text.
 pub(crate) fn advice(error: &anyhow::Error) -> Option<String> {
     error.chain().find_map(|cause| {
         let of_run = cause.downcast_ref().and_then(of_run);
-        of_run.or_else(|| cause.downcast_ref().and_then(of_supervisor))
+        of_run
+            .or_else(|| cause.downcast_ref().and_then(of_supervisor))
+            .or_else(|| cause.downcast_ref().and_then(of_client).map(str::to_owned))
     })
 }
 
@@ -45,6 +48,17 @@ fn of_supervisor(error: &SupervisorError) -> Option<String> {
             code: ErrorCode::NotRunning,
             ..
         } => ": start it with `teamster agents start`".to_owned(),
+        _ => return None,
+    })
+}
+
+/// Returns the next step after the error of a request to a server.
+pub(crate) fn of_client(error: &ClientError) -> Option<&'static str> {
+    Some(match error.code? {
+        ProblemCode::Unauthorized => ": check TEAMSTER_REMOTE_TOKEN or --remote-token-file",
+        ProblemCode::InsufficientScope => {
+            "; `teamster token add NAME --scope SCOPE` on its machine creates one"
+        }
         _ => return None,
     })
 }

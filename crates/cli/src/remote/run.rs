@@ -10,7 +10,7 @@ use teamster_core::time::epoch_ms;
 use teamster_host::{Output, write_output};
 use teamster_runner::RunsError;
 
-use super::{RemoteFollow, RemoteRun, start, with_next_step};
+use super::{RemoteFollow, RemoteRun, start};
 use crate::drive::{self, Feed};
 use crate::run::{final_text, resume_arguments};
 use crate::signals::Signals;
@@ -28,7 +28,7 @@ pub(crate) fn main(
     let output = file.as_deref().map(Output::open).transpose()?;
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let begun = runtime.block_on(client.start(&spec, &start::idempotency_key()));
-    let view = match begun.map_err(with_next_step) {
+    let view = match begun {
         Err(error) if is_usage(&error) => return Err(error.into()),
         Err(error) => return Ok(Err(error.into())),
         Ok(view) => view,

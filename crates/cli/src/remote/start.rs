@@ -7,7 +7,7 @@ use teamster_api::{RunSpec, SessionSpec, Trusted};
 use teamster_client::Client;
 use uuid::Uuid;
 
-use super::{absolute, with_next_step};
+use super::absolute;
 use crate::args::{OutputArgs, STORE_VARIABLE};
 use crate::hints;
 use crate::spec::Local;
@@ -92,7 +92,7 @@ pub(crate) async fn start_session(
 ) -> anyhow::Result<anyhow::Result<String>> {
     session(&mut spec, local)?;
     let started = client.open(&spec, &idempotency_key()).await;
-    match started.map_err(with_next_step) {
+    match started {
         Err(error) if super::run::is_usage(&error) => Err(error.into()),
         Err(error) => Ok(Err(error.into())),
         Ok(view) => Ok(Ok(view.summary.info.run_id.clone())),

@@ -5,7 +5,7 @@ use teamster_api::ProblemCode;
 use teamster_api::agents::{AgentList, Command, ErrorCode, Status};
 use teamster_client::{AgentCommand, Client, ClientError};
 
-use super::with_next_step;
+use super::text;
 
 /// A client of a server's supervisor.
 #[derive(Debug)]
@@ -83,6 +83,6 @@ fn failed(error: ClientError) -> Error {
     };
     Error::Refused {
         code,
-        message: with_next_step(error).message,
+        message: text(&error),
     }
 }

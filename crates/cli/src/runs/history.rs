@@ -12,7 +12,7 @@ use super::forget;
 use teamster_host::state;
 
 use crate::args::StoreArgs;
-use crate::remote::{Machine, with_next_step};
+use crate::remote::Machine;
 use crate::{store, words};
 
 /// A history of runs.
@@ -96,7 +96,7 @@ impl History {
             Self::Local(Some(store)) => store.run(id).await?,
             Self::Remote(client) => match client.recorded(id).await {
                 Err(error) if error.code == Some(ProblemCode::RunNotFound) => None,
-                found => Some(found.map_err(with_next_step)?),
+                found => Some(found?),
             },
         };
         found.with_context(|| {
@@ -124,7 +124,7 @@ impl History {
     pub(super) async fn forget(&self, request: &ForgetRuns) -> anyhow::Result<Forgotten> {
         match self {
             Self::Local(store) => forget::delete(request, store.as_ref()).await,
-            Self::Remote(client) => Ok(client.forget(request).await.map_err(with_next_step)?),
+            Self::Remote(client) => Ok(client.forget(request).await?),
         }
     }
 }
@@ -141,5 +141,5 @@ async fn of_server(client: &Client, filter: ListFilter) -> anyhow::Result<Vec<Ru
     query.directory = filter.directory;
     let limit = usize::try_from(filter.limit).unwrap_or(usize::MAX);
     let runs = client.all_history(query, limit).await;
-    Ok(runs.map_err(with_next_step)?)
+    Ok(runs?)
 }

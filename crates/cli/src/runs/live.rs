@@ -12,7 +12,7 @@ use super::local_time;
 use teamster_host::state;
 
 use crate::args::RunsListArgs;
-use crate::remote::{Machine, with_next_step};
+use crate::remote::Machine;
 use crate::table::Table;
 use crate::{exit_code, tokio_runtime, words};
 
@@ -64,7 +64,7 @@ async fn find(args: &RunsListArgs, machine: &Machine) -> anyhow::Result<Vec<Live
         let mut query = RunQuery::default();
         query.live = true;
         let runs = client.all_runs(query, usize::MAX).await;
-        let runs = runs.map_err(with_next_step)?;
+        let runs = runs?;
         let selected = runs.into_iter().filter(|run| is_selected(&run.info));
         return Ok(selected.take(limit).map(Live::from).collect());
     }

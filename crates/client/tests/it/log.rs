@@ -153,9 +153,12 @@ async fn the_bytes_of_an_entry_are_those_of_the_log() {
             &format!(r#"{{"entries":[{odd}],"next":1,"ended":true}}"#),
         ),
     ] {
-        let fake = Fake::new(move |_, request| match request.contains("wait=") {
-            false if !reply.is_stream() => Reply::raw("").open(),
-            _ => reply.clone(),
+        let fake = Fake::new(move |_, request| {
+            if reply.is_stream() || request.contains("wait=") {
+                reply.clone()
+            } else {
+                Reply::raw("").open()
+            }
         })
         .await;
         let client = fake.client().with_response_limit(Duration::from_millis(50));

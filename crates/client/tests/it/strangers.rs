@@ -1,5 +1,7 @@
 //! Servers that are not one of teamster: each call has an error of the right kind, soon.
 
+use std::time::Duration;
+
 use teamster_client::ClientErrorKind::{Disconnected, Refused, TimedOut, Unexpected, Unreachable};
 use teamster_client::{Client, ClientErrorKind};
 use tokio::time::timeout;
@@ -105,23 +107,18 @@ async fn each_call_at_another_program_has_an_error() {
 
 #[tokio::test]
 async fn each_call_has_a_limit_of_time() {
-    let silent = Fake::steps([Reply::raw("").open()]).await;
+    let silent = Reply::raw("").open();
     let slow_body = head(200, "application/json", "Content-Length: 99\r\n") + "{";
-    let slow_body = Fake::steps([Reply::raw(slow_body).open()]).await;
-    for (name, call) in calls::all() {
-        for fake in [&silent, &slow_body] {
-            if std::ptr::eq(fake, &slow_body)
-                && [&STREAMS[..], &["agent_log"]].concat().contains(&name)
-            {
+    let slow_body = Reply::raw(slow_body).open();
+    // Pages of a log, which replace a silent stream, wait longer.
+    let not_json = [&STREAMS[..], &["agent_log"]].concat();
+    for (reply, but) in [(silent, &["follow"][..]), (slow_body, &not_json)] {
+        let fake = Fake::steps([reply]).await;
+        for (name, call) in calls::all() {
+            if but.contains(&name) {
                 continue;
             }
-            // Pages of a log, which replace a silent stream, wait longer.
-            if name == "follow" {
-                continue;
-            }
-            let client = fake
-                .client()
-                .with_response_limit(std::time::Duration::from_millis(50));
+            let client = fake.client().with_response_limit(Duration::from_millis(50));
             let error = timeout(LIMIT, call(client)).await.unwrap().unwrap_err();
             assert_eq!(error.kind, TimedOut, "{name}: {error}");
         }
