@@ -231,6 +231,9 @@ struct Habits {
     own_request: fn(&ParsedBody<'_>) -> Option<OwnRequest>,
     /// Returns whether the CLI itself wrote this message in the model's role.
     own_message: fn(Protocol, &Value) -> bool,
+    /// Returns whether the CLI itself wrote this message in its user's role, so that the model continues an answer
+    /// that broke off.
+    continuation: fn(&Value) -> bool,
     /// Returns the number of turns that the CLI replaced by a summary.
     summarized_turns: fn(&Value) -> usize,
     /// Creates a call of the tool with this name.
@@ -243,6 +246,7 @@ impl Habits {
     const NONE: Self = Self {
         own_request: |_| None,
         own_message: |_, _| false,
+        continuation: |_| false,
         summarized_turns: |_| 0,
         named_call: |name, input| Call::new(name, input),
         call_beside: |_, _| None,
@@ -280,6 +284,12 @@ pub(crate) fn own_request(request: &ParsedBody<'_>) -> Option<OwnRequest> {
 pub(crate) fn is_own_message(protocol: Protocol, message: &Value) -> bool {
     let mut all = Cli::ALL.into_iter();
     all.any(|cli| (cli.habits().own_message)(protocol, message))
+}
+
+/// Returns whether a message continues an answer that broke off, and so begins no turn.
+pub(crate) fn is_continuation(message: &Value) -> bool {
+    let mut all = Cli::ALL.into_iter();
+    all.any(|cli| (cli.habits().continuation)(message))
 }
 
 /// Returns the number of turns that the summaries in this body replace.

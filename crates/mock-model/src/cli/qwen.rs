@@ -1,11 +1,18 @@
 //! Qwen Code.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Call, CallContext, Habits, HomeFile, Pointing, choices, elsewhere};
 use crate::Part;
+use crate::json::{items, text_of};
 
-pub(super) const HABITS: Habits = Habits::NONE;
+pub(super) const HABITS: Habits = Habits {
+    continuation: is_continuation,
+    ..Habits::NONE
+};
+
+/// Beginning of what it asks the model after an answer that broke off, which it keeps.
+const CONTINUE: &str = "The connection dropped mid-response.";
 
 /// The tool that writes a plan.
 const PLAN: &str = "todo_write";
@@ -16,7 +23,8 @@ const DEFERRED: &str = "tool_call";
 /// Uses Chat Completions. The settings select the login. They also disable Qwen's own requests after a turn,
 /// which would consume the script's next answers: suggestions for the next prompt, and notes for its memory.
 ///
-/// They limit the retries of a throttled request, which are ten by default, the first after a minute.
+/// They also switch off the retries of a throttled request, which are ten by default, the first after a minute. What
+/// stays are seven attempts at any failing request within about a minute and a half, which no setting changes.
 pub(super) fn point_at(url: &str) -> Pointing {
     let env = [
         ("OPENAI_API_KEY", "sk-mock-000".to_owned()),
@@ -32,9 +40,7 @@ pub(super) fn point_at(url: &str) -> Pointing {
         // Qwen sends images to models only that it knows to take them.
         "model": {"generationConfig": {
             "modalities": {"image": true},
-            "maxRetries": 2,
-            "retryInitialDelayMs": 20,
-            "retryMaxDelayMs": 100,
+            "maxRetries": 0,
         }},
         // The tool for plans is off by default.
         "tools": {"todoWrite": {"enabled": true}},
@@ -55,6 +61,12 @@ pub(super) fn point_at(url: &str) -> Pointing {
 
 pub(super) fn is_asking(user_agent: &str, _: &[String]) -> bool {
     user_agent.starts_with("QwenCode/")
+}
+
+fn is_continuation(message: &Value) -> bool {
+    let begins = |text: &str| text.starts_with(CONTINUE);
+    let parts = items(message, "content");
+    begins(text_of(message, "content")) || parts.iter().any(|part| begins(text_of(part, "text")))
 }
 
 /// Returns the calls that need a special case: those of tools that Qwen defers, which it offers behind `tool_call`, and

@@ -214,6 +214,7 @@ impl Wire for Chat {
 fn speaker(message: &Value) -> Speaker {
     match text_of(message, "role") {
         "assistant" if !cli::is_own_message(Protocol::Chat, message) => Speaker::Model,
+        "user" if cli::is_continuation(message) => Speaker::Model,
         _ => Speaker::Other,
     }
 }

@@ -289,6 +289,23 @@ fn the_request_reports_the_model_the_tools_and_the_turn() {
     assert!(!Chat.asked("/", &Value::Null).stream);
 }
 
+/// The last messages of Qwen Code 0.24.4 after an answer that broke off.
+#[test]
+fn the_rest_of_an_answer_that_broke_off_is_no_turn_of_its_own() {
+    let turn_with = |last: &str| {
+        let last = json!({"role": "user", "content": [{"type": "text", "text": last}]});
+        let messages = json!([
+            {"role": "user", "content": "go"},
+            {"role": "assistant", "content": "This will be cut "},
+            last,
+        ]);
+        Chat.asked("/", &json!({"messages": messages})).what
+    };
+    let rest = "The connection dropped mid-response. Resume directly \u{2014} no apology";
+    assert_eq!(turn_with(rest), RequestKind::Answer { turn: 0 });
+    assert_eq!(turn_with("again"), RequestKind::Answer { turn: 1 });
+}
+
 #[test]
 fn requests_of_the_cli_itself_are_no_turns() {
     let asked = |messages: Value| Chat.asked("/", &json!({"messages": messages})).what;
