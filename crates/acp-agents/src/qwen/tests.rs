@@ -20,6 +20,8 @@ fn an_error_of_the_service_is_known_by_its_status() {
     let server = "500 The server had an error while processing your request. Sorry about that!";
     assert!(kind(server).1);
     assert_eq!(kind("Connection error."), (ErrorKind::Network, true));
+    assert_eq!(kind("terminated"), (ErrorKind::Network, true));
+    assert_eq!(kind("it was terminated"), (ErrorKind::Internal, false));
     for words in [
         "Model stream ended with empty response text.",
         "Unterminated string in JSON at position 6 (line 1 column 7)",
