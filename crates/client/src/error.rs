@@ -149,3 +149,25 @@ struct Detail {
     #[expect(dead_code, reason = "only a problem of the API has one")]
     code: String,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_of_a_service_has_the_same_fields() {
+        // Made by hand: the server's problem, and a page of a proxy.
+        let problem = r#"{"type":"about:blank","title":"","status":503,"code":"TOO_MANY_CONNECTIONS","detail":"full"}"#;
+        let mut full = ClientError::of_response("http://s", 503, problem.as_bytes());
+        full.retry_after = Some(Duration::from_secs(3));
+        let full = ServiceError::from(full);
+        assert_eq!(full.code, Some(ProblemCode::TooManyConnections));
+        assert_eq!((&*full.message, full.retryable), ("full", true));
+        assert_eq!(full.retry_after, Some(Duration::from_secs(3)));
+
+        let page = ServiceError::from(ClientError::of_response("http://s", 404, b"<html>"));
+        assert_eq!((page.code, page.retryable), (None, false));
+        let id = ServiceError::from(ClientError::argument("id", "not an id"));
+        assert_eq!((id.parameter.as_deref(), id.retryable), (Some("id"), false));
+    }
+}
