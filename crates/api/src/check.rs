@@ -97,6 +97,9 @@ impl SessionSpec {
         }
         .check()?;
         let refuse = |name: &str, problem: &str| Err(AgentError::refused(name, problem));
+        if self.max_tokens == Some(0) {
+            return refuse("max_tokens", "expected at least 1; omit it for no limit");
+        }
         if !self.trusted.images.is_empty() {
             return refuse("images", "a session has no prompt that they could go with");
         }
@@ -200,6 +203,15 @@ mod tests {
         named(|it| it.fork = true, "fork");
         named(|it| it.new_session = true, "new_session");
         named(|it| it.trusted.keep_env = vec!["A".into()], "keep_env");
+    }
+
+    #[test]
+    fn a_session_without_tokens_is_refused() {
+        let mut session = SessionSpec::new("claude");
+        assert_eq!(session.check().map_err(|error| error.message), Ok(()));
+        session.max_tokens = Some(0);
+        let refused = session.check().unwrap_err();
+        assert_eq!(refused.parameter(), Some("max_tokens"));
     }
 
     #[test]

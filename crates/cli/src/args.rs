@@ -51,7 +51,7 @@ pub(crate) use supervise::{
     SuperviseArgs,
 };
 pub(crate) use teamster_host::Fallback;
-pub(crate) use usage::{By, UsageArgs, When};
+pub(crate) use usage::{By, UsageArgs};
 pub(crate) use value::EnvVar;
 
 use crate::exit_code;

@@ -13,14 +13,12 @@ use std::time::{Duration, Instant};
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
 use serde::Serialize;
-use teamster::doctor::{self, AgentReport, DoctorOptions, LoginState, examine_all};
+use teamster::CliInfo;
+use teamster::doctor::{self, AgentReport, LoginState};
 use teamster::process::{Leftover, leftovers};
-use teamster::{CliInfo, ErrorDetail};
-use teamster_api::ProviderReport;
-use teamster_host::{ChangedFile, Guard, changed_files};
+use teamster_host::{ChangedFile, Guard, changed_files, examine_agents, find_program};
 
 use crate::args::DoctorArgs;
-use crate::args::STORE_VARIABLE;
 use crate::{exit_code, tokio_runtime, words};
 
 /// Limit for the end of a killed process.
@@ -67,7 +65,7 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
     teamster_host::adopt_orphans();
     let providers = tokio_runtime()
         .context("cannot start the runtime")?
-        .block_on(agents());
+        .block_on(examine_agents(crate::host()));
     teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     drop(guard);
     let report = Report {
@@ -95,63 +93,9 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
     })
 }
 
-/// Returns the reports of all CLIs.
-async fn agents() -> Vec<AgentReport> {
-    let mut reports = examine_all(crate::providers(), &options()).await;
-    let is_missing = |report: &&mut AgentReport| report.path.is_none() && !report.in_process;
-    for report in reports.iter_mut().filter(is_missing) {
-        let info = crate::providers()
-            .get(report.id)
-            .map(|it| it.info().clone());
-        if let Some(error) = info.and_then(|info| find(&info).err()) {
-            report.problem = Some(error);
-        }
-    }
-    reports
-}
-
-/// Returns the reports of all CLIs with their capabilities, for the API.
-pub(crate) async fn with_capabilities() -> anyhow::Result<Vec<ProviderReport>> {
-    let mut reports = Vec::new();
-    for report in agents().await {
-        let Some(provider) = crate::providers().get(report.id) else {
-            continue;
-        };
-        reports.push(ProviderReport {
-            facts: serde_json::from_value(serde_json::to_value(report)?)?,
-            capabilities: provider.capabilities().clone(),
-        });
-    }
-    Ok(reports)
-}
-
-/// Returns the programs set by variables, and the variables hidden from the CLIs.
-fn options() -> DoctorOptions {
-    let mut options = DoctorOptions::default();
-    options.env_remove = vec![STORE_VARIABLE.to_owned()];
-    for provider in crate::providers().all() {
-        let info = provider.info();
-        let program = teamster_host::program_variable(info);
-        options
-            .programs
-            .extend(program.map(|path| (info.id.to_owned(), path)));
-    }
-    options
-}
-
 /// Returns the path of a CLI's program as a run would find it. The error does not list the searched folders.
 pub(crate) fn find(info: &CliInfo) -> Result<PathBuf, String> {
-    doctor::find(info, &options()).map_err(|error| {
-        let missing = matches!(
-            error.detail.as_deref(),
-            Some(ErrorDetail::MissingProgram { .. })
-        );
-        match teamster_host::program_variable(info) {
-            Some(_) => format!("{}: {}", info.program_variable(), error.message),
-            None if missing => format!("the program `{}` was not found on PATH", info.program),
-            None => error.message,
-        }
-    })
+    find_program(crate::host(), info)
 }
 
 fn examine_leftovers(kill: bool) -> Vec<LeftoverReport> {

@@ -1,6 +1,6 @@
 //! `teamster runs`, the history of runs.
 
-pub(crate) mod forget;
+mod forget;
 mod history;
 mod list;
 mod live;

@@ -1,16 +1,15 @@
 //! `teamster serve`: serves the HTTP API of `teamster-server` for the user's runs.
 
-pub(crate) mod backend;
-pub(crate) mod start;
 pub(crate) mod token;
 
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use teamster::agent_loop::supervisor::FILE_NAME;
-use teamster_host::state;
+use teamster_host::{LocalMachine, LocalRuns, state};
 use teamster_server::{Bound, ListenAddress, OwnerToken, Server, ServerConfig, Tokens};
 
 use crate::args::ServeArgs;
@@ -26,15 +25,15 @@ const DESCRIPTORS: u64 = 65_536;
 
 /// Serves until a signal and returns the exit code.
 pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<u8> {
-    let config = match config(args) {
-        Ok(config) => config,
+    let (config, runs, machine) = match prepare(args) {
+        Ok(prepared) => prepared,
         Err(error) => {
             crate::fail(&error);
             return Ok(exit_code::USAGE);
         }
     };
     let owner = config.owner.clone();
-    let server = Server::new(config, backend::Program);
+    let server = Server::new(config, Arc::new(runs), Arc::new(machine));
     raise_descriptors();
     let runtime = server_runtime().context("cannot start the runtime")?;
     let served = runtime.block_on(async {
@@ -75,8 +74,8 @@ fn folder() -> anyhow::Result<PathBuf> {
         .context("no directory for the tokens: set XDG_STATE_HOME or HOME to an absolute path")
 }
 
-/// Creates the configuration from the arguments. Every error is a usage error.
-fn config(args: &ServeArgs) -> anyhow::Result<ServerConfig> {
+/// Creates the configuration and the services from the arguments. Every error is a usage error.
+fn prepare(args: &ServeArgs) -> anyhow::Result<(ServerConfig, LocalRuns, LocalMachine)> {
     let remote = args.listen.iter().find(|address| !address.is_local());
     if let Some(ListenAddress::Tcp(address)) = remote
         && !args.insecure_http
@@ -91,7 +90,7 @@ fn config(args: &ServeArgs) -> anyhow::Result<ServerConfig> {
         Some(file) => OwnerToken::read(file)?,
         None => OwnerToken::read_or_make(&folder.join(TOKEN))?,
     };
-    let mut config = ServerConfig::new(state::runs()?, Tokens::at(folder));
+    let mut config = ServerConfig::new(Tokens::at(folder));
     config.owner = Some(owner);
     config.hosts.clone_from(&args.allow_host);
     config.allow_bypass = args.allow_bypass;
@@ -99,14 +98,16 @@ fn config(args: &ServeArgs) -> anyhow::Result<ServerConfig> {
     config.callback.clone_from(&args.callback);
     config.allow_private_callbacks = args.allow_private_callbacks;
     config.on_warning = |text| crate::warn(&[text.to_owned()]);
-    config.agents = match &args.agents {
+    let agents = match &args.agents {
         Some(file) if !file.is_file() => {
             return Err(anyhow!("--agents: no such file: {}", file.display()));
         }
         Some(file) => Some(file.clone()),
         None => Some(PathBuf::from(FILE_NAME)).filter(|file| file.is_file()),
     };
-    Ok(config)
+    let host = crate::host();
+    let machine = LocalMachine::new(host).with_loops(agents);
+    Ok((config, LocalRuns::new(host)?, machine))
 }
 
 /// Prints the addresses to stdout, for scripts, and login instructions to stderr if it is a terminal.

@@ -15,13 +15,13 @@ use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 use serde::{Deserialize, Serialize};
-use teamster_api::{PendingRequest, ProblemCode, RunSummary as Run, RunSummary, ViewState};
+use teamster_api::{Change, PendingRequest, ProblemCode, RunSummary as Run, RunSummary, ViewState};
 use teamster_core::RunStatus;
 use teamster_core::time::epoch_ms;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::sleep;
 
-use crate::feed::Feed;
+use crate::routes::feed::{changes, next};
 use crate::server::Shared;
 use teamster_process::{FileMode, make_private_folder, replace_file};
 
@@ -234,32 +234,66 @@ pub(crate) async fn send_all(shared: Arc<Shared>) {
             () = shared.ending.cancelled() => return,
         }
     }
-    let mut feed = loop {
-        match Feed::watch(&shared).await {
-            Ok(feed) => break feed,
-            Err(problem) => shared.warn(&format!("callbacks: {}", problem.0.detail)),
-        }
-        tokio::select! {
-            () = sleep(LOOK) => {}
-            () = shared.ending.cancelled() => return,
-        }
-    };
     loop {
-        let now = feed.borrow_and_update().clone();
-        if let Some(url) = &global {
-            sender.watch_all(&now.runs, url);
-        }
-        sender.deliver_due(&now.runs).await;
-        tokio::select! {
-            () = shared.ending.cancelled() => return,
-            changed = feed.changed() => {
-                if changed.is_err() {
-                    return;
+        let error = match changes(&shared).await {
+            Err(problem) => problem.0.detail,
+            Ok((found, mut changes)) => {
+                let mut runs: Runs = found.into_iter().map(by_id).collect();
+                loop {
+                    // A run's own callback is registered before the run is there. It must be known first: the file of
+                    // the run is replaced for the callback of all runs.
+                    while let Ok(update) = updates.try_recv() {
+                        sender.apply(update);
+                    }
+                    if let Some(url) = &global {
+                        sender.watch_all(&runs, url);
+                    }
+                    sender.deliver_due(&runs).await;
+                    tokio::select! {
+                        () = shared.ending.cancelled() => return,
+                        change = next(&mut changes) => match change {
+                            Some(Ok(change)) => apply(&mut runs, change),
+                            Some(Err(error)) => break error.message,
+                            None => break "the changes of runs ended".to_owned(),
+                        },
+                        Some(update) = updates.recv() => sender.apply(update),
+                        () = sleep(LOOK) => {}
+                    }
+                    // What came together is looked at together.
+                    while let Some(Ok(change)) = tokio::select! {
+                        biased;
+                        change = next(&mut changes) => change,
+                        () = std::future::ready(()) => None,
+                    } {
+                        apply(&mut runs, change);
+                    }
                 }
             }
-            Some(update) = updates.recv() => sender.apply(update),
+        };
+        shared.warn(&format!("callbacks: {error}"));
+        tokio::select! {
             () = sleep(LOOK) => {}
+            () = shared.ending.cancelled() => return,
         }
+    }
+}
+
+/// The newest runs and all that have not ended, by their ids.
+type Runs = HashMap<String, Arc<Run>>;
+
+fn by_id(run: Arc<Run>) -> (String, Arc<Run>) {
+    (run.info.run_id.clone(), run)
+}
+
+/// Applies a change of runs.
+fn apply(runs: &mut Runs, change: Change) {
+    match change {
+        Change::Run { run } => runs.extend([by_id(run)]),
+        Change::Gone { run_id } => {
+            runs.remove(&run_id);
+        }
+        Change::Snapshot { runs: found, .. } => *runs = found.into_iter().map(by_id).collect(),
+        _ => {}
     }
 }
 
@@ -298,11 +332,10 @@ impl Sender {
     }
 
     /// Adds the callback of all runs to each run that had not ended when this server started.
-    fn watch_all(&mut self, runs: &[Arc<Run>], url: &str) {
+    fn watch_all(&mut self, runs: &Runs, url: &str) {
         let is_first = self.seen.is_none();
         let seen = self.seen.get_or_insert_default();
-        for run in runs {
-            let id = &run.info.run_id;
+        for (id, run) in runs {
             if !seen.insert(id.clone()) || is_first && run.state == ViewState::Ended {
                 continue;
             }
@@ -316,11 +349,10 @@ impl Sender {
     }
 
     /// Delivers due messages of all runs with callbacks.
-    async fn deliver_due(&mut self, runs: &[Arc<Run>]) {
+    async fn deliver_due(&mut self, runs: &Runs) {
         let ids: Vec<_> = self.records.keys().cloned().collect();
         for id in ids {
-            let known = runs.iter().find(|run| run.info.run_id == id).cloned();
-            let run = match known {
+            let run = match runs.get(&id).cloned() {
                 Some(run) => run,
                 None => match self.summary(&id).await {
                     Ok(run) => run,
@@ -341,8 +373,7 @@ impl Sender {
     }
 
     async fn summary(&self, id: &str) -> Result<Arc<Run>, ApiError> {
-        let folder = self.shared.index.find(id).await?;
-        self.shared.index.summary(folder).await
+        Ok(self.shared.run(id).view().await?.summary)
     }
 
     /// Starts the delivery of a message to all targets that lack it.

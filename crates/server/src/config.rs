@@ -1,17 +1,11 @@
 //! The configuration of a server.
 
-use std::path::PathBuf;
-
-use teamster_runner::Runs;
-
 use crate::{OwnerToken, Tokens};
 
 /// The configuration of a server.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct ServerConfig {
-    /// The runs that the server serves.
-    pub runs: Runs,
     /// The tokens with scopes of their own.
     pub tokens: Tokens,
     /// The owner's token, which has every permission. Without it, only `tokens` are valid.
@@ -22,8 +16,6 @@ pub struct ServerConfig {
     pub allow_bypass: bool,
     /// Allow runs that name their agent by a command (`acp:COMMAND`, `cmd:COMMAND`).
     pub allow_commands: bool,
-    /// The configuration file of the supervisor whose agents the server shows and controls.
-    pub agents: Option<PathBuf>,
     /// The callback URL for all runs: it receives a request when a run ends or needs an answer.
     pub callback: Option<String>,
     /// Allow callbacks to addresses that are not public.
@@ -37,15 +29,13 @@ pub struct ServerConfig {
 
 impl ServerConfig {
     /// Creates a configuration in which everything optional is off.
-    pub fn new(runs: Runs, tokens: Tokens) -> Self {
+    pub fn new(tokens: Tokens) -> Self {
         Self {
-            runs,
             tokens,
             owner: None,
             hosts: Vec::new(),
             allow_bypass: false,
             allow_commands: false,
-            agents: None,
             callback: None,
             allow_private_callbacks: false,
             on_warning: |_| {},

@@ -10,14 +10,11 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use bytes::{BufMut, Bytes, BytesMut};
 use schemars::JsonSchema;
 use serde::Deserialize;
-use teamster_api::{LogLine, ProblemCode};
-use teamster_runner::RunFolder;
-use teamster_runner::client::Follow;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
+use teamster_api::{LogLine, LogStream, ProblemCode, ServiceError, ViewState};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout, timeout_at};
 
 use crate::ApiError;
 use crate::fields::{Seconds, number};
-use crate::index::blocking;
 use crate::routes::split_unquoted;
 use crate::server::Shared;
 
@@ -31,6 +28,10 @@ const PIECE: usize = 64 << 10;
 const PAGE: usize = 1 << 20;
 /// The longest wait for a page.
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
+/// The time for which a response waits for the state of its run, whose runner may not answer.
+const STATE_LIMIT: Duration = Duration::from_secs(1);
+/// The time limit for an entry that exists.
+const READ_LIMIT: Duration = Duration::from_secs(10);
 
 /// A query of log entries.
 #[derive(Debug, Clone, Copy, Default, Deserialize, JsonSchema)]
@@ -175,32 +176,67 @@ pub(crate) fn after(headers: &HeaderMap, query: EventsQuery) -> Result<u64, ApiE
     }
 }
 
-/// Returns the log of a run in the requested format.
+/// Returns the log of the run with exactly this id, in the requested format.
 pub(crate) async fn respond(
     shared: Arc<Shared>,
-    run: RunFolder,
+    id: &str,
     headers: &HeaderMap,
     query: EventsQuery,
 ) -> Result<Response<Body>, ApiError> {
     let after = after(headers, query)?;
     if let Some(wait) = query.wait {
-        return page(&shared, run, after, wait.at_most(LONGEST_WAIT)).await;
+        return page(&shared, id, after, wait.at_most(LONGEST_WAIT)).await;
     }
     let format = StreamFormat::from_accept(headers);
-    let (last, follow) = blocking(move || Ok((run.last_line()?, Follow::new(run, after)?))).await?;
-    if last.is_some_and(|line| line.is_end() && line.seq() <= after) {
+    let mut log = shared.run(id).follow(after);
+    // An error before the first entry is the response.
+    let first = tokio::select! {
+        biased;
+        first = log.next() => Some(first),
+        newest = newest(&shared, id) => match newest {
+            Some(newest) if newest.is_last && newest.seq <= after => Some(None),
+            Some(_) => None,
+            None => timeout(STATE_LIMIT, log.next()).await.ok(),
+        },
+    };
+    let first = match first {
+        Some(Some(first)) => Some(first?),
         // A browser does not reconnect after this status.
-        let mut response = Response::new(Body::empty());
-        *response.status_mut() = StatusCode::NO_CONTENT;
-        return Ok(response);
-    }
-    Ok(format.response(Body::from_stream(entries(shared, follow, format))))
+        Some(None) => {
+            let mut response = Response::new(Body::empty());
+            *response.status_mut() = StatusCode::NO_CONTENT;
+            return Ok(response);
+        }
+        None => None,
+    };
+    Ok(format.response(Body::from_stream(entries(shared, first, log, format))))
+}
+
+/// The newest entry of a log.
+struct Newest {
+    seq: u64,
+    /// The run has ended, so no entry follows.
+    is_last: bool,
+}
+
+/// Returns the newest entry of a run's log. `None` if the state of the run is not known in time, or is an error: then the
+/// log has one too, or the runner does not answer.
+async fn newest(shared: &Shared, id: &str) -> Option<Newest> {
+    let run = shared.run(id);
+    // A task, so that the service notes a runner that does not answer.
+    let asked = tokio::spawn(async move { run.view().await });
+    let view = timeout(STATE_LIMIT, asked).await.ok()?.ok()?.ok()?;
+    Some(Newest {
+        seq: view.summary.seq,
+        is_last: view.summary.state == ViewState::Ended,
+    })
 }
 
 /// Streams entries as they are written. When the server ends, the stream ends without `end`, so clients reconnect.
 fn entries(
     shared: Arc<Shared>,
-    mut follow: Follow,
+    mut first: Option<LogLine>,
+    mut log: LogStream,
     format: StreamFormat,
 ) -> impl futures_core::Stream<Item = Result<Bytes, std::io::Error>> {
     stream! {
@@ -211,7 +247,7 @@ fn entries(
         loop {
             let next = tokio::select! {
                 biased;
-                next = follow.next() => next,
+                next = next(&mut first, &mut log) => next,
                 () = std::future::ready(()), if !out.is_empty() => {
                     yield Ok(out.split().freeze());
                     continue;
@@ -223,7 +259,7 @@ fn entries(
                 }
             };
             match next {
-                Ok(Some(line)) => {
+                Some(Ok(line)) => {
                     beats.reset();
                     format.entry(&mut out, Some(line.seq()), line.json());
                     if out.len() >= PIECE {
@@ -232,12 +268,12 @@ fn entries(
                         tokio::task::yield_now().await;
                     }
                 }
-                Ok(None) => {
+                None => {
                     format.end(&mut out);
                     yield Ok(out.split().freeze());
                     return;
                 }
-                Err(error) => {
+                Some(Err(error)) => {
                     if !out.is_empty() {
                         yield Ok(out.split().freeze());
                     }
@@ -250,37 +286,57 @@ fn entries(
     }
 }
 
+/// Returns the entry that was read already, else the next one. Cancel-safe.
+async fn next(
+    first: &mut Option<LogLine>,
+    log: &mut LogStream,
+) -> Option<Result<LogLine, ServiceError>> {
+    match first.take() {
+        Some(line) => Some(Ok(line)),
+        None => log.next().await,
+    }
+}
+
 /// Returns one page: the entries that exist, or the first one that is written within `wait`.
 async fn page(
     shared: &Shared,
-    run: RunFolder,
+    id: &str,
     after: u64,
     wait: Duration,
 ) -> Result<Response<Body>, ApiError> {
-    let mut follow = blocking(move || Ok(Follow::new(run, after)?)).await?;
+    let mut log = shared.run(id).follow(after);
+    let newest = newest(shared, id).await;
+    // What is there is read even without a wait.
+    let wait = newest.as_ref().map_or(wait.max(STATE_LIMIT), |_| wait);
+    let newest = newest.map_or(after, |newest| newest.seq);
     let until = Instant::now() + wait;
     let mut out = BytesMut::from(&b"{\"entries\":["[..]);
     let mut next = after;
     let mut ended = false;
     let mut is_empty = true;
     loop {
-        follow.read().await?;
-        let line = if is_empty {
+        let line = if next < newest || is_empty {
+            let until = if next < newest {
+                Instant::now() + READ_LIMIT
+            } else {
+                until
+            };
             tokio::select! {
                 biased;
-                line = timeout_at(until, follow.next()) => line.ok().transpose()?,
+                line = timeout_at(until, log.next()) => line.ok(),
                 () = shared.ending.cancelled() => None,
             }
         } else {
             // Only entries that exist now.
             tokio::select! {
                 biased;
-                line = follow.next() => Some(line?),
+                line = log.next() => Some(line),
                 () = std::future::ready(()) => None,
             }
         };
         match line {
             Some(Some(line)) => {
+                let line = line?;
                 push(&mut out, &line, &mut is_empty);
                 next = line.seq();
                 ended = line.is_end();

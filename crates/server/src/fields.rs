@@ -6,7 +6,7 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 use teamster_api::SESSION_KEY_PATTERN;
-use teamster_store::Conversation;
+use teamster_api::history::RunCursor;
 
 /// A text that is not blank.
 #[derive(Debug, Clone)]
@@ -39,12 +39,18 @@ impl JsonSchema for Text {
 
 /// The key of a conversation, such as `slack:U42`.
 #[derive(Debug, Clone)]
-pub(crate) struct SessionKey(pub(crate) Conversation);
+pub(crate) struct SessionKey(pub(crate) String);
 
 impl<'de> Deserialize<'de> for SessionKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        text.parse().map(Self).map_err(de::Error::custom)
+        let has_name = text.split(':').any(|part| !matches!(part, "" | "_"));
+        if text.split(':').count() <= 3 && has_name && !text.contains('\0') {
+            return Ok(Self(text));
+        }
+        Err(de::Error::custom(
+            "expected channel:user:thread, of which one has a name; write `%3A` for a `:` within a part",
+        ))
     }
 }
 
@@ -105,31 +111,12 @@ impl JsonSchema for RequestId {
 
 /// The position in a list, newest first: the time and the id of the last run of a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Cursor {
-    /// In milliseconds since the Unix epoch.
-    pub(crate) at: u64,
-    pub(crate) run_id: String,
-}
-
-impl Cursor {
-    pub(crate) fn new(at: u64, run_id: &str) -> Self {
-        let run_id = run_id.to_owned();
-        Self { at, run_id }
-    }
-}
-
-impl std::fmt::Display for Cursor {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}.{}", self.at, self.run_id)
-    }
-}
+pub(crate) struct Cursor(pub(crate) RunCursor);
 
 impl<'de> Deserialize<'de> for Cursor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let parts = text.split_once('.');
-        let read = parts.and_then(|(at, id)| Some(Self::new(number(at)?, id)));
-        read.ok_or_else(|| de::Error::custom("expected the `next` of another page"))
+        text.parse().map(Self).map_err(de::Error::custom)
     }
 }
 

@@ -1,8 +1,8 @@
-//! An HTTP API for detached runs of coding agents.
+//! An HTTP API for runs of coding agents.
 //!
-//! A [`Server`] reads the logs of [`teamster_runner`] and sends commands to the runners. It owns no run and keeps
-//! no state of one, so a restart affects no run: clients continue after the last entry that they received.
-//! Operations of the host program, such as starting a run, are its [`Backend`].
+//! A [`Server`] stands in front of a [`RunService`](teamster_api::RunService), and of a
+//! [`MachineService`](teamster_api::MachineService) for everything beside runs. It decides who may do what, owns no run
+//! and keeps no state of one, so a restart affects no run: clients continue after the last entry that they received.
 //!
 //! Every request needs a token ([`Tokens`]), on loopback too. Over a Unix socket, the permissions of its file
 //! decide instead. `GET /` is a web page that is compiled in and uses the API like any other client. The routes
@@ -10,7 +10,6 @@
 #![warn(missing_docs)]
 
 mod auth;
-mod backend;
 mod callbacks;
 mod config;
 mod events;
@@ -18,7 +17,6 @@ mod extract;
 mod feed;
 mod fields;
 mod guard;
-mod index;
 mod listen;
 mod openapi;
 mod operation;
@@ -31,7 +29,6 @@ mod server;
 mod start;
 mod token;
 
-pub use backend::{Backend, BackendError};
 pub use config::ServerConfig;
 pub use listen::{Bound, ListenAddress, ListenError};
 pub use openapi::openapi;

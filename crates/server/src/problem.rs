@@ -5,10 +5,8 @@ use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse;
 use teamster_api::{Problem, ProblemCode, ServiceError};
-use teamster_core::ErrorKind;
-use teamster_runner::RunsError;
 
-use crate::BackendError;
+use crate::start::refusal;
 
 /// An error of a route, which becomes the response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,30 +42,12 @@ impl IntoResponse for ApiError {
 
 impl From<ServiceError> for ApiError {
     fn from(error: ServiceError) -> Self {
-        Self::new(error.code.unwrap_or(ProblemCode::Internal), error.message)
-    }
-}
-
-impl From<RunsError> for ApiError {
-    fn from(error: RunsError) -> Self {
-        ServiceError::from(error).into()
-    }
-}
-
-impl From<BackendError> for ApiError {
-    fn from(error: BackendError) -> Self {
-        let code = match &error {
-            BackendError::Refused(error) if error.kind != ErrorKind::Internal => {
-                return crate::start::refused(error);
-            }
-            BackendError::Invalid(_) => ProblemCode::InvalidParams,
-            BackendError::NotFound(_) => ProblemCode::RunNotFound,
-            BackendError::Ambiguous(_) => ProblemCode::RunIdAmbiguous,
-            BackendError::Exists(_) => ProblemCode::RunExists,
-            BackendError::Live(_) => ProblemCode::RunLive,
-            BackendError::Refused(_) | BackendError::Failed(_) => ProblemCode::Internal,
+        let code = error.code.unwrap_or(ProblemCode::Internal);
+        let detail = match &error.parameter {
+            Some(name) => refusal(name, &error.message),
+            None => error.message,
         };
-        Self::new(code, error.to_string())
+        Self::new(code, detail)
     }
 }
 

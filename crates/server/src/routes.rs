@@ -1,10 +1,10 @@
 //! The routes of the API.
 //!
-//! Each module has a part of the table of operations. A test of the program lists every operation with its scope
-//! (`crates/cli/tests/cli/serve/scopes.rs`).
+//! Each module has a part of the table of operations. A test lists every operation with its scope
+//! (`tests/it/scopes.rs`).
 
-pub(crate) mod agents;
-mod feed;
+mod agents;
+pub(crate) mod feed;
 mod history;
 mod login;
 mod meta;

@@ -7,25 +7,24 @@ use axum::http::header::{CACHE_CONTROL, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS}
 use axum::http::{HeaderName, HeaderValue, Method, Uri};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::Response;
-use teamster_api::ProblemCode;
+use teamster_api::{MachineService, ProblemCode, RunHandle, RunInfo, RunService};
 use tokio_util::sync::CancellationToken;
 
 use crate::auth::Keys;
 use crate::callbacks::Callbacks;
-use crate::feed::Feed;
-use crate::index::Index;
-use crate::{ApiError, Backend, ServerConfig, guard, routes};
+use crate::feed::AgentsFeed;
+use crate::{ApiError, ServerConfig, guard, routes};
 
 /// State shared by all requests.
 pub(crate) struct Shared {
     pub(crate) config: ServerConfig,
     pub(crate) keys: Keys,
-    pub(crate) index: Arc<Index>,
-    pub(crate) backend: Box<dyn Backend>,
+    pub(crate) runs: Arc<dyn RunService>,
+    pub(crate) machine: Arc<dyn MachineService>,
     /// Cancelled when the server ends; streams then end.
     pub(crate) ending: CancellationToken,
     pub(crate) starts: routes::StartLocks,
-    pub(crate) feed: Feed,
+    pub(crate) agents: AgentsFeed,
     pub(crate) callbacks: Callbacks,
 }
 
@@ -33,6 +32,16 @@ impl Shared {
     /// Reports a problem that belongs to no request to the host program.
     pub(crate) fn warn(&self, text: &str) {
         (self.config.on_warning)(text);
+    }
+
+    /// Returns the description of the run with this id or unique id prefix.
+    pub(crate) async fn find(&self, id: &str) -> Result<RunInfo, ApiError> {
+        Ok(self.runs.resolve(id).await?)
+    }
+
+    /// Returns a handle to the run with exactly this id.
+    pub(crate) fn run(&self, id: &str) -> RunHandle {
+        RunHandle::new(self.runs.clone(), id)
     }
 }
 
@@ -52,15 +61,19 @@ impl std::fmt::Debug for Server {
 }
 
 impl Server {
-    /// Creates a server. It listens once it is [bound](Self::bind).
-    pub fn new(config: ServerConfig, backend: impl Backend) -> Self {
+    /// Creates a server of these runs and this machine. It listens once it is [bound](Self::bind).
+    pub fn new(
+        config: ServerConfig,
+        runs: Arc<dyn RunService>,
+        machine: Arc<dyn MachineService>,
+    ) -> Self {
         let shared = Arc::new(Shared {
             keys: Keys::new(config.owner.as_ref(), config.tokens.clone()),
-            index: Arc::new(Index::new(config.runs.clone())),
-            backend: Box::new(backend),
+            runs,
+            machine,
             ending: CancellationToken::new(),
             starts: routes::StartLocks::default(),
-            feed: Feed::default(),
+            agents: AgentsFeed::default(),
             callbacks: Callbacks::new(config.tokens.folder()),
             config,
         });

@@ -1,7 +1,6 @@
 //! Checks of the bodies that start a run or a session.
 
-use teamster_api::{ProblemCode, RunSpec, SessionSpec, Trusted};
-use teamster_core::{AgentError, ErrorCode};
+use teamster_api::{ProblemCode, RunSpec, ServiceError, SessionSpec, Trusted};
 
 use crate::callbacks::check_target;
 use crate::rights::{self, Demand, Right};
@@ -23,7 +22,7 @@ impl Demand for SessionSpec {
 
 /// Checks the body of a run before it is started.
 pub(crate) async fn check_run(spec: &RunSpec, config: &ServerConfig) -> Result<(), ApiError> {
-    spec.check().map_err(|error| refused(&error))?;
+    spec.check().map_err(ServiceError::from)?;
     check(
         spec.working_directory.as_deref(),
         spec.callback.as_deref(),
@@ -38,7 +37,7 @@ pub(crate) async fn check_session(
     spec: &SessionSpec,
     config: &ServerConfig,
 ) -> Result<(), ApiError> {
-    spec.check().map_err(|error| refused(&error))?;
+    spec.check().map_err(ServiceError::from)?;
     check(
         spec.working_directory.as_deref(),
         spec.callback.as_deref(),
@@ -61,14 +60,8 @@ async fn check(
             in_json(name)
         ));
     }
-    if let Some(path) = working_directory {
-        if !path.is_absolute() {
-            return invalid("workingDirectory: expected an absolute path".to_owned());
-        }
-        if !path.is_dir() {
-            let path = path.display();
-            return invalid(format!("workingDirectory: no such directory: {path}"));
-        }
+    if working_directory.is_some_and(|path| !path.is_absolute()) {
+        return invalid("workingDirectory: expected an absolute path".to_owned());
     }
     if let Some(url) = callback
         && let Err(error) = check_target(url, config.allow_private_callbacks).await
@@ -89,19 +82,11 @@ const FIELDS: [&str; 7] = [
     "clean_env",
 ];
 
-/// Converts the refusal of a parameter. Fields have their names in JSON, also between backticks in the text.
-pub(crate) fn refused(error: &AgentError) -> ApiError {
-    let code = match error.code {
-        ErrorCode::SessionInUse => ProblemCode::SessionInUse,
-        _ => ProblemCode::InvalidParams,
-    };
-    let invalid = |detail: String| ApiError::new(code, detail);
-    let Some(name) = error.parameter() else {
-        return invalid(error.message.clone());
-    };
-    let (name, problem) = match error.message.strip_prefix(name) {
-        Some(problem) => (in_json(name), problem),
-        None => (format!("{}: ", in_json(name)), &*error.message),
+/// Returns the text of a parameter's refusal. Fields have their names in JSON, also between backticks in the text.
+pub(crate) fn refusal(parameter: &str, message: &str) -> String {
+    let (name, problem) = match message.strip_prefix(parameter) {
+        Some(problem) => (in_json(parameter), problem),
+        None => (format!("{}: ", in_json(parameter)), message),
     };
     let parts = problem.split('`').enumerate();
     let parts: Vec<String> = parts
@@ -110,7 +95,7 @@ pub(crate) fn refused(error: &AgentError) -> ApiError {
             _ => part.to_owned(),
         })
         .collect();
-    invalid(format!("{name}{}", parts.join("`")))
+    format!("{name}{}", parts.join("`"))
 }
 
 /// Returns a parameter's name in camelCase.

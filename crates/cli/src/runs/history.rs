@@ -123,7 +123,8 @@ impl History {
     /// Deletes the selected runs.
     pub(super) async fn forget(&self, request: &ForgetRuns) -> anyhow::Result<Forgotten> {
         match self {
-            Self::Local(store) => forget::delete(request, store.as_ref()).await,
+            Self::Local(store) => (teamster_host::forget_runs(request, store.as_ref()).await)
+                .map_err(forget::with_step),
             Self::Remote(client) => Ok(client.forget(request).await?),
         }
     }

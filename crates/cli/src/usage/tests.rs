@@ -1,7 +1,7 @@
 //! Tests of usage tables at several terminal widths.
 
 use teamster::Usage;
-use teamster::usage::Record;
+use teamster::usage::{Accounts, Joined, Provider, Record};
 
 use super::*;
 use crate::words;
@@ -10,7 +10,7 @@ const LONG: &str =
     "/home/user/work/customers/large-customer/repositories/the-service-with-a-long-name";
 
 /// Usage with very wide values, of several CLIs, models and directories.
-fn collected() -> Collected {
+fn collected() -> Accounts {
     let at: Timestamp = "2026-09-23T12:00:00Z".parse().unwrap();
     let mut accounts = Accounts::new(None, None, TimeZone::UTC);
     for (number, provider, model) in [
@@ -35,15 +35,11 @@ fn collected() -> Collected {
         record.cost_usd = (number == 0).then_some(12_345.67);
         accounts.add(record);
     }
-    Collected {
-        accounts,
-        joined: Joined::default(),
-        other_runs: 3,
-    }
+    accounts
 }
 
-fn shown(collected: &Collected, by: By, models: bool, width: Option<usize>) -> String {
-    let report = collected.summary(by, models);
+fn shown(accounts: &Accounts, by: By, models: bool, width: Option<usize>) -> String {
+    let report = accounts.summary(by.dimension(), models, Joined::default(), 3);
     let mut out = anstream::StripStream::new(Vec::new());
     table::print(&report, by, &TimeZone::UTC, width, &mut out).unwrap();
     String::from_utf8(out.into_inner()).unwrap()

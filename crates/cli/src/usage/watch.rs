@@ -7,13 +7,12 @@ use std::time::Duration;
 use anstream::AutoStream;
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp, Zoned};
-use teamster::usage::Provider;
-use teamster::usage::prices::PriceList;
-use teamster_api::usage::Figures;
+use teamster_api::usage::{Figures, UsageQuery};
 use teamster_core::time::millis;
+use teamster_host::usage::{CollectedUsage, When};
 
-use super::{Collected, TimeSpan, table};
-use crate::args::{By, UsageArgs, When};
+use super::table;
+use crate::args::{By, UsageArgs};
 use crate::signals::Source;
 use crate::{exit_code, tokio_runtime, words, zone};
 
@@ -23,13 +22,11 @@ const RATES: [(i64, &str); 2] = [(15, "last 15 min"), (60, "last hour")];
 /// The parameters of each refresh.
 struct Watch {
     args: UsageArgs,
-    providers: Vec<Provider>,
-    prices: PriceList,
 }
 
 /// The data of one refresh.
 struct Frame {
-    collected: Collected,
+    collected: CollectedUsage,
     now: Zoned,
     rates: Vec<(&'static str, Rate)>,
 }
@@ -45,20 +42,11 @@ struct Rate {
 }
 
 /// Shows the usage until a signal and returns the exit code.
-pub(super) fn main(
-    args: &UsageArgs,
-    every: Duration,
-    providers: Vec<Provider>,
-    prices: PriceList,
-) -> anyhow::Result<u8> {
+pub(super) fn main(args: &UsageArgs, every: Duration) -> anyhow::Result<u8> {
     let mut args = args.clone();
     // By default only today: older usage does not change.
     args.since.get_or_insert(When::DaysAgo(0));
-    let watch = Arc::new(Watch {
-        args,
-        providers,
-        prices,
-    });
+    let watch = Arc::new(Watch { args });
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let code = runtime.block_on(show(&watch, every));
     // Do not wait for a running scan.
@@ -93,17 +81,15 @@ async fn show(watch: &Arc<Watch>, every: Duration) -> anyhow::Result<u8> {
 impl Watch {
     fn frame(&self) -> anyhow::Result<Frame> {
         let now = Timestamp::now().to_zoned(zone::local());
-        let span = super::span(&self.args, &now)?;
-        let collect = |span| super::collect(&self.args, span, &now, &self.providers, &self.prices);
-        let collected = collect(span)?;
+        let query = super::query(&self.args, &now)?;
+        let collect = |query: &UsageQuery| super::collect(&self.args, query, &now);
+        let collected = collect(&query)?;
         let mut rates = Vec::new();
         for (minutes, name) in RATES {
             let since = now.timestamp() - SignedDuration::from_mins(minutes);
-            let recent = collect(TimeSpan {
-                since: Some(since),
-                until: None,
-            })?;
-            rates.push((name, Rate::of(&recent.accounts.total(), minutes)));
+            let mut recent = query.clone();
+            (recent.since, recent.until) = (Some(since.to_string()), None);
+            rates.push((name, Rate::of(&collect(&recent)?.total(), minutes)));
         }
         Ok(Frame {
             collected,
@@ -147,7 +133,7 @@ impl std::fmt::Display for Rate {
 
 /// Prints one line per refresh, if stdout is not a terminal.
 fn line(frame: &Frame, out: &mut impl Write) -> io::Result<()> {
-    let total = frame.collected.accounts.total();
+    let total = frame.collected.total();
     let mut parts = vec![
         words::plural(total.requests, "request"),
         format!(
@@ -237,7 +223,7 @@ fn content(
     }
     writeln!(out)?;
     let by = watch.args.by.unwrap_or(By::Provider);
-    let report = frame.collected.summary(by, watch.args.models);
+    let report = frame.collected.summary(by.dimension(), watch.args.models);
     if report.groups.is_empty() {
         return table::print_empty(&report, &watch.args.providers, Some(width), out);
     }

@@ -1,8 +1,5 @@
 //! `/v1/agents`: agents in a loop, and their supervisor.
 
-use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
-
 use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
@@ -11,20 +8,16 @@ use axum::routing::{get, post};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Deserialize;
 use teamster_api::ProblemCode;
-use teamster_api::agents::{AgentList, Command, ErrorCode, Selection, Status};
-use teamster_loop::supervisor::{Client, Config, Error, log_path, offline_status};
+use teamster_api::agents::{AgentList, Command, Selection};
 
 use super::{Answer, App, json};
 use crate::extract::{Json, Path, Query};
-use crate::index::blocking;
 use crate::operation::Operation;
 use crate::server::Shared;
 use crate::{ApiError, Scope};
 
 /// The default number of log lines.
 const LINES: usize = 100;
-/// The maximum number of bytes read from the end of a log.
-const LOG_PIECE: u64 = 256 << 10;
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
@@ -152,29 +145,11 @@ struct LogQuery {
     lines: Option<usize>,
 }
 
-/// Returns the status of the agents; `None` without a configuration.
-pub(crate) async fn status(shared: &Shared) -> Result<Option<Status>, ApiError> {
-    let Some(file) = &shared.config.agents else {
-        return Ok(None);
-    };
-    let status = match Client::connect(file).await {
-        Ok(mut client) => client.ask(Command::Status).await,
-        Err(error) => Err(error),
-    };
-    match status {
-        Err(Error::NotRunning { .. } | Error::NotAnswering { .. }) => {
-            let config = Config::read(file).map_err(|error| problem(&error.into()))?;
-            Ok(Some(offline_status(&config)))
-        }
-        status => status.map(Some).map_err(|error| problem(&error)),
-    }
-}
-
 async fn list(State(shared): App) -> Answer {
-    match status(&shared).await? {
-        Some(status) => json(StatusCode::OK, &AgentList::from(status)),
-        None => json(StatusCode::OK, &AgentList::none()),
-    }
+    json(
+        StatusCode::OK,
+        &shared.machine.loops(Command::Status).await?,
+    )
 }
 
 async fn command(State(shared): App, Path(path): Path<AgentPath>) -> Answer {
@@ -204,69 +179,19 @@ async fn execute(shared: &Shared, command: AgentCommand, selection: Selection) -
         AgentCommand::Restart => Command::Restart(selection),
         AgentCommand::Wake => Command::Wake(selection),
     };
-    let Some(file) = &shared.config.agents else {
+    let list = shared.machine.loops(command).await?;
+    if list.config.is_none() {
         let detail = "this server has no agents: start it with --agents FILE";
         return Err(ApiError::new(ProblemCode::AgentNotFound, detail));
-    };
-    let mut client = Client::connect(file)
-        .await
-        .map_err(|error| problem(&error))?;
-    let status = client.ask(command).await.map_err(|error| problem(&error))?;
-    json(StatusCode::ACCEPTED, &AgentList::from(status))
+    }
+    json(StatusCode::ACCEPTED, &list)
 }
 
 async fn log(State(shared): App, Path(id): Path<String>, Query(query): Query<LogQuery>) -> Answer {
-    let agents = status(&shared)
-        .await?
-        .map_or(Vec::new(), |status| status.agents);
-    let Some(agent) = agents.into_iter().find(|agent| agent.id == id) else {
-        let detail = format!("no agent `{id}`");
-        return Err(ApiError::new(ProblemCode::AgentNotFound, detail));
-    };
     let lines = query.lines.unwrap_or(LINES);
-    let text = blocking(move || {
-        let path = log_path(&agent.working_dir);
-        match last_lines(&path, lines) {
-            // The agent has not written a log yet.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(String::new()),
-            Err(error) => {
-                let detail = format!("cannot read {}: {error}", path.display());
-                Err(ApiError::new(ProblemCode::Internal, detail))
-            }
-            Ok(text) => Ok(text),
-        }
-    });
-    let mut response = Response::new(Body::from(text.await?));
+    let text = shared.machine.loop_log(&id, lines).await?;
+    let mut response = Response::new(Body::from(text));
     let media = HeaderValue::from_static("text/plain; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, media);
     Ok(response)
-}
-
-/// Returns the last lines of a file, from at most its last [`LOG_PIECE`] bytes.
-fn last_lines(path: &std::path::Path, lines: usize) -> io::Result<String> {
-    let mut file = File::open(path)?;
-    let begin = file.metadata()?.len().saturating_sub(LOG_PIECE);
-    file.seek(SeekFrom::Start(begin))?;
-    let mut bytes = Vec::new();
-    file.take(LOG_PIECE).read_to_end(&mut bytes)?;
-    let text = String::from_utf8_lossy(&bytes);
-    // Drop the partial first line.
-    let whole = match (begin, text.split_once('\n')) {
-        (1.., Some((_, rest))) => rest,
-        _ => &text,
-    };
-    let skipped = whole.lines().count().saturating_sub(lines);
-    Ok(whole.split_inclusive('\n').skip(skipped).collect())
-}
-
-fn problem(error: &Error) -> ApiError {
-    let code = match error {
-        Error::NotRunning { .. } | Error::NotAnswering { .. } => ProblemCode::SupervisorNotRunning,
-        Error::Refused { code, .. } => match code {
-            ErrorCode::UnknownAgent => ProblemCode::AgentNotFound,
-            _ => ProblemCode::AgentRefused,
-        },
-        _ => ProblemCode::Internal,
-    };
-    ApiError::new(code, error.to_string())
 }

@@ -1,5 +1,6 @@
 //! `/v1/events`: the stream of state changes for the page.
 
+use std::future::poll_fn;
 use std::sync::Arc;
 
 use async_stream::try_stream;
@@ -8,14 +9,16 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::routing::get;
 use bytes::{Bytes, BytesMut};
+use futures_core::stream::BoxStream;
 use schemars::SchemaGenerator;
-use teamster_api::Change;
+use teamster_api::{Change, ProblemCode, RunSummary, ServiceError};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::{Answer, App};
+use crate::ApiError;
 use crate::events::{HEARTBEAT, StreamFormat};
-use crate::feed::{Feed, FeedState};
+use crate::feed::{Agents, AgentsFeed};
 use crate::openapi::event;
 use crate::operation::Operation;
 use crate::server::Shared;
@@ -41,13 +44,37 @@ pub(super) fn operations() -> Vec<Operation> {
 
 async fn watch(State(shared): App, headers: HeaderMap) -> Answer {
     let format = StreamFormat::from_accept(&headers);
-    let state = Feed::watch(&shared).await?;
-    Ok(format.response(Body::from_stream(messages(shared, state, format))))
+    let (runs, changes) = changes(&shared).await?;
+    let agents = AgentsFeed::watch(&shared).await?;
+    let messages = messages(shared, runs, changes, agents, format);
+    Ok(format.response(Body::from_stream(messages)))
+}
+
+/// The changes of runs.
+pub(crate) type Changes = BoxStream<'static, Result<Change, ServiceError>>;
+
+/// Returns the runs that there are, and their changes from then on.
+pub(crate) async fn changes(shared: &Shared) -> Result<(Vec<Arc<RunSummary>>, Changes), ApiError> {
+    let mut changes = shared.runs.changes();
+    match next(&mut changes).await.transpose()? {
+        Some(Change::Snapshot { runs, .. }) => Ok((runs, changes)),
+        _ => {
+            let detail = "the changes of runs did not begin with a snapshot";
+            Err(ApiError::new(ProblemCode::Internal, detail))
+        }
+    }
+}
+
+/// Returns the next change. Cancel-safe.
+pub(crate) async fn next(changes: &mut Changes) -> Option<Result<Change, ServiceError>> {
+    poll_fn(|cx| changes.as_mut().poll_next(cx)).await
 }
 
 fn messages(
     shared: Arc<Shared>,
-    mut state: watch::Receiver<Arc<FeedState>>,
+    runs: Vec<Arc<RunSummary>>,
+    mut changes: Changes,
+    mut watched: watch::Receiver<Agents>,
     format: StreamFormat,
 ) -> impl futures_core::Stream<Item = Result<Bytes, std::io::Error>> {
     try_stream! {
@@ -55,30 +82,38 @@ fn messages(
         beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut out = BytesMut::new();
         format.begin(&mut out);
-        let mut known = state.borrow_and_update().clone();
-        push(format, &mut out, &known.snapshot())?;
-        yield out.split().freeze();
+        let mut agents = watched.borrow_and_update().clone();
+        push(format, &mut out, &Change::Snapshot { runs, agents: agents.clone() })?;
         loop {
-            let changed = tokio::select! {
+            let change = tokio::select! {
                 biased;
                 () = shared.ending.cancelled() => return,
-                changed = state.changed() => Some(changed.is_ok()),
-                _ = beats.tick() => None,
-            };
-            match changed {
-                Some(true) => {
-                    let now = state.borrow_and_update().clone();
-                    for change in now.changes_since(&known) {
-                        push(format, &mut out, &change)?;
+                change = next(&mut changes) => match change {
+                    Some(change) => change,
+                    None => return,
+                },
+                changed = watched.changed() => {
+                    if changed.is_err() {
+                        return;
                     }
-                    known = now;
+                    let now = watched.borrow_and_update().clone();
+                    let before = std::mem::replace(&mut agents, now.clone());
+                    match now.filter(|_| agents != before) {
+                        Some(agents) => Ok(Change::Agents { agents }),
+                        None => continue,
+                    }
                 }
-                Some(false) => return,
-                None => format.heartbeat(&mut out),
-            }
-            if !out.is_empty() {
-                yield out.split().freeze();
-            }
+                // What came together is sent together.
+                () = std::future::ready(()), if !out.is_empty() => {
+                    yield out.split().freeze();
+                    continue;
+                }
+                _ = beats.tick() => {
+                    format.heartbeat(&mut out);
+                    continue;
+                }
+            };
+            push(format, &mut out, &change.map_err(std::io::Error::other)?)?;
         }
     }
 }

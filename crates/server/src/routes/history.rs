@@ -6,9 +6,7 @@ use axum::routing::{get, post};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use teamster_api::ProblemCode;
-use teamster_api::history::{
-    ForgetRuns, Forgotten, HistoryList, RunCursor, RunFilter, RunRecord, RunState,
-};
+use teamster_api::history::{ForgetRuns, Forgotten, HistoryList, RunFilter, RunRecord, RunState};
 
 use super::{Answer, App, json};
 use crate::extract::{Json, Path, Query};
@@ -106,15 +104,15 @@ async fn list(State(shared): App, Query(query): Query<HistoryQuery>) -> Answer {
     filter.since_ms = query.since;
     filter.until_ms = query.until;
     filter.provider = query.agent;
-    filter.conversation = query.key.map(|key| key.0.to_string());
+    filter.conversation = query.key.map(|key| key.0);
     filter.working_directory = query.directory;
     filter.status = query.status.map(Into::into);
-    filter.after = (query.cursor).map(|cursor| RunCursor::new(cursor.at, cursor.run_id));
-    let mut runs = shared.backend.history(filter).await?;
+    filter.after = query.cursor.map(|cursor| cursor.0);
+    let mut runs = shared.machine.history(filter).await?;
     let has_next = runs.len() > limit as usize;
     runs.truncate(limit as usize);
     let last = runs.last().filter(|_| has_next);
-    let next = last.map(|run| Cursor::new(run.started_at, &run.run_id).to_string());
+    let next = last.map(|run| run.cursor().to_string());
     json(StatusCode::OK, &HistoryList::new(runs, next))
 }
 
@@ -123,9 +121,9 @@ async fn forget(State(shared): App, body: Json<ForgetRuns>) -> Answer {
         let detail = "expected `ids`, `olderThanMs` or `logsOver`";
         return Err(ApiError::new(ProblemCode::InvalidParams, detail));
     }
-    json(StatusCode::OK, &shared.backend.forget(body.value).await?)
+    json(StatusCode::OK, &shared.runs.forget(body.value).await?)
 }
 
 async fn show(State(shared): App, Path(id): Path<String>) -> Answer {
-    json(StatusCode::OK, &shared.backend.history_of(id).await?)
+    json(StatusCode::OK, &shared.machine.history_of(&id).await?)
 }

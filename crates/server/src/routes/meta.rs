@@ -78,14 +78,14 @@ async fn document() -> Answer {
 }
 
 async fn providers(State(shared): App) -> Answer {
-    let providers = shared.backend.providers().await?;
+    let providers = shared.machine.agents().await?;
     json(StatusCode::OK, &ProviderList { providers })
 }
 
 async fn limits(State(shared): App) -> Answer {
-    json(StatusCode::OK, &shared.backend.limits().await?)
+    json(StatusCode::OK, &shared.machine.limits().await?)
 }
 
 async fn usage(State(shared): App, Query(query): Query<UsageQuery>) -> Answer {
-    json(StatusCode::OK, &shared.backend.usage(query).await?)
+    json(StatusCode::OK, &shared.machine.usage(query).await?)
 }

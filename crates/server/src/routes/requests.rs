@@ -6,15 +6,17 @@ use axum::http::{Method, StatusCode};
 use axum::routing::{get, post};
 use schemars::JsonSchema;
 use serde::Serialize;
-use teamster_api::{Answer as Decision, PendingRequest, ProblemCode, RunLogEntry, ViewState};
+use teamster_api::{
+    Answer as Decision, Command, PendingRequest, ProblemCode, Reply, RunHandle, RunLogEntry,
+    RunQuery, ViewState,
+};
 use teamster_core::AgentEvent;
-use teamster_runner::{RunFolder, client};
 
+use super::runs::{all, send, unexpected};
 use super::{Answer, App, empty, json};
 use crate::auth::Caller;
 use crate::extract::{Json, Path};
 use crate::fields::{RequestId, RunId};
-use crate::index::{AT_ONCE, blocking, not_ended, runner_reply};
 use crate::operation::Operation;
 use crate::rights::AnswerTo;
 use crate::server::Shared;
@@ -91,15 +93,11 @@ struct RequestList {
 }
 
 async fn list(State(shared): App) -> Answer {
-    let mut requests = Vec::new();
-    let folders = shared.index.folders().await?;
-    for folders in folders.chunks(AT_ONCE) {
-        for run in shared.index.summaries(folders, false).await {
-            if run.state == ViewState::Waiting {
-                requests.extend(run.requests.iter().cloned());
-            }
-        }
-    }
+    let mut waiting = RunQuery::default();
+    waiting.state = Some(ViewState::Waiting);
+    let runs = all(&shared, waiting).await?.runs;
+    let requests = runs.iter().flat_map(|run| run.requests.iter().cloned());
+    let requests = requests.collect();
     json(StatusCode::OK, &RequestList { requests })
 }
 
@@ -132,8 +130,7 @@ async fn send_answer(
     number: &str,
     decision: Decision,
 ) -> Answer {
-    let run = shared.index.find(run).await?;
-    not_ended(&run).await?;
+    let run = shared.run(&shared.find(run).await?.run_id);
     let id = format!("{}/{number}", run.id());
     let allowed = |request: Option<&PendingRequest>| {
         let answer = &decision;
@@ -143,21 +140,24 @@ async fn send_answer(
     if allowed(None).is_err() {
         allowed(Some(&pending(&run, &id).await?))?;
     }
-    runner_reply(&run, client::answer(&run, &id, decision)).await?;
+    let command = Command::Answer {
+        request_id: id,
+        answer: decision,
+    };
+    send(shared, run.id(), command).await?;
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
 /// Returns a pending request.
-async fn pending(run: &RunFolder, id: &str) -> Result<PendingRequest, ApiError> {
-    let find = async || {
-        let mut pending = runner_reply(run, client::requests(run)).await?.into_iter();
-        Ok::<_, ApiError>(pending.find(|request| request.request_id == id))
+async fn pending(run: &RunHandle, id: &str) -> Result<PendingRequest, ApiError> {
+    let find = async || match run.send(Command::Requests).await? {
+        Reply::Requests { requests } => Ok(requests.into_iter().find(|it| it.request_id == id)),
+        reply => Err(unexpected(&reply)),
     };
     if let Some(request) = find().await? {
         return Ok(request);
     }
-    let (log, requested) = (run.clone(), id.to_owned());
-    let exists = blocking(move || was_requested(&log, &requested)).await?;
+    let exists = was_requested(run, id).await?;
     // It may have been requested meanwhile.
     if let Some(request) = find().await? {
         return Ok(request);
@@ -174,9 +174,15 @@ async fn pending(run: &RunFolder, id: &str) -> Result<PendingRequest, ApiError> 
 }
 
 /// Returns `true` if the log has a request with this id.
-fn was_requested(run: &RunFolder, id: &str) -> Result<bool, ApiError> {
-    let mut log = run.log(0)?;
-    while let Some(line) = log.next_line()? {
+async fn was_requested(run: &RunHandle, id: &str) -> Result<bool, ApiError> {
+    let newest = run.view().await?.summary.seq;
+    let mut log = run.follow(0);
+    let mut seq = 0;
+    while seq < newest
+        && let Some(line) = log.next().await
+    {
+        let line = line?;
+        seq = line.seq();
         if line.type_name() == "permission"
             && let Ok(RunLogEntry::Agent(entry)) = line.entry()
             && let AgentEvent::Permission(permission) = entry.event

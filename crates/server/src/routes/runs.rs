@@ -1,7 +1,8 @@
 //! `/v1/runs`: detached runs and their logs.
 
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
+mod once;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Extension;
@@ -10,28 +11,26 @@ use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use axum::routing::{get, post};
-use futures_core::future::BoxFuture;
-use ring::digest;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Deserialize;
-use teamster_api::{ProblemCode, RunList, RunSpec, RunView, ViewState};
-use teamster_runner::RunFolder;
-use teamster_runner::client::{self, Follow};
-use tokio::sync::Mutex;
+use teamster_api::{
+    Command, ProblemCode, Reply, RunHandle, RunList, RunQuery, RunSpec, RunView, ViewState,
+};
 use tokio::time::timeout;
-use uuid::Uuid;
 
 use super::{Answer, App, json};
 use crate::auth::Caller;
 use crate::events::{self, EventsQuery};
 use crate::extract::{Json, Optional, Path, Query};
 use crate::fields::{Cursor, RunId};
-use crate::index::{AT_ONCE, not_ended, order, runner_reply};
 use crate::openapi::{Entry, event};
 use crate::operation::{Header, Operation};
 use crate::server::Shared;
 use crate::start::check_run;
-use crate::{ApiError, Backend, BackendError, Scope, rights};
+use crate::{ApiError, Scope, rights};
+
+pub(crate) use once::StartLocks;
+pub(super) use once::{key, key_reused, start_once};
 
 /// The default number of runs in a page.
 const PAGE: usize = 50;
@@ -39,8 +38,6 @@ const PAGE: usize = 50;
 const LARGEST_PAGE: usize = 1000;
 /// The longest wait of `Prefer: wait=N`.
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
-/// The maximum length of `Idempotency-Key`, in bytes.
-const LONGEST_KEY: usize = 256;
 
 /// The headers of a stream of entries.
 pub(super) const EVENTS_HEADERS: &[Header] = &[Header {
@@ -56,7 +53,7 @@ pub(super) const fn idempotency_key(description: &'static str) -> Header {
         name: "Idempotency-Key",
         description,
         pattern: r"^[!-~]([\t -~]*[!-~])?$",
-        max_length: LONGEST_KEY,
+        max_length: once::LONGEST_KEY,
     }
 }
 
@@ -75,21 +72,6 @@ pub(super) const fn prefer_wait(description: &'static str) -> Header {
 #[expect(dead_code, reason = "it only describes the parameter")]
 pub(super) struct RunPath {
     id: RunId,
-}
-
-/// Serializes starts that have the same `Idempotency-Key`.
-#[derive(Debug, Default)]
-pub(crate) struct StartLocks {
-    locks: [Mutex<()>; 16],
-    hasher: RandomState,
-}
-
-impl StartLocks {
-    pub(super) fn lock_of(&self, key: &str) -> &Mutex<()> {
-        #[expect(clippy::cast_possible_truncation, reason = "less than 16")]
-        let index = (self.hasher.hash_one(key) % self.locks.len() as u64) as usize;
-        &self.locks[index]
-    }
 }
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -211,38 +193,55 @@ struct ListQuery {
 }
 
 async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {
-    let before = query.cursor;
-    let limit = query.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
-    let mut folders = shared.index.folders().await?;
-    let mut page = RunList::new(Vec::new());
-    folders.retain(|folder| {
-        let (at, id) = order(folder);
-        (before.as_ref()).is_none_or(|before| (at, id) < (before.at, &before.run_id))
-            && query.since.is_none_or(|since| at >= since)
-    });
-    'pages: for folders in folders.chunks(AT_ONCE) {
-        for summary in shared.index.summaries(folders, query.live).await {
-            if query.live && summary.state == ViewState::Ended {
-                continue;
-            }
-            if query.state.is_some_and(|state| state != summary.state) {
-                continue;
-            }
-            if page.runs.len() == limit {
-                let last = page.runs.last();
-                page.next =
-                    last.map(|run| Cursor::new(run.info.accepted_at, &run.info.run_id).to_string());
-                break 'pages;
-            }
-            page.runs.push(summary);
-        }
-    }
-    json(StatusCode::OK, &page)
+    let mut runs = RunQuery::default();
+    runs.state = query.state;
+    runs.live = query.live;
+    runs.since = query.since;
+    runs.limit = Some(query.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE));
+    runs.cursor = query.cursor.map(|cursor| cursor.0.to_string());
+    json(StatusCode::OK, &shared.runs.list(runs).await?)
 }
 
 async fn show(State(shared): App, Path(id): Path<String>) -> Answer {
-    let run = shared.index.find(&id).await?;
-    json(StatusCode::OK, &shared.index.live_view(run).await?)
+    let run = shared.find(&id).await?;
+    json(StatusCode::OK, &shared.run(&run.run_id).view().await?)
+}
+
+/// Returns all runs of a query, page by page.
+pub(super) async fn all(shared: &Shared, mut query: RunQuery) -> Result<RunList, ApiError> {
+    query.limit = Some(LARGEST_PAGE);
+    let mut all = RunList::new(Vec::new());
+    loop {
+        let page = shared.runs.list(query.clone()).await?;
+        all.runs.extend(page.runs);
+        match page.next {
+            Some(next) => query.cursor = Some(next),
+            None => return Ok(all),
+        }
+    }
+}
+
+/// Returns a run without its live status, which was not requested.
+async fn view(run: &RunHandle) -> Result<RunView, ApiError> {
+    let mut view = run.view().await?;
+    if view.summary.live.is_some() {
+        let mut summary = Arc::unwrap_or_clone(view.summary);
+        summary.live = None;
+        view.summary = Arc::new(summary);
+    }
+    Ok(view)
+}
+
+/// Sends a command that is only done, or refused.
+pub(super) async fn send(shared: &Shared, id: &str, command: Command) -> Result<(), ApiError> {
+    shared.run(id).send(command).await?;
+    Ok(())
+}
+
+/// Returns the error for a reply that does not fit the command.
+pub(super) fn unexpected(reply: &Reply) -> ApiError {
+    let detail = format!("the runner is of another version: it replied {reply:?}");
+    ApiError::new(ProblemCode::Unsupported, detail)
 }
 
 async fn log(
@@ -251,8 +250,8 @@ async fn log(
     Query(query): Query<EventsQuery>,
     headers: HeaderMap,
 ) -> Answer {
-    let run = shared.index.find(&id).await?;
-    events::respond(shared, run, &headers, query).await
+    let run = shared.find(&id).await?;
+    events::respond(shared, &run.run_id, &headers, query).await
 }
 
 /// Options for stopping a run.
@@ -269,10 +268,10 @@ async fn cancel(
     Path(id): Path<String>,
     Optional(body): Optional<Cancel>,
 ) -> Answer {
-    let run = shared.index.find(&id).await?;
-    not_ended(&run).await?;
-    runner_reply(&run, client::cancel(&run, body.kill)).await?;
-    json(StatusCode::ACCEPTED, &shared.index.view(run).await?)
+    let run = shared.find(&id).await?;
+    let kill = body.kill;
+    send(&shared, &run.run_id, Command::Cancel { kill }).await?;
+    json(StatusCode::ACCEPTED, &view(&shared.run(&run.run_id)).await?)
 }
 
 async fn start(
@@ -285,29 +284,24 @@ async fn start(
     rights::check(&request, &shared.config, &caller)?;
     check_run(&request, &shared.config).await?;
     let wait = preferred_wait(&headers);
-    let callback = request.callback.clone();
-    let (run, status) = start_once(&shared, key(&headers)?, &body.bytes, async |id| {
-        begin(&shared, &id, callback.as_deref(), |backend| {
-            backend.start(id.clone(), request)
-        })
-        .await
-    })
-    .await?;
-    if let Some(wait) = wait {
-        let ended = timeout(wait, Follow::end(run.clone()));
+    let (run, status) = start_once(&shared, key(&headers)?, &body.bytes, request).await?;
+    let mut shown = view(&run).await?;
+    if let Some(wait) = wait
+        && shown.summary.state != ViewState::Ended
+    {
         tokio::select! {
-            ended = ended => {
+            ended = timeout(wait, run.result()) => {
                 if let Ok(ended) = ended {
                     ended?;
+                    shown = view(&run).await?;
                 }
             }
             () = shared.ending.cancelled() => {}
         }
     }
-    let view = shared.index.view(run).await?;
-    let mut response = json(status, &view)?;
+    let mut response = json(status, &shown)?;
     let headers = response.headers_mut();
-    let path = format!("/v1/runs/{}", view.summary.info.run_id);
+    let path = format!("/v1/runs/{}", run.id());
     if let Ok(path) = HeaderValue::from_str(&path) {
         headers.insert(LOCATION, path);
     }
@@ -323,91 +317,6 @@ pub(super) fn preference_applied(response: &mut Response<Body>, wait: Option<Dur
         let name = HeaderName::from_static("preference-applied");
         response.headers_mut().insert(name, applied);
     }
-}
-
-/// Starts what `begin` starts, with the id that it is given: once for each key and body. Returns 200 if it was started
-/// before.
-pub(super) async fn start_once(
-    shared: &Shared,
-    key: Option<String>,
-    body: &[u8],
-    begin: impl AsyncFnOnce(String) -> Result<(), ApiError>,
-) -> Result<(RunFolder, StatusCode), ApiError> {
-    let Some(key) = key else {
-        let id = Uuid::now_v7().to_string();
-        begin(id.clone()).await?;
-        return Ok((shared.index.find(&id).await?, StatusCode::CREATED));
-    };
-    let _others = shared.starts.lock_of(&key).lock().await;
-    let (beginning, id) = id_of(&key, body);
-    // Two servers may have started one run each with this key: the one of this body counts.
-    if let Some(own) = shared.index.get(&id).await? {
-        return Ok((own, StatusCode::OK));
-    }
-    match shared.index.find(&beginning).await {
-        Err(problem) if problem.0.code == ProblemCode::RunNotFound => {}
-        Err(problem) if problem.0.code != ProblemCode::RunIdAmbiguous => return Err(problem),
-        _ => return Err(key_reused()),
-    }
-    let status = match begin(id.clone()).await {
-        Ok(()) => StatusCode::CREATED,
-        // Another server with the same runs started it first.
-        Err(problem) if problem.0.code == ProblemCode::RunExists => StatusCode::OK,
-        Err(problem) => return Err(problem),
-    };
-    Ok((shared.index.find(&id).await?, status))
-}
-
-/// Starts a run or session. Registers its callback first, so that a killed server does not lose it.
-pub(super) async fn begin(
-    shared: &Shared,
-    id: &str,
-    callback: Option<&str>,
-    start: impl FnOnce(&dyn Backend) -> BoxFuture<'static, Result<(), BackendError>>,
-) -> Result<(), ApiError> {
-    if let Some(url) = callback {
-        shared.callbacks.register(id, url)?;
-    }
-    Ok(start(&*shared.backend).await?)
-}
-
-/// Returns the value of `Idempotency-Key`.
-pub(super) fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
-    let Some(value) = headers.get("idempotency-key") else {
-        return Ok(None);
-    };
-    let key = value.to_str().ok().map(str::trim);
-    match key {
-        Some(key) if !key.is_empty() && key.len() <= LONGEST_KEY => Ok(Some(key.to_owned())),
-        _ => Err(ApiError::new(
-            ProblemCode::InvalidParams,
-            format!("Idempotency-Key: expected 1 to {LONGEST_KEY} ASCII characters"),
-        )),
-    }
-}
-
-pub(super) fn key_reused() -> ApiError {
-    ApiError::new(
-        ProblemCode::IdempotencyKeyReused,
-        "this Idempotency-Key was used with another body: use a new key for another run",
-    )
-}
-
-/// Derives a run's id from its idempotency key and body. Returns the id's prefix, which depends on the key alone,
-/// and the id.
-///
-/// The id is a UUID of version 8: the first 60 bits come from the key's hash, the last 62 from the body's. So the
-/// server stores no keys.
-fn id_of(key: &str, body: &[u8]) -> (String, String) {
-    let sha = |bytes: &[u8]| digest::digest(&digest::SHA256, bytes);
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&sha(key.as_bytes()).as_ref()[..8]);
-    bytes[8..].copy_from_slice(&sha(body).as_ref()[..8]);
-    let id = uuid::Builder::from_custom_bytes(bytes)
-        .into_uuid()
-        .to_string();
-    // xxxxxxxx-xxxx-8xxx-
-    (id[..19].to_owned(), id)
 }
 
 /// Returns the duration of the preference `wait` (RFC 7240), at most [`LONGEST_WAIT`]. A value that is no number of
@@ -455,17 +364,6 @@ pub(crate) fn split_unquoted(text: &str, at: char) -> impl Iterator<Item = &str>
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_id_of_a_key_is_a_uuid_that_begins_with_the_key_and_ends_with_the_body() {
-        let (beginning, id) = id_of("k", b"a");
-        assert!(id.starts_with(&beginning), "{beginning} {id}");
-        assert_eq!(Uuid::parse_str(&id).unwrap().get_version_num(), 8);
-        let (same, other) = id_of("k", b"b");
-        assert_eq!(same, beginning);
-        assert_ne!(other, id);
-        assert_ne!(id_of("l", b"a").0, beginning);
-    }
 
     #[test]
     fn the_preferred_wait_is_read_as_rfc_7240_writes_it() {

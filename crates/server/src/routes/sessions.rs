@@ -9,17 +9,20 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::routing::{delete, get, patch, post};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use teamster_api::{LiveState, ProblemCode, RunKind, RunSummary, RunView, SessionSpec, ViewState};
+use teamster_api::{
+    Command, ProblemCode, Reply, RunInfo, RunKind, RunQuery, RunSummary, RunView, SessionSpec,
+    ViewState,
+};
 use teamster_core::PermissionMode;
-use teamster_runner::{RunFolder, client};
 
-use super::runs::{EVENTS_HEADERS, LogPage, RunPath, begin, idempotency_key, key, start_once};
+use super::runs::{
+    EVENTS_HEADERS, LogPage, RunPath, all, idempotency_key, key, send, start_once, unexpected,
+};
 use super::{Answer, App, json};
 use crate::auth::Caller;
 use crate::events::{self, EventsQuery};
 use crate::extract::{Json, Path, Query};
 use crate::fields::Text;
-use crate::index::{AT_ONCE, not_ended, runner_reply};
 use crate::openapi::{Entry, event};
 use crate::operation::Operation;
 use crate::rights::{self, Demand, InSession, Right};
@@ -169,18 +172,18 @@ impl Demand for ChangeSession {
 }
 
 /// Returns the session with this id or unique id prefix.
-async fn find(shared: &Shared, id: &str) -> Result<RunFolder, ApiError> {
+async fn find(shared: &Shared, id: &str) -> Result<RunInfo, ApiError> {
     let missing = || ApiError::new(ProblemCode::SessionNotFound, format!("no session `{id}`"));
-    match shared.index.find(id).await {
-        Ok(session) if session.info().kind == RunKind::Session => Ok(session),
+    match shared.find(id).await {
+        Ok(session) if session.kind == RunKind::Session => Ok(session),
         Ok(_) => Err(missing()),
         Err(problem) if problem.0.code == ProblemCode::RunNotFound => Err(missing()),
         Err(problem) => Err(problem),
     }
 }
 
-async fn view(shared: &Shared, session: RunFolder, status: StatusCode) -> Answer {
-    json(status, &shared.index.live_view(session).await?)
+async fn view(shared: &Shared, id: &str, status: StatusCode) -> Answer {
+    json(status, &shared.run(id).view().await?)
 }
 
 async fn start(
@@ -194,16 +197,9 @@ async fn start(
     check_session(&request, &shared.config).await?;
     // The same key may start a run and a session.
     let key = key(&headers)?.map(|key| format!("session {key}"));
-    let (run, status) = start_once(&shared, key, &body.bytes, async |id| {
-        let callback = request.callback.clone();
-        begin(&shared, &id, callback.as_deref(), |backend| {
-            backend.start_session(id.clone(), request)
-        })
-        .await
-    })
-    .await?;
+    let (run, status) = start_once(&shared, key, &body.bytes, request).await?;
     let path = format!("/v1/sessions/{}", run.id());
-    let mut response = view(&shared, run, status).await?;
+    let mut response = view(&shared, run.id(), status).await?;
     if let Ok(path) = HeaderValue::from_str(&path) {
         response.headers_mut().insert(LOCATION, path);
     }
@@ -211,41 +207,37 @@ async fn start(
 }
 
 async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {
-    let mut folders = shared.index.folders().await?;
-    folders.retain(|folder| folder.info().kind == RunKind::Session);
-    let mut sessions = Vec::new();
-    for folders in folders.chunks(AT_ONCE) {
-        sessions.extend(shared.index.summaries(folders, true).await);
-    }
-    sessions.retain(|session| query.state.is_none_or(|state| state == session.state));
+    let mut sessions = RunQuery::default();
+    sessions.kind = Some(RunKind::Session);
+    sessions.state = query.state;
+    sessions.live_status = true;
+    let sessions = all(&shared, sessions).await?.runs;
     json(StatusCode::OK, &SessionList { sessions })
 }
 
 async fn show(State(shared): App, Path(id): Path<String>) -> Answer {
     let session = find(&shared, &id).await?;
-    view(&shared, session, StatusCode::OK).await
+    view(&shared, &session.run_id, StatusCode::OK).await
 }
 
 async fn end(State(shared): App, Path(id): Path<String>, Query(query): Query<EndQuery>) -> Answer {
     let session = find(&shared, &id).await?;
-    not_ended(&session).await?;
-    runner_reply(&session, client::cancel(&session, query.kill)).await?;
-    view(&shared, session, StatusCode::ACCEPTED).await
+    let kill = query.kill;
+    send(&shared, &session.run_id, Command::Cancel { kill }).await?;
+    view(&shared, &session.run_id, StatusCode::ACCEPTED).await
 }
 
 /// Rejects a caller who may not do what the session's agent may do. An ended session is an error too.
-async fn check_rights(
-    shared: &Shared,
-    caller: &Caller,
-    session: &RunFolder,
-) -> Result<(), ApiError> {
-    let status = runner_reply(session, client::status(session)).await?;
-    if status.state == LiveState::NotAnswering {
-        return Err(session.not_answering().into());
-    }
-    let info = session.info();
-    let changed = status.permission;
-    rights::check(&InSession { info, changed }, &shared.config, caller)
+async fn check_rights(shared: &Shared, caller: &Caller, session: &RunInfo) -> Result<(), ApiError> {
+    let status = match shared.run(&session.run_id).send(Command::Status).await? {
+        Reply::Status { status } => status,
+        reply => return Err(unexpected(&reply)),
+    };
+    let session = InSession {
+        info: session,
+        changed: status.permission,
+    };
+    rights::check(&session, &shared.config, caller)
 }
 
 async fn log(
@@ -255,7 +247,7 @@ async fn log(
     headers: HeaderMap,
 ) -> Answer {
     let session = find(&shared, &id).await?;
-    events::respond(shared, session, &headers, query).await
+    events::respond(shared, &session.run_id, &headers, query).await
 }
 
 async fn change(
@@ -273,11 +265,12 @@ async fn change(
     let session = find(&shared, &id).await?;
     check_rights(&shared, &caller, &session).await?;
     rights::check(&change, &shared.config, &caller)?;
-    if let Some(permission) = change.permission {
-        runner_reply(&session, client::set_permission(&session, permission)).await?;
+    let id = &session.run_id;
+    if let Some(mode) = change.permission {
+        send(&shared, id, Command::SetPermission { mode }).await?;
     }
-    if let Some(model) = change.model {
-        runner_reply(&session, client::set_model(&session, model.0)).await?;
+    if let Some(Text(model)) = change.model {
+        send(&shared, id, Command::SetModel { model }).await?;
     }
-    view(&shared, session, StatusCode::OK).await
+    view(&shared, id, StatusCode::OK).await
 }

@@ -13,8 +13,9 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
+use teamster_api::MachineService;
 use teamster_api::usage::UsageQuery;
-use teamster_server::Backend;
+use teamster_host::LocalMachine;
 
 use super::progress::Progress;
 use super::report;
@@ -23,7 +24,6 @@ use super::tools::{
     self, ANSWER, AnswerInput, CANCEL, CancelInput, EVENTS, EventsInput, LIST_AGENTS, NoInput, RUN,
     RunInput, START, USAGE, UsageInput, WAIT, WaitInput,
 };
-use crate::serve::backend::Program;
 
 /// The poll interval suggested to clients for tasks, in milliseconds.
 const POLL_MS: u64 = 1000;
@@ -79,8 +79,8 @@ impl Handler {
 
     /// Returns the agents that this server offers.
     async fn agents(&self) -> Result<Value, String> {
-        let all = Program
-            .providers()
+        let all = LocalMachine::new(crate::host())
+            .agents()
             .await
             .map_err(|error| error.to_string())?;
         let all = serde_json::to_value(all).map_err(|error| error.to_string())?;
@@ -112,7 +112,7 @@ impl Handler {
         let by = input.by.map(|by| serde_json::from_value(by.into()));
         query.by = by.transpose().map_err(|error| format!("by: {error}"))?;
         query.since = input.since.or_else(|| Some("1d".to_owned()));
-        let machine = Program
+        let machine = LocalMachine::new(crate::host())
             .usage(query)
             .await
             .map_err(|error| error.to_string())?;

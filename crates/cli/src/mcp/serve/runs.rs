@@ -7,7 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use teamster::{CostSource, PermissionMode, RunResult};
-use teamster_api::{AgentDepth, Answer, RunSpec};
+use teamster_api::{AgentDepth, Answer, Launch, Launched, RunSpec};
 use teamster_core::sync::lock;
 use teamster_core::time::millis;
 use teamster_runner::{RunFolder, Runs, RunsError, client};
@@ -18,7 +18,6 @@ use uuid::Uuid;
 use super::budget::{self, Spent};
 use super::tools::{AnswerInput, Decision, Permission, RunInput};
 use super::{Limits, report};
-use crate::serve::start;
 
 /// The default timeout of `wait`.
 const WAIT: Duration = Duration::from_secs(45);
@@ -128,9 +127,12 @@ impl AgentRuns {
         request.max_time_ms = Some(input.max_time_ms.unwrap_or(longest).min(longest));
         let run_id = Uuid::now_v7().to_string();
         request.depth = Some(self.depth.deeper());
-        start::start(run_id.clone(), request)
-            .await
-            .map_err(|error| error.to_string())?;
+        let launch = Launch::new(&*run_id, request);
+        match crate::host().launch(&launch).await {
+            Ok(Launched::Accepted { .. }) => {}
+            Ok(Launched::Refused { error, .. }) | Err(error) => return Err(error.to_string()),
+            Ok(_) => return Err("the runner has another version".to_owned()),
+        }
         let started = StartedRun {
             agent: agent.to_owned(),
             result: None,

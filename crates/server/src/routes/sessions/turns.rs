@@ -7,20 +7,18 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::routing::post;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use teamster_api::{ProblemCode, RunEvent, RunLogEntry};
+use teamster_api::{Command, ProblemCode, Reply, RunEvent, RunHandle, RunLogEntry};
 use teamster_core::{AgentEvent, RunResult};
-use teamster_runner::RunFolder;
-use teamster_runner::client::{self, Follow, StartedTurn, TurnRequest};
 use tokio::time::timeout;
 
 use super::{COMMAND_PROBLEMS, SESSION_PROBLEMS, check_rights, find};
 use crate::auth::Caller;
 use crate::extract::{Json, Optional, Path};
 use crate::fields::Text;
-use crate::index::{blocking, runner_reply};
 use crate::operation::Operation;
 use crate::routes::runs::{
     RunPath, idempotency_key, key, key_reused, prefer_wait, preference_applied, preferred_wait,
+    send, unexpected,
 };
 use crate::routes::{Answer, App, empty, json};
 use crate::{ApiError, Scope};
@@ -149,7 +147,8 @@ async fn interrupt(
     Optional(body): Optional<Interrupt>,
 ) -> Answer {
     let session = find(&shared, &id).await?;
-    runner_reply(&session, client::interrupt(&session, body.kill)).await?;
+    let kill = body.kill;
+    send(&shared, &session.run_id, Command::Interrupt { kill }).await?;
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
@@ -162,14 +161,15 @@ async fn steer(
     let Steer { text, from } = body.value;
     let session = find(&shared, &id).await?;
     check_rights(&shared, &caller, &session).await?;
-    let from = from.unwrap_or_else(|| caller.name().to_owned());
-    runner_reply(&session, client::steer(&session, text.0, Some(from))).await?;
+    let Text(text) = text;
+    let from = Some(from.unwrap_or_else(|| caller.name().to_owned()));
+    send(&shared, &session.run_id, Command::Steer { text, from }).await?;
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
 async fn clear(State(shared): App, Path(id): Path<String>) -> Answer {
     let session = find(&shared, &id).await?;
-    runner_reply(&session, client::clear(&session)).await?;
+    send(&shared, &session.run_id, Command::Clear).await?;
     Ok(empty(StatusCode::NO_CONTENT))
 }
 
@@ -184,20 +184,25 @@ async fn turn(
     let key = key(&headers)?;
     let wait = preferred_wait(&headers);
     let session = find(&shared, &id).await?;
-    let mut request = TurnRequest::new(&*prompt.0);
-    request.from = Some(from.unwrap_or_else(|| caller.name().to_owned()));
-    request.key.clone_from(&key);
+    let run = shared.run(&session.run_id);
+    let command = Command::Send {
+        prompt: prompt.0.clone(),
+        images: Vec::new(),
+        from: Some(from.unwrap_or_else(|| caller.name().to_owned())),
+        key: key.clone(),
+    };
     let begun = async {
         check_rights(&shared, &caller, &session).await?;
-        runner_reply(&session, client::begin_turn(&session, request)).await
+        match run.send(command).await? {
+            Reply::Turn { run_id, seq, known } => Ok(Turn { run_id, seq, known }),
+            reply => Err(unexpected(&reply)),
+        }
     };
     let begun = match begun.await {
         Ok(turn) => turn,
         Err(problem) if problem.0.code == ProblemCode::RunEnded => {
             let Some(key) = key else { return Err(problem) };
-            let log = session.clone();
-            let found = blocking(move || find_turn(&log, &key)).await?;
-            match found.ok_or(problem)? {
+            match find_turn(&run, &key).await?.ok_or(problem)? {
                 (turn, text) if text == prompt.0 => turn,
                 _ => return Err(key_reused()),
             }
@@ -210,7 +215,7 @@ async fn turn(
         result: None,
     };
     if let Some(wait) = wait {
-        let ended = timeout(wait, result(session.clone(), view.seq, &view.run_id));
+        let ended = timeout(wait, result(&run, view.seq, &view.run_id));
         tokio::select! {
             ended = ended => {
                 if let Ok(ended) = ended {
@@ -220,13 +225,13 @@ async fn turn(
             () = shared.ending.cancelled() => {}
         }
     }
-    let status = if begun.is_new {
-        StatusCode::CREATED
-    } else {
+    let status = if begun.known {
         StatusCode::OK
+    } else {
+        StatusCode::CREATED
     };
     let mut response = json(status, &view)?;
-    let path = format!("/v1/sessions/{}/events?after={}", session.id(), view.seq);
+    let path = format!("/v1/sessions/{}/events?after={}", run.id(), view.seq);
     if let Ok(path) = HeaderValue::from_str(&path) {
         response.headers_mut().insert(LOCATION, path);
     }
@@ -234,11 +239,22 @@ async fn turn(
     Ok(response)
 }
 
-/// Finds the turn with this idempotency key in the log. Returns it with its prompt.
-fn find_turn(session: &RunFolder, key: &str) -> Result<Option<(StartedTurn, String)>, ApiError> {
-    let mut log = session.log(0)?;
-    while let Some(line) = log.next_line()? {
-        if let Ok(RunLogEntry::Run(entry)) = line.entry()
+/// A turn of a session that has begun.
+struct Turn {
+    run_id: String,
+    /// The number of the entry with the prompt.
+    seq: u64,
+    /// An earlier prompt with the same key began it.
+    known: bool,
+}
+
+/// Finds the turn with this idempotency key in the log of an ended session. Returns it with its prompt.
+async fn find_turn(session: &RunHandle, key: &str) -> Result<Option<(Turn, String)>, ApiError> {
+    let mut log = session.follow(0);
+    while let Some(line) = log.next().await {
+        let line = line?;
+        if line.type_name() == "user:message"
+            && let Ok(RunLogEntry::Run(entry)) = line.entry()
             && let RunEvent::UserMessage {
                 run_id,
                 text,
@@ -247,7 +263,11 @@ fn find_turn(session: &RunFolder, key: &str) -> Result<Option<(StartedTurn, Stri
             } = entry.event
             && own == key
         {
-            let turn = StartedTurn::known(run_id.to_string(), line.seq());
+            let turn = Turn {
+                run_id: run_id.to_string(),
+                seq: line.seq(),
+                known: true,
+            };
             return Ok(Some((turn, text)));
         }
     }
@@ -256,12 +276,13 @@ fn find_turn(session: &RunFolder, key: &str) -> Result<Option<(StartedTurn, Stri
 
 /// Waits for the end of a turn and returns its result.
 async fn result(
-    session: RunFolder,
+    session: &RunHandle,
     after: u64,
     run_id: &str,
 ) -> Result<Option<Box<RunResult>>, ApiError> {
-    let mut follow = blocking(move || Ok(Follow::new(session, after)?)).await?;
-    while let Some(line) = follow.next().await? {
+    let mut log = session.follow(after);
+    while let Some(line) = log.next().await {
+        let line = line?;
         if line.type_name() == "done"
             && let Ok(RunLogEntry::Agent(entry)) = line.entry()
             && entry.run_id.as_deref() == Some(run_id)

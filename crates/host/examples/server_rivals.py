@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""The same work for three servers of agents, offline: `rivals.py teamster PROGRAM`, `rivals.py opencode PROGRAM` or
-`rivals.py sandbox-agent PROGRAM`. `load.rs` is the same for `teamster` alone, with more watchers that look.
+"""The same work for three servers of agents, offline: `server_rivals.py teamster PROGRAM`, `server_rivals.py opencode PROGRAM` or
+`server_rivals.py sandbox-agent PROGRAM`. `server_load.rs` is the same for `teamster` alone, with more watchers that look.
 
 PROGRAM of the other two is the program of the npm package `opencode-ai` or `@sandbox-agent/cli-linux-x64`. Run it without a network:
 
-    unshare -rn sh -c 'ip link set lo up && exec python3 rivals.py opencode PROGRAM'
+    unshare -rn sh -c 'ip link set lo up && exec python3 server_rivals.py opencode PROGRAM'
 
 `opencode` is an agent itself: it asks a scripted model here, each of whose pieces has the time. `sandbox-agent` starts
 agents: a stand-in here, each of whose lines has the time. 24 of them are live, and each prints every 100 ms. 200

@@ -8,7 +8,7 @@ use std::time::Duration;
 use memchr::memmem;
 use teamster_api::{
     LiveState, LiveStatus, LogLine, ProblemCode, RunEvent, RunLogEntry, RunSummary, RunView,
-    ViewState,
+    ServiceError, ViewState,
 };
 use teamster_core::sync::lock;
 use teamster_core::{AgentEvent, Decision, RunResult, UsageLedger};
@@ -16,8 +16,6 @@ use teamster_process::ProcessIdentity;
 use teamster_runner::{RunFolder, RunState, Runs, RunsError, client};
 use tokio::sync::Semaphore;
 use tokio::time::{Instant, timeout};
-
-use crate::ApiError;
 
 /// The time limit of a runner's reply.
 const RUNNER_LIMIT: Duration = Duration::from_secs(15);
@@ -89,22 +87,26 @@ impl Index {
     }
 
     /// Returns the run with this id or unique id prefix.
-    pub(crate) async fn find(&self, id: &str) -> Result<RunFolder, ApiError> {
+    pub(crate) async fn find(&self, id: &str) -> Result<RunFolder, ServiceError> {
         let (runs, id) = (self.runs.clone(), id.to_owned());
         blocking(move || Ok(runs.find(&id)?)).await
     }
 
     /// Returns the run with exactly this id.
-    pub(crate) async fn get(&self, id: &str) -> Result<Option<RunFolder>, ApiError> {
+    pub(crate) async fn get(&self, id: &str) -> Result<RunFolder, ServiceError> {
         let (runs, id) = (self.runs.clone(), id.to_owned());
-        blocking(move || Ok(runs.get(&id)?)).await
+        blocking(move || {
+            let run = runs.get(&id)?;
+            Ok(run.ok_or(RunsError::NotFound { id })?)
+        })
+        .await
     }
 
     /// Returns the run's summary, with its live status unless it has ended.
     pub(crate) async fn live_summary(
         &self,
         folder: RunFolder,
-    ) -> Result<Arc<RunSummary>, ApiError> {
+    ) -> Result<Arc<RunSummary>, ServiceError> {
         let summary = self.summary(folder.clone()).await?;
         if summary.state == ViewState::Ended {
             return Ok(summary);
@@ -152,7 +154,7 @@ impl Index {
     }
 
     /// Returns the run's summary with its live status or its result.
-    pub(crate) async fn live_view(&self, folder: RunFolder) -> Result<RunView, ApiError> {
+    pub(crate) async fn live_view(&self, folder: RunFolder) -> Result<RunView, ServiceError> {
         let summary = self.live_summary(folder.clone()).await?;
         if summary.state == ViewState::Ended {
             return self.view(folder).await;
@@ -163,7 +165,7 @@ impl Index {
     }
 
     /// Returns the run's summary with its result.
-    pub(crate) async fn view(&self, folder: RunFolder) -> Result<RunView, ApiError> {
+    pub(crate) async fn view(&self, folder: RunFolder) -> Result<RunView, ServiceError> {
         let known = self.known(folder);
         let summary = known.summary().await?;
         let has_ended = summary.state == ViewState::Ended;
@@ -178,7 +180,7 @@ impl Index {
     }
 
     /// Returns all runs, newest first.
-    pub(crate) async fn folders(&self) -> Result<Vec<RunFolder>, ApiError> {
+    pub(crate) async fn folders(&self) -> Result<Vec<RunFolder>, ServiceError> {
         let runs = self.runs.clone();
         let ids = blocking(move || Ok(runs.ids()?)).await?;
         let (mut folders, new) = {
@@ -218,7 +220,7 @@ impl Index {
     }
 
     /// Returns the run's summary.
-    pub(crate) async fn summary(&self, folder: RunFolder) -> Result<Arc<RunSummary>, ApiError> {
+    pub(crate) async fn summary(&self, folder: RunFolder) -> Result<Arc<RunSummary>, ServiceError> {
         self.known(folder).summary().await
     }
 
@@ -248,7 +250,7 @@ pub(crate) fn order(run: &RunFolder) -> (u64, &str) {
 }
 
 impl CachedRun {
-    async fn summary(self: &Arc<Self>) -> Result<Arc<RunSummary>, ApiError> {
+    async fn summary(self: &Arc<Self>) -> Result<Arc<RunSummary>, ServiceError> {
         // Fast path: the summary of an ended run is final.
         if let Some(ended) = self.ended() {
             return Ok(ended);
@@ -256,7 +258,7 @@ impl CachedRun {
         // The mark may be set just after the read has ended.
         if self.is_stuck.load(Ordering::Relaxed) && self.progress.try_lock().is_err() {
             let detail = format!("the log of run {} is still being read", self.folder.id());
-            return Err(ApiError::new(ProblemCode::Internal, detail));
+            return Err(ServiceError::new(ProblemCode::Internal, detail));
         }
         let known = self.clone();
         let read = blocking(move || {
@@ -334,7 +336,7 @@ impl CachedRun {
     }
 
     /// Reads new log entries. Returns the summary, and `true` if the runner must be queried for requests.
-    fn read(&self) -> Result<(Arc<RunSummary>, bool), ApiError> {
+    fn read(&self) -> Result<(Arc<RunSummary>, bool), ServiceError> {
         let mut progress = lock(&self.progress);
         if let Some(ended) = &progress.ended {
             return Ok((ended.clone(), false));
@@ -371,7 +373,7 @@ impl CachedRun {
         summary
     }
 
-    fn result(&self) -> Result<Option<Box<RunResult>>, ApiError> {
+    fn result(&self) -> Result<Option<Box<RunResult>>, ServiceError> {
         Ok(self.folder.last_line()?.and_then(|line| line.result()))
     }
 }
@@ -436,7 +438,7 @@ impl Progress {
 }
 
 /// Rejects commands to an ended run, whose runner still accepts them for a moment.
-pub(crate) async fn not_ended(run: &RunFolder) -> Result<(), ApiError> {
+pub(crate) async fn not_ended(run: &RunFolder) -> Result<(), ServiceError> {
     let folder = run.clone();
     if blocking(move || Ok(folder.settle()?)).await? == RunState::Ended {
         let id = run.id().to_owned();
@@ -449,10 +451,10 @@ pub(crate) async fn not_ended(run: &RunFolder) -> Result<(), ApiError> {
 pub(crate) async fn runner_reply<T>(
     run: &RunFolder,
     reply: impl Future<Output = Result<T, RunsError>>,
-) -> Result<T, ApiError> {
+) -> Result<T, ServiceError> {
     match timeout(RUNNER_LIMIT, reply).await {
         Ok(reply) => Ok(reply?),
-        Err(_) => Err(ApiError::new(
+        Err(_) => Err(ServiceError::new(
             ProblemCode::RunnerNotResponding,
             format!(
                 "the runner of run {} did not reply within {RUNNER_LIMIT:?}",
@@ -465,8 +467,8 @@ pub(crate) async fn runner_reply<T>(
 /// Runs blocking work, such as disk access, on the blocking thread pool. Gives up after [`DISK_LIMIT`]; the work
 /// itself continues, and has its place until it is done.
 pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ApiError> + Send + 'static,
-) -> Result<T, ApiError> {
+    work: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
+) -> Result<T, ServiceError> {
     /// Places for work with the disk. A disk that hangs keeps these, and not all threads of the pool.
     static PLACES: Semaphore = Semaphore::const_new(128);
     let done = timeout(DISK_LIMIT, async {
@@ -479,8 +481,8 @@ pub(crate) async fn blocking<T: Send + 'static>(
     });
     match done.await {
         Ok(Ok(done)) => done,
-        Ok(Err(error)) => Err(ApiError::new(ProblemCode::Internal, error.to_string())),
-        Err(_) => Err(ApiError::new(
+        Ok(Err(error)) => Err(ServiceError::new(ProblemCode::Internal, error.to_string())),
+        Err(_) => Err(ServiceError::new(
             ProblemCode::Internal,
             format!("the disk did not reply within {DISK_LIMIT:?}"),
         )),

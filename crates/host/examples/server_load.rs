@@ -2,7 +2,7 @@
 //!
 //! ```sh
 //! cargo build --release -p teamster-cli
-//! cargo run --release -p teamster-server --example load -- target/release/teamster
+//! cargo run --release -p teamster-host --example server_load -- target/release/teamster
 //! ```
 //!
 //! 1,000 runs that have ended are on the disk, and 24 runs are live, whose agent prints a line with the time every

@@ -1,17 +1,13 @@
 //! Usage from the history of runs.
 
-use std::io::Write;
-
-use anyhow::Context;
 use jiff::Timestamp;
-use teamster::store::{Store, StoreError};
-use teamster::usage::{PastRun, Provider, Witness};
-use teamster::{CostSource, Usage};
 use teamster_api::history::{RunFilter, RunRecord};
+use teamster_core::{CostSource, Usage};
+use teamster_store::{Store, StoreError};
+use teamster_usage::{PastRun, Provider, Witness};
 
-use super::TimeSpan;
-use crate::args::StoreArgs;
-use crate::{tokio_runtime, words};
+use super::{Period, UsageError};
+use crate::{Warning, close_store, store, store_location, threads};
 
 /// Runs of the history.
 #[derive(Default)]
@@ -23,38 +19,36 @@ pub(super) struct Runs {
 }
 
 /// Reads the runs that started in this period. There are none if the default store does not exist, or cannot be read,
-/// which prints a warning.
+/// which is a warning.
 pub(super) fn runs(
-    args: &StoreArgs,
-    span: TimeSpan,
+    url: Option<&str>,
+    period: Period,
     providers: &[Provider],
-) -> anyhow::Result<Runs> {
-    let Some(place) = teamster_host::store_location(args.url.as_deref()) else {
+    warnings: &mut Vec<Warning>,
+) -> Result<Runs, UsageError> {
+    let Some(place) = store_location(url) else {
         return Ok(Runs::default());
     };
     let mut filter = RunFilter::default();
-    filter.since_ms = span.since.map(milliseconds);
-    filter.until_ms = span.until.map(milliseconds);
-    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    filter.since_ms = period.since.map(milliseconds);
+    filter.until_ms = period.until.map(milliseconds);
+    let runtime = threads::runtime(2).map_err(UsageError::Runtime)?;
     let runs = runtime.block_on(async {
         let store = Store::open_existing(&place).await?;
         let runs = store.runs(&filter).await;
-        teamster_host::close_store(&store).await;
+        close_store(&store).await;
         runs
     });
     match runs {
         Ok(runs) => Ok(of(&runs, providers)),
-        Err(StoreError::Missing { .. }) if args.url.is_none() => Ok(Runs::default()),
-        Err(error) if args.url.is_none() => {
-            let error = words::printable(&error.to_string());
-            // Without stderr the message cannot be shown.
-            let _ = writeln!(
-                anstream::stderr(),
-                "ignoring the history of runs, which cannot be read: {error}"
-            );
+        Err(StoreError::Missing { .. }) if url.is_none() => Ok(Runs::default()),
+        // The default store, which was not named.
+        Err(error) if store::named(url).is_none() => {
+            let text = format!("ignoring the history of runs, which cannot be read: {error}");
+            warnings.push(Warning::new(text));
             Ok(Runs::default())
         }
-        Err(error) => Err(error).context("--store or TEAMSTER_STORE"),
+        Err(error) => Err(UsageError::Store(error)),
     }
 }
 

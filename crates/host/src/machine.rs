@@ -1,0 +1,172 @@
+//! What this machine has beside runs, as a service.
+
+mod agents;
+mod loops;
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use teamster_api::agents::{AgentList, Command};
+use teamster_api::history::{RunFilter, RunRecord};
+use teamster_api::usage::{Dimension, LimitList, UsageQuery, UsageSummary};
+use teamster_api::{MachineService, ProblemCode, ProviderReport, ServiceError, ServiceFuture};
+use teamster_store::{Conversation, Store, StoreError};
+use teamster_usage::{Places, limit_list, limits};
+
+use crate::usage::{UsageError, UsageSources, collect_usage};
+use crate::{Host, Notice, close_store, environment, error_chain, store_location};
+
+pub use agents::{examine_agents, find_program};
+
+/// The agents of this machine, their usage and history, and its loops.
+///
+/// Needs a Tokio runtime.
+#[derive(Debug)]
+pub struct LocalMachine {
+    host: Host,
+    /// The configuration of the agents in a loop.
+    loops: Option<PathBuf>,
+    zone: OnceLock<TimeZone>,
+}
+
+impl LocalMachine {
+    /// Creates the service of a host, without agents in a loop.
+    pub fn new(host: &Host) -> Self {
+        Self {
+            host: host.clone(),
+            loops: None,
+            zone: OnceLock::new(),
+        }
+    }
+
+    /// Sets the configuration file of the supervisor whose agents are shown and controlled.
+    #[must_use]
+    pub fn with_loops(mut self, config: Option<PathBuf>) -> Self {
+        self.loops = config;
+        self
+    }
+
+    /// Returns the zone of `TZ`, or else the machine's. It is UTC, with one notice, if the name in `TZ` is unknown.
+    fn zone(&self) -> TimeZone {
+        let zone = self.zone.get_or_init(|| {
+            TimeZone::try_system().unwrap_or_else(|_| {
+                if let Some(name) = environment::variable("TZ") {
+                    let name = name.display();
+                    let text = format!("TZ: unknown time zone {name}; using UTC");
+                    self.host.notice(Notice::Warning(text));
+                }
+                TimeZone::UTC
+            })
+        });
+        zone.clone()
+    }
+}
+
+impl MachineService for LocalMachine {
+    fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>> {
+        Box::pin(agents::reports(&self.host))
+    }
+
+    fn usage(&self, query: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
+        Box::pin(async move {
+            let now = Timestamp::now().to_zoned(self.zone());
+            let collected = run_blocking(move || {
+                let by = query.by.unwrap_or(Dimension::Day);
+                let collected = collect_usage(&query, &UsageSources::default(), &now, |_, _| ());
+                let collected = collected.map_err(usage_error)?;
+                Ok((collected.summary(by, query.models), collected.warnings))
+            });
+            let (summary, warnings) = collected.await?;
+            for warning in warnings {
+                self.host.notice(Notice::Warning(warning.text));
+            }
+            Ok(summary)
+        })
+    }
+
+    fn limits(&self) -> ServiceFuture<'_, LimitList> {
+        Box::pin(run_blocking(|| Ok(limit_list(limits(&Places::from_env())))))
+    }
+
+    fn history(&self, mut filter: RunFilter) -> ServiceFuture<'_, Vec<RunRecord>> {
+        Box::pin(async move {
+            if let Some(key) = &filter.conversation {
+                let key: Conversation = key.parse().map_err(store_error)?;
+                filter.conversation = Some(key.to_string());
+            }
+            let Some(store) = open_store().await? else {
+                return Ok(Vec::new());
+            };
+            let runs = store.runs(&filter).await;
+            close_store(&store).await;
+            runs.map_err(store_error)
+        })
+    }
+
+    fn history_of<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunRecord> {
+        Box::pin(async move {
+            let missing = || {
+                let detail = format!("no run `{id}` in the history");
+                ServiceError::new(ProblemCode::RunNotFound, detail)
+            };
+            let store = open_store().await?.ok_or_else(missing)?;
+            let run = store.run(id).await;
+            close_store(&store).await;
+            match run {
+                // What cannot be an id is one of no run.
+                Ok(None) | Err(StoreError::Invalid { .. }) => Err(missing()),
+                run => run.map_err(store_error)?.ok_or_else(missing),
+            }
+        })
+    }
+
+    fn loops(&self, command: Command) -> ServiceFuture<'_, AgentList> {
+        Box::pin(loops::execute(self.loops.as_deref(), command))
+    }
+
+    fn loop_log<'a>(&'a self, agent: &'a str, lines: usize) -> ServiceFuture<'a, String> {
+        Box::pin(loops::log(self.loops.as_deref(), agent, lines))
+    }
+}
+
+/// Opens the user's store; `None` if it does not exist yet or is turned off.
+pub(crate) async fn open_store() -> Result<Option<Store>, ServiceError> {
+    let Some(place) = store_location(None) else {
+        return Ok(None);
+    };
+    match Store::open_existing(&place).await {
+        Err(StoreError::Missing { .. }) => Ok(None),
+        Err(error) => Err(failure(&error.into())),
+        Ok(store) => Ok(Some(store)),
+    }
+}
+
+/// Runs blocking work, such as disk access, on the blocking thread pool.
+async fn run_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
+) -> Result<T, ServiceError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.unwrap_or_else(|error| Err(failure(&error.into())))
+}
+
+fn failure(error: &anyhow::Error) -> ServiceError {
+    ServiceError::new(ProblemCode::Internal, error_chain(error))
+}
+
+pub(crate) fn store_error(error: StoreError) -> ServiceError {
+    let code = match error {
+        StoreError::Ambiguous { .. } => ProblemCode::RunIdAmbiguous,
+        StoreError::Invalid { .. } => ProblemCode::InvalidParams,
+        error => return failure(&error.into()),
+    };
+    ServiceError::new(code, error.to_string())
+}
+
+fn usage_error(error: UsageError) -> ServiceError {
+    match error {
+        UsageError::Query(error) => error.into(),
+        error => failure(&error.into()),
+    }
+}

@@ -1,0 +1,214 @@
+//! The runs of this machine as a service.
+
+mod changes;
+mod forget;
+mod index;
+
+use std::sync::Arc;
+
+use async_stream::try_stream;
+use futures_core::stream::BoxStream;
+use teamster_api::history::{ForgetRuns, Forgotten, RunCursor};
+use teamster_api::{
+    Accepted, Change, Command, KeptSpec, KeptTexts, LogLine, ProblemCode, Reply, RunInfo, RunList,
+    RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState,
+};
+use teamster_core::AgentError;
+use teamster_runner::RunsError;
+use teamster_runner::client::{self, Follow};
+
+use crate::{Host, state};
+use changes::Changes;
+pub use forget::{ForgetError, forget_runs};
+pub(crate) use index::blocking;
+use index::{AT_ONCE, Index, not_ended, order, runner_reply};
+
+/// The default number of runs in a page.
+const PAGE: usize = 50;
+/// The maximum number of runs in a page.
+const LARGEST_PAGE: usize = 1000;
+
+/// The user's runs and sessions with a folder of their own, of whichever process. Clones share what they have read.
+///
+/// Needs a Tokio runtime.
+#[derive(Debug, Clone)]
+pub struct LocalRuns {
+    host: Host,
+    index: Arc<Index>,
+    changes: Arc<Changes>,
+}
+
+impl LocalRuns {
+    /// Creates the service of a host's runs.
+    ///
+    /// # Errors
+    ///
+    /// Fails without a state directory.
+    pub fn new(host: &Host) -> Result<Self, AgentError> {
+        let index = Arc::new(Index::new(state::runs()?));
+        Ok(Self {
+            host: host.clone(),
+            changes: Arc::new(Changes::new(index.clone())),
+            index,
+        })
+    }
+
+    async fn start_run(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        if let Some(accepted) = self.existing(id, &spec).await? {
+            return Ok(accepted);
+        }
+        let directory = match &spec {
+            Spec::Run(spec) => spec.working_directory.clone(),
+            Spec::Session(spec) => spec.working_directory.clone(),
+        };
+        blocking(move || match directory {
+            Some(path) if !path.is_dir() => {
+                let problem = format!("no such directory: {}", path.display());
+                Err(AgentError::refused("working_directory", problem).into())
+            }
+            _ => Ok(()),
+        })
+        .await?;
+        match self.host.start(id, spec.clone()).await {
+            Ok(run) => {
+                let warnings = run.warnings().iter().map(|it| it.text.clone());
+                Ok(Accepted::new(warnings.collect()))
+            }
+            // Another caller may have started it first.
+            Err(error) => match self.existing(id, &spec).await? {
+                Some(accepted) => Ok(accepted),
+                None => Err(error.into()),
+            },
+        }
+    }
+
+    /// Returns the answer for a run that exists with this spec; `None` if the id is free.
+    async fn existing(&self, id: &str, spec: &Spec) -> Result<Option<Accepted>, ServiceError> {
+        let run = match self.index.get(id).await {
+            Ok(run) => run,
+            Err(error) if error.code == Some(ProblemCode::RunNotFound) => {
+                return Ok(None);
+            }
+            Err(error) => return Err(error),
+        };
+        let kept = blocking(move || Ok(run.spec()?)).await?;
+        let is_same = |kept: &KeptSpec| {
+            [KeptTexts::All, KeptTexts::WithoutPrompts]
+                .into_iter()
+                .any(|texts| *kept == KeptSpec::new(spec.clone(), texts))
+        };
+        if kept.as_ref().is_some_and(is_same) {
+            return Ok(Some(Accepted::existed()));
+        }
+        Err(RunsError::Exists { id: id.to_owned() }.into())
+    }
+
+    async fn page(&self, query: RunQuery) -> Result<RunList, ServiceError> {
+        let before: Option<RunCursor> = match &query.cursor {
+            Some(cursor) => {
+                let read = cursor.parse();
+                Some(read.map_err(|error: String| AgentError::refused("cursor", error))?)
+            }
+            None => None,
+        };
+        let limit = query.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+        let mut folders = self.index.folders().await?;
+        let mut page = RunList::new(Vec::new());
+        folders.retain(|folder| {
+            let (at, id) = order(folder);
+            (before.as_ref()).is_none_or(|before| (at, id) < (before.started_at, &before.run_id))
+                && query.since.is_none_or(|since| at >= since)
+                && query.kind.is_none_or(|kind| kind == folder.info().kind)
+        });
+        let wants_status = query.live || query.live_status;
+        for folders in folders.chunks(AT_ONCE) {
+            for summary in self.index.summaries(folders, wants_status).await {
+                if query.live && summary.state == ViewState::Ended
+                    || query.state.is_some_and(|state| state != summary.state)
+                {
+                    continue;
+                }
+                if page.runs.len() == limit {
+                    let last = page.runs.last().map(|run| &run.info);
+                    page.next = last
+                        .map(|last| RunCursor::new(last.accepted_at, &*last.run_id).to_string());
+                    return Ok(page);
+                }
+                page.runs.push(summary);
+            }
+        }
+        Ok(page)
+    }
+
+    async fn command(&self, id: &str, command: Command) -> Result<Reply, ServiceError> {
+        let run = self.index.get(id).await?;
+        if matches!(command, Command::Cancel { .. } | Command::Answer { .. }) {
+            not_ended(&run).await?;
+        }
+        runner_reply(&run, client::command(&run, &command)).await
+    }
+}
+
+impl RunService for LocalRuns {
+    fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
+        Box::pin(self.start_run(id, spec))
+    }
+
+    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
+        Box::pin(async move { Ok(self.index.find(prefix).await?.info().clone()) })
+    }
+
+    fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
+        Box::pin(async move {
+            let run = self.index.get(id).await?;
+            self.index.live_view(run).await
+        })
+    }
+
+    fn list(&self, query: RunQuery) -> ServiceFuture<'_, RunList> {
+        Box::pin(self.page(query))
+    }
+
+    fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
+        let (index, id) = (self.index.clone(), id.to_owned());
+        Box::pin(try_stream! {
+            let run = index.get(&id).await?;
+            let mut log = blocking(move || Ok(Follow::new(run, after)?)).await?;
+            while let Some(line) = log.next().await? {
+                yield line;
+            }
+        })
+    }
+
+    fn changes(&self) -> BoxStream<'static, Result<Change, ServiceError>> {
+        let changes = self.changes.clone();
+        Box::pin(try_stream! {
+            let mut state = changes.watch().await?;
+            let mut known = state.borrow_and_update().clone();
+            yield known.message();
+            // The sender is in `changes`.
+            while state.changed().await.is_ok() {
+                let now = state.borrow_and_update().clone();
+                for change in now.changes_since(&known) {
+                    yield change;
+                }
+                known = now;
+            }
+        })
+    }
+
+    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
+        Box::pin(self.command(id, command))
+    }
+
+    fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
+        Box::pin(async move {
+            let store = crate::machine::open_store().await?;
+            let deleted = forget_runs(&request, store.as_ref()).await;
+            if let Some(store) = &store {
+                crate::close_store(store).await;
+            }
+            Ok(deleted?)
+        })
+    }
+}

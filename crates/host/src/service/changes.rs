@@ -1,0 +1,130 @@
+//! The current state of all runs: one snapshot, refreshed while it has watchers.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use teamster_api::{Change, RunSummary, ServiceError, ViewState};
+use teamster_core::sync::lock;
+use tokio::sync::watch;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::AT_ONCE;
+use super::index::Index;
+
+/// The refresh interval.
+const TICK: Duration = Duration::from_millis(500);
+/// The number of newest runs in a snapshot, in addition to all that have not ended.
+const RECENT: usize = 50;
+
+/// A snapshot of runs: the newest ones and all that have not ended, newest first.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Snapshot {
+    runs: Vec<Arc<RunSummary>>,
+}
+
+/// Refreshes the snapshot while it has watchers.
+#[derive(Debug)]
+pub(crate) struct Changes {
+    index: Arc<Index>,
+    state: watch::Sender<Arc<Snapshot>>,
+    /// True while a refresh task runs.
+    is_refreshing: Mutex<bool>,
+    /// Allows one refresh at a time.
+    refreshes: tokio::sync::Mutex<()>,
+}
+
+impl Changes {
+    pub(crate) fn new(index: Arc<Index>) -> Self {
+        Self {
+            index,
+            state: watch::Sender::default(),
+            is_refreshing: Mutex::default(),
+            refreshes: tokio::sync::Mutex::default(),
+        }
+    }
+
+    /// Refreshes the snapshot and returns a receiver of it and its changes.
+    pub(crate) async fn watch(
+        self: &Arc<Self>,
+    ) -> Result<watch::Receiver<Arc<Snapshot>>, ServiceError> {
+        let receiver = self.state.subscribe();
+        self.refresh().await?;
+        let mut is_refreshing = lock(&self.is_refreshing);
+        if !std::mem::replace(&mut *is_refreshing, true) {
+            tokio::spawn(self.clone().refresh_while_watched());
+        }
+        Ok(receiver)
+    }
+
+    async fn refresh(&self) -> Result<(), ServiceError> {
+        let _one = self.refreshes.lock().await;
+        let mut now = Snapshot::default();
+        let folders = self.index.folders().await?;
+        for folders in folders.chunks(AT_ONCE) {
+            for run in self.index.summaries(folders, false).await {
+                if now.runs.len() < RECENT || run.state != ViewState::Ended {
+                    now.runs.push(run);
+                }
+            }
+        }
+        self.state.send_if_modified(|known| {
+            let changed = **known != now;
+            if changed {
+                *known = Arc::new(now);
+            }
+            changed
+        });
+        Ok(())
+    }
+
+    /// Refreshes the snapshot until it has no watchers.
+    async fn refresh_while_watched(self: Arc<Self>) {
+        let mut ticks = interval(TICK);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            if self.state.receiver_count() == 0 {
+                // A new watcher waits for this lock and starts another task.
+                let mut is_refreshing = lock(&self.is_refreshing);
+                if self.state.receiver_count() == 0 {
+                    *is_refreshing = false;
+                    return;
+                }
+            }
+            // The next refresh retries after an error.
+            let _ = self.refresh().await;
+        }
+    }
+}
+
+impl Snapshot {
+    /// Returns the whole snapshot as a message.
+    pub(crate) fn message(&self) -> Change {
+        Change::Snapshot {
+            runs: self.runs.clone(),
+            agents: None,
+        }
+    }
+
+    /// Returns the changes from `before` to this snapshot.
+    pub(crate) fn changes_since(&self, before: &Self) -> Vec<Change> {
+        let find = |state: &'_ Self, id: &str| {
+            state.runs.iter().find(|run| run.info.run_id == id).cloned()
+        };
+        let mut changes = Vec::new();
+        // Oldest first, in the order of their start.
+        for run in self.runs.iter().rev() {
+            if find(before, &run.info.run_id).as_ref() != Some(run) {
+                changes.push(Change::Run { run: run.clone() });
+            }
+        }
+        for run in &before.runs {
+            let run_id = &run.info.run_id;
+            if find(self, run_id).is_none() {
+                let run_id = run_id.clone();
+                changes.push(Change::Gone { run_id });
+            }
+        }
+        changes
+    }
+}

@@ -1,0 +1,180 @@
+//! Deletion of runs: their rows in the history, and their logs.
+
+use teamster_api::history::{ForgetRuns, Forgotten, RunRecord, RunState as Recorded};
+use teamster_api::{ProblemCode, ServiceError};
+use teamster_core::time::epoch_ms;
+use teamster_runner::{RunFolder, RunState, RunsError, client};
+use teamster_store::{Store, StoreError};
+
+use crate::machine::store_error;
+use crate::state;
+
+/// Reason that runs are not deleted.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ForgetError {
+    /// There is no such run.
+    #[error("no run `{id}` in the history")]
+    Unknown {
+        /// The id, as it was given.
+        id: String,
+        /// The store that was searched, without a password.
+        place: Option<String>,
+    },
+    /// It has not ended.
+    #[error("the run `{0}` is live: stop it first")]
+    Live(String),
+    /// It has not ended, and belongs to another process.
+    #[error("the run `{id}` is live in process {pid}: stop it first")]
+    LiveElsewhere {
+        /// Id of the run.
+        id: String,
+        /// Process of the run.
+        pid: u32,
+    },
+    /// A log cannot be read or deleted, or an id matches several runs.
+    #[error(transparent)]
+    Runs(#[from] RunsError),
+    /// The store cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<ForgetError> for ServiceError {
+    fn from(error: ForgetError) -> Self {
+        let code = match error {
+            ForgetError::Unknown { .. } => ProblemCode::RunNotFound,
+            ForgetError::Live(_) | ForgetError::LiveElsewhere { .. } => ProblemCode::RunLive,
+            ForgetError::Runs(error @ RunsError::Ambiguous { .. }) => return error.into(),
+            ForgetError::Runs(_) => ProblemCode::Internal,
+            ForgetError::Store(error) => return store_error(error),
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+/// Deletes the selected runs. Without a store, only logs are deleted.
+///
+/// # Errors
+///
+/// Fails if a selected run is unknown or live, or if a log or the store cannot be written.
+pub async fn forget_runs(
+    request: &ForgetRuns,
+    store: Option<&Store>,
+) -> Result<Forgotten, ForgetError> {
+    let mut deleted = Forgotten::default();
+    if let Some(age) = request.older_than_ms {
+        let before = epoch_ms().saturating_sub(age);
+        if let Some(store) = store {
+            deleted.runs += store.forget_runs(before).await?;
+        }
+        for run in logs()? {
+            // For an ended run, this is the time of its end.
+            if run.changed_at().is_some_and(|at| at < before) {
+                delete_log(run, &mut deleted)?;
+            }
+        }
+    }
+    if let Some(most) = request.logs_over {
+        let mut kept: u64 = 0;
+        // Newest first.
+        for run in logs()? {
+            kept = kept.saturating_add(run.log_bytes());
+            if kept > most {
+                delete_log(run, &mut deleted)?;
+            }
+        }
+    }
+    if !request.ids.is_empty() {
+        delete_runs(&request.ids, store, &mut deleted).await?;
+    }
+    Ok(deleted)
+}
+
+/// Returns the runs with logs, newest first.
+fn logs() -> Result<Vec<RunFolder>, ForgetError> {
+    match state::runs() {
+        Ok(runs) => Ok(runs.list()?),
+        // Without a state directory there are no logs.
+        Err(_) => Ok(Vec::new()),
+    }
+}
+
+/// Deletes a log unless its run is live. Returns whether it was deleted.
+fn delete_log(run: RunFolder, deleted: &mut Forgotten) -> Result<bool, ForgetError> {
+    let bytes = run.log_bytes();
+    let gone = run.remove()?;
+    if gone {
+        deleted.logs += 1;
+        deleted.log_bytes += bytes;
+    }
+    Ok(gone)
+}
+
+/// Deletes the runs with these ids.
+///
+/// Deletes none if an id is unknown or ambiguous, or if its run is running according to the history.
+async fn delete_runs(
+    ids: &[String],
+    store: Option<&Store>,
+    deleted: &mut Forgotten,
+) -> Result<(), ForgetError> {
+    let mut found = Vec::new();
+    let mut logs = Vec::new();
+    for id in ids {
+        let log = match state::runs().map(|runs| runs.find(id)) {
+            Ok(Ok(log)) => Some(log),
+            Ok(Err(error @ RunsError::Ambiguous { .. })) => return Err(error.into()),
+            _ => None,
+        };
+        let rows = match store {
+            Some(store) => rows(store, id).await?,
+            None => Vec::new(),
+        };
+        if rows.is_empty() && log.is_none() {
+            let place = store.map(|it| it.place().clone());
+            let id = id.clone();
+            return Err(ForgetError::Unknown { id, place });
+        }
+        for row in rows {
+            if row.status == Recorded::Running {
+                let (id, pid) = (row.run_id.clone(), row.pid);
+                return Err(ForgetError::LiveElsewhere { id, pid });
+            }
+            found.push(row.run_id);
+        }
+        if let Some(log) = log {
+            // Before any is deleted.
+            if matches!(client::settle(&log).await?, RunState::Live) {
+                return Err(ForgetError::Live(log.id().to_owned()));
+            }
+            let is_new = logs.iter().all(|known: &RunFolder| known.id() != log.id());
+            logs.extend(is_new.then_some(log));
+        }
+    }
+    for log in logs {
+        let id = log.id().to_owned();
+        if !delete_log(log, deleted)? {
+            return Err(ForgetError::Live(id));
+        }
+    }
+    if let Some(store) = store {
+        for id in found {
+            deleted.runs += store.forget_run(&id).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns the rows of a run, or of all turns of a session.
+async fn rows(store: &Store, id: &str) -> Result<Vec<RunRecord>, ForgetError> {
+    match store.run(id).await {
+        Ok(row) => Ok(row.into_iter().collect()),
+        // What cannot be an id is one of no run.
+        Err(StoreError::Invalid { .. }) => Ok(Vec::new()),
+        Err(error) => match error.session() {
+            Some(session) => Ok(store.turns(session).await?),
+            None => Err(error.into()),
+        },
+    }
+}

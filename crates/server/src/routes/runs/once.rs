@@ -1,0 +1,135 @@
+//! Starts that happen once for each `Idempotency-Key`.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+
+use axum::http::{HeaderMap, StatusCode};
+use ring::digest;
+use teamster_api::{ProblemCode, RunHandle, Spec};
+use tokio::sync::Mutex;
+use uuid::Uuid;
+
+use crate::ApiError;
+use crate::server::Shared;
+
+/// The maximum length of `Idempotency-Key`, in bytes.
+pub(super) const LONGEST_KEY: usize = 256;
+
+/// Serializes starts that have the same `Idempotency-Key`.
+#[derive(Debug, Default)]
+pub(crate) struct StartLocks {
+    locks: [Mutex<()>; 16],
+    hasher: RandomState,
+}
+
+impl StartLocks {
+    fn lock_of(&self, key: &str) -> &Mutex<()> {
+        #[expect(clippy::cast_possible_truncation, reason = "less than 16")]
+        let index = (self.hasher.hash_one(key) % self.locks.len() as u64) as usize;
+        &self.locks[index]
+    }
+}
+
+/// Starts a run or session: once for each key and body. Returns 200 if it was started before.
+pub(in crate::routes) async fn start_once(
+    shared: &Shared,
+    key: Option<String>,
+    body: &[u8],
+    spec: impl Into<Spec>,
+) -> Result<(RunHandle, StatusCode), ApiError> {
+    let spec = spec.into();
+    let Some(key) = key else {
+        let id = Uuid::now_v7().to_string();
+        begin(shared, &id, spec).await?;
+        return Ok((shared.run(&id), StatusCode::CREATED));
+    };
+    let _others = shared.starts.lock_of(&key).lock().await;
+    let (beginning, id) = id_of(&key, body);
+    // Two servers may have started one run each with this key: the one of this body counts.
+    for known in [&id, &beginning] {
+        match shared.runs.resolve(known).await {
+            Ok(run) if run.run_id == id => return Ok((shared.run(&id), StatusCode::OK)),
+            Err(error) if error.code == Some(ProblemCode::RunNotFound) => {}
+            Err(error) if error.code != Some(ProblemCode::RunIdAmbiguous) => {
+                return Err(error.into());
+            }
+            _ => return Err(key_reused()),
+        }
+    }
+    let status = match begin(shared, &id, spec).await {
+        Ok(false) => StatusCode::CREATED,
+        // Another server with the same runs started it first.
+        Ok(true) => StatusCode::OK,
+        Err(error) if error.0.code == ProblemCode::RunExists => StatusCode::OK,
+        Err(error) => return Err(error),
+    };
+    Ok((shared.run(&id), status))
+}
+
+/// Starts a run or session. Registers its callback first, so that a killed server does not lose it. Returns whether it
+/// existed.
+async fn begin(shared: &Shared, id: &str, spec: Spec) -> Result<bool, ApiError> {
+    let callback = match &spec {
+        Spec::Run(spec) => spec.callback.as_deref(),
+        Spec::Session(spec) => spec.callback.as_deref(),
+    };
+    if let Some(url) = callback {
+        shared.callbacks.register(id, url)?;
+    }
+    Ok(shared.runs.start(id, spec).await?.existed)
+}
+
+/// Returns the value of `Idempotency-Key`.
+pub(in crate::routes) fn key(headers: &HeaderMap) -> Result<Option<String>, ApiError> {
+    let Some(value) = headers.get("idempotency-key") else {
+        return Ok(None);
+    };
+    let key = value.to_str().ok().map(str::trim);
+    match key {
+        Some(key) if !key.is_empty() && key.len() <= LONGEST_KEY => Ok(Some(key.to_owned())),
+        _ => Err(ApiError::new(
+            ProblemCode::InvalidParams,
+            format!("Idempotency-Key: expected 1 to {LONGEST_KEY} ASCII characters"),
+        )),
+    }
+}
+
+pub(in crate::routes) fn key_reused() -> ApiError {
+    ApiError::new(
+        ProblemCode::IdempotencyKeyReused,
+        "this Idempotency-Key was used with another body: use a new key for another run",
+    )
+}
+
+/// Derives a run's id from its idempotency key and body. Returns the id's prefix, which depends on the key alone,
+/// and the id.
+///
+/// The id is a UUID of version 8: the first 60 bits come from the key's hash, the last 62 from the body's. So the
+/// server stores no keys.
+fn id_of(key: &str, body: &[u8]) -> (String, String) {
+    let sha = |bytes: &[u8]| digest::digest(&digest::SHA256, bytes);
+    let mut bytes = [0; 16];
+    bytes[..8].copy_from_slice(&sha(key.as_bytes()).as_ref()[..8]);
+    bytes[8..].copy_from_slice(&sha(body).as_ref()[..8]);
+    let id = uuid::Builder::from_custom_bytes(bytes)
+        .into_uuid()
+        .to_string();
+    // xxxxxxxx-xxxx-8xxx-
+    (id[..19].to_owned(), id)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_key_is_a_uuid_that_begins_with_the_key_and_ends_with_the_body() {
+        let (beginning, id) = id_of("k", b"a");
+        assert!(id.starts_with(&beginning), "{beginning} {id}");
+        assert_eq!(Uuid::parse_str(&id).unwrap().get_version_num(), 8);
+        let (same, other) = id_of("k", b"b");
+        assert_eq!(same, beginning);
+        assert_ne!(other, id);
+        assert_ne!(id_of("l", b"a").0, beginning);
+    }
+}
