@@ -9,6 +9,7 @@
 //! - [`fixture`]: recorded runs of real CLIs, in folders.
 //! - [`replay`]: playback of a recorded run through the code of live runs.
 //! - [`snapshot`]: the events of a run as text, for people to read and for tests to compare.
+//! - `http` (feature `service`): a small HTTP client that sees every byte, for tests of servers.
 //! - `run_service` (feature `service`): a service of runs in memory, and the checks that every such service must pass.
 //! - `conformance` (feature `conformance`): the suite of checks that every provider must pass. It includes
 //!   `snapshot_tests!` and re-exports `insta`, whose assertions it uses.
@@ -22,6 +23,8 @@ pub mod conformance;
 #[cfg(unix)]
 pub mod fake_agent;
 pub mod fixture;
+#[cfg(feature = "service")]
+pub mod http;
 pub mod mcp_server;
 pub mod mock_runtime;
 #[cfg(unix)]

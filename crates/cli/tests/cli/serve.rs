@@ -1,18 +1,13 @@
 //! `teamster serve`: the HTTP API, with real runs.
 
-mod callbacks;
 pub(crate) mod client;
-mod constraints;
-mod document;
 mod doors;
 mod feed;
 #[cfg(target_os = "linux")]
 mod hanging;
 mod history;
-mod page;
 mod refusals;
 mod rights;
-mod scopes;
 mod sessions;
 mod streams;
 
@@ -22,11 +17,12 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 use teamster_testkit::fake_agent::Script;
+use teamster_testkit::http::Request;
 use teamster_testkit::proc::wait_until;
 
 use crate::cli::chat::Agent;
 use crate::cli::{Claude, Ended, LIMIT, TEAMSTER, recording, run, teamster};
-use client::{Request, Served, token_file};
+use client::{Served, token_file};
 
 impl Served {
     /// A server whose agent is this one.
@@ -184,23 +180,6 @@ fn a_program_that_was_replaced_by_an_update_still_starts_runs() {
 }
 
 #[test]
-fn prefer_wait_answers_when_the_run_has_ended() {
-    let claude = Claude::plays("text", 0);
-    let served = Served::of(&claude, &[]);
-    let body = json!({"provider": "claude", "prompt": "x", "askTimeoutMs": 0});
-    let ended = served
-        .request("POST", "/v1/runs")
-        .header("Prefer", "wait=60")
-        .json(&body)
-        .send();
-    assert_eq!(
-        (ended.status, ended.header("preference-applied")),
-        (201, Some("wait=60"))
-    );
-    assert_eq!(ended.json()["result"]["status"], "completed");
-}
-
-#[test]
 fn the_same_key_starts_one_run() {
     let claude = Claude::plays("text", 0);
     let served = Served::of(&claude, &[]);
@@ -348,40 +327,6 @@ fn tokens_have_scopes_and_can_be_revoked() {
         (mode("token"), mode("tokens.json"), mode("")),
         (0o600, 0o600, 0o700)
     );
-}
-
-#[test]
-fn a_page_trades_its_token_for_a_cookie() {
-    let claude = Claude::plays("text", 0);
-    let served = Served::of(&claude, &[]);
-    let login = |token: &str| {
-        Request::new(&served.address, "POST", "/v1/login")
-            .header("Origin", &format!("http://{}", served.address))
-            .json(&json!({ "token": token }))
-            .send()
-    };
-    login("wrong").is_problem(401, "UNAUTHORIZED");
-    let answer = login(&served.token);
-    assert_eq!(answer.status, 204, "{}", answer.body);
-    let cookie = answer.header("set-cookie").unwrap().to_owned();
-    for attribute in ["HttpOnly", "SameSite=Strict", "Path=/"] {
-        assert!(cookie.contains(attribute), "{cookie}");
-    }
-    assert!(
-        !cookie.contains(&served.token) && !cookie.contains("Secure"),
-        "{cookie}"
-    );
-    let pair = cookie.split(';').next().unwrap().to_owned();
-    let get = |served: &Served, pair: &str| {
-        Request::new(&served.address, "GET", "/v1/runs")
-            .header("Cookie", &format!("a=b; {pair}"))
-            .send()
-    };
-    assert_eq!(get(&served, &pair).status, 200);
-    get(&served, &format!("{pair}x")).is_problem(401, "UNAUTHORIZED");
-    let (name, value) = pair.split_once('=').unwrap();
-    let later = value.replacen(|c: char| c.is_ascii_digit(), "9", 1);
-    get(&served, &format!("{name}={later}")).is_problem(401, "UNAUTHORIZED");
 }
 
 #[test]

@@ -1,11 +1,11 @@
 //! `/v1/events`: a snapshot, then what changes of it.
 
 use serde_json::{Value, json};
+use teamster_testkit::http::Stream;
 
-use super::client::{Served, Stream};
+use super::client::Served;
 use super::silent;
 use crate::cli::Claude;
-use crate::cli::chat::Agent;
 
 /// The messages up to one of which this holds.
 fn until(stream: &mut Stream, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
@@ -21,52 +21,6 @@ fn until(stream: &mut Stream, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
             }
         }
     }
-}
-
-#[test]
-fn runs_begin_wait_and_end_in_the_stream_of_all() {
-    let agent = Agent::new();
-    let served = Served::start(&[], &agent.path("state"), |command| {
-        agent.environment(command);
-    });
-    let mut stream = served.request("GET", "/v1/events").open();
-    let first = until(&mut stream, |_| true);
-    assert_eq!(first, [json!({"type": "snapshot", "runs": []})]);
-    let started = served.post(
-        "/v1/runs",
-        &json!({"provider": "claude", "prompt": "write"}),
-    );
-    let id = started.json()["runId"].clone();
-    let of_it = |message: &Value| message["type"] == "run" && message["run"]["runId"] == id;
-    let waiting = until(&mut stream, |message| {
-        of_it(message) && message["run"]["state"] == "waiting"
-    });
-    let request = &waiting.last().unwrap()["run"]["requests"][0];
-    assert_eq!(request["toolName"], "Write");
-
-    // Who comes now needs nothing of before.
-    let mut other = served
-        .request("GET", "/v1/events")
-        .header("Accept", "text/event-stream")
-        .open();
-    let text = other.until("\"type\":\"snapshot\"");
-    assert!(
-        text.contains(id.as_str().unwrap()) && text.contains("\"state\":\"waiting\""),
-        "{text}"
-    );
-    let path = format!("/v1/requests/{}", request["requestId"].as_str().unwrap());
-    assert_eq!(
-        served.post(&path, &json!({"decision": "allow"})).status,
-        204
-    );
-    let ended = until(&mut stream, |message| {
-        of_it(message) && message["run"]["state"] == "ended"
-    });
-    assert_eq!(ended.last().unwrap()["run"]["status"], "completed");
-    let text = other.until("\"state\":\"ended\"");
-    assert!(text.contains("\"state\":\"ended\""), "{text}");
-    drop(other);
-    served.end();
 }
 
 #[test]

@@ -3,48 +3,18 @@
 use std::process::Command;
 
 use serde_json::{Value, json};
+use teamster_testkit::http::{Request, Response};
 use teamster_testkit::proc::wait_until;
 
-use super::about;
-use super::client::{Request, Response, Served};
+use super::client::Served;
 use crate::cli::chat::Agent;
-use crate::cli::{Claude, LIMIT, run, teamster};
+use crate::cli::{LIMIT, run, teamster};
 
 fn send(served: &Served, token: &str, path: &str, body: &Value) -> Response {
     Request::new(&served.address, "POST", path)
         .header("Authorization", &format!("Bearer {token}"))
         .json(body)
         .send()
-}
-
-#[test]
-fn tools_are_allowed_in_advance_only_by_a_token_that_may_also_answer() {
-    let claude = Claude::plays("text", 0);
-    let served = Served::of(&claude, &[]);
-    let add = |name, scopes| {
-        let added = about(&claude, ["token", "add", name, "--scope", scopes]);
-        added.stdout.trim_end().to_owned()
-    };
-    let (runner, both) = (add("ci", "run"), add("desk", "run,answer"));
-    let body = json!({
-        "provider": "claude", "prompt": "x", "askTimeoutMs": 0, "allowedTools": ["Bash"],
-    });
-    let session = json!({"provider": "claude", "allowedTools": ["Bash"]});
-    for (path, body) in [("/v1/runs", &body), ("/v1/sessions", &session)] {
-        let refused = send(&served, &runner, path, body);
-        refused.is_problem(403, "INSUFFICIENT_SCOPE");
-        assert!(refused.body.contains("`answer`"), "{}", refused.body);
-    }
-    assert_eq!(served.get("/v1/runs").json(), json!({"runs": []}));
-    for token in [&both, &served.token] {
-        let started = send(&served, token, "/v1/runs", &body);
-        assert_eq!(started.status, 201, "{}", started.body);
-    }
-    // What forbids tools needs nothing.
-    let denied = json!({
-        "provider": "claude", "prompt": "x", "askTimeoutMs": 0, "deniedTools": ["Bash"],
-    });
-    assert_eq!(send(&served, &runner, "/v1/runs", &denied).status, 201);
 }
 
 fn environment(agent: &Agent, command: &mut Command) {
@@ -70,72 +40,6 @@ fn is_state(served: &Served, path: &str, state: &str) -> bool {
         let run = served.get(path).json();
         run["state"] == state || run["live"]["state"] == state
     })
-}
-
-#[test]
-fn a_token_that_may_only_answer_allows_what_was_requested_and_nothing_else() {
-    let agent = Agent::new();
-    let (served, add) = serve(&agent, &[]);
-    let (phone, both) = (add("answer"), add("answer,run"));
-    let other = json!({"decision": "allow_with", "input": {"file_path": "/x/b", "content": "two"}});
-    // Returns the path of the request of a run that waits.
-    let waiting = || {
-        let body = json!({"provider": "claude", "prompt": "write"});
-        let started = served.post("/v1/runs", &body);
-        let id = started.json()["runId"].as_str().unwrap().to_owned();
-        assert!(is_state(&served, &format!("/v1/runs/{id}"), "waiting"));
-        (id.clone(), format!("/v1/requests/{id}/1"))
-    };
-
-    let (id, request) = waiting();
-    let refused = send(&served, &phone, &request, &other);
-    refused.is_problem(403, "INSUFFICIENT_SCOPE");
-    let run = served.get(&format!("/v1/runs/{id}")).json();
-    assert_eq!(run["requests"][0]["requestId"], format!("{id}/1"));
-    let allow = json!({"decision": "allow"});
-    assert_eq!(send(&served, &phone, &request, &allow).status, 204);
-    served.ended(&id);
-
-    let (id, request) = waiting();
-    assert_eq!(send(&served, &both, &request, &other).status, 204);
-    served.ended(&id);
-}
-
-#[test]
-fn an_answer_is_checked_in_the_same_order_for_every_token() {
-    let agent = Agent::new();
-    let (served, add) = serve(&agent, &[]);
-    let (phone, both) = (add("answer"), add("answer,run"));
-    let started = served.post("/v1/sessions", &json!({"provider": "claude"}));
-    let session = started.header("location").unwrap();
-    let id = session.rsplit_once('/').unwrap().1;
-    let other = json!({"decision": "allow_with", "input": {}});
-    let is_refused = |token: &str, request: &str, status, code| {
-        send(&served, token, &format!("/v1/requests/{request}"), &other).is_problem(status, code);
-    };
-    let begun = served.post(&format!("{session}/turns"), &json!({"prompt": "write"}));
-    assert_eq!(begun.status, 201, "{}", begun.body);
-    assert!(is_state(&served, session, "waiting"));
-    for token in [&phone, &both] {
-        is_refused(token, "nothing/1", 404, "RUN_NOT_FOUND");
-        is_refused(token, &format!("{id}/2"), 404, "REQUEST_NOT_FOUND");
-    }
-    is_refused(&phone, &format!("{id}/1"), 403, "INSUFFICIENT_SCOPE");
-    let allow = json!({"decision": "allow"});
-    let answered = served.post(&format!("/v1/requests/{id}/1"), &allow);
-    assert_eq!(answered.status, 204, "{}", answered.body);
-    for token in [&phone, &both] {
-        is_refused(token, &format!("{id}/1"), 409, "ALREADY_ANSWERED");
-        is_refused(token, &format!("{id}/2"), 404, "REQUEST_NOT_FOUND");
-    }
-    assert_eq!(served.request("DELETE", session).send().status, 202);
-    assert!(is_state(&served, session, "ended"));
-    for token in [&phone, &both] {
-        for number in [1, 2] {
-            is_refused(token, &format!("{id}/{number}"), 409, "RUN_ENDED");
-        }
-        is_refused(token, "nothing/1", 404, "RUN_NOT_FOUND");
-    }
 }
 
 #[test]

@@ -4,12 +4,9 @@ use std::collections::BTreeSet;
 
 use jsonschema::{Draft, Validator};
 use serde_json::{Value, json};
-use teamster_testkit::proc::wait_until;
+use teamster_testkit::http::{Request, Response};
 
-use super::client::{Request, Response, Served};
-use super::silent;
-use crate::cli::chat::Agent;
-use crate::cli::{Claude, LIMIT};
+use super::served::Served;
 
 /// The document of a server, and which of its responses were seen.
 pub(super) struct Document {
@@ -108,8 +105,7 @@ impl Document {
 
 #[test]
 fn every_documented_operation_has_a_route_and_needs_a_token() {
-    let claude = Claude::plays("text", 0);
-    let served = Served::of(&claude, &[]);
+    let served = Served::start();
     let document = Document::of(&served);
     let operations = document.operations();
     assert!(operations.len() > 14, "{operations:?}");
@@ -132,10 +128,7 @@ fn every_documented_operation_has_a_route_and_needs_a_token() {
 
 #[test]
 fn real_responses_are_what_the_document_says() {
-    let agent = Agent::new();
-    let served = Served::start(&["--allow-commands"], &agent.path("state"), |command| {
-        agent.environment(command);
-    });
+    let served = Served::start();
     let mut document = Document::of(&served);
     let started = served.post(
         "/v1/runs",
@@ -144,7 +137,7 @@ fn real_responses_are_what_the_document_says() {
     document.has("POST", "/v1/runs", &started);
     let id = started.json()["runId"].as_str().unwrap().to_owned();
     let run = format!("/v1/runs/{id}");
-    assert!(wait_until(LIMIT, || served.get(&run).json()["state"] == "waiting"));
+    served.until(&run, "waiting");
     document.has("GET", "/v1/runs/{id}", &served.get(&run));
     document.has("GET", "/v1/requests", &served.get("/v1/requests"));
     document.has("GET", "/v1/runs", &served.get("/v1/runs"));
@@ -170,7 +163,7 @@ fn real_responses_are_what_the_document_says() {
         answers,
         &served.post(&answer, &json!({"decision": "allow"})),
     );
-    served.ended(&id);
+    served.until(&run, "ended");
     document.has("GET", "/v1/runs/{id}", &served.get(&run));
     document.has(
         "GET",
@@ -191,11 +184,11 @@ fn real_responses_are_what_the_document_says() {
         "/v1/runs/{id}/cancel",
         &served.request("POST", &format!("{run}/cancel")).send(),
     );
-    let command = json!({"provider": "cmd:false", "prompt": "x", "askTimeoutMs": 0});
+    let failing = json!({"provider": "claude", "prompt": "fail"});
     let failed = served
         .request("POST", "/v1/runs")
         .header("Prefer", "wait=60")
-        .json(&command)
+        .json(&failing)
         .send();
     assert_eq!(failed.json()["status"], "failed");
     document.has("POST", "/v1/runs", &failed);
@@ -296,24 +289,20 @@ fn session_responses(served: &Served, document: &mut Document) {
     document.has("POST", turns, &turn("hello", "wait=60"));
     document.has("POST", turns, &turn("wait", "wait=0"));
     document.has("POST", turns, &turn("more", "wait=0"));
-    assert!(wait_until(LIMIT, || {
-        served.get(session).json()["live"]["state"] == "running"
-    }));
+    served.until(session, "running");
     let of = |command: &str| format!("/v1/sessions/{{id}}/{command}");
     let post = |command: &str| served.request("POST", &format!("{session}/{command}"));
     let steer = post("steer").json(&json!({"text": "x"})).send();
     document.has("POST", &of("steer"), &steer);
     document.has("POST", &of("interrupt"), &post("interrupt").send());
-    assert!(wait_until(LIMIT, || {
-        served.get(session).json()["live"]["state"] == "idle"
-    }));
+    served.until(session, "idle");
     document.has("POST", &of("interrupt"), &post("interrupt").send());
     document.has("POST", &of("clear"), &post("clear").send());
     let patch = |body: &Value| served.request("PATCH", session).json(body).send();
     document.has("PATCH", one, &patch(&json!({"model": "opus"})));
     document.has("PATCH", one, &patch(&json!({"permission": "bypass"})));
     document.has("DELETE", one, &served.request("DELETE", session).send());
-    assert!(wait_until(LIMIT, || served.get(session).json()["state"] == "ended"));
+    served.until(session, "ended");
     document.has("GET", one, &served.get(session));
     document.has("DELETE", one, &served.request("DELETE", session).send());
     let events = format!("{session}/events");
@@ -327,8 +316,7 @@ fn session_responses(served: &Served, document: &mut Document) {
 
 #[test]
 fn the_schemas_refuse_what_is_wrong() {
-    let claude = Claude::new(&silent());
-    let served = Served::of(&claude, &[]);
+    let served = Served::start();
     let document = Document::of(&served);
     let of =
         |name: &str| document.validator(&json!({"$ref": format!("#/components/schemas/{name}")}));

@@ -4,20 +4,19 @@ use std::collections::HashMap;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread;
+use std::time::Instant;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use nix::sys::signal::Signal;
 use ring::hmac;
 use serde_json::{Value, json};
-use teamster_testkit::proc::wait_until;
+use teamster_api::RunHandle;
+use teamster_server::ServerConfig;
 
-use super::client::Served;
-use super::silent;
-use crate::cli::chat::Agent;
-use crate::cli::{Claude, LIMIT};
+use super::served::{LIMIT, Served};
 
 /// A request that came.
 struct Came {
@@ -69,8 +68,8 @@ impl Came {
         serde_json::from_str(&self.body).unwrap()
     }
 
-    fn is_signed(&self, state: &std::path::Path) {
-        let secret = fs::read_to_string(state.join("teamster/server/webhook-secret")).unwrap();
+    fn is_signed(&self, folder: &std::path::Path) {
+        let secret = fs::read_to_string(folder.join("webhook-secret")).unwrap();
         let secret = STANDARD
             .decode(secret.trim().strip_prefix("whsec_").unwrap())
             .unwrap();
@@ -88,17 +87,22 @@ impl Came {
     }
 }
 
-fn files(state: &std::path::Path) -> usize {
-    fs::read_dir(state.join("teamster/server/callbacks")).map_or(0, Iterator::count)
+fn files(served: &Served) -> usize {
+    fs::read_dir(served.folder().join("callbacks")).map_or(0, Iterator::count)
+}
+
+/// Waits until nothing is kept of a callback.
+fn until_none(served: &Served) {
+    let began = Instant::now();
+    while files(served) > 0 {
+        assert!(began.elapsed() < LIMIT);
+        thread::yield_now();
+    }
 }
 
 #[test]
 fn a_run_calls_back_when_it_needs_an_answer_and_when_it_has_ended() {
-    let agent = Agent::new();
-    let state = agent.path("state");
-    let served = Served::start(&["--allow-private-callbacks"], &state, |command| {
-        agent.environment(command);
-    });
+    let served = Served::with(|config| config.allow_private_callbacks = true);
     // The first one fails and is sent again.
     let (url, came) = receiver(&[503]);
     let body = json!({"provider": "claude", "prompt": "write", "callback": url});
@@ -107,9 +111,9 @@ fn a_run_calls_back_when_it_needs_an_answer_and_when_it_has_ended() {
         .unwrap()
         .to_owned();
     let first = came.recv_timeout(LIMIT).unwrap();
-    first.is_signed(&state);
+    first.is_signed(served.folder());
     let again = came.recv_timeout(LIMIT).unwrap();
-    again.is_signed(&state);
+    again.is_signed(served.folder());
     assert_eq!(
         (&again.body, &again.headers["webhook-id"]),
         (&first.body, &first.headers["webhook-id"])
@@ -137,33 +141,38 @@ fn a_run_calls_back_when_it_needs_an_answer_and_when_it_has_ended() {
     );
     assert_ne!(ended.headers["webhook-id"], first.headers["webhook-id"]);
     // Nothing of it is kept.
-    assert!(wait_until(LIMIT, || files(&state) == 0));
+    until_none(&served);
     served.end();
 }
 
 #[test]
 fn what_ended_while_no_server_ran_is_sent_by_the_next_one() {
-    let claude = Claude::new(&silent());
-    let state = claude.path("state");
     let (url, came) = receiver(&[]);
     // One of the run itself, and one of all runs.
     let (global, all) = receiver(&[]);
-    let args = ["--allow-private-callbacks", "--callback", &global];
-    let served = Served::of(&claude, &args);
-    let body = json!({"provider": "claude", "prompt": "x", "askTimeoutMs": 0, "callback": url});
-    let id = served.post("/v1/runs", &body).json()["runId"]
-        .as_str()
-        .unwrap()
-        .to_owned();
-    let file = state.join(format!("teamster/server/callbacks/{id}.json"));
+    let configure = |config: &mut ServerConfig| {
+        config.allow_private_callbacks = true;
+        config.callback = Some(global.clone());
+    };
+    let served = Served::with(configure);
+    let body = json!({"provider": "claude", "prompt": "wait", "callback": url});
+    let started = served.post("/v1/runs", &body);
+    let id = started.json()["runId"].as_str().unwrap().to_owned();
+    let file = served.folder().join(format!("callbacks/{id}.json"));
     // Both are known.
-    assert!(wait_until(LIMIT, || {
-        fs::read_to_string(&file).is_ok_and(|text| text.contains(&global) && text.contains(&url))
-    }));
-    served.running.signal(Signal::SIGKILL);
-    drop(served);
-    assert_eq!(super::about(&claude, ["cancel", &id]).code, Some(0));
-    let served = Served::of(&claude, &args);
+    let began = Instant::now();
+    while !fs::read_to_string(&file).is_ok_and(|it| it.contains(&global) && it.contains(&url)) {
+        assert!(began.elapsed() < LIMIT);
+        thread::yield_now();
+    }
+    let served = served.restart_after(
+        |runs, runtime| {
+            let run = RunHandle::new(Arc::new(runs.clone()), id);
+            runtime.block_on(run.cancel(false)).unwrap();
+            runtime.block_on(run.result()).unwrap();
+        },
+        configure,
+    );
     for came in [came, all] {
         let message = came.recv_timeout(LIMIT).unwrap().json();
         assert_eq!(
@@ -171,14 +180,13 @@ fn what_ended_while_no_server_ran_is_sent_by_the_next_one() {
             (&"run.failed".into(), &"aborted".into())
         );
     }
-    assert!(wait_until(LIMIT, || !file.exists()));
+    until_none(&served);
     served.end();
 }
 
 #[test]
 fn callbacks_to_private_addresses_are_refused() {
-    let claude = Claude::plays("text", 0);
-    let served = Served::of(&claude, &[]);
+    let served = Served::start();
     let (url, came) = receiver(&[]);
     let start = |url: &str| {
         let body = json!({"provider": "claude", "prompt": "x", "askTimeoutMs": 0, "callback": url});
@@ -212,7 +220,7 @@ fn callbacks_to_private_addresses_are_refused() {
             .post("/v1/sessions", &session)
             .is_problem(422, "INVALID_PARAMS");
     }
-    assert_eq!(files(&claude.path("state")), 0);
+    assert_eq!(files(&served), 0);
     assert!(came.try_recv().is_err());
     assert_eq!(served.get("/v1/runs").json(), json!({"runs": []}));
     served.end();

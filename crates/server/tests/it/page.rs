@@ -1,12 +1,12 @@
 //! The page. What it does in a browser is tested by `.ci/page`.
 
-use super::client::{Request, Served};
-use crate::cli::Claude;
+use teamster_testkit::http::Request;
+
+use super::served::Served;
 
 #[test]
 fn the_page_needs_no_token_and_loads_nothing_from_elsewhere() {
-    let claude = Claude::plays("text", 0);
-    let served = Served::of(&claude, &[]);
+    let served = Served::start();
     let get = |path: &str| Request::new(&served.address, "GET", path).send();
     let page = get("/");
     assert_eq!(

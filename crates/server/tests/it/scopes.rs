@@ -1,10 +1,10 @@
 //! Which scope each operation needs, in one table.
 
 use serde_json::Value;
+use teamster_server::Scope;
+use teamster_testkit::http::Request;
 
-use super::client::{Request, Served};
-use super::{about, silent};
-use crate::cli::Claude;
+use super::served::Served;
 
 /// Each operation and the least scope that it needs; `-` needs no token.
 const TABLE: &[(&str, &str, &str)] = &[
@@ -50,8 +50,7 @@ fn allows(own: &str, needed: &str) -> bool {
 
 #[test]
 fn every_operation_needs_its_scope_and_the_document_names_it() {
-    let claude = Claude::new(&silent());
-    let served = Served::of(&claude, &[]);
+    let served = Served::start();
     let document = Request::new(&served.address, "GET", "/v1/openapi.json").send();
     let document = document.json();
     let mut documented = Vec::new();
@@ -77,13 +76,8 @@ fn every_operation_needs_its_scope_and_the_document_names_it() {
     expected.sort();
     assert_eq!(documented, expected);
 
-    let added = |scope: &str| {
-        let added = about(&claude, ["token", "add", scope, "--scope", scope]);
-        assert_eq!(added.code, Some(0), "{}", added.stderr);
-        added.stdout.trim_end().to_owned()
-    };
-    for own in ["read", "run", "answer", "admin"] {
-        let token = added(own);
+    for scope in [Scope::Read, Scope::Run, Scope::Answer, Scope::Admin] {
+        let (own, token) = (scope.name(), served.add(&[scope]));
         for (method, path, needed) in TABLE {
             // A body that no operation takes, and ids of nothing: what is allowed changes nothing.
             let concrete = path
@@ -91,8 +85,7 @@ fn every_operation_needs_its_scope_and_the_document_names_it() {
                 .replace("{id}", "nothing")
                 .replace("{run}", "nothing")
                 .replace("{number}", "1");
-            let request = Request::new(&served.address, method, &concrete)
-                .header("Authorization", &format!("Bearer {token}"));
+            let request = served.request_of(&token, method, &concrete);
             let response = match *method {
                 "GET" | "DELETE" => request.open(),
                 _ => request.json(&Value::from("nothing")).open(),

@@ -1,0 +1,18 @@
+//! The HTTP API over a service of runs in memory.
+#![expect(clippy::unwrap_used, reason = "a test")]
+
+mod it {
+    mod callbacks;
+    mod constraints;
+    mod document;
+    mod feed;
+    mod login;
+    mod page;
+    mod refusals;
+    mod rights;
+    mod runs;
+    mod scopes;
+    mod served;
+    mod sessions;
+    mod streams;
+}

@@ -1,0 +1,144 @@
+//! Runs: start, list and cancel.
+
+use serde_json::{Value, json};
+
+use super::served::Served;
+
+#[test]
+fn a_run_is_started_shown_and_listed() {
+    let served = Served::start();
+    assert_eq!(served.get("/healthz").json(), json!({"status": "ok"}));
+    let body = json!({"provider": "claude", "prompt": "hello", "model": "opus"});
+    let started = served.post("/v1/runs", &body);
+    assert_eq!(started.status, 201, "{}", started.body);
+    let id = started.json()["runId"].as_str().unwrap().to_owned();
+    assert_eq!(started.header("location"), Some(&*format!("/v1/runs/{id}")));
+    assert_eq!(
+        started.header("cache-control"),
+        Some("no-store, no-transform")
+    );
+    assert_eq!(started.json().get("live"), None);
+    let ended = served.until(&format!("/v1/runs/{id}"), "ended");
+    assert_eq!(
+        (&ended["status"], &ended["model"], &ended["result"]["text"]),
+        (&"completed".into(), &"opus".into(), &"hello".into())
+    );
+    // The beginning of its id is enough.
+    assert_eq!(served.get(&format!("/v1/runs/{}", &id[..18])).json(), ended);
+    served
+        .get("/v1/runs/unknown")
+        .is_problem(404, "RUN_NOT_FOUND");
+
+    let second = served.run("hello");
+    served.until(&format!("/v1/runs/{second}"), "ended");
+    // Newest first; what was accepted in the same millisecond, by the id.
+    let list = served.get("/v1/runs?limit=1").json();
+    assert_eq!(
+        (&list["runs"][0]["runId"], &list["runs"][1]),
+        (&second.into(), &Value::Null)
+    );
+    let next = list["next"].as_str().unwrap();
+    let list = served
+        .get(&format!("/v1/runs?limit=1&cursor={next}"))
+        .json();
+    assert_eq!(
+        (&list["runs"][0]["runId"], list.get("next")),
+        (&id.into(), None)
+    );
+    assert_eq!(
+        served.get("/v1/runs?state=running").json(),
+        json!({"runs": []})
+    );
+    assert_eq!(
+        served.get("/v1/runs?limit=0").json()["runs"][1],
+        Value::Null
+    );
+}
+
+#[test]
+fn a_run_is_cancelled_once() {
+    let served = Served::start();
+    let id = served.run("wait");
+    let path = format!("/v1/runs/{id}");
+    assert_eq!(
+        served.get("/v1/runs?live=true").json()["runs"][0]["live"]["state"],
+        "running"
+    );
+    let cancelled = served.request("POST", &format!("{path}/cancel")).send();
+    assert_eq!(cancelled.status, 202, "{}", cancelled.body);
+    assert_eq!(cancelled.json().get("live"), None);
+    assert_eq!(served.until(&path, "ended")["status"], "aborted");
+    served
+        .request("POST", &format!("{path}/cancel"))
+        .send()
+        .is_problem(409, "RUN_ENDED");
+    assert_eq!(served.get("/v1/runs?live=true").json(), json!({"runs": []}));
+}
+
+#[test]
+fn prefer_wait_answers_when_the_run_has_ended_or_after_the_time() {
+    let served = Served::start();
+    let start = |prompt: &str, wait: &str| {
+        let started = served
+            .request("POST", "/v1/runs")
+            .header("Prefer", wait)
+            .json(&json!({"provider": "claude", "prompt": prompt}))
+            .send();
+        assert_eq!(started.status, 201, "{}", started.body);
+        started
+    };
+    let ended = start("hello", "wait=60");
+    assert_eq!(ended.header("preference-applied"), Some("wait=60"));
+    assert_eq!(ended.json()["result"]["status"], "completed");
+    assert_eq!(start("wait", "wait=0").json()["state"], "running");
+    let plain = start("wait", "respond-async");
+    assert_eq!(plain.header("preference-applied"), None);
+}
+
+#[test]
+fn the_same_key_starts_one_run() {
+    let served = Served::start();
+    let start = |key: &str, prompt: &str| {
+        served
+            .request("POST", "/v1/runs")
+            .header("Idempotency-Key", key)
+            .json(&json!({"provider": "claude", "prompt": prompt}))
+            .send()
+    };
+    let first = start("a", "x");
+    assert_eq!(first.status, 201, "{}", first.body);
+    let id = &first.json()["runId"];
+    let again = start("a", "x");
+    assert_eq!((again.status, &again.json()["runId"]), (200, id));
+    start("a", "y").is_problem(422, "IDEMPOTENCY_KEY_REUSED");
+    let second = start("b", "x");
+    assert_eq!(second.status, 201);
+    assert_ne!(&second.json()["runId"], id);
+    start("", "x").is_problem(422, "INVALID_PARAMS");
+    start(&"k".repeat(257), "x").is_problem(422, "INVALID_PARAMS");
+    let runs = served.get("/v1/runs").json();
+    assert_eq!(runs["runs"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_request_is_answered_once() {
+    let served = Served::start();
+    let id = served.run("write");
+    let run = served.until(&format!("/v1/runs/{id}"), "waiting");
+    let requests = served.get("/v1/requests").json();
+    assert_eq!(requests["requests"], run["requests"]);
+    assert_eq!(run["requests"][0]["requestId"], format!("{id}/1"));
+    let path = format!("/v1/requests/{id}/1");
+    let answer = |path: &str, decision: &str| served.post(path, &json!({ "decision": decision }));
+    answer(&path, "perhaps").is_problem(422, "INVALID_PARAMS");
+    answer(&format!("/v1/requests/{id}/7"), "allow").is_problem(404, "REQUEST_NOT_FOUND");
+    answer("/v1/requests/unknown/1", "allow").is_problem(404, "RUN_NOT_FOUND");
+    let answered = answer(&format!("/v1/requests/{id}%2F1"), "allow");
+    assert_eq!((answered.status, &*answered.body), (204, ""));
+    assert_eq!(answer(&path, "deny").status, 409);
+    let ended = served.until(&format!("/v1/runs/{id}"), "ended");
+    assert_eq!(
+        (&ended["status"], &ended["requests"]),
+        (&"completed".into(), &json!([]))
+    );
+}

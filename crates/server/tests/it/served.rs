@@ -1,0 +1,222 @@
+//! A server over a service in memory.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use teamster_api::agents::{AgentList, AgentState, AgentStatus, Command, Status};
+use teamster_api::history::{RunFilter, RunRecord};
+use teamster_api::usage::{Dimension, Figures, LimitList, PriceSource, UsageQuery, UsageSummary};
+use teamster_api::{MachineService, ProblemCode, ProviderReport, ServiceError, ServiceFuture};
+use teamster_core::{AgentError, AgentEvent, PermissionRequest, Text, ToolKind};
+use teamster_server::{OwnerToken, Scope, Server, ServerConfig, Tokens};
+use teamster_testkit::http::{Request, Response};
+use teamster_testkit::run_service::{MemoryService, Step};
+use tempfile::TempDir;
+use tokio::runtime::Runtime;
+use tokio::task::JoinHandle;
+
+/// The time limit of a wait.
+pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+
+/// A server on a free port.
+pub(crate) struct Served {
+    pub(crate) address: String,
+    pub(crate) token: String,
+    pub(crate) runs: MemoryService,
+    folder: Arc<TempDir>,
+    server: Server,
+    serving: JoinHandle<()>,
+    runtime: Runtime,
+}
+
+/// Returns what the agent does for a prompt.
+fn script(prompt: &str) -> Vec<Step> {
+    let text = |text: &str| Step::Emit(AgentEvent::Text(Text::new(text)));
+    match prompt {
+        "write" => vec![Step::Ask(PermissionRequest::new(
+            1,
+            "Write",
+            ToolKind::Edit,
+            json!({"file_path": "/x/a", "content": "one"}),
+        ))],
+        "wait" => vec![text("…"), Step::Hang],
+        "fail" => vec![Step::Fail(AgentError::refused("model", "no such model"))],
+        prompt => vec![text(prompt)],
+    }
+}
+
+/// A machine with one agent in a loop, whose supervisor does not run.
+struct Machine;
+
+impl MachineService for Machine {
+    fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn usage(&self, query: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
+        let by = query.by.unwrap_or(Dimension::Day);
+        let prices = PriceSource::new("a table", "2026-11-22");
+        Box::pin(async move { Ok(UsageSummary::new(by, Figures::default(), prices)) })
+    }
+
+    fn limits(&self) -> ServiceFuture<'_, LimitList> {
+        Box::pin(async { Ok(LimitList::new(Vec::new())) })
+    }
+
+    fn history(&self, _: RunFilter) -> ServiceFuture<'_, Vec<RunRecord>> {
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn history_of<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunRecord> {
+        let detail = format!("no run `{id}` in the history");
+        let missing = ServiceError::new(ProblemCode::RunNotFound, detail);
+        Box::pin(async { Err(missing) })
+    }
+
+    fn loops(&self, command: Command) -> ServiceFuture<'_, AgentList> {
+        Box::pin(async move {
+            if command != Command::Status {
+                return Err(ServiceError::new(
+                    ProblemCode::SupervisorNotRunning,
+                    "no supervisor is running",
+                ));
+            }
+            let agent = AgentStatus::new("qa", "/agents/qa", AgentState::Stopped);
+            Ok(Status::new("/agents.config.json", vec![agent]).into())
+        })
+    }
+
+    fn loop_log<'a>(&'a self, agent: &'a str, lines: usize) -> ServiceFuture<'a, String> {
+        Box::pin(async move {
+            if agent != "qa" {
+                let detail = format!("no agent `{agent}`");
+                return Err(ServiceError::new(ProblemCode::AgentNotFound, detail));
+            }
+            Ok("line\n".repeat(lines))
+        })
+    }
+}
+
+impl Served {
+    /// Starts a server whose agents are `claude` and `cmd:cat`.
+    pub(crate) fn start() -> Self {
+        Self::with(|_| ())
+    }
+
+    /// The same with another configuration.
+    pub(crate) fn with(configure: impl FnOnce(&mut ServerConfig)) -> Self {
+        let folder = Arc::new(TempDir::new().unwrap());
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let runs = MemoryService::new(["claude", "cmd:cat"], script);
+        Self::of(runtime, folder, runs, configure)
+    }
+
+    fn of(
+        runtime: Runtime,
+        folder: Arc<TempDir>,
+        runs: MemoryService,
+        configure: impl FnOnce(&mut ServerConfig),
+    ) -> Self {
+        let owner = OwnerToken::read_or_make(&folder.path().join("token")).unwrap();
+        let token = owner.secret().to_owned();
+        let mut config = ServerConfig::new(Tokens::at(folder.path()));
+        config.owner = Some(owner);
+        configure(&mut config);
+        let server = Server::new(config, Arc::new(runs.clone()), Arc::new(Machine));
+        let address = "127.0.0.1:0".parse().unwrap();
+        let bound = runtime.block_on(server.bind(&address)).unwrap();
+        let url = bound.url();
+        Self {
+            address: url.strip_prefix("http://").unwrap().to_owned(),
+            token,
+            runs,
+            folder,
+            serving: runtime.spawn(bound.serve()),
+            server,
+            runtime,
+        }
+    }
+
+    /// Ends the server, and starts another one of the same runs and folder after `meanwhile`.
+    pub(crate) fn restart_after(
+        self,
+        meanwhile: impl FnOnce(&MemoryService, &Runtime),
+        configure: impl FnOnce(&mut ServerConfig),
+    ) -> Self {
+        self.server.end();
+        self.runtime.block_on(self.serving).unwrap();
+        meanwhile(&self.runs, &self.runtime);
+        Self::of(self.runtime, self.folder, self.runs, configure)
+    }
+
+    /// The folder of the server's files.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Creates a token with these scopes.
+    pub(crate) fn add(&self, scopes: &[Scope]) -> String {
+        let names: Vec<_> = scopes.iter().map(|scope| scope.name()).collect();
+        let tokens = Tokens::at(self.folder());
+        tokens.add(&names.join("-"), scopes).unwrap()
+    }
+
+    /// A request with the owner's token.
+    pub(crate) fn request(&self, method: &str, path: &str) -> Request {
+        self.request_of(&self.token, method, path)
+    }
+
+    /// A request with this token.
+    pub(crate) fn request_of(&self, token: &str, method: &str, path: &str) -> Request {
+        Request::new(&self.address, method, path)
+            .header("Authorization", &format!("Bearer {token}"))
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Response {
+        self.request("GET", path).send()
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Response {
+        self.request("POST", path).json(body).send()
+    }
+
+    /// Starts a run with this prompt; its id.
+    pub(crate) fn run(&self, prompt: &str) -> String {
+        let started = self.post("/v1/runs", &json!({"provider": "claude", "prompt": prompt}));
+        assert_eq!(started.status, 201, "{}", started.body);
+        started.json()["runId"].as_str().unwrap().to_owned()
+    }
+
+    /// Starts a session; its path.
+    pub(crate) fn session(&self, body: &Value) -> String {
+        let started = self.post("/v1/sessions", body);
+        assert_eq!(started.status, 201, "{}", started.body);
+        started.header("location").unwrap().to_owned()
+    }
+
+    /// Waits until the run or session of this path is in this state; how it is then.
+    #[track_caller]
+    pub(crate) fn until(&self, path: &str, state: &str) -> Value {
+        let began = Instant::now();
+        loop {
+            let run = self.get(path).json();
+            if run["state"] == state || run["live"]["state"] == state {
+                return run;
+            }
+            assert!(began.elapsed() < LIMIT, "{state}: {run}");
+            std::thread::yield_now();
+        }
+    }
+
+    /// Ends the server in order.
+    pub(crate) fn end(self) {
+        self.server.end();
+        self.runtime.block_on(self.serving).unwrap();
+    }
+}

@@ -1,0 +1,185 @@
+//! The log of a run over HTTP: nothing is lost and nothing comes twice.
+
+use serde_json::{Value, json};
+use teamster_server::{OwnerToken, Scope, Tokens};
+use teamster_testkit::http::{Response, Stream};
+
+use super::served::Served;
+
+fn sse(served: &Served, path: &str) -> Stream {
+    served
+        .request("GET", path)
+        .header("Accept", "text/event-stream")
+        .open()
+}
+
+/// The numbers and data of the events of a stream.
+fn frames(body: &str) -> Vec<(u64, String)> {
+    let mut frames = Vec::new();
+    for block in body.split("\n\n") {
+        let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
+        if let (Some(id), Some(data)) = (field("id: "), field("data: ")) {
+            frames.push((id.parse().unwrap(), data.to_owned()));
+        }
+    }
+    frames
+}
+
+#[test]
+fn all_forms_have_the_same_entries() {
+    let served = Served::start();
+    let id = served.run("hello");
+    served.until(&format!("/v1/runs/{id}"), "ended");
+    let path = format!("/v1/runs/{id}/events");
+
+    let lines = served.get(&path);
+    assert_eq!(lines.header("content-type"), Some("application/x-ndjson"));
+    assert_eq!(lines.header("x-accel-buffering"), Some("no"));
+    let log = lines.body;
+    let count = log.lines().count();
+    assert!(count > 3, "{log}");
+    assert_eq!(
+        served.get(&format!("{path}?after=3")).body.lines().count(),
+        count - 3
+    );
+
+    let events = sse(&served, &path).rest();
+    assert_eq!(events.header("content-type"), Some("text/event-stream"));
+    assert_eq!(
+        events.header("cache-control"),
+        Some("no-store, no-transform")
+    );
+    assert!(events.body.starts_with("retry: "), "{}", events.body);
+    assert!(
+        events.body.ends_with("event: end\ndata: {}\n\n"),
+        "{}",
+        events.body
+    );
+    let expected: Vec<_> = (1..).zip(log.lines().map(str::to_owned)).collect();
+    assert_eq!(frames(&events.body), expected);
+
+    let page = served.get(&format!("{path}?wait=0")).json();
+    let entries: Vec<Value> = log
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(
+        page,
+        json!({"entries": entries, "next": count, "ended": true})
+    );
+    let page = served.get(&format!("{path}?wait=10&after={count}")).json();
+    assert_eq!(page, json!({"entries": [], "next": count, "ended": true}));
+
+    // A browser whose stream has ended connects again, and is to stop then.
+    let again = served.request("GET", &format!("{path}?after=1"));
+    let again = again
+        .header("Accept", "text/event-stream")
+        .header("Last-Event-ID", &count.to_string())
+        .send();
+    assert_eq!((again.status, &*again.body), (204, ""));
+    let from = served
+        .request("GET", &format!("{path}?after=1"))
+        .header("Last-Event-ID", "2")
+        .send();
+    assert_eq!(from.body.lines().count(), count - 2);
+    served
+        .request("GET", &path)
+        .header("Last-Event-ID", "x")
+        .send()
+        .is_problem(422, "INVALID_PARAMS");
+    served
+        .get(&format!("{path}?after=x"))
+        .is_problem(422, "INVALID_PARAMS");
+    served
+        .get(&format!("{path}?wait=-1"))
+        .is_problem(422, "INVALID_PARAMS");
+    // Before any head of a stream.
+    let unknown = sse(&served, "/v1/runs/unknown/events").rest();
+    unknown.is_problem(404, "RUN_NOT_FOUND");
+}
+
+#[test]
+fn a_long_poll_answers_at_once_or_after_its_time() {
+    let served = Served::start();
+    let id = served.run("wait");
+    let path = format!("/v1/runs/{id}/events");
+    let next = |page: &Response| page.json()["next"].as_u64().unwrap();
+    // Up to where the agent is silent.
+    let mut page = served.get(&format!("{path}?wait=30"));
+    assert!(next(&page) > 0);
+    loop {
+        let more = served.get(&format!("{path}?wait=0.3&after={}", next(&page)));
+        if more.json()["entries"] == json!([]) {
+            assert_eq!(
+                (next(&more), &more.json()["ended"]),
+                (next(&page), &false.into())
+            );
+            break;
+        }
+        page = more;
+    }
+    let cancelled = served
+        .request("POST", &format!("/v1/runs/{id}/cancel"))
+        .send();
+    assert_eq!(cancelled.status, 202);
+    let mut ended = false;
+    while !ended {
+        page = served.get(&format!("{path}?wait=30&after={}", next(&page)));
+        ended = page.json()["ended"] == true;
+    }
+}
+
+#[test]
+fn a_stream_without_new_entries_has_its_head_at_once() {
+    let served = Served::start();
+    let id = served.run("wait");
+    let path = format!("/v1/runs/{id}/events");
+    let page = served.get(&format!("{path}?wait=30")).json();
+    let mut seq = page["next"].as_u64().unwrap();
+    loop {
+        let more = served.get(&format!("{path}?wait=0&after={seq}")).json();
+        if more["entries"] == json!([]) {
+            break;
+        }
+        seq = more["next"].as_u64().unwrap();
+    }
+    let mut stream = sse(&served, &format!("{path}?after={seq}"));
+    assert_eq!(stream.status, 200);
+    let cancel = format!("/v1/runs/{id}/cancel");
+    assert_eq!(served.request("POST", &cancel).send().status, 202);
+    let rest = stream.until("event: end");
+    assert_eq!(frames(&rest)[0].0, seq + 1);
+}
+
+#[test]
+fn the_streams_of_a_token_end_when_it_is_revoked_or_replaced() {
+    let served = Served::start();
+    let id = served.run("wait");
+    let phone = served.add(&[Scope::Read]);
+    let log = format!("/v1/runs/{id}/events");
+    let open = |token: &str, path: &str| served.request_of(token, "GET", path).open();
+    let status = |token: &str| served.request_of(token, "GET", "/v1/runs").send().status;
+    let (mut first, mut second) = (open(&phone, &log), open(&phone, "/v1/events"));
+    let (mut own, mut watched) = (open(&served.token, &log), open(&served.token, "/v1/events"));
+    Tokens::at(served.folder()).revoke("read").unwrap();
+    // They end, as they do when the server ends: the client connects again and gets 401.
+    first.until("never");
+    second.until("never");
+    assert_eq!((status(&phone), status(&served.token)), (401, 200));
+
+    let new = OwnerToken::replace(&served.folder().join("token")).unwrap();
+    assert_ne!(new.secret(), served.token);
+    own.until("never");
+    watched.until("never");
+    assert_eq!((status(&served.token), status(new.secret())), (401, 200));
+}
+
+#[test]
+fn a_server_that_ends_closes_its_streams_without_an_end() {
+    let served = Served::start();
+    let id = served.run("wait");
+    let mut stream = sse(&served, &format!("/v1/runs/{id}/events"));
+    assert!(stream.until("\"type\":\"run:start\"").contains("run:start"));
+    served.end();
+    assert!(!stream.until("event: end").contains("event: end"));
+}
