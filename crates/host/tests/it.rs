@@ -1,6 +1,8 @@
 //! Runs that a Rust program starts, with a shell script as Claude Code.
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
+mod service;
+
 use std::env;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -34,10 +36,10 @@ while IFS= read -r line; do
 done
 "#;
 
-/// Makes the agent in this folder, and lets the command find it and keep its runs there.
-fn with_agent(command: &mut Command, folder: &Path) {
+/// Makes an agent of this script in this folder, and lets the command find it and keep its runs there.
+fn with_agent(command: &mut Command, folder: &Path, script: &str) {
     let agent = folder.join("claude");
-    fs::write(&agent, AGENT).unwrap();
+    fs::write(&agent, script).unwrap();
     fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
     command
         .env("TEAMSTER_CLAUDE_BIN", agent)
@@ -64,7 +66,7 @@ fn text(output: &Output) -> String {
 fn a_program_starts_follows_and_answers_a_run_that_outlives_it() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(example("detached_run"));
-    with_agent(&mut command, folder.path());
+    with_agent(&mut command, folder.path(), AGENT);
     let output = command.current_dir(&folder).output().unwrap();
     let text = text(&output);
     assert!(output.status.success(), "{text}");
@@ -84,13 +86,18 @@ fn a_program_starts_follows_and_answers_a_run_that_outlives_it() {
 
 /// Runs this test again in a process whose variables are those of an agent, unless it is that process.
 fn is_own_process(test: &str) -> bool {
+    is_own_process_of(test, AGENT)
+}
+
+/// The same with this agent.
+fn is_own_process_of(test: &str, script: &str) -> bool {
     const OWN: &str = "TEAMSTER_HOST_TEST";
     if env::var_os(OWN).is_some() {
         return true;
     }
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(env::current_exe().unwrap());
-    with_agent(&mut command, folder.path());
+    with_agent(&mut command, folder.path(), script);
     command.env(OWN, "1").args(["--exact", test, "--nocapture"]);
     let output = command.current_dir(&folder).output().unwrap();
     assert!(output.status.success(), "{}", text(&output));

@@ -1,0 +1,168 @@
+//! The runs of this machine keep the contract of all services of runs, with a shell script as Claude Code.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use teamster_api::agents::Command;
+use teamster_api::history::RunFilter;
+use teamster_api::usage::UsageQuery;
+use teamster_api::{MachineService, ProblemCode, RunService, RunSpec, SessionSpec, Spec};
+use teamster_host::{Host, LocalMachine, LocalRuns};
+use teamster_providers::Providers;
+use teamster_testkit::run_service::{Behavior, Subject, contract};
+
+use super::is_own_process_of;
+
+/// Made by hand: what Claude Code prints for a prompt that it answers, asks about, or works at until it is stopped.
+const AGENT: &str = r#"#!/bin/sh
+field() { rest=${line#*"\"$1\":\""}; printf %s "${rest%%\"*}"; }
+init() { printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'; }
+text() { printf '{"type":"assistant","session_id":"s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"%s"}]}}\n' "$1"; }
+say() {
+  text "$1"
+  printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"%s","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' "$1"
+}
+while IFS= read -r line; do
+  case $line in
+    *'"subtype":"end_session"'*) exit 0 ;;
+    *'"subtype":"interrupt"'*)
+      printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "$(field request_id)"
+      printf '{"type":"result","subtype":"error_during_execution","is_error":true,"session_id":"s","num_turns":1,"terminal_reason":"aborted_tools"}\n' ;;
+    *'"type":"control_request"'*)
+      printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "$(field request_id)" ;;
+    *'"behavior":"allow"'*) say allowed ;;
+    *'"behavior":"deny"'*) say denied ;;
+    *asks*)
+      init
+      printf '{"type":"assistant","session_id":"s","message":{"id":"w","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Write","input":{"file_path":"/x/a.txt","content":"one"}}]}}\n'
+      printf '{"type":"control_request","request_id":"q","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"file_path":"/x/a.txt","content":"one"},"tool_use_id":"t"}}\n' ;;
+    *hangs*) init; text working ;;
+    *) init; say hello ;;
+  esac
+done
+"#;
+
+struct Local(Arc<LocalRuns>);
+
+impl Subject for Local {
+    fn service(&self) -> Arc<dyn RunService> {
+        self.0.clone()
+    }
+
+    fn run(&self, behavior: Behavior) -> Spec {
+        RunSpec::new("claude", self.prompt(behavior)).into()
+    }
+
+    fn session(&self) -> Option<SessionSpec> {
+        Some(SessionSpec::new("claude"))
+    }
+
+    fn prompt(&self, behavior: Behavior) -> String {
+        let prompt = match behavior {
+            Behavior::Asks => "asks",
+            Behavior::Hangs => "hangs",
+            _ => "answers",
+        };
+        prompt.to_owned()
+    }
+}
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Runtime::new().unwrap().block_on(work)
+}
+
+#[test]
+fn runs_of_this_machine_keep_the_contract() {
+    if !is_own_process_of("service::runs_of_this_machine_keep_the_contract", AGENT) {
+        return;
+    }
+    let host = Host::new(Providers::builtin());
+    let runs = Arc::new(LocalRuns::new(&host).unwrap());
+    block_on(contract(&Local(runs)));
+}
+
+#[test]
+fn a_start_compares_the_kept_spec_and_checks_the_folder() {
+    if !is_own_process_of(
+        "service::a_start_compares_the_kept_spec_and_checks_the_folder",
+        AGENT,
+    ) {
+        return;
+    }
+    let host = Host::new(Providers::builtin());
+    let runs = LocalRuns::new(&host).unwrap();
+    block_on(async {
+        let mut spec = RunSpec::new("claude", "answers");
+        spec.working_directory = Some("/no/such".into());
+        let refused = runs.start("r", spec.clone().into()).await.unwrap_err();
+        assert_eq!(refused.code, Some(ProblemCode::InvalidParams));
+        assert_eq!(refused.parameter.as_deref(), Some("working_directory"));
+        assert_eq!(
+            refused.message,
+            "working_directory: no such directory: /no/such"
+        );
+        spec.working_directory = None;
+        // A value that is not kept is no other spec.
+        spec.trusted.env.insert("A".to_owned(), "one".to_owned());
+        assert!(!runs.start("r", spec.clone().into()).await.unwrap().existed);
+        spec.trusted.env.insert("A".to_owned(), "two".to_owned());
+        assert!(runs.start("r", spec.clone().into()).await.unwrap().existed);
+        spec.model = Some("opus".to_owned());
+        let other = runs.start("r", spec.into()).await.unwrap_err();
+        assert_eq!(other.code, Some(ProblemCode::RunExists));
+        assert_eq!(runs.show("r").await.unwrap().prompt.unwrap(), "answers");
+    });
+}
+
+#[test]
+fn a_machine_without_loops_and_history_has_none() {
+    if !is_own_process_of(
+        "service::a_machine_without_loops_and_history_has_none",
+        AGENT,
+    ) {
+        return;
+    }
+    let host = Host::new(Providers::builtin());
+    let machine = LocalMachine::new(&host);
+    block_on(async {
+        let agents = machine.agents().await.unwrap();
+        let claude = agents.iter().find(|agent| agent.facts.id == "claude");
+        assert!(claude.unwrap().facts.path.is_some());
+        let loops = machine.loops(Command::Status).await.unwrap();
+        assert_eq!((loops.config, loops.agents), (None, Vec::new()));
+        assert_eq!(machine.history(RunFilter::default()).await.unwrap(), []);
+        let missing = machine.history_of("r").await.unwrap_err();
+        assert_eq!(missing.code, Some(ProblemCode::RunNotFound));
+        let wrong = |query: serde_json::Value| {
+            let query: UsageQuery = serde_json::from_value(query).unwrap();
+            let machine = &machine;
+            async move { machine.usage(query).await.unwrap_err() }
+        };
+        for (query, parameter, detail) in [
+            (json!({"since": "tomorrow"}), "since", "expected a date"),
+            (json!({"since": "2026-02-30"}), "since", "expected a date"),
+            (json!({"until": "99999999d"}), "until", "no such time"),
+            (
+                json!({"since": "2026-11-22", "until": "2026-11-20"}),
+                "until",
+                "not after",
+            ),
+            (
+                json!({"provider": "claude,nobody"}),
+                "provider",
+                "no CLI `nobody`",
+            ),
+        ] {
+            let error = wrong(query).await;
+            assert_eq!(error.code, Some(ProblemCode::InvalidParams));
+            assert_eq!(error.parameter.as_deref(), Some(parameter));
+            assert!(error.message.contains(detail), "{error}");
+        }
+        // A day is included.
+        let query = json!({"since": "2026-11-20", "until": "2026-11-20"});
+        let usage = machine.usage(serde_json::from_value(query).unwrap()).await;
+        let usage = usage.unwrap();
+        let hours = usage.until.unwrap().duration_since(usage.since.unwrap());
+        assert_eq!(hours.as_hours(), 24);
+    });
+}
