@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use teamster_api::agents::{AgentList, AgentState, AgentStatus, Command, Status};
 use teamster_api::history::{RunFilter, RunRecord};
 use teamster_api::usage::{Dimension, Figures, LimitList, PriceSource, UsageQuery, UsageSummary};
-use teamster_api::{MachineService, ProblemCode, ProviderReport, ServiceError, ServiceFuture};
+use teamster_api::{
+    MachineService, ProblemCode, ProviderReport, RunService, ServiceError, ServiceFuture,
+};
 use teamster_core::{AgentError, AgentEvent, PermissionRequest, Text, ToolKind};
 use teamster_server::{OwnerToken, Scope, Server, ServerConfig, Tokens};
 use teamster_testkit::http::{Request, Response};
@@ -114,13 +116,22 @@ impl Served {
             .build()
             .unwrap();
         let runs = MemoryService::new(["claude", "cmd:cat"], script);
-        Self::of(runtime, folder, runs, configure)
+        let service = Arc::new(runs.clone());
+        Self::of(runtime, folder, runs, service, configure)
+    }
+
+    /// The same runs over another service.
+    pub(crate) fn over(self, service: Arc<dyn RunService>) -> Self {
+        self.server.end();
+        self.runtime.block_on(self.serving).unwrap();
+        Self::of(self.runtime, self.folder, self.runs, service, |_| ())
     }
 
     fn of(
         runtime: Runtime,
         folder: Arc<TempDir>,
         runs: MemoryService,
+        service: Arc<dyn RunService>,
         configure: impl FnOnce(&mut ServerConfig),
     ) -> Self {
         let owner = OwnerToken::read_or_make(&folder.path().join("token")).unwrap();
@@ -128,7 +139,7 @@ impl Served {
         let mut config = ServerConfig::new(Tokens::at(folder.path()));
         config.owner = Some(owner);
         configure(&mut config);
-        let server = Server::new(config, Arc::new(runs.clone()), Arc::new(Machine));
+        let server = Server::new(config, service, Arc::new(Machine));
         let address = "127.0.0.1:0".parse().unwrap();
         let bound = runtime.block_on(server.bind(&address)).unwrap();
         let url = bound.url();
@@ -152,7 +163,8 @@ impl Served {
         self.server.end();
         self.runtime.block_on(self.serving).unwrap();
         meanwhile(&self.runs, &self.runtime);
-        Self::of(self.runtime, self.folder, self.runs, configure)
+        let service = Arc::new(self.runs.clone());
+        Self::of(self.runtime, self.folder, self.runs, service, configure)
     }
 
     /// The folder of the server's files.

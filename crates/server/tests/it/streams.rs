@@ -1,8 +1,17 @@
 //! The log of a run over HTTP: nothing is lost and nothing comes twice.
 
+use std::sync::Arc;
+
+use futures_core::stream::BoxStream;
 use serde_json::{Value, json};
+use teamster_api::history::{ForgetRuns, Forgotten};
+use teamster_api::{
+    Accepted, Change, Command, LogLine, Reply, RunInfo, RunList, RunQuery, RunService, RunView,
+    ServiceError, ServiceFuture, Spec,
+};
 use teamster_server::{OwnerToken, Scope, Tokens};
 use teamster_testkit::http::{Response, Stream};
+use teamster_testkit::run_service::MemoryService;
 
 use super::served::Served;
 
@@ -182,4 +191,63 @@ fn a_server_that_ends_closes_its_streams_without_an_end() {
     assert!(stream.until("\"type\":\"run:start\"").contains("run:start"));
     served.end();
     assert!(!stream.until("event: end").contains("event: end"));
+}
+
+/// Runs whose state is never known, like those of a runner that hangs.
+struct Unanswering(MemoryService);
+
+impl RunService for Unanswering {
+    fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
+        self.0.start(id, spec)
+    }
+
+    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
+        self.0.resolve(prefix)
+    }
+
+    fn show<'a>(&'a self, _: &'a str) -> ServiceFuture<'a, RunView> {
+        Box::pin(std::future::pending())
+    }
+
+    fn list(&self, query: RunQuery) -> ServiceFuture<'_, RunList> {
+        self.0.list(query)
+    }
+
+    fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
+        self.0.follow(id, after)
+    }
+
+    fn changes(&self) -> BoxStream<'static, Result<Change, ServiceError>> {
+        self.0.changes()
+    }
+
+    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
+        self.0.send(id, command)
+    }
+
+    fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
+        self.0.forget(request)
+    }
+}
+
+#[test]
+fn a_runner_that_does_not_answer_keeps_back_no_log() {
+    let served = Served::start();
+    let (waiting, ended) = (served.run("wait"), served.run("hello"));
+    served.until(&format!("/v1/runs/{ended}"), "ended");
+    let page = served.get(&format!("/v1/runs/{waiting}/events?wait=30"));
+    let seq = page.json()["next"].as_u64().unwrap();
+    let unanswering = Arc::new(Unanswering(served.runs.clone()));
+    let served = served.over(unanswering);
+    let path = format!("/v1/runs/{waiting}/events");
+    let page = served.get(&format!("{path}?wait=0")).json();
+    assert!(page["next"].as_u64().unwrap() >= seq, "{page}");
+    let mut stream = sse(&served, &path);
+    assert!(stream.until("\"type\":\"run:start\"").contains("id: 1\n"));
+    // Without new entries, the head comes too.
+    let beyond = sse(&served, &format!("{path}?after=1000"));
+    assert_eq!(beyond.status, 200);
+    let path = format!("/v1/runs/{ended}/events");
+    let last = served.get(&path).body.lines().count();
+    assert_eq!(served.get(&format!("{path}?after={last}")).status, 204);
 }
