@@ -67,7 +67,7 @@ impl Host {
     }
 
     /// Completes the host of a program that knows its role.
-    pub(crate) fn as_started(mut self) -> Result<Self, AgentError> {
+    pub(crate) fn into_started(mut self) -> Result<Self, AgentError> {
         if self.wants_own_agents {
             self.providers = with_own_agents(self.providers)?;
             self.wants_own_agents = false;

@@ -37,8 +37,8 @@ pub fn init(host: Host) -> Result<Role, AgentError> {
             Ok(Role::Guard(guard::main(&args, host.providers())))
         }
         Some(first) if first == runner::ARGUMENT => {
-            Ok(Role::Runner(Box::new(runner::main(host.as_started()))))
+            Ok(Role::Runner(Box::new(runner::main(host.into_started()))))
         }
-        _ => host.as_started().map(Role::Program),
+        _ => host.into_started().map(Role::Program),
     }
 }

@@ -35,7 +35,7 @@ impl AcpProtocol {
             self.resolve(Next::Call(&call), out);
             tool_id = self.announce(&call, out).map(|(id, _)| id);
         }
-        let message = params.message.map(|message| message.into_owned());
+        let message = params.message.map(std::borrow::Cow::into_owned);
         out.push(AgentEvent::Permission(Box::new(
             Permission::new(NAME, Decision::Requested)
                 .tool_id(tool_id.clone())

@@ -1,4 +1,5 @@
 //! The client against servers that fail, are slow, or are another program. What they send is made by hand.
+#![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
 mod calls;
 mod fake;

@@ -96,7 +96,7 @@ async fn a_delay_that_is_too_long_is_an_error_at_once() {
     let away = Reply::with(503, "text/html", "Retry-After: 3600\r\n", "<html>");
     let fake = Fake::steps([away]).await;
     let client = fake.client().with_reconnect_limit(LIMIT);
-    let hour = Some(Duration::from_secs(3600));
+    let hour = Some(Duration::from_hours(1));
     let begin = Instant::now();
     for error in [
         client.start(&spec(), "key").await.unwrap_err(),

@@ -30,13 +30,13 @@ use crate::server::Shared;
 use crate::start::check_session;
 use crate::{ApiError, Scope};
 
-/// ApiError codes of every operation on a session.
+/// Problem codes of every operation on a session.
 const SESSION_PROBLEMS: [ProblemCode; 3] = [
     ProblemCode::SessionNotFound,
     ProblemCode::RunIdAmbiguous,
     ProblemCode::RunnerNotResponding,
 ];
-/// ApiError codes of commands to a session.
+/// Problem codes of commands to a session.
 const COMMAND_PROBLEMS: [ProblemCode; 3] = [
     ProblemCode::RunEnded,
     ProblemCode::SessionEnding,

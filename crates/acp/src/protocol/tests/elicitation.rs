@@ -28,7 +28,7 @@ fn schema() -> Value {
     json!({"type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"]})
 }
 
-fn ask(talk: &mut Talk, id: u64, mode: Value) {
+fn ask(talk: &mut Talk, id: u64, mode: &Value) {
     let mut params =
         json!({"sessionId": SESSION, "toolCallId": "t1", "message": "tiny asks: Which colour?"});
     for (key, value) in mode.as_object().unwrap() {
@@ -76,7 +76,7 @@ fn a_form_is_a_question_with_its_schema() {
         ),
     ] {
         let (mut talk, prompt) = in_a_call(asking());
-        ask(&mut talk, 7, form());
+        ask(&mut talk, 7, &form());
         let asked = talk.asked().remove(0);
         assert_eq!(asked.message.as_deref(), Some("tiny asks: Which colour?"));
         assert_eq!(asked.schema, Some(schema()));
@@ -111,7 +111,7 @@ fn a_form_is_a_question_with_its_schema() {
 fn a_page_is_a_question_with_its_address() {
     let (mut talk, _) = in_a_call(asking());
     let page = json!({"mode": "url", "elicitationId": "e1", "url": "https://example.com/login"});
-    ask(&mut talk, 7, page);
+    ask(&mut talk, 7, &page);
     let asked = talk.asked().remove(0);
     assert_eq!(asked.input, json!({"url": "https://example.com/login"}));
     talk.line(json!({"jsonrpc": "2.0", "method": "elicitation/complete", "params": {"elicitationId": "e1"}}));
@@ -127,16 +127,16 @@ fn a_question_that_cannot_be_asked_is_cancelled() {
     };
     // It was not offered.
     let (mut talk, _) = in_a_call(settings());
-    ask(&mut talk, 7, form());
+    ask(&mut talk, 7, &form());
     cancelled(&mut talk);
     // An unknown mode.
     let (mut talk, prompt) = in_a_call(asking());
-    ask(&mut talk, 7, json!({"mode": "_voice"}));
+    ask(&mut talk, 7, &json!({"mode": "_voice"}));
     cancelled(&mut talk);
     // Between turns.
     talk.line(json!({"id": prompt, "result": {"stopReason": "end_turn"}}));
     talk.ended();
-    ask(&mut talk, 8, form());
+    ask(&mut talk, 8, &form());
     cancelled(&mut talk);
 }
 
@@ -144,7 +144,7 @@ fn a_question_that_cannot_be_asked_is_cancelled() {
 fn a_question_ends_with_its_turn_or_when_the_agent_cancels_it() {
     for by_agent in [true, false] {
         let (mut talk, _) = in_a_call(asking());
-        ask(&mut talk, 7, form());
+        ask(&mut talk, 7, &form());
         let id = talk.asked()[0].id;
         if by_agent {
             talk.line(
