@@ -15,7 +15,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// The time limit of a read.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// A request to be sent.
 #[derive(Debug)]
