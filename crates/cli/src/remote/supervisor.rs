@@ -37,7 +37,7 @@ impl RemoteSupervisor {
 
     /// Returns the agents' status; without a supervisor, as far as files show it.
     pub(crate) async fn status(&self) -> Result<Status, Error> {
-        self.read(self.0.agents().await.map_err(failed)?)
+        self.read(self.0.agents().await.map_err(|error| failed(&error))?)
     }
 
     fn read(&self, list: AgentList) -> Result<Status, Error> {
@@ -59,7 +59,10 @@ impl RemoteSupervisor {
 
     /// Returns the last lines of an agent's log.
     pub(crate) async fn log(&self, agent: &str, lines: usize) -> Result<Vec<u8>, Error> {
-        self.0.agent_log(agent, lines).await.map_err(failed)
+        self.0
+            .agent_log(agent, lines)
+            .await
+            .map_err(|error| failed(&error))
     }
 
     /// Converts an error. If no supervisor is running, the result has the configuration's path.
@@ -72,17 +75,17 @@ impl RemoteSupervisor {
                 config: status.config,
             };
         }
-        failed(error)
+        failed(&error)
     }
 }
 
-fn failed(error: ClientError) -> Error {
+fn failed(error: &ClientError) -> Error {
     let code = match error.code {
         Some(ProblemCode::AgentNotFound) => ErrorCode::UnknownAgent,
         _ => ErrorCode::Other,
     };
     Error::Refused {
         code,
-        message: text(&error),
+        message: text(error),
     }
 }

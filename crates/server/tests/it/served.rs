@@ -20,7 +20,7 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinHandle;
 
 /// The time limit of a wait.
-pub(crate) const LIMIT: Duration = Duration::from_secs(60);
+pub(crate) const LIMIT: Duration = Duration::from_mins(1);
 
 /// A server on a free port.
 pub(crate) struct Served {
