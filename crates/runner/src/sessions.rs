@@ -309,7 +309,7 @@ fn in_use(session_id: &str, holder: &SessionHolder) -> AgentError {
     let (who, step) = match (&holder.run_id, &holder.agent) {
         (Some(run), _) => (
             format!("run {run}"),
-            format!("follow it with `teamster attach {run}`, stop it with `teamster cancel {run}`"),
+            "wait for its end, or stop it".to_owned(),
         ),
         (None, Some(agent)) => (
             format!(

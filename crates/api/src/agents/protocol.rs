@@ -192,6 +192,8 @@ pub enum ErrorCode {
     UnknownAgent,
     /// The agent is not running.
     NotRunning,
+    /// The agent is starting, and begins with a tick.
+    Starting,
     /// The configuration cannot be used.
     BadConfig,
     /// The supervisor is ending.

@@ -171,12 +171,12 @@ impl Supervisor {
                 _ if selection.all => {}
                 _ => {
                     let id = &managed.config.id;
-                    let message = if managed.agent.starts_next(Instant::now()) {
-                        format!("{id} is starting and begins with a tick")
+                    return Err(if managed.agent.starts_next(Instant::now()) {
+                        let message = format!("{id} is starting and begins with a tick");
+                        (ErrorCode::Starting, message)
                     } else {
-                        format!("{id} is not running")
-                    };
-                    return Err((ErrorCode::NotRunning, message));
+                        (ErrorCode::NotRunning, format!("{id} is not running"))
+                    });
                 }
             }
         }
