@@ -1,8 +1,10 @@
-//! Starts a run that outlives this program, follows its log, allows what its agent asks for, and prints the answer.
+//! Starts a run that outlives this program, follows its log, allows what its agent requests, and prints the answer.
 #![expect(clippy::print_stdout, reason = "an example shows what it does")]
 
-use teamster_api::{Answer, RunSpec};
-use teamster_host::{Host, Role};
+use std::sync::Arc;
+
+use teamster_api::{Answer, RunHandle, RunService, RunSpec};
+use teamster_host::{Host, LocalRuns, Role};
 use teamster_providers::Providers;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -10,17 +12,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let Role::Program(host) = teamster_host::init(Host::new(Providers::builtin()))? else {
         return Ok(());
     };
-    tokio::runtime::Runtime::new()?.block_on(ask(&host, "Which files are here?"))
+    tokio::runtime::Runtime::new()?.block_on(ask(Arc::new(LocalRuns::new(&host)?)))
 }
 
-async fn ask(host: &Host, prompt: &str) -> Result<(), Box<dyn std::error::Error>> {
+async fn ask(runs: Arc<dyn RunService>) -> Result<(), Box<dyn std::error::Error>> {
     let id = format!("example-{}", std::process::id());
-    let run = host.start(id, RunSpec::new("claude", prompt)).await?;
-    let mut log = run.follow(0)?;
-    while let Some(line) = log.next().await? {
-        println!("{}", serde_json::to_string(&line.entry()?)?);
+    let run = RunHandle::start(runs, id, RunSpec::new("claude", "Which files are here?")).await?;
+    let mut log = run.follow(0);
+    while let Some(line) = log.next().await {
+        println!("{}", serde_json::to_string(&line?.entry()?)?);
         for request in run.requests().await? {
-            run.answer(&request.request_id, Answer::Allow).await?;
+            run.answer(request.request_id, Answer::Allow).await?;
         }
     }
     println!("{}", run.result().await?.text);

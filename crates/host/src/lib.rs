@@ -49,7 +49,6 @@ pub use prepare::{
 };
 pub use recording::Recording;
 pub use service::{ForgetError, LocalRuns, forget_runs};
-pub use start::RunHandle;
 pub use store::{close as close_store, location as store_location};
 pub(crate) use text::error_chain;
 pub use warning::Warning;

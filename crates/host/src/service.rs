@@ -69,11 +69,8 @@ impl LocalRuns {
             _ => Ok(()),
         })
         .await?;
-        match self.host.start(id, spec.clone()).await {
-            Ok(run) => {
-                let warnings = run.warnings().iter().map(|it| it.text.clone());
-                Ok(Accepted::new(warnings.collect()))
-            }
+        match self.host.carry_out(id, spec.clone()).await {
+            Ok(warnings) => Ok(Accepted::new(warnings)),
             // Another caller may have started it first.
             Err(error) => match self.existing(id, &spec).await? {
                 Some(accepted) => Ok(accepted),

@@ -1,17 +1,24 @@
 //! The runs of this machine keep the contract of all services of runs, with a shell script as Claude Code.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use teamster_api::agents::Command;
 use teamster_api::history::RunFilter;
 use teamster_api::usage::UsageQuery;
 use teamster_api::{MachineService, ProblemCode, RunService, RunSpec, SessionSpec, Spec};
-use teamster_host::{Host, LocalMachine, LocalRuns};
+use teamster_core::ExecuteParams;
+use teamster_host::{Host, LocalMachine, LocalRuns, state};
 use teamster_providers::Providers;
+use teamster_store::Store;
 use teamster_testkit::run_service::{Behavior, Subject, contract};
+use tokio::time::timeout;
 
 use super::is_own_process_of;
+
+/// Time limit of what should take a moment.
+const LIMIT: Duration = Duration::from_mins(1);
 
 /// Made by hand: what Claude Code prints for a prompt that it answers, asks about, or works at until it is stopped.
 const AGENT: &str = r#"#!/bin/sh
@@ -164,5 +171,45 @@ fn a_machine_without_loops_and_history_has_none() {
         let usage = usage.unwrap();
         let hours = usage.until.unwrap().duration_since(usage.since.unwrap());
         assert_eq!(hours.as_hours(), 24);
+    });
+}
+
+#[test]
+fn a_session_in_use_is_refused_before_history_and_log_have_the_run() {
+    if !is_own_process_of(
+        "service::a_session_in_use_is_refused_before_history_and_log_have_the_run",
+        AGENT,
+    ) {
+        return;
+    }
+    let host = Host::new(Providers::builtin());
+    let mut resumed = ExecuteParams::new("x");
+    resumed.session_id = Some("s".to_owned());
+    let mut other = state::session_locks(None).unwrap().writer("claude");
+    other.begin(&resumed).unwrap();
+    block_on(async {
+        let store = std::env::current_dir().unwrap().join("store.db");
+        let mut spec = RunSpec::new("claude", "answers");
+        spec.session_id = Some("s".to_owned());
+        spec.trusted.store = Some(store.to_str().unwrap().to_owned());
+        let error = host.start("r", spec.clone()).await.unwrap_err();
+        assert_eq!(error.code, Some(ProblemCode::SessionInUse));
+        let runs = LocalRuns::new(&host).unwrap();
+        assert!(runs.show("r").await.is_err());
+        let rows = async || {
+            let store = Store::open_existing(store.to_str().unwrap()).await.unwrap();
+            store.runs(&RunFilter::default()).await.unwrap().len()
+        };
+        assert_eq!(rows().await, 0);
+        drop(other);
+        let run = host.start("r", spec).await.unwrap();
+        assert_eq!(run.result().await.unwrap().text, "hello");
+        // The store is written beside the run.
+        let kept = async {
+            while rows().await != 1 {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(LIMIT, kept).await.unwrap();
     });
 }

@@ -101,6 +101,8 @@ fn a_turn_is_interrupted_and_a_session_changed() {
     post("steer", &json!({"text": "x"})).is_problem(409, "NO_TURN");
     assert_eq!(post("turns", &json!({"prompt": "wait"})).status, 201);
     assert!(is_state(&served, &session, "running"));
+    // A process that is interrupted before it has the prompt is ended, and gets no change below.
+    assert!(wait_until(LIMIT, || agent.received().contains("wait")));
     post("turns", &json!({"prompt": "more"})).is_problem(409, "SESSION_BUSY");
     let interrupted = served
         .request("POST", &format!("{session}/interrupt"))
