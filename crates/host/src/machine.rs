@@ -48,20 +48,22 @@ impl LocalMachine {
         self
     }
 
-    /// Returns the zone of `TZ`, or else the machine's. It is UTC, with one notice, if the name in `TZ` is unknown.
     fn zone(&self) -> TimeZone {
-        let zone = self.zone.get_or_init(|| {
-            TimeZone::try_system().unwrap_or_else(|_| {
-                if let Some(name) = environment::variable("TZ") {
-                    let name = name.display();
-                    let text = format!("TZ: unknown time zone {name}; using UTC");
-                    self.host.notice(Notice::Warning(text));
-                }
-                TimeZone::UTC
-            })
-        });
+        let zone =
+            (self.zone).get_or_init(|| local_zone(|text| self.host.notice(Notice::Warning(text))));
         zone.clone()
     }
+}
+
+/// Returns the zone of `TZ`, or else the machine's. It is UTC, with a warning, if the name in `TZ` is unknown.
+pub fn local_zone(warn: impl FnOnce(String)) -> TimeZone {
+    TimeZone::try_system().unwrap_or_else(|_| {
+        if let Some(name) = environment::variable("TZ") {
+            let name = name.display();
+            warn(format!("TZ: unknown time zone {name}; using UTC"));
+        }
+        TimeZone::UTC
+    })
 }
 
 impl MachineService for LocalMachine {

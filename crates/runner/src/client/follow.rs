@@ -66,19 +66,6 @@ impl Follow {
         &self.run
     }
 
-    /// Reads entries that are in the log now, without waiting for others. [`next`](Self::next) returns them at once.
-    /// Cancel-safe.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the log cannot be read.
-    pub async fn read(&mut self) -> Result<(), RunsError> {
-        if self.read.is_empty() {
-            self.read = self.reader.next_lines().await?.0;
-        }
-        Ok(())
-    }
-
     /// Waits for the next entry. Returns `None` after the last one. Cancel-safe.
     ///
     /// # Errors
