@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use teamster_core::Capabilities;
 
 /// An agent of this machine and its capabilities.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 pub struct ProviderReport {

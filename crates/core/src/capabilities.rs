@@ -1,14 +1,14 @@
 //! Capabilities of a provider.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
-use crate::{McpSupport, PermissionMode};
+use crate::{McpSupport, PermissionMode, constants};
 
 /// The [`ExecuteParams`](crate::ExecuteParams) that a provider supports, and the contents of its stream.
 ///
 /// A value of `false` means that requesting it is an
 /// [`InvalidParams`](crate::ErrorCode::InvalidParams) error.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -29,6 +29,7 @@ pub struct Capabilities {
     pub effort: bool,
     /// `permission`: the supported modes.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
+    #[serde(deserialize_with = "constants::modes")]
     pub permission_modes: &'static [PermissionMode],
     /// `allowed_tools`.
     pub allowed_tools: bool,
@@ -65,6 +66,8 @@ pub struct Capabilities {
     pub live_cost: bool,
     /// Tools whose tokens are not counted, by the CLI's own names. In a run with a limit of tokens or cost the
     /// orchestrator denies them, unless `allowed_tools` names them: the limit could not be enforced.
+    #[serde(deserialize_with = "constants::texts")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub uncounted_tools: &'static [&'static str],
     /// The stream emits a `tool_use` before every mutating tool runs.
     ///
@@ -127,7 +130,7 @@ impl Capabilities {
 }
 
 /// The kinds of system prompt that a provider supports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]

@@ -30,6 +30,7 @@
 
 mod capabilities;
 mod cli_info;
+mod constants;
 mod error;
 mod event;
 mod ledger;

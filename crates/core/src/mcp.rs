@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::constants;
+
 /// An MCP server for one run, in addition to those of the user.
 ///
 /// Its tools may be used without a permission request in every permission mode.
@@ -306,19 +308,24 @@ pub enum McpDelivery {
 }
 
 /// The properties of an [`McpServer`] that a provider supports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct McpSupport {
     /// Names of the supported transports.
+    #[serde(deserialize_with = "constants::texts")]
+    #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub transports: &'static [&'static str],
     /// The characters that a server's name may have in addition to ASCII letters and digits.
-    pub name_marks: &'static str,
+    #[serde(deserialize_with = "constants::text")]
+    #[cfg_attr(feature = "schema", schemars(with = "String"))]
+    pub name_marks: constants::Text,
     /// Limit of the length of a server's name, in characters.
     pub longest_name: usize,
     /// `mcp_delivery`: the supported values.
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
+    #[serde(deserialize_with = "constants::deliveries")]
     pub deliveries: &'static [McpDelivery],
     /// `mcp_strict`.
     pub strict: bool,
