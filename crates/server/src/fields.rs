@@ -92,6 +92,35 @@ impl JsonSchema for RunId {
     }
 }
 
+/// The id of a new run, which the client makes.
+pub(crate) struct NewRunId;
+
+impl NewRunId {
+    /// Returns whether the text can be an id. It becomes the name of a folder.
+    pub(crate) fn is_valid(text: &str) -> bool {
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte);
+        (1..=100).contains(&text.len()) && text.bytes().all(is_part) && !text.starts_with('.')
+    }
+}
+
+impl JsonSchema for NewRunId {
+    fn schema_name() -> Cow<'static, str> {
+        "NewRunId".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "type": "string",
+            "pattern": format!("^{RUN_ID}$"),
+            "description": "The id of the client's choice, such as a UUID.",
+        })
+    }
+}
+
 /// The id of a request. What cannot be one is an unknown id.
 pub(crate) struct RequestId;
 
@@ -209,6 +238,23 @@ mod tests {
         }
         for key in ["", "_", ":_", "_:_:_", "a:b:c:d", "a\0"] {
             assert!(takes::<SessionKey>(key.into()).is_err(), "{key:?}");
+        }
+        for id in ["a", "0199-x", "a.b:c_d", "-", &*"a".repeat(100)] {
+            assert!(NewRunId::is_valid(id), "{id:?}");
+        }
+        for id in [
+            "",
+            ".",
+            "..",
+            ".a",
+            "a/b",
+            "../a",
+            "ü",
+            "a b",
+            "a\0",
+            &*"a".repeat(101),
+        ] {
+            assert!(!NewRunId::is_valid(id), "{id:?}");
         }
         assert_eq!(takes::<Seconds>(json!(0)), Ok(()));
         assert_eq!(takes::<Seconds>(json!(1e300)), Ok(()));

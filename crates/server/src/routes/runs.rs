@@ -10,11 +10,11 @@ use axum::body::Body;
 use axum::extract::State;
 use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
-use axum::routing::{get, post};
+use axum::routing::{get, post, put};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::Deserialize;
 use teamster_api::{
-    Command, ProblemCode, Reply, RunHandle, RunList, RunQuery, RunSpec, RunView, ViewState,
+    Command, ProblemCode, Reply, RunHandle, RunKind, RunList, RunQuery, RunSpec, RunView, ViewState,
 };
 use tokio::time::timeout;
 
@@ -22,7 +22,7 @@ use super::{Answer, App, json};
 use crate::auth::Caller;
 use crate::events::{self, EventsQuery};
 use crate::extract::{Json, Optional, Path, Query};
-use crate::fields::{Cursor, RunId};
+use crate::fields::{Cursor, NewRunId, RunId};
 use crate::openapi::{Entry, event};
 use crate::operation::{Header, Operation};
 use crate::server::Shared;
@@ -30,7 +30,7 @@ use crate::start::check_run;
 use crate::{ApiError, Scope, rights};
 
 pub(crate) use once::StartLocks;
-pub(super) use once::{key, key_reused, start_once};
+pub(super) use once::{key, key_reused, start_once, start_with_id};
 
 /// The default number of runs in a page.
 const PAGE: usize = 50;
@@ -72,6 +72,13 @@ pub(super) const fn prefer_wait(description: &'static str) -> Header {
 #[expect(dead_code, reason = "it only describes the parameter")]
 pub(super) struct RunPath {
     id: RunId,
+}
+
+/// The id of a new run or session.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "it only describes the parameter")]
+pub(super) struct NewRunPath {
+    id: NewRunId,
 }
 
 pub(super) fn operations() -> Vec<Operation> {
@@ -118,6 +125,24 @@ pub(super) fn operations() -> Vec<Operation> {
                 ProblemCode::RunNotFound,
                 ProblemCode::RunIdAmbiguous,
                 ProblemCode::RunnerNotResponding,
+            ]),
+        Operation::new(Method::PUT, "/v1/runs/{id}", "startRunWithId", put(start_as))
+            .path::<NewRunPath>()
+            .scope(Some(Scope::Run))
+            .about(
+                "Start a run with an id",
+                "The client makes the id. Repeating a request with the same id and the same run starts nothing.",
+            )
+            .body::<RunSpec>(true)
+            .json::<RunView>(StatusCode::CREATED, "The run.")
+            .with_header("Location", "The path of the run.")
+            .json::<RunView>(StatusCode::OK, "The run, which an earlier request has started.")
+            .with_header("Location", "The path of the run.")
+            .problems(&[
+                ProblemCode::BypassNotAllowed,
+                ProblemCode::CommandNotAllowed,
+                ProblemCode::RunExists,
+                ProblemCode::SessionInUse,
             ]),
         Operation::new(Method::GET, "/v1/runs/{id}/events", "getRunEvents", get(log))
             .path::<RunPath>()
@@ -179,11 +204,16 @@ pub(super) struct LogPage {
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct ListQuery {
+    /// Only runs of this kind.
+    kind: Option<RunKind>,
     /// Only runs in this state.
     state: Option<ViewState>,
     /// Only runs that have not ended, each with its live status (`live`).
     #[serde(default)]
     live: bool,
+    /// Each run that has not ended has its live status (`live`).
+    #[serde(default, rename = "liveStatus")]
+    live_status: bool,
     /// Only runs that were accepted at this time or later, in milliseconds since the Unix epoch.
     since: Option<u64>,
     /// The maximum number of runs in the page. 0 counts as 1, and more than 1000 as 1000. Default: 50.
@@ -194,8 +224,10 @@ struct ListQuery {
 
 async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {
     let mut runs = RunQuery::default();
+    runs.kind = query.kind;
     runs.state = query.state;
     runs.live = query.live;
+    runs.live_status = query.live_status;
     runs.since = query.since;
     runs.limit = Some(query.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE));
     runs.cursor = query.cursor.map(|cursor| cursor.0.to_string());
@@ -299,14 +331,30 @@ async fn start(
             () = shared.ending.cancelled() => {}
         }
     }
-    let mut response = json(status, &shown)?;
-    let headers = response.headers_mut();
-    let path = format!("/v1/runs/{}", run.id());
-    if let Ok(path) = HeaderValue::from_str(&path) {
-        headers.insert(LOCATION, path);
-    }
+    let mut response = at_path("runs", run.id(), json(status, &shown)?);
     preference_applied(&mut response, wait);
     Ok(response)
+}
+
+async fn start_as(
+    State(shared): App,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    body: Json<RunSpec>,
+) -> Answer {
+    let request = body.value;
+    rights::check(&request, &shared.config, &caller)?;
+    check_run(&request, &shared.config).await?;
+    let (run, status) = start_with_id(&shared, &id, request).await?;
+    Ok(at_path("runs", &id, json(status, &view(&run).await?)?))
+}
+
+/// Adds the path of what was started.
+pub(super) fn at_path(folder: &str, id: &str, mut response: Response<Body>) -> Response<Body> {
+    if let Ok(path) = HeaderValue::from_str(&format!("/v1/{folder}/{id}")) {
+        response.headers_mut().insert(LOCATION, path);
+    }
+    response
 }
 
 /// Adds `Preference-Applied` to a response that honoured `Prefer: wait`.

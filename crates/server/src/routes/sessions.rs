@@ -4,9 +4,8 @@ mod turns;
 
 use axum::Extension;
 use axum::extract::State;
-use axum::http::header::LOCATION;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
-use axum::routing::{delete, get, patch, post};
+use axum::http::{HeaderMap, Method, StatusCode};
+use axum::routing::{delete, get, patch, post, put};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use teamster_api::{
@@ -16,7 +15,8 @@ use teamster_api::{
 use teamster_core::PermissionMode;
 
 use super::runs::{
-    EVENTS_HEADERS, LogPage, RunPath, all, idempotency_key, key, send, start_once, unexpected,
+    EVENTS_HEADERS, LogPage, NewRunPath, RunPath, all, at_path, idempotency_key, key, send,
+    start_once, start_with_id, unexpected,
 };
 use super::{Answer, App, json};
 use crate::auth::Caller;
@@ -87,6 +87,24 @@ fn sessions() -> Vec<Operation> {
             )
             .json::<RunView>(StatusCode::OK, "The session.")
             .problems(&SESSION_PROBLEMS),
+        Operation::new(Method::PUT, "/v1/sessions/{id}", "startSessionWithId", put(start_as))
+            .path::<NewRunPath>()
+            .scope(Some(Scope::Run))
+            .about(
+                "Start a session with an id",
+                "The client makes the id. Repeating a request with the same id and the same session starts nothing.",
+            )
+            .body::<SessionSpec>(true)
+            .json::<RunView>(StatusCode::CREATED, "The session.")
+            .with_header("Location", "The path of the session.")
+            .json::<RunView>(StatusCode::OK, "The session, which an earlier request has started.")
+            .with_header("Location", "The path of the session.")
+            .problems(&[
+                ProblemCode::BypassNotAllowed,
+                ProblemCode::CommandNotAllowed,
+                ProblemCode::RunExists,
+                ProblemCode::SessionInUse,
+            ]),
         Operation::new(Method::DELETE, "/v1/sessions/{id}", "endSession", delete(end))
             .path::<RunPath>()
             .scope(Some(Scope::Run))
@@ -198,12 +216,22 @@ async fn start(
     // The same key may start a run and a session.
     let key = key(&headers)?.map(|key| format!("session {key}"));
     let (run, status) = start_once(&shared, key, &body.bytes, request).await?;
-    let path = format!("/v1/sessions/{}", run.id());
-    let mut response = view(&shared, run.id(), status).await?;
-    if let Ok(path) = HeaderValue::from_str(&path) {
-        response.headers_mut().insert(LOCATION, path);
-    }
-    Ok(response)
+    let response = view(&shared, run.id(), status).await?;
+    Ok(at_path("sessions", run.id(), response))
+}
+
+async fn start_as(
+    State(shared): App,
+    Extension(caller): Extension<Caller>,
+    Path(id): Path<String>,
+    body: Json<SessionSpec>,
+) -> Answer {
+    let request = body.value;
+    rights::check(&request, &shared.config, &caller)?;
+    check_session(&request, &shared.config).await?;
+    let (_, status) = start_with_id(&shared, &id, request).await?;
+    let response = view(&shared, &id, status).await?;
+    Ok(at_path("sessions", &id, response))
 }
 
 async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {

@@ -184,6 +184,15 @@ fn real_responses_are_what_the_document_says() {
         "/v1/runs/{id}/cancel",
         &served.request("POST", &format!("{run}/cancel")).send(),
     );
+    let put = |body: &Value| served.request("PUT", "/v1/runs/mine").json(body).send();
+    let mine = json!({"provider": "claude", "prompt": "hello"});
+    for status in [201, 200] {
+        let started = put(&mine);
+        assert_eq!(started.status, status);
+        document.has("PUT", "/v1/runs/{id}", &started);
+    }
+    let other = put(&json!({"provider": "claude", "prompt": "other"}));
+    document.has("PUT", "/v1/runs/{id}", &other);
     let failing = json!({"provider": "claude", "prompt": "fail"});
     let failed = served
         .request("POST", "/v1/runs")
@@ -273,6 +282,10 @@ fn session_responses(served: &Served, document: &mut Document) {
     let started = served.post("/v1/sessions", &json!({"provider": "claude"}));
     document.has("POST", "/v1/sessions", &started);
     let session = started.header("location").unwrap();
+    let put = served.request("PUT", "/v1/sessions/my-session");
+    let put = put.json(&json!({"provider": "claude"})).send();
+    assert_eq!(put.header("location"), Some("/v1/sessions/my-session"));
+    document.has("PUT", one, &put);
     document.has("GET", "/v1/sessions", &served.get("/v1/sessions"));
     document.has("GET", one, &served.get(session));
     document.has("GET", one, &served.get("/v1/sessions/unknown"));

@@ -56,6 +56,37 @@ fn a_run_is_started_shown_and_listed() {
 }
 
 #[test]
+fn a_run_with_an_id_of_the_client_is_started_once() {
+    let served = Served::with(|config| config.allow_private_callbacks = true);
+    let put = |id: &str, body: &Value| {
+        let path = format!("/v1/runs/{id}");
+        served.request("PUT", &path).json(body).send()
+    };
+    let body = json!({"provider": "claude", "prompt": "hello"});
+    let started = put("mine", &body);
+    assert_eq!(started.status, 201, "{}", started.body);
+    assert_eq!(started.json()["runId"], "mine");
+    assert_eq!(started.header("location"), Some("/v1/runs/mine"));
+    let again = put("mine", &body);
+    assert_eq!(
+        (again.status, &again.json()["runId"]),
+        (200, &"mine".into())
+    );
+    // A callback of another spec gets nothing of this run.
+    let other = json!({"provider": "claude", "prompt": "x", "callback": "http://127.0.0.1:1/x"});
+    put("mine", &other).is_problem(409, "RUN_EXISTS");
+    assert!(!served.folder().join("callbacks").exists());
+    // An id becomes the name of a file.
+    for id in ["..%2Fx", "a%2Fb", ".x", "%00", &"a".repeat(101)] {
+        put(id, &body).is_problem(422, "INVALID_PARAMS");
+    }
+    let list = served.get("/v1/runs?kind=session&liveStatus=true");
+    assert_eq!(list.json(), json!({"runs": []}));
+    let list = served.get("/v1/runs?kind=run");
+    assert_eq!(list.json()["runs"][0]["runId"], "mine");
+}
+
+#[test]
 fn a_run_is_cancelled_once() {
     let served = Served::start();
     let id = served.run("wait");

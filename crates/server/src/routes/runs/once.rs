@@ -10,6 +10,7 @@ use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::ApiError;
+use crate::fields::NewRunId;
 use crate::server::Shared;
 
 /// The maximum length of `Idempotency-Key`, in bytes.
@@ -64,6 +65,35 @@ pub(in crate::routes) async fn start_once(
         Err(error) => return Err(error),
     };
     Ok((shared.run(&id), status))
+}
+
+/// Starts a run or session with the id that the client has made: once for each spec. Returns 200 if it was started before.
+pub(in crate::routes) async fn start_with_id(
+    shared: &Shared,
+    id: &str,
+    spec: impl Into<Spec>,
+) -> Result<(RunHandle, StatusCode), ApiError> {
+    if !NewRunId::is_valid(id) {
+        let detail = "id: expected at most 100 letters of ASCII, digits and `_`, `-`, `:`, `.`, of which `.` is not first";
+        return Err(ApiError::new(ProblemCode::InvalidParams, detail));
+    }
+    let _others = shared.starts.lock_of(id).lock().await;
+    let known = match shared.runs.resolve(id).await {
+        Ok(run) => run.run_id == id,
+        Err(_) => false,
+    };
+    let existed = if known {
+        // Its callback is registered. That of another spec gets nothing of this run.
+        shared.runs.start(id, spec.into()).await?.existed
+    } else {
+        begin(shared, id, spec.into()).await?
+    };
+    let status = if existed {
+        StatusCode::OK
+    } else {
+        StatusCode::CREATED
+    };
+    Ok((shared.run(id), status))
 }
 
 /// Starts a run or session. Registers its callback first, so that a killed server does not lose it. Returns whether it
