@@ -33,7 +33,7 @@ pub(crate) struct Call {
     /// Path and query.
     pub(crate) target: String,
     pub(crate) media: Media,
-    /// The value of `Idempotency-Key`. A request that has one may be repeated.
+    /// The value of `Idempotency-Key`.
     pub(crate) key: Option<HeaderValue>,
     pub(crate) body: Option<Vec<u8>>,
 }
@@ -58,6 +58,11 @@ impl Call {
             key: None,
             body: None,
         })
+    }
+
+    /// Returns whether a repetition has no effect beyond that of the first request.
+    pub(crate) fn happens_once(&self) -> bool {
+        self.key.is_some() || self.method == Method::PUT
     }
 
     pub(crate) fn get(segments: &[&str]) -> Result<Self, ClientError> {

@@ -128,7 +128,11 @@ impl ClientError {
 
 impl From<ClientError> for ServiceError {
     fn from(error: ClientError) -> Self {
-        let mut service = match error.code {
+        let code = match error.kind {
+            ClientErrorKind::InvalidArgument => Some(ProblemCode::InvalidParams),
+            _ => error.code,
+        };
+        let mut service = match code {
             Some(code) => Self::new(code, error.message),
             None => Self::unreachable(error.message),
         };

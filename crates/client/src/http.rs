@@ -239,15 +239,21 @@ impl Http {
         serde_json::from_slice(json).map_err(|error| self.unexpected(&error))
     }
 
-    /// Sends a request that has a key, and repeats it after transient failures: its effect happens once.
+    /// Sends a request, and repeats it after transient failures if its effect happens once. Returns the JSON of the
+    /// response, and whether the effect is that of an earlier request.
     pub(crate) async fn once<T: DeserializeOwned>(
         self: &Arc<Self>,
         call: &Call,
-    ) -> Result<T, ClientError> {
+    ) -> Result<(T, bool), ClientError> {
+        let answer = async || {
+            let response = self.send(call).await?;
+            let is_new = response.status() == StatusCode::CREATED;
+            Ok((self.read(&self.body(response).await?)?, !is_new))
+        };
         let mut patience = Patience::new(self.clone());
         loop {
-            match self.json(call).await {
-                Err(error) if call.key.is_some() => patience.wait(error).await?,
+            match answer().await {
+                Err(error) if call.happens_once() => patience.wait(error).await?,
                 result => {
                     patience.connected();
                     return result;

@@ -10,6 +10,7 @@ mod http;
 mod machine;
 mod patience;
 mod runs;
+mod service;
 mod sessions;
 mod sse;
 

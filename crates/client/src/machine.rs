@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
-use teamster_api::ProviderFacts;
+use teamster_api::ProviderReport;
 use teamster_api::agents::{AgentList, Selection};
 use teamster_api::history::{ForgetRuns, Forgotten, HistoryList, RunRecord, RunState};
 use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
@@ -63,7 +63,7 @@ impl AgentCommand {
 /// The response to a list of agents' CLIs.
 #[derive(Deserialize)]
 struct Providers {
-    providers: Vec<ProviderFacts>,
+    providers: Vec<ProviderReport>,
 }
 
 impl Client {
@@ -139,12 +139,12 @@ impl Client {
         self.http.json(&Call::get(&["limits"])?).await
     }
 
-    /// Returns what is known of the agents' CLIs on the server's machine.
+    /// Returns what is known of the agents' CLIs on the server's machine, and their capabilities.
     ///
     /// # Errors
     ///
     /// Fails if the server cannot be reached.
-    pub async fn providers(&self) -> Result<Vec<ProviderFacts>, ClientError> {
+    pub async fn providers(&self) -> Result<Vec<ProviderReport>, ClientError> {
         let list: Providers = self.http.json(&Call::get(&["providers"])?).await?;
         Ok(list.providers)
     }

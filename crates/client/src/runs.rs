@@ -28,7 +28,7 @@ impl Client {
     /// Fails if the server refuses the run, or cannot be reached for too long.
     pub async fn start(&self, spec: &RunSpec, key: &str) -> Result<RunView, ClientError> {
         let call = Call::post(&["runs"], spec)?.with_key(key)?;
-        self.http.once(&call).await
+        Ok(self.http.once(&call).await?.0)
     }
 
     /// Starts a session, which waits for its first prompt. `key` is as for [`start`](Self::start).
@@ -38,7 +38,7 @@ impl Client {
     /// Fails if the server refuses the session, or cannot be reached for too long.
     pub async fn open(&self, spec: &SessionSpec, key: &str) -> Result<RunView, ClientError> {
         let call = Call::post(&["sessions"], spec)?.with_key(key)?;
-        self.http.once(&call).await
+        Ok(self.http.once(&call).await?.0)
     }
 
     /// Returns the run or session with this id or unique prefix of one, with its result once it has ended.

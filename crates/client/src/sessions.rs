@@ -19,6 +19,9 @@ pub struct Turn {
     pub run_id: String,
     /// The number of the log's entry with the prompt. The turn's entries follow it, up to the `done` with its id.
     pub seq: u64,
+    /// The turn was begun by an earlier prompt with the same key.
+    #[serde(skip)]
+    pub known: bool,
 }
 
 /// The body that starts a turn.
@@ -89,7 +92,9 @@ impl Client {
         if let Some(key) = key {
             call = call.with_key(key)?;
         }
-        self.http.once(&call).await
+        let (mut turn, known): (Turn, bool) = self.http.once(&call).await?;
+        turn.known = known;
+        Ok(turn)
     }
 
     /// Sends text to the turn in progress, if the agent's CLI supports it.

@@ -7,12 +7,12 @@ use serde_json::json;
 use teamster_api::agents::Command;
 use teamster_api::history::RunFilter;
 use teamster_api::usage::UsageQuery;
-use teamster_api::{MachineService, ProblemCode, RunService, RunSpec, SessionSpec, Spec};
+use teamster_api::{MachineService, ProblemCode, RunService, RunSpec};
 use teamster_core::ExecuteParams;
 use teamster_host::{Host, LocalMachine, LocalRuns, state};
 use teamster_providers::Providers;
 use teamster_store::Store;
-use teamster_testkit::run_service::{Behavior, Subject, contract};
+use teamster_testkit::run_service::{CLAUDE, ScriptedClaude, contract};
 use tokio::time::timeout;
 
 use super::is_own_process_of;
@@ -20,79 +20,25 @@ use super::is_own_process_of;
 /// Time limit of what should take a moment.
 const LIMIT: Duration = Duration::from_mins(1);
 
-/// Made by hand: what Claude Code prints for a prompt that it answers, asks about, or works at until it is stopped.
-const AGENT: &str = r#"#!/bin/sh
-field() { rest=${line#*"\"$1\":\""}; printf %s "${rest%%\"*}"; }
-init() { printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'; }
-text() { printf '{"type":"assistant","session_id":"s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"%s"}]}}\n' "$1"; }
-say() {
-  text "$1"
-  printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"%s","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' "$1"
-}
-while IFS= read -r line; do
-  case $line in
-    *'"subtype":"end_session"'*) exit 0 ;;
-    *'"subtype":"interrupt"'*)
-      printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "$(field request_id)"
-      printf '{"type":"result","subtype":"error_during_execution","is_error":true,"session_id":"s","num_turns":1,"terminal_reason":"aborted_tools"}\n' ;;
-    *'"type":"control_request"'*)
-      printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "$(field request_id)" ;;
-    *'"behavior":"allow"'*) say allowed ;;
-    *'"behavior":"deny"'*) say denied ;;
-    *asks*)
-      init
-      printf '{"type":"assistant","session_id":"s","message":{"id":"w","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Write","input":{"file_path":"/x/a.txt","content":"one"}}]}}\n'
-      printf '{"type":"control_request","request_id":"q","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"file_path":"/x/a.txt","content":"one"},"tool_use_id":"t"}}\n' ;;
-    *hangs*) init; text working ;;
-    *) init; say hello ;;
-  esac
-done
-"#;
-
-struct Local(Arc<LocalRuns>);
-
-impl Subject for Local {
-    fn service(&self) -> Arc<dyn RunService> {
-        self.0.clone()
-    }
-
-    fn run(&self, behavior: Behavior) -> Spec {
-        RunSpec::new("claude", self.prompt(behavior)).into()
-    }
-
-    fn session(&self) -> Option<SessionSpec> {
-        Some(SessionSpec::new("claude"))
-    }
-
-    fn prompt(&self, behavior: Behavior) -> String {
-        let prompt = match behavior {
-            Behavior::Asks => "asks",
-            Behavior::Hangs => "hangs",
-            _ => "answers",
-        };
-        prompt.to_owned()
-    }
-}
-
 fn block_on<T>(work: impl Future<Output = T>) -> T {
     tokio::runtime::Runtime::new().unwrap().block_on(work)
 }
 
 #[test]
 fn runs_of_this_machine_keep_the_contract() {
-    if !is_own_process_of("service::runs_of_this_machine_keep_the_contract", AGENT) {
+    if !is_own_process_of("service::runs_of_this_machine_keep_the_contract", CLAUDE) {
         return;
     }
     let host = Host::new(Providers::builtin());
     let runs = Arc::new(LocalRuns::new(&host).unwrap());
-    block_on(contract(&Local(runs)));
+    block_on(contract(&ScriptedClaude::new(runs)));
 }
 
 #[test]
 fn a_start_compares_the_kept_spec_and_checks_the_folder() {
     if !is_own_process_of(
         "service::a_start_compares_the_kept_spec_and_checks_the_folder",
-        AGENT,
+        CLAUDE,
     ) {
         return;
     }
@@ -125,7 +71,7 @@ fn a_start_compares_the_kept_spec_and_checks_the_folder() {
 fn a_machine_without_loops_and_history_has_none() {
     if !is_own_process_of(
         "service::a_machine_without_loops_and_history_has_none",
-        AGENT,
+        CLAUDE,
     ) {
         return;
     }
@@ -178,7 +124,7 @@ fn a_machine_without_loops_and_history_has_none() {
 fn a_session_in_use_is_refused_before_history_and_log_have_the_run() {
     if !is_own_process_of(
         "service::a_session_in_use_is_refused_before_history_and_log_have_the_run",
-        AGENT,
+        CLAUDE,
     ) {
         return;
     }

@@ -3,6 +3,7 @@
 //! [`MemoryService`] is a [`RunService`](teamster_api::RunService) without processes and files, for tests of what stands
 //! over one. [`contract`] has the checks: they hold for runs of this machine, of another one over HTTP, and in memory.
 
+mod claude;
 mod memory;
 mod play;
 #[expect(
@@ -11,5 +12,6 @@ mod play;
 )]
 mod suite;
 
+pub use claude::{CLAUDE, ScriptedClaude};
 pub use memory::{MemoryService, Step};
 pub use suite::{Behavior, Subject, contract};

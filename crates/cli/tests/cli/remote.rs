@@ -1,6 +1,7 @@
 //! `--remote`: each command prints and ends as on the server's machine itself.
 
 mod broken;
+mod contract;
 mod refused;
 mod runs;
 mod sessions;

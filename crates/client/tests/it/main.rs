@@ -1,7 +1,9 @@
-//! The client against servers that fail, are slow, or are another program. What they send is made by hand.
+//! The client against a server, and against servers that fail, are slow, or are another program. What these send is made
+//! by hand.
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
 mod calls;
+mod contract;
 mod fake;
 mod log;
 mod once;

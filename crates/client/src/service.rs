@@ -1,0 +1,233 @@
+//! The client as the services of `teamster-api`: the same program works on this machine and on another one.
+
+use async_stream::try_stream;
+use futures_core::stream::BoxStream;
+use hyper::Method;
+use teamster_api::agents::{AgentList, Command as LoopCommand};
+use teamster_api::history::{ForgetRuns, Forgotten, RunFilter, RunRecord};
+use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
+use teamster_api::{
+    Accepted, Change, Command, LogLine, MachineService, ProblemCode, ProviderReport, RefusalCode,
+    Reply, RunInfo, RunKind, RunList, RunQuery, RunService, RunView, ServiceError, ServiceFuture,
+    Spec,
+};
+
+use crate::call::Call;
+use crate::error::ClientError;
+use crate::machine::HistoryQuery;
+use crate::{AgentCommand, Client, SessionChange};
+
+/// Ids are whole ids, so each method first asks the server for the run: it would take the beginning of an id, too.
+impl RunService for Client {
+    fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
+        Box::pin(async move {
+            let call = match &spec {
+                Spec::Run(spec) => Call::new(Method::PUT, &["runs", id])?.with_body(spec),
+                Spec::Session(spec) => Call::new(Method::PUT, &["sessions", id])?.with_body(spec),
+            };
+            let (_, existed): (RunView, bool) = self.http.once(&call?).await?;
+            Ok(if existed {
+                Accepted::existed()
+            } else {
+                // Warnings are in no response.
+                Accepted::new(Vec::new())
+            })
+        })
+    }
+
+    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
+        Box::pin(async move { Ok(self.found(prefix).await?.summary.info.clone()) })
+    }
+
+    fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
+        Box::pin(self.exact(id))
+    }
+
+    fn list(&self, query: RunQuery) -> ServiceFuture<'_, RunList> {
+        Box::pin(async move { Ok(self.runs(&query).await?) })
+    }
+
+    fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
+        let (client, id) = (self.clone(), id.to_owned());
+        Box::pin(try_stream! {
+            client.exact(&id).await?;
+            let mut log = Self::follow(&client, &id, after);
+            while let Some(line) = log.next().await? {
+                yield line;
+            }
+        })
+    }
+
+    fn changes(&self) -> BoxStream<'static, Result<Change, ServiceError>> {
+        let client = self.clone();
+        Box::pin(try_stream! {
+            let mut changes = Self::changes(&client);
+            while let Some(change) = changes.next().await? {
+                yield change;
+            }
+        })
+    }
+
+    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
+        Box::pin(self.command_of(id, command))
+    }
+
+    fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
+        Box::pin(async move { Ok(Self::forget(self, &request).await?) })
+    }
+}
+
+impl Client {
+    /// Returns the run with this id or unique prefix of one.
+    async fn found(&self, id: &str) -> Result<RunView, ServiceError> {
+        match Self::show(self, id).await {
+            // What cannot be an id is one of no run.
+            Err(ClientError {
+                parameter: Some("id"),
+                ..
+            }) => Err(missing(id)),
+            found => Ok(found?),
+        }
+    }
+
+    /// Returns the run with exactly this id.
+    async fn exact(&self, id: &str) -> Result<RunView, ServiceError> {
+        match self.found(id).await {
+            Ok(view) if view.summary.info.run_id == id => Ok(view),
+            Err(error) if error.code != Some(ProblemCode::RunIdAmbiguous) => Err(error),
+            _ => Err(missing(id)),
+        }
+    }
+
+    async fn command_of(&self, id: &str, command: Command) -> Result<Reply, ServiceError> {
+        let run = self.exact(id).await?;
+        let is_session = run.summary.info.kind == RunKind::Session;
+        match command {
+            Command::Cancel { kill } => self.cancel(id, kill).await?,
+            Command::Requests => {
+                let requests = run.summary.requests.clone();
+                return Ok(Reply::Requests { requests });
+            }
+            Command::Answer { request_id, answer } => {
+                let is_of_run = request_id
+                    .rsplit_once('/')
+                    .is_some_and(|(run, _)| run == id);
+                if !is_of_run {
+                    let message = format!("run {id} has no request {request_id}");
+                    return Err((RefusalCode::UnknownRequest, message).into());
+                }
+                self.answer(&request_id, &answer).await?;
+            }
+            Command::Status => {
+                let status = run.summary.live.clone().ok_or_else(|| {
+                    let message = format!("run {id} has ended");
+                    ServiceError::new(ProblemCode::RunEnded, message)
+                })?;
+                let status = Box::new(status);
+                return Ok(Reply::Status { status });
+            }
+            _ if !is_session => return Err(unsupported("a run takes no such command")),
+            Command::Send {
+                prompt,
+                images,
+                from,
+                key,
+            } => {
+                if !images.is_empty() {
+                    return Err(unsupported("the HTTP API takes no images"));
+                }
+                let turn = self
+                    .say(id, &prompt, from.as_deref(), key.as_deref())
+                    .await?;
+                return Ok(Reply::Turn {
+                    run_id: turn.run_id,
+                    seq: turn.seq,
+                    known: turn.known,
+                });
+            }
+            Command::Steer { text, from } => self.steer(id, &text, from.as_deref()).await?,
+            Command::Interrupt { kill } => self.interrupt(id, kill).await?,
+            Command::Clear => self.clear(id).await?,
+            Command::SetModel { model } => {
+                self.change(id, &SessionChange::model(model)).await?;
+            }
+            Command::SetPermission { mode } => {
+                self.change(id, &SessionChange::permission(mode)).await?;
+            }
+            _ => return Err(unsupported("the HTTP API has no such command")),
+        }
+        Ok(Reply::Done)
+    }
+}
+
+fn missing(id: &str) -> ServiceError {
+    ServiceError::new(ProblemCode::RunNotFound, format!("no run {id}"))
+}
+
+fn unsupported(message: &str) -> ServiceError {
+    (RefusalCode::Unsupported, message.to_owned()).into()
+}
+
+impl MachineService for Client {
+    fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>> {
+        Box::pin(async move { Ok(self.providers().await?) })
+    }
+
+    fn usage(&self, query: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
+        Box::pin(async move { Ok(Self::usage(self, &query).await?) })
+    }
+
+    fn limits(&self) -> ServiceFuture<'_, LimitList> {
+        Box::pin(async move { Ok(Self::limits(self).await?) })
+    }
+
+    fn history(&self, filter: RunFilter) -> ServiceFuture<'_, Vec<RunRecord>> {
+        let mut query = HistoryQuery::default();
+        query.since = filter.since_ms;
+        query.until = filter.until_ms;
+        query.status = filter.status;
+        query.agent = filter.provider;
+        query.key = filter.conversation;
+        query.directory = filter.working_directory;
+        query.cursor = filter.after.map(|cursor| cursor.to_string());
+        let limit = filter.limit.map_or(usize::MAX, |limit| limit as usize);
+        let session = filter.session_id;
+        Box::pin(async move {
+            let Some(session) = session else {
+                return Ok(self.all_history(query, limit).await?);
+            };
+            // The server has no such filter.
+            let mut runs = self.all_history(query, usize::MAX).await?;
+            runs.retain(|run| run.session_id.as_ref() == Some(&session));
+            runs.truncate(limit);
+            Ok(runs)
+        })
+    }
+
+    fn history_of<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunRecord> {
+        Box::pin(async move { Ok(self.recorded(id).await?) })
+    }
+
+    fn loops(&self, command: LoopCommand) -> ServiceFuture<'_, AgentList> {
+        Box::pin(async move {
+            let (command, selection) = match command {
+                LoopCommand::Status => return Ok(Self::agents(self).await?),
+                LoopCommand::Start(selection) => (AgentCommand::Start, selection),
+                LoopCommand::Stop(selection) => (AgentCommand::Stop, selection),
+                LoopCommand::Restart(selection) => (AgentCommand::Restart, selection),
+                LoopCommand::Wake(selection) => (AgentCommand::Wake, selection),
+                LoopCommand::Reload | LoopCommand::Subscribe => {
+                    return Err(unsupported("the HTTP API has no such command"));
+                }
+            };
+            Ok(self.command_agents(command, &selection).await?)
+        })
+    }
+
+    fn loop_log<'a>(&'a self, agent: &'a str, lines: usize) -> ServiceFuture<'a, String> {
+        Box::pin(async move {
+            let log = self.agent_log(agent, lines).await?;
+            Ok(String::from_utf8_lossy(&log).into_owned())
+        })
+    }
+}

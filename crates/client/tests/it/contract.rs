@@ -1,0 +1,213 @@
+//! The client keeps the contract of all services of runs, over a server of a service in memory.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use teamster_api::agents::{AgentList, Command as LoopCommand};
+use teamster_api::history::{RunFilter, RunRecord};
+use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
+use teamster_api::{
+    Command, MachineService, ProblemCode, ProviderReport, Reply, RunService, RunSpec, ServiceError,
+    ServiceFuture, SessionSpec, Spec,
+};
+use teamster_client::Client;
+use teamster_core::{AgentEvent, Capabilities, PermissionMode, PermissionRequest, Text, ToolKind};
+use teamster_server::{OwnerToken, Server, ServerConfig, Tokens};
+use teamster_testkit::run_service::{Behavior, MemoryService, Step, Subject, contract};
+use tempfile::TempDir;
+
+fn script(prompt: &str) -> Vec<Step> {
+    let text = |text: &str| Step::Emit(AgentEvent::Text(Text::new(text)));
+    match prompt {
+        "ask" => vec![Step::Ask(PermissionRequest::new(
+            1,
+            "Bash",
+            ToolKind::Execute,
+            json!({"command": "ls"}),
+        ))],
+        "hang" => vec![text("…"), Step::Hang],
+        _ => vec![text("Hello"), text(", world")],
+    }
+}
+
+struct Http {
+    client: Client,
+    _folder: TempDir,
+}
+
+impl Http {
+    /// Starts a server on a free port.
+    async fn start() -> Self {
+        let folder = TempDir::new().unwrap();
+        let owner = OwnerToken::read_or_make(&folder.path().join("token")).unwrap();
+        let token = owner.secret().to_owned();
+        let mut config = ServerConfig::new(Tokens::at(folder.path()));
+        config.owner = Some(owner);
+        let runs = MemoryService::new(["mock"], script);
+        let server = Server::new(config, Arc::new(runs), Arc::new(Machine));
+        let bound = server.bind(&"127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let client = Client::new(&bound.url(), Some(&token)).unwrap();
+        tokio::spawn(bound.serve());
+        Self {
+            client,
+            _folder: folder,
+        }
+    }
+}
+
+impl Subject for Http {
+    fn service(&self) -> Arc<dyn RunService> {
+        Arc::new(self.client.clone())
+    }
+
+    fn run(&self, behavior: Behavior) -> Spec {
+        RunSpec::new("mock", self.prompt(behavior)).into()
+    }
+
+    fn session(&self) -> Option<SessionSpec> {
+        Some(SessionSpec::new("mock"))
+    }
+
+    fn prompt(&self, behavior: Behavior) -> String {
+        let prompt = match behavior {
+            Behavior::Asks => "ask",
+            Behavior::Hangs => "hang",
+            _ => "answer",
+        };
+        prompt.to_owned()
+    }
+}
+
+/// A machine with one agent.
+struct Machine;
+
+fn unknown<T>() -> ServiceFuture<'static, T> {
+    let error = ServiceError::new(ProblemCode::Unsupported, "not in this test");
+    Box::pin(async { Err(error) })
+}
+
+impl MachineService for Machine {
+    fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>> {
+        let facts = json!({
+            "id": "mock", "name": "Mock", "usable": true, "inProcess": false, "tested": true,
+            "testedVersions": ["1"], "tooOld": false, "install": "-", "login": {"state": "yes"},
+        });
+        let mut capabilities = Capabilities::none();
+        capabilities.permission_modes = PermissionMode::ALL;
+        capabilities.uncounted_tools = &["task"];
+        Box::pin(async {
+            let facts = serde_json::from_value(facts).unwrap();
+            Ok(vec![ProviderReport {
+                facts,
+                capabilities,
+            }])
+        })
+    }
+
+    fn usage(&self, _: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
+        unknown()
+    }
+
+    fn limits(&self) -> ServiceFuture<'_, LimitList> {
+        Box::pin(async { Ok(LimitList::new(Vec::new())) })
+    }
+
+    fn history(&self, filter: RunFilter) -> ServiceFuture<'_, Vec<RunRecord>> {
+        let record = |id: &str, session: &str| {
+            let mut record = RunRecord::new(
+                id,
+                "mock",
+                serde_json::from_value(json!("success")).unwrap(),
+                1,
+            );
+            record.session_id = Some(session.to_owned());
+            record
+        };
+        let records = vec![record("r2", "s2"), record("r1", "s1")];
+        assert_eq!(filter.provider.as_deref(), Some("mock"));
+        Box::pin(async { Ok(records) })
+    }
+
+    fn history_of<'a>(&'a self, _: &'a str) -> ServiceFuture<'a, RunRecord> {
+        unknown()
+    }
+
+    fn loops(&self, command: LoopCommand) -> ServiceFuture<'_, AgentList> {
+        assert_eq!(command, LoopCommand::Status);
+        Box::pin(async { Ok(AgentList::none()) })
+    }
+
+    fn loop_log<'a>(&'a self, agent: &'a str, lines: usize) -> ServiceFuture<'a, String> {
+        let log = format!("{agent}\n").repeat(lines);
+        Box::pin(async { Ok(log) })
+    }
+}
+
+#[tokio::test]
+async fn http_keeps_the_contract() {
+    contract(&Http::start().await).await;
+}
+
+#[tokio::test]
+async fn a_machine_is_the_same_over_http() {
+    let http = Http::start().await;
+    let machine: &dyn MachineService = &http.client;
+    let there = machine.agents().await.unwrap();
+    let here = Machine.agents().await.unwrap();
+    let json = |reports| serde_json::to_value::<Vec<ProviderReport>>(reports).unwrap();
+    assert_eq!(json(there), json(here));
+    assert_eq!(machine.limits().await.unwrap(), LimitList::new(Vec::new()));
+    let filter = RunFilter::default().provider("mock").session_id("s1");
+    let runs = machine.history(filter).await.unwrap();
+    let ids: Vec<_> = runs.iter().map(|run| &*run.run_id).collect();
+    assert_eq!(ids, ["r1"]);
+    assert_eq!(machine.loop_log("qa", 2).await.unwrap(), "qa\nqa\n");
+    let loops = machine.loops(LoopCommand::Status).await.unwrap();
+    assert_eq!(loops, AgentList::none());
+    let usage = machine.usage(UsageQuery::default()).await.unwrap_err();
+    assert_eq!(usage.code, Some(ProblemCode::Unsupported));
+}
+
+#[tokio::test]
+async fn commands_are_those_of_a_runner() {
+    let http = Http::start().await;
+    let service = http.service();
+    let session = Spec::from(SessionSpec::new("mock"));
+    service.start("s", session.clone()).await.unwrap();
+    for command in [
+        Command::SetModel {
+            model: "m".to_owned(),
+        },
+        Command::SetPermission {
+            mode: PermissionMode::ReadOnly,
+        },
+        Command::Clear,
+    ] {
+        let reply = service.send("s", command).await;
+        assert!(matches!(reply, Ok(Reply::Done)), "{reply:?}");
+    }
+    let status = service.send("s", Command::Status).await.unwrap();
+    assert!(matches!(status, Reply::Status { .. }), "{status:?}");
+    let requests = service.send("s", Command::Requests).await.unwrap();
+    assert_eq!(
+        requests,
+        Reply::Requests {
+            requests: Vec::new()
+        }
+    );
+    service.start("r", http.run(Behavior::Hangs)).await.unwrap();
+    let steer = Command::Steer {
+        text: "x".to_owned(),
+        from: None,
+    };
+    let refused = service.send("r", steer).await.unwrap_err();
+    assert_eq!(refused.code, Some(ProblemCode::Unsupported));
+    // What cannot be an id is one of no run, and starts none.
+    for id in ["", "..", "a/b"] {
+        let missing = service.show(id).await.unwrap_err();
+        assert_eq!(missing.code, Some(ProblemCode::RunNotFound), "{id:?}");
+        let refused = service.start(id, session.clone()).await.unwrap_err();
+        assert_eq!(refused.code, Some(ProblemCode::InvalidParams), "{id:?}");
+        assert!(!refused.retryable);
+    }
+}

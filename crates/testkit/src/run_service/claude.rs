@@ -1,0 +1,79 @@
+//! An agent for services that start processes.
+
+use std::fmt;
+use std::sync::Arc;
+
+use teamster_api::{RunService, RunSpec, SessionSpec, Spec};
+
+use super::{Behavior, Subject};
+
+/// A shell script in place of Claude Code. Its prompts are those of [`ScriptedClaude`].
+// Made by hand: what Claude Code prints for a prompt that it answers, asks about, or works at until it is stopped.
+pub const CLAUDE: &str = r#"#!/bin/sh
+field() { rest=${line#*"\"$1\":\""}; printf %s "${rest%%\"*}"; }
+init() { printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'; }
+text() { printf '{"type":"assistant","session_id":"s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"%s"}]}}\n' "$1"; }
+say() {
+  text "$1"
+  printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"%s","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' "$1"
+}
+while IFS= read -r line; do
+  case $line in
+    *'"subtype":"end_session"'*) exit 0 ;;
+    *'"subtype":"interrupt"'*)
+      printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "$(field request_id)"
+      printf '{"type":"result","subtype":"error_during_execution","is_error":true,"session_id":"s","num_turns":1,"terminal_reason":"aborted_tools"}\n' ;;
+    *'"type":"control_request"'*)
+      printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "$(field request_id)" ;;
+    *'"behavior":"allow"'*) say allowed ;;
+    *'"behavior":"deny"'*) say denied ;;
+    *asks*)
+      init
+      printf '{"type":"assistant","session_id":"s","message":{"id":"w","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Write","input":{"file_path":"/x/a.txt","content":"one"}}]}}\n'
+      printf '{"type":"control_request","request_id":"q","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"file_path":"/x/a.txt","content":"one"},"tool_use_id":"t"}}\n' ;;
+    *hangs*) init; text working ;;
+    *) init; say hello ;;
+  esac
+done
+"#;
+
+/// A service whose agent `claude` is the program [`CLAUDE`].
+pub struct ScriptedClaude {
+    service: Arc<dyn RunService>,
+}
+
+impl fmt::Debug for ScriptedClaude {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScriptedClaude").finish_non_exhaustive()
+    }
+}
+
+impl ScriptedClaude {
+    /// Creates the subject of a service, whose machine has the program.
+    pub fn new(service: Arc<dyn RunService>) -> Self {
+        Self { service }
+    }
+}
+
+impl Subject for ScriptedClaude {
+    fn service(&self) -> Arc<dyn RunService> {
+        self.service.clone()
+    }
+
+    fn run(&self, behavior: Behavior) -> Spec {
+        RunSpec::new("claude", self.prompt(behavior)).into()
+    }
+
+    fn session(&self) -> Option<SessionSpec> {
+        Some(SessionSpec::new("claude"))
+    }
+
+    fn prompt(&self, behavior: Behavior) -> String {
+        let prompt = match behavior {
+            Behavior::Answers => "answers",
+            Behavior::Asks => "asks",
+            Behavior::Hangs => "hangs",
+        };
+        prompt.to_owned()
+    }
+}
