@@ -23,6 +23,7 @@ mod schema;
 mod service;
 mod spec;
 mod status;
+pub mod tool_input;
 mod trusted;
 pub mod usage;
 mod view;

@@ -140,7 +140,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
         Command::Supervise(args) => supervise::main(&args),
         Command::Agents(args) => agents::main(&args, &machine),
         Command::Doctor(args) => doctor::main(&args),
-        Command::Mcp(args) => mcp::main(args.command),
+        Command::Mcp(args) => mcp::main(args.command, &machine),
         Command::Demo(args) => demo::main(&args),
         Command::MockModel(args) => mock_model::main(&args),
         Command::Completions(args) => {

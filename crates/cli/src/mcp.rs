@@ -9,15 +9,16 @@ mod typed;
 
 use crate::args::McpCommand;
 use crate::exit_code;
+use crate::remote::Machine;
 
 pub(crate) use servers::{ParsedServers, parse_servers, sources};
 
 /// Runs the subcommand and returns the exit code.
-pub(crate) fn main(command: McpCommand) -> anyhow::Result<u8> {
+pub(crate) fn main(command: McpCommand, machine: &Machine) -> anyhow::Result<u8> {
     let done = match command {
         McpCommand::List(args) => list::main(&args),
         McpCommand::Check(args) => check::main(&args),
-        McpCommand::Serve(args) => serve::main(args),
+        McpCommand::Serve(args) => serve::main(args, machine),
         McpCommand::Restore(args) => return restore::main(&args),
     };
     done.or_else(|error| match error {

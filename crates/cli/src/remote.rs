@@ -18,7 +18,7 @@ use teamster_client::{
 use teamster_runner::RunsError;
 use teamster_server::OwnerToken;
 
-use crate::args::{AgentsCommand, Command, REMOTE_TOKEN_VARIABLE, RemoteArgs};
+use crate::args::{AgentsCommand, Command, McpCommand, REMOTE_TOKEN_VARIABLE, RemoteArgs};
 use crate::hints;
 pub(crate) use start::start_session;
 pub(crate) use supervisor::RemoteSupervisor;
@@ -120,7 +120,10 @@ fn check_supported(command: &Command) -> anyhow::Result<()> {
         Command::Loop(_) => "loop",
         Command::Supervise(_) => "supervise",
         Command::Doctor(_) => "doctor",
-        Command::Mcp(_) => "mcp",
+        Command::Mcp(args) => match args.command {
+            McpCommand::Serve(_) => return Ok(()),
+            _ => "mcp",
+        },
         _ => return Ok(()),
     };
     bail!(

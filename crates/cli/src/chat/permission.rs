@@ -14,11 +14,12 @@ use nix::unistd::read;
 use serde_json::{Value, json};
 use std::os::fd::AsFd;
 use teamster::{PermissionAnswer, PermissionPolicy, PermissionRequest};
+use teamster_api::tool_input::{self, ChangedFile};
 use teamster_core::text::excerpt;
 use tokio::sync::{mpsc, oneshot};
 
 use super::terminal::write_to_terminal;
-use crate::words::{self, ChangedFile};
+use crate::words;
 
 /// Maximum length of the summarized argument of a tool, in characters.
 const MAX_SUMMARIZED_ARGUMENT: usize = 2000;
@@ -116,7 +117,7 @@ pub(crate) async fn ask_at_terminal(
 /// Returns the text of a request. Control characters are removed.
 fn request_text(request: &PermissionRequest, directory: Option<&Path>) -> String {
     let name = words::one_line(&request.tool_name);
-    let summary = words::tool_input(&request.input, directory);
+    let summary = tool_input::summary(&request.input, directory);
     let mut text = match &request.schema {
         Some(_) => "\nInput needed\n".to_owned(),
         None => format!("\nAllow {name}?\n"),
@@ -134,7 +135,7 @@ fn request_text(request: &PermissionRequest, directory: Option<&Path>) -> String
     };
     let changed = match &request.schema {
         Some(_) => Vec::new(),
-        None => words::changed_files(&request.input),
+        None => tool_input::changed_files(&request.input),
     };
     for change in changed.iter().take(MAX_ARGUMENTS) {
         text.push_str(&change_text(change, directory));
@@ -178,7 +179,7 @@ fn request_text(request: &PermissionRequest, directory: Option<&Path>) -> String
 
 /// Returns a changed file and its diff.
 fn change_text(change: &ChangedFile<'_>, directory: Option<&Path>) -> String {
-    let path = words::one_line(words::relative(change.path, directory));
+    let path = words::one_line(tool_input::relative(change.path, directory));
     let diff = words::printable(change.diff.unwrap_or_default());
     // The texts of added and deleted files are not diffs.
     let mark = match change.kind {

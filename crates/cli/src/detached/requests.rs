@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anstyle::Style;
-use teamster_api::PendingRequest;
+use teamster_api::{PendingRequest, tool_input};
 use teamster_core::time::epoch_ms;
 use teamster_host::state;
 
@@ -84,7 +84,7 @@ async fn waiting(
 
 /// Describes the request in one line.
 fn what(request: &PendingRequest, directory: Option<&std::path::Path>) -> String {
-    let input = words::tool_input(&request.input, directory);
+    let input = tool_input::summary(&request.input, directory);
     match &request.message {
         Some(message) if request.schema.is_some() || input.is_empty() => words::one_line(message),
         _ => input,

@@ -1,92 +1,76 @@
 //! `teamster mcp serve`: agents as tools of an MCP server on stdio.
-//!
-//! Runs are detached runs, started like those of `teamster serve`. This server reads their logs and sends them
-//! commands.
-
-mod budget;
-mod handler;
-mod progress;
-mod report;
-mod runs;
-mod schema;
-mod tools;
 
 use std::sync::Arc;
 
 use anyhow::Context;
-use rmcp::ServiceExt;
-use teamster_core::PermissionMode;
+use teamster_api::{AgentDepth, MachineService, RunService};
+use teamster_host::{LocalMachine, LocalRuns};
+use teamster_mcp_server::{AgentServer, Limit, Limits};
 
 use super::Failure;
-use teamster_host::state;
-
 use crate::args::McpServeArgs;
+use crate::remote::Machine;
 use crate::signals::Source;
 use crate::{exit_code, tokio_runtime};
-use handler::Handler;
-use runs::AgentRuns;
 
-/// The limits of a server.
-#[derive(Debug, Clone)]
-struct Limits {
-    agents: Vec<String>,
-    permission: PermissionMode,
-    max_depth: u32,
-    max_budget_usd: Option<f64>,
-    max_tokens: Option<u64>,
-    max_time: std::time::Duration,
-    max_runs: usize,
-    keep_runs: bool,
+fn limits(args: McpServeArgs) -> Limits {
+    // Exhaustive: a new argument has no effect until it has a place here.
+    let McpServeArgs {
+        agents,
+        permission,
+        max_depth,
+        max_budget_usd,
+        max_tokens,
+        max_time,
+        max_runs,
+        keep_runs,
+    } = args;
+    let mut limits = Limits::default();
+    limits.agents = agents;
+    limits.permission = permission;
+    // A server within a run is also bound by the limit of that run's server.
+    limits.depth = teamster_host::agent_depth().and(AgentDepth::new(0, Some(max_depth)));
+    limits.max_budget_usd = max_budget_usd;
+    limits.max_tokens = max_tokens;
+    limits.max_time = max_time;
+    limits.max_runs = max_runs;
+    limits.keep_runs = keep_runs;
+    limits
 }
 
-impl From<McpServeArgs> for Limits {
-    fn from(args: McpServeArgs) -> Self {
-        // Exhaustive: a new argument has no effect until it has a place here.
-        let McpServeArgs {
-            agents,
-            permission,
-            max_depth,
-            max_budget_usd,
-            max_tokens,
-            max_time,
-            max_runs,
-            keep_runs,
-        } = args;
-        Self {
-            agents,
-            permission,
-            max_depth,
-            max_budget_usd,
-            max_tokens,
-            max_time,
-            max_runs,
-            keep_runs,
-        }
-    }
+/// Returns how the user raises a limit.
+fn hint(limit: Limit) -> Option<&'static str> {
+    Some(match limit {
+        Limit::Depth => "`teamster mcp serve --max-depth` sets the limit",
+        Limit::Permission => "the user can start it with more (`teamster mcp serve --permission`)",
+        _ => return None,
+    })
 }
 
 /// Serves until the client disconnects, and returns the exit code.
-pub(super) fn main(args: McpServeArgs) -> Result<u8, Failure> {
-    let limits = Limits::from(args);
-    let runs = state::runs().map_err(|error| Failure::Usage(error.into()))?;
+pub(super) fn main(args: McpServeArgs, machine: &Machine) -> Result<u8, Failure> {
+    let limits = limits(args);
+    let (runs, machine): (Arc<dyn RunService>, Arc<dyn MachineService>) = match machine {
+        Machine::Here => {
+            let host = crate::host();
+            let runs = LocalRuns::new(host).map_err(|error| Failure::Usage(error.into()))?;
+            (Arc::new(runs), Arc::new(LocalMachine::new(host)))
+        }
+        Machine::There(client) => (Arc::new(client.clone()), Arc::new(client.clone())),
+    };
     let runtime = (tokio_runtime().context("cannot start the runtime")).map_err(Failure::Other)?;
     let code = runtime.block_on(async {
         let mut signals = Source::new().context("cannot listen for signals")?;
-        let runs = Arc::new(AgentRuns::new(runs, limits));
-        let handler = Handler::new(runs.clone());
-        let service = tokio::select! {
-            service = handler.serve((tokio::io::stdin(), tokio::io::stdout())) => service,
-            () = signals.next() => return Ok(exit_code::SUCCESS),
-        };
-        // A client that disconnects before its first message is not an error.
-        if let Ok(service) = service {
-            let stop = service.cancellation_token();
-            tokio::select! {
-                _ = service.waiting() => {}
-                () = signals.next() => stop.cancel(),
-            }
+        let server = AgentServer::with_hints(runs, machine, limits, hint);
+        tokio::select! {
+            () = server.serve(tokio::io::stdin(), tokio::io::stdout()) => {}
+            () = signals.next() => {}
         }
-        runs.end().await;
+        tokio::select! {
+            () = server.end() => {}
+            // A second signal does not wait for the ends of the runs, which are being stopped.
+            () = signals.next() => {}
+        }
         anyhow::Ok(exit_code::SUCCESS)
     });
     // Do not wait for the thread that reads stdin.

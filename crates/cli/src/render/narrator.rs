@@ -10,7 +10,7 @@ use teamster::{
     AgentEvent, Decision, ErrorKind, Id, NoticeLevel, Permission, Plan, PlanStatus, RateLimit,
     RunResult, RunStatus, Session, ToolKind, ToolResult, ToolUse,
 };
-use teamster_api::{LifecycleEntry, RunEvent, RunLogEntry};
+use teamster_api::{LifecycleEntry, RunEvent, RunLogEntry, tool_input};
 use teamster_core::ToolLedger;
 use teamster_core::time::millis;
 
@@ -231,7 +231,7 @@ impl Narrator {
             parent: tool.parent_tool_id.clone(),
             depth,
             name: words::one_line(&name),
-            summary: words::tool_input(&tool.input, self.view.directory.as_deref()),
+            summary: tool_input::summary(&tool.input, self.view.directory.as_deref()),
             since: now,
             kind: tool.kind,
             announced: false,

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use teamster_testkit::fake_agent::Script;
 
 use crate::cli::json_rpc::Peer;
+use crate::cli::serve::client::Served;
 use crate::cli::{Claude, recording, run, teamster};
 
 fn command<'a>(claude: &Claude, args: impl IntoIterator<Item = &'a str>) -> Command {
@@ -121,72 +122,29 @@ fn an_agent_s_answer_is_a_tool_s_result_as_data_and_as_text() {
 }
 
 #[test]
-fn a_run_is_started_waited_for_and_read() {
-    let claude = Claude::plays("text", 0);
-    let mut peer = client(&claude, []);
-    let started = tool(
-        &mut peer,
-        "start",
-        &json!({"agent": "claude", "prompt": "x"}),
-    );
-    let id = started["runId"].clone();
-    let waited = loop {
-        let waited = tool(
-            &mut peer,
-            "wait",
-            &json!({"runIds": [id], "timeoutMs": 20_000}),
-        );
-        if waited["runs"][0]["state"] == "ended" {
-            break waited;
-        }
-    };
-    assert_eq!(waited["runs"][0]["status"], "completed");
-    let page = tool(&mut peer, "events", &json!({"runId": id, "limit": 1}));
-    assert_eq!(page["events"].as_array().unwrap().len(), 1, "{page}");
-    let rest = tool(
-        &mut peer,
-        "events",
-        &json!({"runId": id, "after": page["next"], "limit": 1000}),
-    );
-    assert_eq!(rest["ended"], true);
-    let unknown = problem(&mut peer, "events", &json!({"runId": "0199"}));
-    assert!(
-        unknown.contains("was not started by this server"),
-        "{unknown}"
-    );
-}
-
-#[test]
 fn what_is_not_allowed_is_refused_with_what_to_do() {
     let claude = Claude::plays("text", 0);
     let mut peer = client(&claude, ["--max-budget-usd", "0.000001"]);
-    let more = problem(
-        &mut peer,
-        "run",
-        &json!({"agent": "claude", "prompt": "x", "permission": "accept-edits"}),
-    );
-    assert!(
-        more.contains("no more than `read-only`") && more.contains("--permission"),
-        "{more}"
-    );
-    for (arguments, words) in [
+    for (arguments, expected) in [
+        (
+            json!({"agent": "claude", "prompt": "x", "permission": "accept-edits"}),
+            "permission: this server allows no more than `read-only`; the user can start it with more (`teamster mcp \
+             serve --permission`)",
+        ),
         (
             json!({"agent": "cmd:rm -rf x", "prompt": "x"}),
-            "no agent `",
+            "no agent `cmd:rm -rf x`: list_agents lists the available ones",
         ),
         (
             json!({"agent": "claude", "prompt": "x", "workingDirectory": "/no/such"}),
-            "workingDirectory",
-        ),
-        (json!({"agent": "claude"}), "missing field `prompt`"),
-        (
-            json!({"agent": "claude", "prompt": "x", "cwd": "/"}),
-            "unknown field `cwd`",
+            "workingDirectory: no such directory: /no/such",
         ),
     ] {
-        let refused = problem(&mut peer, "run", &arguments);
-        assert!(refused.contains(words), "{refused}");
+        assert_eq!(problem(&mut peer, "run", &arguments), expected);
     }
+    let unknown = json!({"agent": "clod", "prompt": "x"});
+    let unknown = problem(&mut peer, "run", &unknown);
+    assert!(unknown.starts_with("agent: no agent `clod`; "), "{unknown}");
     // The first run spends all that there is.
     tool(&mut peer, "run", &json!({"agent": "claude", "prompt": "x"}));
     let spent = problem(&mut peer, "run", &json!({"agent": "claude", "prompt": "x"}));
@@ -205,6 +163,8 @@ fn agents_that_call_agents_end() {
     begin(&mut peer);
     let refused = problem(&mut peer, "run", &arguments);
     assert!(refused.contains("depth 1 of at most 1"), "{refused}");
+    let advice = "; `teamster mcp serve --max-depth` sets the limit";
+    assert!(refused.ends_with(advice), "{refused}");
     drop(peer);
     if !cfg!(target_os = "linux") {
         return;
@@ -250,132 +210,6 @@ fn when_the_client_leaves_its_runs_are_stopped() {
 }
 
 #[test]
-fn runs_that_start_at_the_same_time_share_a_limit() {
-    let claude = Claude::new(&Script::new().play(recording("text").last(6)).forever());
-    let mut peer = client(&claude, ["--max-runs", "1"]);
-    let call = json!({"name": "start", "arguments": {"agent": "claude", "prompt": "x"}});
-    let calls: Vec<_> = (0..4).map(|_| peer.send("tools/call", &call)).collect();
-    let mut refused = 0;
-    for _ in &calls {
-        let answer = peer.wait("an answer", |it| calls.iter().any(|id| it["id"] == *id));
-        refused += u32::from(answer["result"]["isError"] == true);
-    }
-    assert_eq!(refused, 3);
-}
-
-#[test]
-fn a_run_is_cancelled_by_its_tool_and_by_its_call() {
-    let claude = Claude::new(&Script::new().play(recording("text").last(6)).forever());
-    let mut peer = client(&claude, []);
-    let started = tool(
-        &mut peer,
-        "start",
-        &json!({"agent": "claude", "prompt": "x"}),
-    );
-    claude.report();
-    tool(&mut peer, "cancel", &json!({"runId": started["runId"]}));
-    let waited = tool(&mut peer, "wait", &json!({"runIds": [started["runId"]]}));
-    assert_eq!(waited["runs"][0]["status"], "aborted", "{waited}");
-
-    let call = json!({"name": "run", "arguments": {"agent": "claude", "prompt": "x"}});
-    let id = peer.send("tools/call", &call);
-    let is_running = |peer: &mut Peer| tool(peer, "usage", &json!({}))["server"]["running"] == 1;
-    while !is_running(&mut peer) {}
-    peer.notify("notifications/cancelled", &json!({"requestId": id}));
-    while is_running(&mut peer) {}
-    assert_eq!(peer.end(), Some(0));
-}
-
-/// The metadata of each request of a client of the version 2026-07-28.
-fn meta(capabilities: &Value) -> Value {
-    json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": {"name": "test", "version": "1"},
-        "io.modelcontextprotocol/clientCapabilities": capabilities,
-    })
-}
-
-#[test]
-fn a_stateless_client_gets_a_task_for_a_run() {
-    let claude = Claude::plays("text", 0);
-    let mut peer = Peer::start(&mut command(&claude, []));
-    let plain = meta(&json!({}));
-    let about = peer.call("server/discover", &json!({"_meta": plain}));
-    let versions = about["result"]["supportedVersions"].to_string();
-    assert!(versions.contains("2026-07-28"), "{about}");
-    // Without the extension, the answer is the call's.
-    let call =
-        json!({"name": "run", "arguments": {"agent": "claude", "prompt": "x"}, "_meta": plain});
-    let answer = peer.call("tools/call", &call);
-    assert_eq!(
-        answer["result"]["structuredContent"]["status"], "completed",
-        "{answer}"
-    );
-
-    let tasks = meta(&json!({"extensions": {"io.modelcontextprotocol/tasks": {}}}));
-    let call =
-        json!({"name": "run", "arguments": {"agent": "claude", "prompt": "x"}, "_meta": tasks});
-    let task = peer.call("tools/call", &call);
-    assert_eq!(task["result"]["resultType"], "task", "{task}");
-    let id = task["result"]["taskId"].clone();
-    let done = loop {
-        let got = peer.call("tasks/get", &json!({"taskId": id, "_meta": tasks}));
-        assert_eq!(got["result"]["createdAt"], task["result"]["createdAt"]);
-        if got["result"]["status"] != "working" {
-            break got;
-        }
-    };
-    assert_eq!(done["result"]["status"], "completed", "{done}");
-    let report = &done["result"]["result"]["structuredContent"];
-    assert_eq!(
-        (&report["runId"], &report["status"]),
-        (&id, &json!("completed"))
-    );
-}
-
-#[test]
-fn a_client_that_began_with_initialize_gets_no_task() {
-    let claude = Claude::plays("text", 0);
-    let mut peer = Peer::start(&mut command(&claude, []));
-    let extensions = json!({"io.modelcontextprotocol/tasks": {}});
-    let about = peer.call(
-        "initialize",
-        &json!({
-            "protocolVersion": "2025-11-25",
-            "capabilities": {"extensions": extensions},
-            "clientInfo": {"name": "test", "version": "1"},
-        }),
-    );
-    let capabilities = &about["result"]["capabilities"];
-    assert!(capabilities["extensions"].is_null(), "{about}");
-    assert!(capabilities["tools"].is_object(), "{about}");
-    peer.notify("notifications/initialized", &json!({}));
-    let report = tool(&mut peer, "run", &json!({"agent": "claude", "prompt": "x"}));
-    assert_eq!(report["status"], "completed", "{report}");
-    let task = peer.call("tasks/get", &json!({"taskId": report["runId"]}));
-    assert_eq!(task["error"]["code"], -32601, "{task}");
-}
-
-#[test]
-fn a_run_that_is_silent_sends_progress() {
-    let claude = Claude::new(&Script::new().play(recording("text").last(6)).forever());
-    let mut peer = client(&claude, []);
-    let id = peer.send(
-        "tools/call",
-        &json!({"name": "run", "arguments": {"agent": "claude", "prompt": "x"}, "_meta": {"progressToken": "p"}}),
-    );
-    // The CLI prints nothing more.
-    let silent = peer.wait("progress of a silent run", |it| {
-        let words = it["params"]["message"].as_str().unwrap_or_default();
-        it["method"] == "notifications/progress" && words.ends_with(" s)")
-    });
-    let words = silent["params"]["message"].as_str().unwrap();
-    assert!(words.starts_with("claude"), "{words}");
-    peer.notify("notifications/cancelled", &json!({"requestId": id}));
-    assert_eq!(peer.end(), Some(0));
-}
-
-#[test]
 fn mcp_check_speaks_the_newest_version_and_the_older_ones() {
     let claude = Claude::plays("text", 0);
     let program = command(&claude, []);
@@ -393,4 +227,48 @@ fn mcp_check_speaks_the_newest_version_and_the_older_ones() {
     assert_eq!(of("new")["protocol"], "2026-07-28", "{report}");
     assert_eq!(of("new")["tools"].as_array().unwrap().len(), 8);
     assert_eq!(of("old")["protocol"], "2025-11-25", "{report}");
+}
+
+#[test]
+fn with_remote_the_agents_are_those_of_the_server() {
+    let claude = Claude::plays("text", 0);
+    let answer = recorded_answer(&claude);
+    let served = Served::start(&[], &claude.path("state"), |command| {
+        command.env("TEAMSTER_CLAUDE_BIN", claude.path("claude"));
+    });
+    let url = format!("http://{}", served.address);
+    let mut command = teamster(["--remote", &url, "mcp", "serve", "--max-depth", "2"]);
+    command
+        .env("TEAMSTER_REMOTE_TOKEN", &served.token)
+        .env("XDG_STATE_HOME", claude.path("elsewhere"));
+    let mut peer = Peer::start(&mut command);
+    begin(&mut peer);
+    let agents = tool(&mut peer, "list_agents", &json!({}));
+    let agents = agents["agents"].as_array().unwrap();
+    let agent = agents.iter().find(|it| it["agent"] == "claude").unwrap();
+    let modes = agent["permissions"].as_array().unwrap();
+    assert!(modes.contains(&json!("read-only")), "{agent}");
+    let arguments = json!({"agent": "claude", "prompt": "x"});
+    let report = tool(&mut peer, "run", &arguments);
+    assert_eq!(report["status"], "completed", "{report}");
+    assert_eq!(report["text"].as_str().map(str::trim_end), Some(&*answer));
+    // The agent there knows its depth here.
+    let variables = claude.report().env;
+    for (name, value) in [
+        ("TEAMSTER_AGENT_DEPTH", "1"),
+        ("TEAMSTER_AGENT_MAX_DEPTH", "2"),
+    ] {
+        assert_eq!(variables.get(name).map(String::as_str), Some(value));
+    }
+    let id = report["runId"].as_str().unwrap();
+    let page = tool(&mut peer, "events", &json!({"runId": id}));
+    assert_eq!(page["ended"], true, "{page}");
+    let wrong = json!({"agent": "clod", "prompt": "x"});
+    let wrong = problem(&mut peer, "run", &wrong);
+    assert!(wrong.starts_with("agent: no agent `clod`; "), "{wrong}");
+    assert_eq!(peer.end(), Some(0));
+    let there = served.get("/v1/runs").json();
+    assert_eq!(there["runs"][0]["runId"], id, "{there}");
+    assert!(!claude.path("elsewhere").join("teamster/runs").exists());
+    served.end();
 }

@@ -1,9 +1,9 @@
 //! Reports about runs, as tool results.
 
 use serde_json::{Value, json};
-use teamster::{AgentEvent, RunResult};
-use teamster_api::{PendingRequest, RunEvent, RunLogEntry};
-use teamster_core::text::excerpt;
+use teamster_api::{PendingRequest, RunEvent, RunLogEntry, tool_input};
+use teamster_core::text::{excerpt, one_line};
+use teamster_core::{AgentEvent, RunResult};
 
 /// The maximum length of a tool's input or output in an event, in bytes.
 const EXCERPT: usize = 2000;
@@ -11,7 +11,7 @@ const EXCERPT: usize = 2000;
 const LINE: usize = 120;
 
 /// Returns the report of a live run.
-pub(super) fn running(run_id: &str, agent: &str, requests: &[PendingRequest]) -> Value {
+pub(crate) fn running(run_id: &str, agent: &str, requests: &[PendingRequest]) -> Value {
     let mut report = json!({
         "runId": run_id,
         "agent": agent,
@@ -35,7 +35,7 @@ pub(super) fn running(run_id: &str, agent: &str, requests: &[PendingRequest]) ->
 }
 
 /// Returns the report of an ended run.
-pub(super) fn ended(run_id: &str, agent: &str, result: &RunResult) -> Value {
+pub(crate) fn ended(run_id: &str, agent: &str, result: &RunResult) -> Value {
     let mut report = json!({
         "runId": run_id,
         "agent": agent,
@@ -66,7 +66,7 @@ pub(super) fn ended(run_id: &str, agent: &str, result: &RunResult) -> Value {
 }
 
 /// Returns a report as text, for clients that show only text.
-pub(super) fn text_of(report: &Value) -> String {
+pub(crate) fn text_of(report: &Value) -> String {
     let text = report["text"].as_str().unwrap_or_default();
     let run = report["runId"].as_str().unwrap_or_default();
     match (
@@ -80,7 +80,7 @@ pub(super) fn text_of(report: &Value) -> String {
 }
 
 /// Returns a short form of a log entry; `None` for entries of no interest.
-pub(super) fn event(entry: &RunLogEntry) -> Option<Value> {
+pub(crate) fn event(entry: &RunLogEntry) -> Option<Value> {
     match entry {
         RunLogEntry::Agent(entry) => {
             let mut event = match &entry.event {
@@ -116,11 +116,11 @@ pub(super) fn event(entry: &RunLogEntry) -> Option<Value> {
 }
 
 /// Returns a progress line for a log entry.
-pub(super) fn progress(agent: &str, entry: &RunLogEntry) -> Option<String> {
+pub(crate) fn progress(agent: &str, entry: &RunLogEntry) -> Option<String> {
     let line = match entry {
         RunLogEntry::Agent(entry) => match &entry.event {
             AgentEvent::ToolUse(tool) => {
-                let input = crate::words::tool_input(&tool.input, None);
+                let input = tool_input::summary(&tool.input, None);
                 format!("{agent}: {} {input}", tool.tool_name)
             }
             AgentEvent::Permission(it) => {
@@ -137,14 +137,14 @@ pub(super) fn progress(agent: &str, entry: &RunLogEntry) -> Option<String> {
         },
         _ => return None,
     };
-    let line = crate::words::one_line(&line);
+    let line = one_line(&line);
     (!line.trim().is_empty()).then(|| excerpt(line.trim(), LINE))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use teamster::{AgentError, ErrorCode, ErrorKind, RunStatus};
+    use teamster_core::{AgentError, ErrorCode, ErrorKind, RunStatus};
 
     #[test]
     fn a_failed_run_is_reported_in_data_and_text() {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskMethod, CancelTaskParams,
     ContentBlock, CreateTaskResult, DetailedTask, ErrorData, GetTaskMethod, GetTaskParams,
@@ -13,14 +14,14 @@ use rmcp::service::RequestContext;
 use rmcp::{RoleServer, ServerHandler};
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
-use teamster_api::MachineService;
 use teamster_api::usage::UsageQuery;
-use teamster_host::LocalMachine;
+use teamster_api::{MachineService, ProviderReport};
+use teamster_core::text::one_line;
 
-use super::progress::Progress;
-use super::report;
-use super::runs::AgentRuns;
-use super::tools::{
+use crate::progress::Progress;
+use crate::report;
+use crate::runs::AgentRuns;
+use crate::tools::{
     self, ANSWER, AnswerInput, CANCEL, CancelInput, EVENTS, EventsInput, LIST_AGENTS, NoInput, RUN,
     RunInput, START, USAGE, UsageInput, WAIT, WaitInput,
 };
@@ -35,15 +36,20 @@ everything that it needs in the prompt. Pass `sessionId` of an answer to continu
 
 /// The MCP request handler.
 #[derive(Clone)]
-pub(super) struct Handler {
+pub(crate) struct Handler {
     runs: Arc<AgentRuns>,
+    machine: Arc<dyn MachineService>,
     tools: Vec<Tool>,
 }
 
 impl Handler {
-    pub(super) fn new(runs: Arc<AgentRuns>) -> Self {
+    pub(crate) fn new(runs: Arc<AgentRuns>, machine: Arc<dyn MachineService>) -> Self {
         let tools = tools::all(runs.is_read_only());
-        Self { runs, tools }
+        Self {
+            runs,
+            machine,
+            tools,
+        }
     }
 
     /// Runs an agent to its end. Cancelling the call stops the run.
@@ -65,10 +71,9 @@ impl Handler {
     async fn follow(&self, run_id: &str, progress: &Progress) -> Result<(), String> {
         let agent = self.runs.agent(run_id);
         let mut log = self.runs.log(run_id)?;
-        while let Some(line) = log.next().await.map_err(|error| error.to_string())? {
-            if line.is_end() {
-                return Ok(());
-            }
+        while let Some(line) = log.next().await {
+            // A run whose log cannot be followed continues.
+            let line = line.map_err(|error| format!("run {run_id}: {error}"))?;
             let words = (line.entry().ok()).and_then(|entry| report::progress(&agent, &entry));
             if let Some(words) = words {
                 progress.report(words).await;
@@ -79,31 +84,10 @@ impl Handler {
 
     /// Returns the agents that this server offers.
     async fn agents(&self) -> Result<Value, String> {
-        let all = LocalMachine::new(crate::host())
-            .agents()
-            .await
-            .map_err(|error| error.to_string())?;
-        let all = serde_json::to_value(all).map_err(|error| error.to_string())?;
-        let agents = all.as_array().into_iter().flatten();
-        let agents =
-            agents.filter(|it| it["id"].as_str().is_some_and(|id| self.runs.is_offered(id)));
-        let agents: Vec<_> = agents
-            .map(|it| {
-                let can = &it["capabilities"];
-                json!({
-                    "agent": it["id"],
-                    "name": it["name"],
-                    "installed": it["usable"],
-                    "version": it["version"],
-                    "loggedIn": it["login"]["state"],
-                    "problem": it["problem"],
-                    "permissions": can["permissionModes"],
-                    "model": can["model"],
-                    "outputSchema": can["outputSchema"],
-                    "cost": can["cost"],
-                })
-            })
-            .collect();
+        let agents = self.machine.agents().await;
+        let agents = agents.map_err(|error| error.to_string())?.into_iter();
+        let agents = agents.filter(|it| self.runs.is_offered(&it.facts.id));
+        let agents: Vec<_> = agents.map(|it| agent(&it)).collect();
         Ok(json!({"agents": agents}))
     }
 
@@ -112,11 +96,9 @@ impl Handler {
         let by = input.by.map(|by| serde_json::from_value(by.into()));
         query.by = by.transpose().map_err(|error| format!("by: {error}"))?;
         query.since = input.since.or_else(|| Some("1d".to_owned()));
-        let machine = LocalMachine::new(crate::host())
-            .usage(query)
-            .await
-            .map_err(|error| error.to_string())?;
-        Ok(json!({"server": self.runs.figures().await, "machine": machine}))
+        let machine = self.machine.usage(query).await;
+        let machine = machine.map_err(|error| error.to_string())?;
+        Ok(json!({"server": self.runs.figures().await?, "machine": machine}))
     }
 
     async fn call(
@@ -142,7 +124,12 @@ impl Handler {
             }
             EVENTS => {
                 let input: EventsInput = input(arguments)?;
-                self.runs.events(&input.run_id, input.after, input.limit)
+                let EventsInput {
+                    run_id,
+                    after,
+                    limit,
+                } = input;
+                self.runs.events(&run_id, after, limit).await
             }
             ANSWER => self.runs.answer(input::<AnswerInput>(arguments)?).await,
             CANCEL => {
@@ -154,13 +141,13 @@ impl Handler {
                 self.agents().await
             }
             USAGE => self.usage(input(arguments)?).await,
-            _ => Err(format!("unknown tool {}", crate::words::one_line(name))),
+            _ => Err(format!("unknown tool {}", one_line(name))),
         }
     }
 
     /// Returns a run as an MCP task.
     async fn task(&self, run_id: &str) -> Result<DetailedTask, ErrorData> {
-        let report = (self.runs.report(run_id).await)
+        let (report, created, changed) = (self.runs.timed_report(run_id).await)
             .map_err(|error| ErrorData::invalid_params(error, None))?;
         let payload = match (report["state"].as_str(), report["status"].as_str()) {
             (Some("ended"), Some("aborted")) => TaskPayload::Cancelled,
@@ -169,19 +156,39 @@ impl Handler {
             },
             _ => TaskPayload::Working,
         };
-        Ok(DetailedTask::new(self.task_of(run_id, &report), payload))
-    }
-
-    fn task_of(&self, run_id: &str, report: &Value) -> Task {
-        let (created, updated) = self.runs.times(run_id);
-        let (created, updated) = (created.to_string(), updated.to_string());
-        let mut task = Task::new(run_id, TaskStatus::Working, created, updated);
+        let mut task = working(run_id, created, changed);
         if report["state"] == "waiting" {
             let words = "it waits for an answer: the tool `wait` has the request, the tool `answer` answers it";
             task = task.with_status_message(words);
         }
-        task.with_poll_interval_ms(POLL_MS)
+        Ok(DetailedTask::new(task, payload))
     }
+}
+
+/// Creates the task of a run that works.
+fn working(run_id: &str, created: Timestamp, changed: Timestamp) -> Task {
+    let (created, changed) = (created.to_string(), changed.to_string());
+    Task::new(run_id, TaskStatus::Working, created, changed).with_poll_interval_ms(POLL_MS)
+}
+
+/// Returns what a model needs to know of an agent.
+fn agent(report: &ProviderReport) -> Value {
+    let ProviderReport {
+        facts,
+        capabilities,
+    } = report;
+    json!({
+        "agent": facts.id,
+        "name": facts.name,
+        "installed": facts.usable,
+        "version": facts.version,
+        "loggedIn": facts.login.state,
+        "problem": facts.problem,
+        "permissions": capabilities.permission_modes,
+        "model": capabilities.model,
+        "outputSchema": capabilities.output_schema,
+        "cost": capabilities.cost,
+    })
 }
 
 /// Returns whether `run` may answer with a task. Tasks are an extension of the stateless protocol: a client that began
@@ -271,12 +278,18 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
         if request.name == RUN && takes_tasks(&context) {
-            let started = match input(Value::Object(arguments)) {
-                Ok(input) => self.runs.start(input).await,
-                Err(problem) => Err(problem),
+            let started = async {
+                let run_id = self.runs.start(input(Value::Object(arguments))?).await?;
+                let report = self.runs.timed_report(&run_id).await;
+                // It has started in any case.
+                let (created, changed) = report.map_or_else(
+                    |_| (Timestamp::now(), Timestamp::now()),
+                    |(_, created, changed)| (created, changed),
+                );
+                Ok(working(&run_id, created, changed))
             };
-            return Ok(match started {
-                Ok(run_id) => CreateTaskResult::new(self.task_of(&run_id, &Value::Null)).into(),
+            return Ok(match started.await {
+                Ok(task) => CreateTaskResult::new(task).into(),
                 Err(problem) => answer(&Err(problem)).into(),
             });
         }

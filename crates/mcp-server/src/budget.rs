@@ -1,18 +1,18 @@
 //! The budget shared by all runs of a server.
 
-use teamster::{CostSource, Usage};
+use teamster_core::{CostSource, Usage};
 
 /// Cost and tokens of runs.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) struct Spent {
-    pub(super) usd: f64,
+pub(crate) struct Spent {
+    pub(crate) usd: f64,
     /// A part of the cost is an estimate.
-    pub(super) is_estimate: bool,
-    pub(super) tokens: u64,
+    pub(crate) is_estimate: bool,
+    pub(crate) tokens: u64,
 }
 
 impl Spent {
-    pub(super) fn add(
+    pub(crate) fn add(
         &mut self,
         usd: Option<f64>,
         source: Option<CostSource>,
@@ -26,7 +26,7 @@ impl Spent {
 }
 
 /// Returns the budget of a run: the requested one, limited to the rest of the server's. Fails if nothing is left.
-pub(super) fn share(
+pub(crate) fn share(
     spent: Spent,
     (max_usd, max_tokens): (Option<f64>, Option<u64>),
     (requested_usd, requested_tokens): (Option<f64>, Option<u64>),

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 /// Returns the schema of a tool's arguments: `type`, `description`, `properties`, `required`, `items` and `enum` alone.
 /// An optional argument is one that is not in `required`.
-pub(super) fn arguments<T: JsonSchema>() -> Arc<JsonObject> {
+pub(crate) fn arguments<T: JsonSchema>() -> Arc<JsonObject> {
     let settings = SchemaSettings::default().with(|it| it.inline_subschemas = true);
     let schema = settings.into_generator().into_root_schema_for::<T>();
     Arc::new(object(plain(&schema.to_value())))

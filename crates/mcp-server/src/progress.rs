@@ -7,6 +7,7 @@ use rmcp::RoleServer;
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext};
 use teamster_core::sync::lock;
+use teamster_core::text::one_line;
 use tokio::time::{Instant, sleep_until};
 
 /// The minimum interval of notifications.
@@ -16,7 +17,7 @@ const INTERVAL: Duration = Duration::from_millis(500);
 const HEARTBEAT: Duration = Duration::from_secs(5);
 
 /// The progress of a call, for a client that requested it.
-pub(super) struct Progress {
+pub(crate) struct Progress {
     token: Option<ProgressToken>,
     peer: Peer<RoleServer>,
     state: Mutex<State>,
@@ -32,9 +33,9 @@ struct State {
 
 impl Progress {
     /// Creates the progress of a call. `doing` is what it does until the first report.
-    pub(super) fn new(doing: &str, context: &RequestContext<RoleServer>) -> Self {
+    pub(crate) fn new(doing: &str, context: &RequestContext<RoleServer>) -> Self {
         let state = State {
-            doing: crate::words::one_line(doing),
+            doing: one_line(doing),
             since: Instant::now(),
             sent: None,
             count: 0.0,
@@ -47,7 +48,7 @@ impl Progress {
     }
 
     /// Reports what the call does now. Notifications that follow too fast are omitted.
-    pub(super) async fn report(&self, words: String) {
+    pub(crate) async fn report(&self, words: String) {
         let is_due = {
             let mut state = lock(&self.state);
             state.doing.clone_from(&words);
@@ -60,7 +61,7 @@ impl Progress {
     }
 
     /// Repeats what the call does while nothing else is reported. Never ends.
-    pub(super) async fn repeat(&self) -> std::convert::Infallible {
+    pub(crate) async fn repeat(&self) -> std::convert::Infallible {
         loop {
             let last = {
                 let state = lock(&self.state);

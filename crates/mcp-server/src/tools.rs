@@ -8,62 +8,62 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::schema::arguments;
+use crate::schema::arguments;
 
 /// The names of the tools.
-pub(super) const RUN: &str = "run";
-pub(super) const START: &str = "start";
-pub(super) const WAIT: &str = "wait";
-pub(super) const EVENTS: &str = "events";
-pub(super) const ANSWER: &str = "answer";
-pub(super) const CANCEL: &str = "cancel";
-pub(super) const LIST_AGENTS: &str = "list_agents";
-pub(super) const USAGE: &str = "usage";
+pub(crate) const RUN: &str = "run";
+pub(crate) const START: &str = "start";
+pub(crate) const WAIT: &str = "wait";
+pub(crate) const EVENTS: &str = "events";
+pub(crate) const ANSWER: &str = "answer";
+pub(crate) const CANCEL: &str = "cancel";
+pub(crate) const LIST_AGENTS: &str = "list_agents";
+pub(crate) const USAGE: &str = "usage";
 
 /// The arguments of `run` and `start`.
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct RunInput {
+pub(crate) struct RunInput {
     /// The agent, such as `claude` or `codex`; `list_agents` lists the available ones.
-    pub(super) agent: String,
+    pub(crate) agent: String,
     /// The task. The agent does not see this conversation: include everything that it needs.
-    pub(super) prompt: String,
+    pub(crate) prompt: String,
     /// The agent's working directory, an absolute path. Default: the directory of this server.
     #[serde(default)]
-    pub(super) working_directory: Option<PathBuf>,
+    pub(crate) working_directory: Option<PathBuf>,
     /// The model, by the agent's own name for it.
     #[serde(default)]
-    pub(super) model: Option<String>,
+    pub(crate) model: Option<String>,
     /// Reasoning effort, such as `low` or `high`.
     #[serde(default)]
-    pub(super) effort: Option<String>,
+    pub(crate) effort: Option<String>,
     /// The permission mode: what the agent may do without approval. Default and maximum: that of this server.
     #[serde(default)]
-    pub(super) permission: Option<Permission>,
+    pub(crate) permission: Option<Permission>,
     /// The session of the agent to resume: `sessionId` of an earlier run.
     #[serde(default)]
-    pub(super) session_id: Option<String>,
+    pub(crate) session_id: Option<String>,
     /// Text that is appended to the agent's system prompt.
     #[serde(default)]
-    pub(super) append_system_prompt: Option<String>,
+    pub(crate) append_system_prompt: Option<String>,
     /// The JSON Schema of the answer, if the agent supports one.
     #[serde(default)]
-    pub(super) output_schema: Option<Value>,
+    pub(crate) output_schema: Option<Value>,
     /// Stop the run when it has cost this much, in US dollars.
     #[serde(default, rename = "maxBudgetUsd")]
-    pub(super) max_budget_usd: Option<f64>,
+    pub(crate) max_budget_usd: Option<f64>,
     /// Stop the run when it has used this many tokens.
     #[serde(default)]
-    pub(super) max_tokens: Option<u64>,
+    pub(crate) max_tokens: Option<u64>,
     /// Stop the run after this many milliseconds.
     #[serde(default)]
-    pub(super) max_time_ms: Option<u64>,
+    pub(crate) max_time_ms: Option<u64>,
 }
 
 /// A permission mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum Permission {
+pub(crate) enum Permission {
     /// Change nothing.
     ReadOnly,
     /// Do what the settings of the agent's CLI allow, and request the rest.
@@ -76,76 +76,76 @@ pub(super) enum Permission {
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct WaitInput {
+pub(crate) struct WaitInput {
     /// The runs. Waiting ends when one of them ends or needs an answer.
-    pub(super) run_ids: Vec<String>,
+    pub(crate) run_ids: Vec<String>,
     /// The maximum wait in milliseconds. Default: 45000.
     #[serde(default)]
-    pub(super) timeout_ms: Option<u64>,
+    pub(crate) timeout_ms: Option<u64>,
 }
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct EventsInput {
+pub(crate) struct EventsInput {
     /// The run.
-    pub(super) run_id: String,
+    pub(crate) run_id: String,
     /// Only events after the one with this number. Default: 0.
     #[serde(default)]
-    pub(super) after: u64,
+    pub(crate) after: u64,
     /// The maximum number of events, up to 1000. Default: 100.
     #[serde(default)]
-    pub(super) limit: Option<usize>,
+    pub(crate) limit: Option<usize>,
 }
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct AnswerInput {
+pub(crate) struct AnswerInput {
     /// The request's id, as in the report of `wait`.
-    pub(super) request_id: String,
+    pub(crate) request_id: String,
     /// Allow or deny the request.
-    pub(super) decision: Decision,
+    pub(crate) decision: Decision,
     /// The reason for a denial, for the agent.
     #[serde(default)]
-    pub(super) reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// The answer to a question, by its `schema`.
     #[serde(default)]
-    pub(super) input: Option<Value>,
+    pub(crate) input: Option<Value>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Decision {
+pub(crate) enum Decision {
     Allow,
     Deny,
 }
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct CancelInput {
+pub(crate) struct CancelInput {
     /// The run.
-    pub(super) run_id: String,
+    pub(crate) run_id: String,
     /// Kill the run at once, without a cleanup by its CLI. Default: false.
     #[serde(default)]
-    pub(super) kill: bool,
+    pub(crate) kill: bool,
 }
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct NoInput {}
+pub(crate) struct NoInput {}
 
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct UsageInput {
+pub(crate) struct UsageInput {
     /// The grouping: day, model, agent and others. Default: day.
     #[serde(default)]
-    pub(super) by: Option<String>,
+    pub(crate) by: Option<String>,
     /// Start of the period: a date, or a duration such as 7d. Default: 1d.
     #[serde(default)]
-    pub(super) since: Option<String>,
+    pub(crate) since: Option<String>,
 }
 
 /// All tools. With `is_read_only`, runs change nothing.
-pub(super) fn all(is_read_only: bool) -> Vec<Tool> {
+pub(crate) fn all(is_read_only: bool) -> Vec<Tool> {
     let reads = || ToolAnnotations::new().read_only(true).open_world(false);
     let runs = || {
         (ToolAnnotations::new())

@@ -1,0 +1,123 @@
+//! The input of a tool, for people.
+
+use std::path::Path;
+
+use serde_json::Value;
+use teamster_core::text::one_line;
+
+/// Returns the most descriptive argument of a tool in one line.
+pub fn summary(input: &Value, directory: Option<&Path>) -> String {
+    const DESCRIPTIVE: [&str; 15] = [
+        "command",
+        "file_path",
+        "filePath",
+        "dir_path",
+        "notebook_path",
+        "path",
+        "pattern",
+        "query",
+        "url",
+        "description",
+        "subject",
+        "skill",
+        "name",
+        "text",
+        "prompt",
+    ];
+    let Value::Object(fields) = input else {
+        return match input {
+            Value::Null => String::new(),
+            Value::String(text) => one_line(text),
+            other => one_line(&other.to_string()),
+        };
+    };
+    let descriptive = (DESCRIPTIVE.iter()).find_map(|key| fields.get(*key).and_then(Value::as_str));
+    if descriptive.is_none() {
+        let changed = changed_files(input).into_iter();
+        let changed: Vec<_> = changed.map(|file| relative(file.path, directory)).collect();
+        if !changed.is_empty() {
+            return one_line(&changed.join(", "));
+        }
+    }
+    let text = descriptive.or_else(|| fields.values().find_map(Value::as_str));
+    match text {
+        Some(text) => one_line(relative(text, directory)),
+        None if fields.is_empty() => String::new(),
+        None => one_line(&input.to_string()),
+    }
+}
+
+/// A file in the input of a tool that changes several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ChangedFile<'a> {
+    /// The file, as the tool names it.
+    pub path: &'a str,
+    /// The tool's word for the change, such as `add`.
+    pub kind: &'a str,
+    /// The change as a diff, or the whole text of an added or deleted file.
+    pub diff: Option<&'a str>,
+}
+
+/// Returns the files in the input of a tool that changes several (`changes`). Returns none if a [`ChangedFile`] cannot
+/// show all of a change, such as the target of a move: nothing of a request may be hidden.
+pub fn changed_files(input: &Value) -> Vec<ChangedFile<'_>> {
+    let has_only = |value: &Value, known: &[&str]| {
+        let fields = value.as_object();
+        fields.is_none_or(|fields| {
+            (fields.iter()).all(|(name, value)| known.contains(&&**name) || value.is_null())
+        })
+    };
+    let changes = input["changes"].as_array().into_iter().flatten();
+    let changes = changes.map(|change| {
+        if !has_only(change, &["path", "kind", "diff"]) || !has_only(&change["kind"], &["type"]) {
+            return None;
+        }
+        let kind = change["kind"]["type"].as_str().or(change["kind"].as_str());
+        Some(ChangedFile {
+            path: change["path"].as_str()?,
+            kind: kind.unwrap_or("update"),
+            diff: change["diff"].as_str(),
+        })
+    });
+    changes.collect::<Option<_>>().unwrap_or_default()
+}
+
+/// Makes a path below the directory relative to it. Returns other text unchanged.
+pub fn relative<'a>(text: &'a str, directory: Option<&Path>) -> &'a str {
+    directory
+        .and_then(Path::to_str)
+        .filter(|directory| *directory != "/")
+        .and_then(|directory| text.strip_prefix(directory))
+        .and_then(|rest| rest.strip_prefix('/'))
+        .filter(|rest| !rest.is_empty())
+        .unwrap_or(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_most_descriptive_argument_of_a_tool_is_shown() {
+        let input = |value: Value| summary(&value, Some(Path::new("/tmp/ws")));
+        assert_eq!(
+            input(json!({"description": "run", "command": "echo\n\u{1b}[2Jone"})),
+            "echo [2Jone"
+        );
+        assert_eq!(
+            input(json!({"content": "x", "file_path": "/tmp/ws/src/a.rs"})),
+            "src/a.rs"
+        );
+        assert_eq!(input(json!({"path": "/tmp/wsx/a"})), "/tmp/wsx/a");
+        assert_eq!(input(json!({"n": 1})), "{\"n\":1}");
+        let changes = json!([{"path": "/tmp/ws/a", "kind": "add"}, {"path": "/b", "diff": "x"}]);
+        assert_eq!(input(json!({"changes": changes, "root": "/"})), "a, /b");
+        assert_eq!(input(json!({"odd": "value"})), "value");
+        assert_eq!(input(json!(["\u{9b}2J"])), "[\" 2J\"]");
+        assert_eq!(input(json!({})), "");
+        assert_eq!(input(Value::Null), "");
+    }
+}
