@@ -9,24 +9,26 @@ mod secret;
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use backon::{BackoffBuilder, ExponentialBuilder};
 use serde::{Deserialize, Serialize};
-use teamster_api::{Change, PendingRequest, ProblemCode, RunSummary as Run, RunSummary, ViewState};
+use teamster_api::{
+    Change, PendingRequest, ProblemCode, RunHandle, RunService, RunSummary as Run, ViewState,
+};
 use teamster_core::RunStatus;
 use teamster_core::time::epoch_ms;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::sleep;
+use tokio_util::sync::CancellationToken;
 
-use crate::routes::feed::{changes, next};
-use crate::server::Shared;
 use teamster_process::{FileMode, make_private_folder, replace_file};
 
-use crate::ApiError;
+use crate::feed::{changes, next};
 use crate::token::hash;
+use crate::{ApiError, ServerConfig};
 pub(crate) use post::check_target;
 use post::{Failure, Poster};
 use secret::Secret;
@@ -43,11 +45,14 @@ const ATTEMPTS: usize = 10;
 const REQUEST_ATTEMPTS: usize = 5;
 
 /// The callbacks of a server.
-#[derive(Debug)]
 pub(crate) struct Callbacks {
     folder: PathBuf,
     sender: UnboundedSender<Update>,
     receiver: std::sync::Mutex<Option<UnboundedReceiver<Update>>>,
+    config: Arc<ServerConfig>,
+    runs: Arc<dyn RunService>,
+    /// Cancelled when the server ends.
+    ending: CancellationToken,
 }
 
 #[derive(Debug)]
@@ -82,7 +87,7 @@ struct Message {
     /// The time of the first attempt, in milliseconds since the Unix epoch.
     #[serde(rename = "atMs")]
     at_ms: u64,
-    run: Arc<RunSummary>,
+    run: Arc<Run>,
     #[serde(skip_serializing_if = "Option::is_none")]
     request: Option<PendingRequest>,
 }
@@ -139,13 +144,19 @@ fn due(run: &Arc<Run>) -> Vec<(String, Message)> {
 }
 
 impl Callbacks {
-    /// Creates the callbacks of a server whose folder is `server`.
-    pub(crate) fn new(server: &Path) -> Self {
+    pub(crate) fn new(
+        config: Arc<ServerConfig>,
+        runs: Arc<dyn RunService>,
+        ending: CancellationToken,
+    ) -> Self {
         let (sender, receiver) = unbounded_channel();
         Self {
-            folder: server.join(FOLDER),
+            folder: config.tokens.folder().join(FOLDER),
             sender,
             receiver: std::sync::Mutex::new(Some(receiver)),
+            config,
+            runs,
+            ending,
         }
     }
 
@@ -160,6 +171,11 @@ impl Callbacks {
             url: url.to_owned(),
         });
         Ok(())
+    }
+
+    /// Reports a problem to the host program.
+    fn warn(&self, text: &str) {
+        (self.config.on_warning)(text);
     }
 
     fn file(&self, run_id: &str) -> PathBuf {
@@ -211,18 +227,18 @@ impl Callbacks {
 }
 
 /// Delivers callbacks until the server ends.
-pub(crate) async fn send_all(shared: Arc<Shared>) {
-    let updates = teamster_core::sync::lock(&shared.callbacks.receiver).take();
+pub(crate) async fn send_all(callbacks: Arc<Callbacks>) {
+    let updates = teamster_core::sync::lock(&callbacks.receiver).take();
     // Another listener of the same server already delivers them.
     let Some(mut updates) = updates else { return };
     let mut sender = Sender {
-        records: shared.callbacks.load(),
+        records: callbacks.load(),
         seen: None,
         in_flight: HashSet::new(),
         client: None,
-        shared: shared.clone(),
+        callbacks: callbacks.clone(),
     };
-    let global = shared.config.callback.clone();
+    let global = callbacks.config.callback.clone();
     if sender.records.is_empty() && global.is_none() {
         // Do not poll runs before the first callback is registered.
         tokio::select! {
@@ -231,11 +247,11 @@ pub(crate) async fn send_all(shared: Arc<Shared>) {
                     sender.apply(update);
                 }
             }
-            () = shared.ending.cancelled() => return,
+            () = callbacks.ending.cancelled() => return,
         }
     }
     loop {
-        let error = match changes(&shared).await {
+        let error = match changes(&*callbacks.runs).await {
             Err(problem) => problem.0.detail,
             Ok((found, mut changes)) => {
                 let mut runs: Runs = found.into_iter().map(by_id).collect();
@@ -250,7 +266,7 @@ pub(crate) async fn send_all(shared: Arc<Shared>) {
                     }
                     sender.deliver_due(&runs).await;
                     tokio::select! {
-                        () = shared.ending.cancelled() => return,
+                        () = callbacks.ending.cancelled() => return,
                         change = next(&mut changes) => match change {
                             Some(Ok(change)) => apply(&mut runs, change),
                             Some(Err(error)) => break error.message,
@@ -270,10 +286,10 @@ pub(crate) async fn send_all(shared: Arc<Shared>) {
                 }
             }
         };
-        shared.warn(&format!("callbacks: {error}"));
+        callbacks.warn(&format!("callbacks: {error}"));
         tokio::select! {
             () = sleep(LOOK) => {}
-            () = shared.ending.cancelled() => return,
+            () = callbacks.ending.cancelled() => return,
         }
     }
 }
@@ -305,7 +321,7 @@ struct Sender {
     in_flight: HashSet<(String, String, String)>,
     /// Created for the first message.
     client: Option<Result<(Poster, Secret), String>>,
-    shared: Arc<Shared>,
+    callbacks: Arc<Callbacks>,
 }
 
 impl Sender {
@@ -323,9 +339,9 @@ impl Sender {
                 record.settle(&url, &key);
                 if record.is_complete() {
                     self.records.remove(&run_id);
-                    self.shared.callbacks.forget(&run_id);
-                } else if let Err(problem) = self.shared.callbacks.save(&run_id, record) {
-                    self.shared.warn(&problem.0.detail);
+                    self.callbacks.forget(&run_id);
+                } else if let Err(problem) = self.callbacks.save(&run_id, record) {
+                    self.callbacks.warn(&problem.0.detail);
                 }
             }
         }
@@ -341,9 +357,9 @@ impl Sender {
             }
             let record = self.records.entry(id.clone()).or_default();
             if record.add(url)
-                && let Err(problem) = self.shared.callbacks.save(id, record)
+                && let Err(problem) = self.callbacks.save(id, record)
             {
-                self.shared.warn(&problem.0.detail);
+                self.callbacks.warn(&problem.0.detail);
             }
         }
     }
@@ -357,9 +373,9 @@ impl Sender {
                 None => match self.summary(&id).await {
                     Ok(run) => run,
                     Err(problem) if problem.0.code == ProblemCode::RunNotFound => {
-                        if self.shared.callbacks.is_old(&id) {
+                        if self.callbacks.is_old(&id) {
                             self.records.remove(&id);
-                            self.shared.callbacks.forget(&id);
+                            self.callbacks.forget(&id);
                         }
                         continue;
                     }
@@ -373,7 +389,10 @@ impl Sender {
     }
 
     async fn summary(&self, id: &str) -> Result<Arc<Run>, ApiError> {
-        Ok(self.shared.run(id).view().await?.summary)
+        Ok(RunHandle::new(self.callbacks.runs.clone(), id)
+            .view()
+            .await?
+            .summary)
     }
 
     /// Starts the delivery of a message to all targets that lack it.
@@ -389,7 +408,7 @@ impl Sender {
             if !self.in_flight.insert(own) {
                 continue;
             }
-            let config = &self.shared.config;
+            let config = &self.callbacks.config;
             let client = self.client.get_or_insert_with(|| {
                 let secret = Secret::read_or_make(config.tokens.folder());
                 let secret = secret.map_err(|error| error.to_string())?;
@@ -398,7 +417,7 @@ impl Sender {
             let (poster, secret) = match client {
                 Ok(client) => client.clone(),
                 Err(error) => {
-                    self.shared.warn(&format!("callbacks: {error}"));
+                    self.callbacks.warn(&format!("callbacks: {error}"));
                     continue;
                 }
             };
@@ -416,18 +435,16 @@ impl Sender {
                 body: serde_json::to_vec(message).unwrap_or_default(),
                 attempts,
             };
-            let (shared, run_id, key) = (self.shared.clone(), run_id.to_owned(), key.to_owned());
+            let (callbacks, run_id, key) =
+                (self.callbacks.clone(), run_id.to_owned(), key.to_owned());
             tokio::spawn(async move {
                 if let Err(error) = delivery.send(&poster, &secret).await {
                     let run = &run_id;
-                    shared.warn(&format!("the callback of run {run} was given up: {error}"));
+                    callbacks.warn(&format!("the callback of run {run} was given up: {error}"));
                 }
                 let url = target.url;
                 // Without a receiver the server is ending; the next one delivers the message again.
-                let _ = shared
-                    .callbacks
-                    .sender
-                    .send(Update::Settled { run_id, url, key });
+                let _ = callbacks.sender.send(Update::Settled { run_id, url, key });
             });
         }
     }

@@ -14,9 +14,8 @@ use teamster_api::{LogLine, LogStream, ProblemCode, ServiceError, ViewState};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout, timeout_at};
 
 use crate::ApiError;
-use crate::fields::{Seconds, number};
-use crate::routes::split_unquoted;
-use crate::server::Shared;
+use crate::fields::{Seconds, number, split_unquoted};
+use crate::state::Shared;
 
 /// The interval of heartbeats in an idle stream. They keep proxies from closing it.
 pub(crate) const HEARTBEAT: Duration = Duration::from_secs(15);

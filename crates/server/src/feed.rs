@@ -1,17 +1,19 @@
-//! The current state of the agents in a loop, refreshed while it has watchers.
+//! The changes of runs, and the current state of the agents in a loop, refreshed while it has watchers.
 
+use std::future::poll_fn;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use futures_core::stream::BoxStream;
 use teamster_api::agents::{AgentList, Command};
-use teamster_api::{ProblemCode, ServiceError};
+use teamster_api::{Change, MachineService, ProblemCode, RunService, RunSummary, ServiceError};
 use teamster_core::sync::lock;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_util::sync::CancellationToken;
 
 use crate::ApiError;
-use crate::server::Shared;
 
 /// The refresh interval.
 const TICK: Duration = Duration::from_secs(2);
@@ -22,8 +24,10 @@ const LIMIT: Duration = Duration::from_secs(1);
 pub(crate) type Agents = Option<Arc<AgentList>>;
 
 /// Refreshes the state of the agents while it has watchers.
-#[derive(Debug, Default)]
 pub(crate) struct AgentsFeed {
+    machine: Arc<dyn MachineService>,
+    /// Cancelled when the server ends.
+    ending: CancellationToken,
     state: watch::Sender<Agents>,
     /// True while a refresh task runs.
     is_refreshing: Mutex<bool>,
@@ -32,22 +36,31 @@ pub(crate) struct AgentsFeed {
 }
 
 impl AgentsFeed {
+    pub(crate) fn new(machine: Arc<dyn MachineService>, ending: CancellationToken) -> Self {
+        Self {
+            machine,
+            ending,
+            state: watch::Sender::default(),
+            is_refreshing: Mutex::default(),
+            asked: tokio::sync::Mutex::default(),
+        }
+    }
+
     /// Refreshes the state and returns a receiver of it and its changes.
-    pub(crate) async fn watch(shared: &Arc<Shared>) -> Result<watch::Receiver<Agents>, ApiError> {
-        let feed = &shared.agents;
-        let receiver = feed.state.subscribe();
-        feed.refresh(shared).await?;
-        let mut is_refreshing = lock(&feed.is_refreshing);
+    pub(crate) async fn watch(self: &Arc<Self>) -> Result<watch::Receiver<Agents>, ApiError> {
+        let receiver = self.state.subscribe();
+        self.refresh().await?;
+        let mut is_refreshing = lock(&self.is_refreshing);
         if !std::mem::replace(&mut *is_refreshing, true) {
-            tokio::spawn(refresh_while_watched(shared.clone()));
+            tokio::spawn(refresh_while_watched(self.clone()));
         }
         Ok(receiver)
     }
 
-    async fn refresh(&self, shared: &Shared) -> Result<(), ApiError> {
+    async fn refresh(&self) -> Result<(), ApiError> {
         let mut asked = self.asked.lock().await;
         let request = asked.get_or_insert_with(|| {
-            let machine = shared.machine.clone();
+            let machine = self.machine.clone();
             tokio::spawn(async move { machine.loops(Command::Status).await })
         });
         let Ok(answer) = timeout(LIMIT, request).await else {
@@ -67,15 +80,14 @@ impl AgentsFeed {
 }
 
 /// Refreshes the state until it has no watchers.
-async fn refresh_while_watched(shared: Arc<Shared>) {
-    let feed = &shared.agents;
+async fn refresh_while_watched(feed: Arc<AgentsFeed>) {
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     ticks.reset();
     loop {
         tokio::select! {
             _ = ticks.tick() => {}
-            () = shared.ending.cancelled() => return,
+            () = feed.ending.cancelled() => return,
         }
         if feed.state.receiver_count() == 0 {
             // A new watcher waits for this lock and starts another task.
@@ -86,6 +98,28 @@ async fn refresh_while_watched(shared: Arc<Shared>) {
             }
         }
         // The next refresh retries after an error.
-        let _ = feed.refresh(&shared).await;
+        let _ = feed.refresh().await;
     }
+}
+
+/// The changes of runs.
+pub(crate) type Changes = BoxStream<'static, Result<Change, ServiceError>>;
+
+/// Returns the runs that there are, and their changes from then on.
+pub(crate) async fn changes(
+    runs: &dyn RunService,
+) -> Result<(Vec<Arc<RunSummary>>, Changes), ApiError> {
+    let mut changes = runs.changes();
+    match next(&mut changes).await.transpose()? {
+        Some(Change::Snapshot { runs, .. }) => Ok((runs, changes)),
+        _ => {
+            let detail = "the changes of runs did not begin with a snapshot";
+            Err(ApiError::new(ProblemCode::Internal, detail))
+        }
+    }
+}
+
+/// Returns the next change. Cancel-safe.
+pub(crate) async fn next(changes: &mut Changes) -> Option<Result<Change, ServiceError>> {
+    poll_fn(|cx| changes.as_mut().poll_next(cx)).await
 }

@@ -204,6 +204,21 @@ impl JsonSchema for Seconds {
     }
 }
 
+/// Splits at a character outside of quoted strings.
+pub(crate) fn split_unquoted(text: &str, at: char) -> impl Iterator<Item = &str> {
+    let (mut is_quoted, mut is_escaped) = (false, false);
+    text.split(move |c: char| {
+        if is_escaped {
+            is_escaped = false;
+        } else if is_quoted && c == '\\' {
+            is_escaped = true;
+        } else if c == '"' {
+            is_quoted = !is_quoted;
+        }
+        c == at && !is_quoted
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use serde::de::DeserializeOwned;

@@ -8,8 +8,8 @@ use axum::response::{IntoResponse, Response};
 use teamster_api::ProblemCode;
 
 use crate::ApiError;
-use crate::listen::Transport;
-use crate::server::Shared;
+use crate::state::Shared;
+use crate::transport::Transport;
 
 /// Rejects requests to other host names and state-changing requests from other origins.
 ///

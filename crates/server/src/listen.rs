@@ -21,6 +21,7 @@ use tokio_util::task::TaskTracker;
 
 use crate::Server;
 use crate::places::{Place, Places};
+use crate::transport::Transport;
 
 /// The time limit for a request's head, including the wait for its first byte.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
@@ -30,18 +31,6 @@ const LARGEST_HEAD: usize = 64 << 10;
 const GRACE: Duration = Duration::from_secs(5);
 /// The pause after `accept` failed, for example without free file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
-
-/// The transport of a connection.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Transport {
-    /// Over TCP.
-    Tcp {
-        /// The server's port.
-        port: u16,
-    },
-    /// Over a Unix socket, whose file permissions authorize the caller.
-    Unix,
-}
 
 /// An address to listen on: `ADDRESS:PORT`, or `unix:PATH`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -207,7 +196,7 @@ impl Bound {
     /// Serves until [`Server::end`], then waits up to 5 s for requests in progress.
     pub async fn serve(self) {
         let Self { server, listener } = self;
-        let callbacks = tokio::spawn(crate::callbacks::send_all(server.shared.clone()));
+        let callbacks = tokio::spawn(crate::callbacks::send_all(server.shared.callbacks.clone()));
         let tracker = TaskTracker::new();
         let places = Places::new(server.shared.config.max_connections);
         let ending = server.shared.ending.clone();

@@ -2,26 +2,24 @@
 
 use axum::http::StatusCode;
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::{Schema, SchemaGenerator};
 use serde_json::{Map, Value, json};
-use teamster_api::{Problem, ProblemCode, RunEvent};
-use teamster_core::LogEntry;
+use teamster_api::{Problem, ProblemCode};
 
 use crate::operation::Operation;
 use crate::problem::status_of;
-use crate::routes;
 
-/// Returns the `OpenAPI` 3.1 document of the API.
-pub fn openapi() -> Value {
+/// Returns the `OpenAPI` 3.1 document of these operations.
+pub(crate) fn document_of(operations: &[Operation]) -> Value {
     let settings = SchemaSettings::draft2020_12().with(|settings| {
         settings.definitions_path = "/components/schemas".into();
         settings.meta_schema = None;
     });
     let mut generator = settings.into_generator();
     let mut paths = Map::new();
-    for operation in routes::operations() {
+    for operation in operations {
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
-        path[operation.method.as_str().to_ascii_lowercase()] = document(&operation, &mut generator);
+        path[operation.method.as_str().to_ascii_lowercase()] = document(operation, &mut generator);
     }
     let schemas = generator.take_definitions(true);
     let mut document = json!({
@@ -230,57 +228,6 @@ fn without_null(mut schema: Value) -> Value {
         }
     }
     schema
-}
-
-/// Returns the schema of a server-sent event whose data is of this type, as JSON.
-pub(crate) fn event<T: JsonSchema>(generator: &mut SchemaGenerator) -> Schema {
-    let data = generator.subschema_for::<T>();
-    json_schema!({
-        "type": "object",
-        "description": "One event of the stream.",
-        "required": ["data"],
-        "properties": {
-            "event": {"enum": ["message", "end"], "description": "`end`, with the data `{}`, ends a log."},
-            "id": {"type": "string", "pattern": "^[0-9]+$", "description": "The entry's `seq`."},
-            "data": {"type": "string", "contentMediaType": "application/json", "contentSchema": data},
-        },
-    })
-}
-
-/// An entry of a run's log.
-pub(crate) struct Entry;
-
-impl JsonSchema for Entry {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Entry".into()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let agent = generator.subschema_for::<LogEntry>();
-        let run = generator.subschema_for::<RunEvent>();
-        let schema = json!({
-            "description": "An entry of a run's log: an event of the agent, or one of the run itself, whose `type` \
-            has a colon (or is `reset`).",
-            "anyOf": [
-                agent,
-                {
-                    "allOf": [
-                        {
-                            "type": "object",
-                            "required": ["seq", "atMs", "attempt"],
-                            "properties": {
-                                "seq": {"type": "integer", "minimum": 1},
-                                "atMs": {"type": "integer", "minimum": 0},
-                                "attempt": {"type": "integer", "minimum": 1},
-                            },
-                        },
-                        run,
-                    ],
-                },
-            ],
-        });
-        schema.try_into().unwrap_or_default()
-    }
 }
 
 /// Completes all schemas: descriptions have no links of rustdoc and no line breaks, and integers have the range of

@@ -9,7 +9,7 @@ use axum::routing::MethodRouter;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use teamster_api::ProblemCode;
 
-use crate::server::Shared;
+use crate::state::Shared;
 use crate::{Scope, auth};
 
 type State = Arc<Shared>;

@@ -8,7 +8,7 @@ use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::http::{HeaderName, HeaderValue, Response};
 use axum::routing::get;
 
-use crate::server::Shared;
+use crate::state::Shared;
 
 const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";

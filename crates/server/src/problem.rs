@@ -6,8 +6,6 @@ use axum::http::{HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse;
 use teamster_api::{Problem, ProblemCode, ServiceError};
 
-use crate::start::refusal;
-
 /// An error of a route, which becomes the response.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ApiError(pub(crate) Problem);
@@ -49,6 +47,45 @@ impl From<ServiceError> for ApiError {
         };
         Self::new(code, detail)
     }
+}
+
+/// Fields whose names may be between backticks in a refusal. Other words there are values.
+const FIELDS: [&str; 7] = [
+    "session_id",
+    "new_session_id",
+    "session_key",
+    "working_directory",
+    "append_system_prompt",
+    "max_wait_ms",
+    "clean_env",
+];
+
+/// Returns the text of a parameter's refusal. Fields have their names in JSON, also between backticks in the text.
+fn refusal(parameter: &str, message: &str) -> String {
+    let (name, problem) = match message.strip_prefix(parameter) {
+        Some(problem) => (in_json(parameter), problem),
+        None => (format!("{}: ", in_json(parameter)), message),
+    };
+    let parts = problem.split('`').enumerate();
+    let parts: Vec<String> = parts
+        .map(|(index, part)| match index % 2 {
+            1 if FIELDS.contains(&part) => in_json(part),
+            _ => part.to_owned(),
+        })
+        .collect();
+    format!("{name}{}", parts.join("`"))
+}
+
+/// Returns a parameter's name in camelCase.
+pub(crate) fn in_json(name: &str) -> String {
+    let mut words = name.split('_');
+    let mut json = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let (first, rest) = word.split_at(word.len().min(1));
+        json.push_str(&first.to_ascii_uppercase());
+        json.push_str(rest);
+    }
+    json
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use teamster_api::{Answer, PendingRequest, ProblemCode, RunInfo};
 use teamster_core::PermissionMode;
 
-use crate::auth::Caller;
+use crate::keys::Caller;
 use crate::{ApiError, Scope, ServerConfig};
 
 /// A right beyond the scope of an operation.

@@ -4,7 +4,7 @@
 //! (`tests/it/scopes.rs`).
 
 mod agents;
-pub(crate) mod feed;
+mod feed;
 mod history;
 mod login;
 mod meta;
@@ -20,13 +20,13 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse;
 use serde::Serialize;
+use serde_json::Value;
 use teamster_api::ProblemCode;
 
 use crate::ApiError;
+use crate::openapi::document_of;
 use crate::operation::Operation;
-use crate::server::Shared;
-
-pub(crate) use runs::{StartLocks, split_unquoted};
+use crate::state::Shared;
 
 type App = axum::extract::State<Arc<Shared>>;
 type Answer = Result<Response<Body>, ApiError>;
@@ -44,6 +44,11 @@ pub(crate) fn operations() -> Vec<Operation> {
         login::operations(),
     ];
     parts.into_iter().flatten().collect()
+}
+
+/// Returns the `OpenAPI` 3.1 document of the API.
+pub fn openapi() -> Value {
+    document_of(&operations())
 }
 
 /// Creates the router for all operations and the page.

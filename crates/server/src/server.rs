@@ -1,4 +1,4 @@
-//! The server and its shared state.
+//! The server.
 
 use std::sync::Arc;
 
@@ -7,43 +7,15 @@ use axum::http::header::{CACHE_CONTROL, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS}
 use axum::http::{HeaderName, HeaderValue, Method, Uri};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::Response;
-use teamster_api::{MachineService, ProblemCode, RunHandle, RunInfo, RunService};
+use teamster_api::{MachineService, ProblemCode, RunService};
 use tokio_util::sync::CancellationToken;
 
-use crate::auth::Keys;
 use crate::callbacks::Callbacks;
 use crate::feed::AgentsFeed;
+use crate::keys::Keys;
+use crate::start::StartLocks;
+use crate::state::Shared;
 use crate::{ApiError, ServerConfig, guard, routes};
-
-/// State shared by all requests.
-pub(crate) struct Shared {
-    pub(crate) config: ServerConfig,
-    pub(crate) keys: Keys,
-    pub(crate) runs: Arc<dyn RunService>,
-    pub(crate) machine: Arc<dyn MachineService>,
-    /// Cancelled when the server ends; streams then end.
-    pub(crate) ending: CancellationToken,
-    pub(crate) starts: routes::StartLocks,
-    pub(crate) agents: AgentsFeed,
-    pub(crate) callbacks: Callbacks,
-}
-
-impl Shared {
-    /// Reports a problem that belongs to no request to the host program.
-    pub(crate) fn warn(&self, text: &str) {
-        (self.config.on_warning)(text);
-    }
-
-    /// Returns the description of the run with this id or unique id prefix.
-    pub(crate) async fn find(&self, id: &str) -> Result<RunInfo, ApiError> {
-        Ok(self.runs.resolve(id).await?)
-    }
-
-    /// Returns a handle to the run with exactly this id.
-    pub(crate) fn run(&self, id: &str) -> RunHandle {
-        RunHandle::new(self.runs.clone(), id)
-    }
-}
 
 /// An HTTP server. It serves on each listener that it is [bound](Server::bind) to.
 #[derive(Clone)]
@@ -67,14 +39,17 @@ impl Server {
         runs: Arc<dyn RunService>,
         machine: Arc<dyn MachineService>,
     ) -> Self {
+        let config = Arc::new(config);
+        let ending = CancellationToken::new();
+        let callbacks = Callbacks::new(config.clone(), runs.clone(), ending.clone());
         let shared = Arc::new(Shared {
             keys: Keys::new(config.owner.as_ref(), config.tokens.clone()),
             runs,
+            starts: StartLocks::default(),
+            agents: Arc::new(AgentsFeed::new(machine.clone(), ending.clone())),
+            callbacks: Arc::new(callbacks),
             machine,
-            ending: CancellationToken::new(),
-            starts: routes::StartLocks::default(),
-            agents: AgentsFeed::default(),
-            callbacks: Callbacks::new(config.tokens.folder()),
+            ending,
             config,
         });
         let router = routes::router(&shared)

@@ -1,8 +1,13 @@
-//! Checks of the bodies that start a run or a session.
+//! Starts of runs and sessions: checks of their bodies, and locks.
+
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
 
 use teamster_api::{ProblemCode, RunSpec, ServiceError, SessionSpec, Trusted};
+use tokio::sync::Mutex;
 
 use crate::callbacks::check_target;
+use crate::problem::in_json;
 use crate::rights::{self, Demand, Right};
 use crate::{ApiError, ServerConfig};
 
@@ -71,41 +76,17 @@ async fn check(
     Ok(())
 }
 
-/// Fields whose names may be between backticks in a refusal. Other words there are values.
-const FIELDS: [&str; 7] = [
-    "session_id",
-    "new_session_id",
-    "session_key",
-    "working_directory",
-    "append_system_prompt",
-    "max_wait_ms",
-    "clean_env",
-];
-
-/// Returns the text of a parameter's refusal. Fields have their names in JSON, also between backticks in the text.
-pub(crate) fn refusal(parameter: &str, message: &str) -> String {
-    let (name, problem) = match message.strip_prefix(parameter) {
-        Some(problem) => (in_json(parameter), problem),
-        None => (format!("{}: ", in_json(parameter)), message),
-    };
-    let parts = problem.split('`').enumerate();
-    let parts: Vec<String> = parts
-        .map(|(index, part)| match index % 2 {
-            1 if FIELDS.contains(&part) => in_json(part),
-            _ => part.to_owned(),
-        })
-        .collect();
-    format!("{name}{}", parts.join("`"))
+/// Serializes starts that have the same `Idempotency-Key`.
+#[derive(Debug, Default)]
+pub(crate) struct StartLocks {
+    locks: [Mutex<()>; 16],
+    hasher: RandomState,
 }
 
-/// Returns a parameter's name in camelCase.
-fn in_json(name: &str) -> String {
-    let mut words = name.split('_');
-    let mut json = words.next().unwrap_or_default().to_owned();
-    for word in words {
-        let (first, rest) = word.split_at(word.len().min(1));
-        json.push_str(&first.to_ascii_uppercase());
-        json.push_str(rest);
+impl StartLocks {
+    pub(crate) fn lock_of(&self, key: &str) -> &Mutex<()> {
+        #[expect(clippy::cast_possible_truncation, reason = "less than 16")]
+        let index = (self.hasher.hash_one(key) % self.locks.len() as u64) as usize;
+        &self.locks[index]
     }
-    json
 }

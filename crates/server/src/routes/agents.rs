@@ -13,7 +13,7 @@ use teamster_api::agents::{AgentList, Command, Selection};
 use super::{Answer, App, json};
 use crate::extract::{Json, Path, Query};
 use crate::operation::Operation;
-use crate::server::Shared;
+use crate::state::Shared;
 use crate::{ApiError, Scope};
 
 /// The default number of log lines.

@@ -1,6 +1,5 @@
 //! `/v1/events`: the stream of state changes for the page.
 
-use std::future::poll_fn;
 use std::sync::Arc;
 
 use async_stream::try_stream;
@@ -9,19 +8,17 @@ use axum::extract::State;
 use axum::http::{HeaderMap, Method, StatusCode};
 use axum::routing::get;
 use bytes::{Bytes, BytesMut};
-use futures_core::stream::BoxStream;
 use schemars::SchemaGenerator;
-use teamster_api::{Change, ProblemCode, RunSummary, ServiceError};
+use teamster_api::{Change, RunSummary};
 use tokio::sync::watch;
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
 use super::{Answer, App};
-use crate::ApiError;
 use crate::events::{HEARTBEAT, StreamFormat};
-use crate::feed::{Agents, AgentsFeed};
-use crate::openapi::event;
+use crate::feed::{Agents, Changes, changes, next};
 use crate::operation::Operation;
-use crate::server::Shared;
+use crate::schema::event;
+use crate::state::Shared;
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
@@ -44,30 +41,10 @@ pub(super) fn operations() -> Vec<Operation> {
 
 async fn watch(State(shared): App, headers: HeaderMap) -> Answer {
     let format = StreamFormat::from_accept(&headers);
-    let (runs, changes) = changes(&shared).await?;
-    let agents = AgentsFeed::watch(&shared).await?;
+    let (runs, changes) = changes(&*shared.runs).await?;
+    let agents = shared.agents.watch().await?;
     let messages = messages(shared, runs, changes, agents, format);
     Ok(format.response(Body::from_stream(messages)))
-}
-
-/// The changes of runs.
-pub(crate) type Changes = BoxStream<'static, Result<Change, ServiceError>>;
-
-/// Returns the runs that there are, and their changes from then on.
-pub(crate) async fn changes(shared: &Shared) -> Result<(Vec<Arc<RunSummary>>, Changes), ApiError> {
-    let mut changes = shared.runs.changes();
-    match next(&mut changes).await.transpose()? {
-        Some(Change::Snapshot { runs, .. }) => Ok((runs, changes)),
-        _ => {
-            let detail = "the changes of runs did not begin with a snapshot";
-            Err(ApiError::new(ProblemCode::Internal, detail))
-        }
-    }
-}
-
-/// Returns the next change. Cancel-safe.
-pub(crate) async fn next(changes: &mut Changes) -> Option<Result<Change, ServiceError>> {
-    poll_fn(|cx| changes.as_mut().poll_next(cx)).await
 }
 
 fn messages(

@@ -13,8 +13,8 @@ use super::{Answer, App, empty};
 use crate::ApiError;
 use crate::auth::{cookie_name, unauthorized};
 use crate::extract::{Json, Query};
-use crate::listen::Transport;
 use crate::operation::Operation;
+use crate::transport::Transport;
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![

@@ -11,9 +11,8 @@ use serde_json::Value;
 use teamster_api::ProviderReport;
 use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
 
-use super::{Answer, App, json};
+use super::{Answer, App, json, openapi};
 use crate::extract::Query;
-use crate::openapi;
 use crate::operation::Operation;
 
 pub(super) fn operations() -> Vec<Operation> {

@@ -14,12 +14,12 @@ use teamster_core::AgentEvent;
 
 use super::runs::{all, send, unexpected};
 use super::{Answer, App, empty, json};
-use crate::auth::Caller;
 use crate::extract::{Json, Path};
 use crate::fields::{RequestId, RunId};
+use crate::keys::Caller;
 use crate::operation::Operation;
 use crate::rights::AnswerTo;
-use crate::server::Shared;
+use crate::state::Shared;
 use crate::{ApiError, Scope, rights};
 
 pub(super) fn operations() -> Vec<Operation> {

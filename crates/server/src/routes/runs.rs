@@ -19,17 +19,16 @@ use teamster_api::{
 use tokio::time::timeout;
 
 use super::{Answer, App, json};
-use crate::auth::Caller;
 use crate::events::{self, EventsQuery};
 use crate::extract::{Json, Optional, Path, Query};
-use crate::fields::{Cursor, NewRunId, RunId};
-use crate::openapi::{Entry, event};
+use crate::fields::{Cursor, NewRunId, RunId, split_unquoted};
+use crate::keys::Caller;
 use crate::operation::{Header, Operation};
-use crate::server::Shared;
+use crate::schema::{Entry, event};
 use crate::start::check_run;
+use crate::state::Shared;
 use crate::{ApiError, Scope, rights};
 
-pub(crate) use once::StartLocks;
 pub(super) use once::{key, key_reused, start_once, start_with_id};
 
 /// The default number of runs in a page.
@@ -392,21 +391,6 @@ pub(super) fn preferred_wait(headers: &HeaderMap) -> Option<Duration> {
     // A number that is too large is a long wait.
     let seconds = seconds.parse().unwrap_or(u64::MAX);
     Some(Duration::from_secs(seconds).min(LONGEST_WAIT))
-}
-
-/// Splits at a character outside of quoted strings.
-pub(crate) fn split_unquoted(text: &str, at: char) -> impl Iterator<Item = &str> {
-    let (mut is_quoted, mut is_escaped) = (false, false);
-    text.split(move |c: char| {
-        if is_escaped {
-            is_escaped = false;
-        } else if is_quoted && c == '\\' {
-            is_escaped = true;
-        } else if c == '"' {
-            is_quoted = !is_quoted;
-        }
-        c == at && !is_quoted
-    })
 }
 
 #[cfg(test)]

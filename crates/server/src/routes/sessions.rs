@@ -19,15 +19,15 @@ use super::runs::{
     start_once, start_with_id, unexpected,
 };
 use super::{Answer, App, json};
-use crate::auth::Caller;
 use crate::events::{self, EventsQuery};
 use crate::extract::{Json, Path, Query};
 use crate::fields::Text;
-use crate::openapi::{Entry, event};
+use crate::keys::Caller;
 use crate::operation::Operation;
 use crate::rights::{self, Demand, InSession, Right};
-use crate::server::Shared;
+use crate::schema::{Entry, event};
 use crate::start::check_session;
+use crate::state::Shared;
 use crate::{ApiError, Scope};
 
 /// Problem codes of every operation on a session.

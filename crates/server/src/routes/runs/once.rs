@@ -1,35 +1,16 @@
 //! Starts that happen once for each `Idempotency-Key`.
 
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
-
 use axum::http::{HeaderMap, StatusCode};
 use ring::digest;
 use teamster_api::{ProblemCode, RunHandle, Spec};
-use tokio::sync::Mutex;
 use uuid::Uuid;
 
 use crate::ApiError;
 use crate::fields::NewRunId;
-use crate::server::Shared;
+use crate::state::Shared;
 
 /// The maximum length of `Idempotency-Key`, in bytes.
 pub(super) const LONGEST_KEY: usize = 256;
-
-/// Serializes starts that have the same `Idempotency-Key`.
-#[derive(Debug, Default)]
-pub(crate) struct StartLocks {
-    locks: [Mutex<()>; 16],
-    hasher: RandomState,
-}
-
-impl StartLocks {
-    fn lock_of(&self, key: &str) -> &Mutex<()> {
-        #[expect(clippy::cast_possible_truncation, reason = "less than 16")]
-        let index = (self.hasher.hash_one(key) % self.locks.len() as u64) as usize;
-        &self.locks[index]
-    }
-}
 
 /// Starts a run or session: once for each key and body. Returns 200 if it was started before.
 pub(in crate::routes) async fn start_once(

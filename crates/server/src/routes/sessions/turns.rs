@@ -12,9 +12,9 @@ use teamster_core::{AgentEvent, RunResult};
 use tokio::time::timeout;
 
 use super::{COMMAND_PROBLEMS, SESSION_PROBLEMS, check_rights, find};
-use crate::auth::Caller;
 use crate::extract::{Json, Optional, Path};
 use crate::fields::Text;
+use crate::keys::Caller;
 use crate::operation::Operation;
 use crate::routes::runs::{
     RunPath, idempotency_key, key, key_reused, prefer_wait, preference_applied, preferred_wait,

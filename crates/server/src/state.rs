@@ -1,0 +1,37 @@
+//! What all requests share.
+
+use std::sync::Arc;
+
+use teamster_api::{MachineService, RunHandle, RunInfo, RunService};
+use tokio_util::sync::CancellationToken;
+
+use crate::callbacks::Callbacks;
+use crate::feed::AgentsFeed;
+use crate::keys::Keys;
+use crate::start::StartLocks;
+use crate::{ApiError, ServerConfig};
+
+/// State shared by all requests.
+pub(crate) struct Shared {
+    pub(crate) config: Arc<ServerConfig>,
+    pub(crate) keys: Keys,
+    pub(crate) runs: Arc<dyn RunService>,
+    pub(crate) machine: Arc<dyn MachineService>,
+    /// Cancelled when the server ends; streams then end.
+    pub(crate) ending: CancellationToken,
+    pub(crate) starts: StartLocks,
+    pub(crate) agents: Arc<AgentsFeed>,
+    pub(crate) callbacks: Arc<Callbacks>,
+}
+
+impl Shared {
+    /// Returns the description of the run with this id or unique id prefix.
+    pub(crate) async fn find(&self, id: &str) -> Result<RunInfo, ApiError> {
+        Ok(self.runs.resolve(id).await?)
+    }
+
+    /// Returns a handle to the run with exactly this id.
+    pub(crate) fn run(&self, id: &str) -> RunHandle {
+        RunHandle::new(self.runs.clone(), id)
+    }
+}
