@@ -30,7 +30,7 @@ fn a_usable_cli() {
 ✓ Claude Code  2.1.197
     program  DIR/claude
     login    no: [..]
-    tested   with 2.1.197, 2.1.207, 2.1.240, 2.1.290, 2.1.315, 2.1.330
+    tested   with 2.1.197, [..]
     oldest   2.1.197
 
 "#]]
@@ -87,7 +87,7 @@ fn a_missing_cli() {
 ✗ Claude Code  not found
     problem  the program `claude` was not found on PATH
     install  npm install -g @anthropic-ai/claude-code
-    tested   with 2.1.197, 2.1.207, 2.1.240, 2.1.290, 2.1.315, 2.1.330
+    tested   with 2.1.197, [..]
     oldest   2.1.197
 
 "#]]
