@@ -1,4 +1,4 @@
-//! Shell completion and manual pages.
+//! Shell completion of arguments.
 //!
 //! The completion script calls this program with [`VARIABLE`] set, so that run, session and agent ids are completed
 //! too. On an error there are no candidates, and nothing is printed at the user's prompt.
@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap_complete::CompletionCandidate;
-use clap_complete::env::{CompleteEnv, Shells};
+use clap_complete::env::CompleteEnv;
 use teamster::agent_loop::supervisor::{Config, FILE_NAME, FILE_VARIABLE};
 use teamster::store::Store;
 use teamster_api::history::{RunFilter, RunRecord};
@@ -18,7 +18,7 @@ use tokio::time::timeout;
 use crate::words;
 
 /// Set by completion scripts to the name of their shell.
-const VARIABLE: &str = "TEAMSTER_COMPLETE";
+pub(crate) const VARIABLE: &str = "TEAMSTER_COMPLETE";
 
 /// The number of newest runs that candidates come from.
 const RUNS: u32 = 50;
@@ -33,16 +33,6 @@ pub(crate) fn answer(command_line: fn() -> clap::Command) {
             .var(VARIABLE)
             .complete();
     }
-}
-
-/// Returns the completion script of a shell.
-pub(crate) fn script(shell: clap_complete::Shell) -> std::io::Result<Vec<u8>> {
-    let mut script = Vec::new();
-    let name = shell.to_string();
-    if let Some(shell) = Shells::builtins().completer(&name) {
-        shell.write_registration(VARIABLE, "teamster", "teamster", "teamster", &mut script)?;
-    }
-    Ok(script)
 }
 
 /// Candidates: ids of runs, newest first.
@@ -141,12 +131,6 @@ fn history() -> Vec<RunRecord> {
     // Do not wait for a database server that does not respond.
     runtime.shutdown_background();
     found.unwrap_or_default()
-}
-
-/// Writes the manual pages of a command line into a folder: one for the program and one for each command.
-pub(crate) fn write_manual(command_line: clap::Command, folder: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(folder)?;
-    clap_mangen::generate_to(command_line, folder)
 }
 
 #[cfg(test)]

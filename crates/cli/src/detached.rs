@@ -1,14 +1,11 @@
-//! Commands for detached runs. Each run has its own process, the runner, and a log.
+//! Detached runs and sessions as the commands see them. Each has its own process, the runner, and a log.
 
-pub(crate) mod answer;
-pub(crate) mod attach;
-pub(crate) mod cancel;
 mod handle;
-mod prompt;
 mod questions;
-pub(crate) mod requests;
-pub(crate) mod say;
+mod result;
 mod screen;
-pub(crate) mod wait;
 
-pub(crate) use handle::{Entries, RunHandle};
+pub(crate) use handle::{Entries, RunHandle, turn_of};
+pub(crate) use questions::{Questions, Reader};
+pub(crate) use result::{result, result_of};
+pub(crate) use screen::Screen;

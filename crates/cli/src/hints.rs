@@ -4,6 +4,7 @@
 
 mod advice;
 mod flags;
+mod refusal;
 
 use std::collections::BTreeSet;
 
@@ -17,6 +18,7 @@ use crate::words;
 
 pub(crate) use advice::{advice, of_client};
 pub(crate) use flags::{message, option, warning};
+pub(crate) use refusal::usage;
 
 /// Returns the next step after an error, if there is one. `bin` is the variable that sets the CLI's program, `mcp`
 /// the delivery of the run's MCP servers, if it has any, `permission` the run's mode, if it is known, and `now_ms` the

@@ -3,33 +3,26 @@
 //! It is a library so that other programs can add providers: call [`main_with`] from `main`.
 #![warn(missing_docs)]
 
-mod acp;
-mod agents;
 mod args;
-mod chat;
+mod command_line;
+mod commands;
 mod completion;
-mod demo;
 mod detached;
-mod doctor;
+mod dialog;
 mod drive;
 mod exit_code;
 mod hints;
-mod loop_run;
-mod mcp;
-mod mock_model;
+mod mcp_servers;
+mod mock_home;
 mod remote;
 mod render;
-mod run;
 mod runner;
-mod runs;
-mod serve;
+mod server_files;
 mod signals;
 mod spec;
 mod stdin;
 mod store;
-mod supervise;
 mod table;
-mod usage;
 mod words;
 mod zone;
 
@@ -43,7 +36,7 @@ use clap::CommandFactory;
 use teamster::Providers;
 use teamster_host::{Host, Notice, Role, Warning, threads};
 
-use args::{Cli, Command};
+use command_line::{Cli, Command};
 
 /// The name of the fake agent's subcommand.
 pub(crate) const FAKE_AGENT: &str = "fake-agent";
@@ -115,7 +108,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
         // Help, or the version.
         Err(help) => return exit(exit_code::of_printed(help.print())),
     };
-    let machine = match remote::machine(&cli.remote, &cli.command) {
+    let machine = match command_line::machine(&cli) {
         Ok(machine) => machine,
         Err(error) => {
             fail(&error);
@@ -123,34 +116,28 @@ pub fn main_with(providers: Providers) -> ExitCode {
         }
     };
     exit(match cli.command {
-        Command::Run(args) => run::main(*args, &machine),
-        Command::Chat(args) => chat::main(*args, &machine),
-        Command::Acp(args) => acp::main(*args),
-        Command::Attach(args) => detached::attach::main(&args, &machine),
-        Command::Say(args) => detached::say::main(&args, &machine),
-        Command::Wait(args) => detached::wait::main(&args, &machine),
-        Command::Cancel(args) => detached::cancel::main(&args, &machine),
-        Command::Requests(args) => detached::requests::main(&args, &machine),
-        Command::Answer(args) => detached::answer::main(&args, &machine),
-        Command::Runs(args) => runs::main(&args.command, &machine),
-        Command::Serve(args) => serve::main(&args),
-        Command::Token(args) => serve::token::main(&args),
-        Command::Usage(args) => usage::main(&args, &machine),
-        Command::Loop(args) => loop_run::main(args),
-        Command::Supervise(args) => supervise::main(&args),
-        Command::Agents(args) => agents::main(&args, &machine),
-        Command::Doctor(args) => doctor::main(&args),
-        Command::Mcp(args) => mcp::main(args.command, &machine),
-        Command::Demo(args) => demo::main(&args),
-        Command::MockModel(args) => mock_model::main(&args),
-        Command::Completions(args) => {
-            // The script is in memory, so that a lost reader is not an error of the generator.
-            let script = completion::script(args.shell);
-            exit_code::of_printed(script.and_then(|script| io::stdout().write_all(&script)))
-        }
-        Command::Man(args) => {
-            exit_code::of_printed(completion::write_manual(Cli::command(), &args.directory))
-        }
+        Command::Run(args) => commands::run::main(*args, &machine),
+        Command::Chat(args) => commands::chat::main(*args, &machine),
+        Command::Acp(args) => commands::acp::main(*args),
+        Command::Attach(args) => commands::attach::main(&args, &machine),
+        Command::Say(args) => commands::say::main(&args, &machine),
+        Command::Wait(args) => commands::wait::main(&args, &machine),
+        Command::Cancel(args) => commands::cancel::main(&args, &machine),
+        Command::Requests(args) => commands::requests::main(&args, &machine),
+        Command::Answer(args) => commands::answer::main(&args, &machine),
+        Command::Runs(args) => commands::runs::main(&args.command, &machine),
+        Command::Serve(args) => commands::serve::main(&args),
+        Command::Token(args) => commands::token::main(&args),
+        Command::Usage(args) => commands::usage::main(&args, &machine),
+        Command::Loop(args) => commands::r#loop::main(args),
+        Command::Supervise(args) => commands::supervise::main(&args),
+        Command::Agents(args) => commands::agents::main(&args, &machine),
+        Command::Doctor(args) => commands::doctor::main(&args),
+        Command::Mcp(args) => commands::mcp::main(args.command, &machine),
+        Command::Demo(args) => commands::demo::main(&args),
+        Command::MockModel(args) => commands::mock_model::main(&args),
+        Command::Completions(args) => commands::completions::main(&args),
+        Command::Man(args) => commands::man::main(&args, Cli::command()),
         Command::FakeAgent(args) => return fake_agent(args.args.into_iter()),
         Command::FakeMcp(args) => return teamster_testkit::mcp_server::main(args.args.into_iter()),
     })

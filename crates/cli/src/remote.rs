@@ -1,6 +1,5 @@
 //! `--remote`: commands on the runs, sessions and agents of a `teamster serve` server instead of this machine's.
 
-pub(crate) mod run;
 mod start;
 mod supervisor;
 
@@ -18,9 +17,9 @@ use teamster_client::{
 use teamster_runner::RunsError;
 use teamster_server::OwnerToken;
 
-use crate::args::{AgentsCommand, Command, McpCommand, REMOTE_TOKEN_VARIABLE, RemoteArgs};
+use crate::args::{REMOTE_TOKEN_VARIABLE, RemoteArgs};
 use crate::hints;
-pub(crate) use start::start_session;
+pub(crate) use start::{idempotency_key, is_usage, prepare_run, start_session};
 pub(crate) use supervisor::RemoteSupervisor;
 
 /// The machine whose runs, sessions and agents a command is about.
@@ -38,19 +37,20 @@ impl Machine {
     }
 }
 
-/// Returns the machine that the arguments name. Returns a usage error if it does not support the command.
-pub(crate) fn machine(args: &RemoteArgs, command: &Command) -> anyhow::Result<Machine> {
+/// Returns the URL of the server that the arguments name, if they name one.
+pub(crate) fn url(args: &RemoteArgs) -> anyhow::Result<Option<&str>> {
     let url = args.remote.as_deref().unwrap_or_default().trim();
-    if url.is_empty() {
-        if args.remote_token_file.is_some() {
-            bail!("--remote-token-file requires --remote URL");
-        }
-        return Ok(Machine::Here);
+    if !url.is_empty() {
+        return Ok(Some(url));
     }
-    if ignores_remote(command) {
-        return Ok(Machine::Here);
+    if args.remote_token_file.is_some() {
+        bail!("--remote-token-file requires --remote URL");
     }
-    check_supported(command)?;
+    Ok(None)
+}
+
+/// Returns the machine of a server, with the token that the arguments name.
+pub(crate) fn connect(url: &str, args: &RemoteArgs) -> anyhow::Result<Machine> {
     let token = match &args.remote_token_file {
         Some(file) => Some(OwnerToken::read(file)?.secret().to_owned()),
         None => std::env::var(REMOTE_TOKEN_VARIABLE)
@@ -83,53 +83,6 @@ pub(crate) fn machine(args: &RemoteArgs, command: &Command) -> anyhow::Result<Ma
         _ => {}
     };
     Ok(Machine::There(client.on_connection_change(report)))
-}
-
-/// Returns `true` for commands that ignore `--remote`, because they do not depend on a machine.
-fn ignores_remote(command: &Command) -> bool {
-    matches!(
-        command,
-        Command::Demo(_)
-            | Command::MockModel(_)
-            | Command::Completions(_)
-            | Command::Man(_)
-            | Command::FakeAgent(_)
-            | Command::FakeMcp(_)
-    )
-}
-
-fn check_supported(command: &Command) -> anyhow::Result<()> {
-    let name = match command {
-        Command::Chat(args) if args.detach => return Ok(()),
-        Command::Chat(_) => bail!(
-            "`teamster chat` with --remote needs --detach: it prints the session's id, and `teamster attach ID` \
-             talks with it"
-        ),
-        Command::Agents(args) => match &args.command {
-            AgentsCommand::Watch(_) => "agents watch",
-            AgentsCommand::Reload => "agents reload",
-            AgentsCommand::Logs(args) if args.follow => "agents logs --follow",
-            _ => return Ok(()),
-        },
-        Command::Usage(args) if args.statusline => "usage --statusline",
-        Command::Usage(args) if args.watch.is_some() => "usage --watch",
-        Command::Usage(args) if args.prices.is_some() => "usage --prices",
-        Command::Acp(_) => "acp",
-        Command::Serve(_) => "serve",
-        Command::Token(_) => "token",
-        Command::Loop(_) => "loop",
-        Command::Supervise(_) => "supervise",
-        Command::Doctor(_) => "doctor",
-        Command::Mcp(args) => match args.command {
-            McpCommand::Serve(_) => return Ok(()),
-            _ => "mcp",
-        },
-        _ => return Ok(()),
-    };
-    bail!(
-        "`teamster {name}` does not support --remote: omit it and unset TEAMSTER_REMOTE, or run the command on the \
-        server's machine"
-    )
 }
 
 /// Returns the text of an error that becomes one of another type, with the next step.

@@ -6,7 +6,7 @@ use anyhow::{anyhow, bail};
 use teamster::{AgentError, ErrorKind, RunResult};
 use teamster_api::{Launch, Launched};
 
-use crate::{exit_code, hints, run};
+use crate::{exit_code, hints};
 
 /// Starts a runner, waits until it accepts the run and prints the run's id. Returns the exit code.
 pub(crate) fn launch(launch: &Launch, quiet: bool) -> anyhow::Result<u8> {
@@ -34,7 +34,7 @@ pub(crate) fn refused(error: AgentError) -> u8 {
     };
     // Without a parameter, words in the text are no names of parameters.
     let error = match error.parameter() {
-        Some(_) => run::usage(error),
+        Some(_) => hints::usage(error),
         None => anyhow!(error.message),
     };
     crate::fail(&error);

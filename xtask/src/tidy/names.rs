@@ -29,13 +29,13 @@ const EXEMPT: &[&str] = &[
     "crates/mock-model/src/protocol.rs",
     "crates/mock-model/src/wire",
     // Data of one CLI only: Copilot's premium requests, Codex's records of limits, Claude Code's status line.
-    "crates/cli/src/usage/",
+    "crates/cli/src/commands/usage/",
     // Examples of requests, with their own quotes.
-    "crates/cli/src/args/serve.rs",
+    "crates/cli/src/commands/serve/args.rs",
     // Commands of other programs that add an MCP server.
-    "crates/cli/src/args/mcp.rs",
+    "crates/cli/src/commands/mcp/args.rs",
     // A recording of a CLI.
-    "crates/cli/src/demo/recording.rs",
+    "crates/cli/src/commands/demo/recording.rs",
     // Tests of the CLIs themselves.
     "crates/conformance/",
     "crates/testkit/",

@@ -30,7 +30,7 @@ const ALLOWED: &[(&str, &str)] = &[
         "the pace of processes that run for minutes",
     ),
     (
-        "crates/cli/src/chat/input.rs",
+        "crates/cli/src/dialog/input.rs",
         "a source that is slower than its reader",
     ),
 ];

@@ -11,7 +11,7 @@ use teamster_host::{Fallback, command_error};
 ///
 /// Help, completions and errors list the ids only.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ProviderParser;
+pub(crate) struct ProviderParser;
 
 impl TypedValueParser for ProviderParser {
     type Value = String;
@@ -43,7 +43,7 @@ impl TypedValueParser for ProviderParser {
 }
 
 /// Parses `codex`, `codex:MODEL`, or the command of an agent.
-pub(super) fn fallback(text: &str) -> Result<Fallback, String> {
+pub(crate) fn fallback(text: &str) -> Result<Fallback, String> {
     Fallback::parse(crate::providers(), text)
 }
 
@@ -62,7 +62,7 @@ fn possible_values() -> impl Iterator<Item = PossibleValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::Cli;
+    use crate::command_line::Cli;
     use clap::Parser;
 
     #[test]

@@ -1,15 +1,18 @@
 //! Parsers of argument values.
 
+use std::ffi::OsString;
 use std::fmt::Display;
+use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
 use teamster::AgentError;
+use teamster::agent_loop::supervisor::FILE_NAME;
 pub(crate) use teamster_host::value::{age, limit, size};
 
 /// Returns a parser for a fixed set of values, each with its help text.
-pub(super) fn named_values<T>(values: &'static [(T, &str)]) -> impl TypedValueParser<Value = T>
+pub(crate) fn named_values<T>(values: &'static [(T, &str)]) -> impl TypedValueParser<Value = T>
 where
     T: FromStr<Err = AgentError> + Display + Clone + Send + Sync + 'static,
 {
@@ -19,7 +22,7 @@ where
 }
 
 /// Parses a waiting time such as `30m`; `0` is no wait, and `off` is [`Duration::MAX`].
-pub(super) fn wait_time(text: &str) -> Result<Duration, String> {
+pub(crate) fn wait_time(text: &str) -> Result<Duration, String> {
     match text {
         "0" => Ok(Duration::ZERO),
         text => limit(text),
@@ -27,7 +30,7 @@ pub(super) fn wait_time(text: &str) -> Result<Duration, String> {
 }
 
 /// Parses an amount of USD above zero.
-pub(super) fn usd(text: &str) -> Result<f64, String> {
+pub(crate) fn usd(text: &str) -> Result<f64, String> {
     match text.trim_start_matches('$').parse::<f64>() {
         Ok(amount) if amount.is_finite() && amount > 0.0 => Ok(amount),
         _ => Err("expected an amount above 0, such as 0.50".to_owned()),
@@ -35,11 +38,22 @@ pub(super) fn usd(text: &str) -> Result<f64, String> {
 }
 
 /// Parses a playback speed, which is finite and not negative.
-pub(super) fn speed(text: &str) -> Result<f64, String> {
+pub(crate) fn speed(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(speed) if speed.is_finite() && speed >= 0.0 => Ok(speed),
         _ => Err("expected a number from 0".to_owned()),
     }
+}
+
+/// Parses the path of a file. An empty path, as from an empty variable, is the default one.
+pub(crate) fn config_path() -> impl TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(|path: OsString| {
+        if path.is_empty() {
+            FILE_NAME.into()
+        } else {
+            path.into()
+        }
+    })
 }
 
 /// An environment variable for the agent. `Debug` leaves the value out.
@@ -63,7 +77,7 @@ impl std::fmt::Debug for EnvVar {
 ///
 /// Never fails: clap's error would print the whole argument, whose value may be a secret.
 #[expect(clippy::unnecessary_wraps, reason = "the shape of a value parser")]
-pub(super) fn env_var(text: &str) -> Result<EnvVar, String> {
+pub(crate) fn env_var(text: &str) -> Result<EnvVar, String> {
     let (name, value) = match text.split_once('=') {
         Some((name, value)) => (name, Some(value.to_owned())),
         None => (text, None),

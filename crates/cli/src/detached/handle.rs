@@ -244,7 +244,7 @@ fn find_local(id: &str) -> anyhow::Result<RunFolder> {
 }
 
 /// Splits a turn's id into its session's id and its number.
-pub(super) fn turn_of(id: &str) -> Option<(&str, u64)> {
+pub(crate) fn turn_of(id: &str) -> Option<(&str, u64)> {
     let (session, number) = id.rsplit_once('.')?;
     Some((session, number.parse().ok()?))
 }

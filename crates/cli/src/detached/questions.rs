@@ -10,17 +10,17 @@ use teamster_api::{LogLine, RunLogEntry};
 use teamster_runner::RunsError;
 
 use super::{Entries, RunHandle};
-use crate::chat::permission::ask_at_terminal;
+use crate::dialog::permission::ask_at_terminal;
 
 /// A log reader with lookahead.
-pub(super) struct Reader {
+pub(crate) struct Reader {
     run: RunHandle,
     entries: Entries,
     ahead: VecDeque<LogLine>,
 }
 
 impl Reader {
-    pub(super) fn new(run: RunHandle, entries: Entries) -> Self {
+    pub(crate) fn new(run: RunHandle, entries: Entries) -> Self {
         Self {
             run,
             entries,
@@ -28,12 +28,12 @@ impl Reader {
         }
     }
 
-    pub(super) fn run(&self) -> &RunHandle {
+    pub(crate) fn run(&self) -> &RunHandle {
         &self.run
     }
 
     /// Returns the next entry; `None` after the last. Cancel-safe.
-    pub(super) async fn next(&mut self) -> Result<Option<LogLine>, RunsError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<LogLine>, RunsError> {
         match self.ahead.pop_front() {
             Some(line) => Ok(Some(line)),
             None => self.entries.next().await,
@@ -81,20 +81,20 @@ fn decided(line: &LogLine) -> Option<String> {
 
 /// Undecided requests from the log, to be answered at the terminal.
 #[derive(Default)]
-pub(super) struct Questions {
+pub(crate) struct Questions {
     open: VecDeque<String>,
 }
 
 impl Questions {
     /// Returns `true` if a user at the terminal can answer.
-    pub(super) fn can_ask() -> bool {
+    pub(crate) fn can_ask() -> bool {
         let stdin = io::stdin();
         // Reading stdin in a background process group would stop this process.
         stdin.is_terminal() && tcgetpgrp(&stdin).is_ok_and(|front| front == getpgrp())
     }
 
     /// Records requests and decisions in a shown entry.
-    pub(super) fn record(&mut self, entry: &AgentEvent) {
+    pub(crate) fn record(&mut self, entry: &AgentEvent) {
         let AgentEvent::Permission(permission) = entry else {
             return;
         };
@@ -108,13 +108,13 @@ impl Questions {
     }
 
     /// Returns `true` if no request is open.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.open.is_empty()
     }
 
     /// Prompts for an answer to the oldest request, if it is still pending. Without an answer, the request stays
     /// pending for other clients.
-    pub(super) async fn ask(
+    pub(crate) async fn ask(
         &mut self,
         reader: &mut Reader,
         directory: Option<&Path>,

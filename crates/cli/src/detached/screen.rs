@@ -16,7 +16,7 @@ use crate::render::{Sink, TextIsFinal, View};
 use crate::{drive, exit_code, words};
 
 /// A renderer of log entries.
-pub(super) enum Screen {
+pub(crate) enum Screen {
     /// Prints the lines of the log.
     Lines(io::BufWriter<io::Stdout>),
     /// Renders turns like `teamster run` and `teamster chat`.
@@ -24,7 +24,7 @@ pub(super) enum Screen {
 }
 
 /// Renders the turns of a session, or a run.
-pub(super) struct Turns {
+pub(crate) struct Turns {
     quiet: bool,
     directory: Option<PathBuf>,
     sink: Box<dyn Sink>,
@@ -46,15 +46,15 @@ pub(super) struct Turns {
 
 /// The result of showing an entry.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct ShownEntry {
+pub(crate) struct ShownEntry {
     /// The exit code, if the entry ends a run or turn.
-    pub(super) code: Option<u8>,
+    pub(crate) code: Option<u8>,
     /// The id of the ended run or turn.
-    pub(super) run_id: Option<Id>,
+    pub(crate) run_id: Option<Id>,
 }
 
 impl Screen {
-    pub(super) fn new(run: &RunHandle, output: OutputArgs) -> Self {
+    pub(crate) fn new(run: &RunHandle, output: OutputArgs) -> Self {
         let info = |id: &str| crate::providers().get(id).map(|provider| provider.info());
         // Print the entries of an unknown agent as lines.
         let Some(first) = info(&run.info().provider).filter(|_| !output.json) else {
@@ -93,7 +93,7 @@ impl Screen {
     }
 
     /// Disables prompts for requests.
-    pub(super) fn without_questions(mut self) -> Self {
+    pub(crate) fn without_questions(mut self) -> Self {
         if let Self::Turns(turns) = &mut self {
             turns.questions = None;
         }
@@ -101,7 +101,7 @@ impl Screen {
     }
 
     /// Shows an entry.
-    pub(super) fn show(&mut self, line: &LogLine) -> io::Result<ShownEntry> {
+    pub(crate) fn show(&mut self, line: &LogLine) -> io::Result<ShownEntry> {
         let entry = line.entry();
         let mut seen = ShownEntry::default();
         if let Ok(RunLogEntry::Agent(entry)) = &entry
@@ -122,7 +122,7 @@ impl Screen {
         Ok(seen)
     }
 
-    pub(super) fn flush(&mut self) -> io::Result<()> {
+    pub(crate) fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Lines(out) => out.flush(),
             Self::Turns(turns) => turns.sink.flush(),
@@ -130,17 +130,17 @@ impl Screen {
     }
 
     /// Returns `true` if the shown entries leave a turn in progress.
-    pub(super) fn is_in_turn(&self) -> bool {
+    pub(crate) fn is_in_turn(&self) -> bool {
         matches!(self, Self::Turns(turns) if turns.turn.is_some())
     }
 
     /// Returns `true` if a request is to be asked here.
-    pub(super) fn has_questions(&self) -> bool {
+    pub(crate) fn has_questions(&self) -> bool {
         matches!(self, Self::Turns(turns) if turns.questions.as_ref().is_some_and(|it| !it.is_empty()))
     }
 
     /// Prompts for an answer to the oldest request.
-    pub(super) async fn ask(&mut self, reader: &mut Reader) -> anyhow::Result<()> {
+    pub(crate) async fn ask(&mut self, reader: &mut Reader) -> anyhow::Result<()> {
         let Self::Turns(turns) = self else {
             return Ok(());
         };
@@ -153,21 +153,21 @@ impl Screen {
     }
 
     /// Sets the message that is about to be sent from here.
-    pub(super) fn set_typed(&mut self, text: Option<String>) {
+    pub(crate) fn set_typed(&mut self, text: Option<String>) {
         if let Self::Turns(turns) = self {
             turns.typed = text;
         }
     }
 
     /// Shows that the turn is being stopped.
-    pub(super) fn stopping(&mut self) {
+    pub(crate) fn stopping(&mut self) {
         if let Self::Turns(turns) = self {
             let now = turns.now(epoch_ms());
             turns.sink.stopping(now);
         }
     }
 
-    pub(super) fn tick(&mut self) {
+    pub(crate) fn tick(&mut self) {
         if let Self::Turns(turns) = self
             && (turns.turn.is_some() || !turns.is_session)
         {

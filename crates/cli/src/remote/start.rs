@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use teamster_api::{RunSpec, SessionSpec, Trusted};
-use teamster_client::Client;
+use teamster_api::{ProblemCode, RunSpec, SessionSpec, Trusted};
+use teamster_client::{Client, ClientError};
 use uuid::Uuid;
 
 use super::absolute;
@@ -17,7 +17,7 @@ const LONGEST_WAIT_MS: u64 = 365 * 24 * 3_600_000;
 
 /// Prepares a run for a server. Returns the file for its last message, which this program writes. Every error is a
 /// usage error.
-pub(super) fn run(spec: &mut RunSpec, local: &Local) -> anyhow::Result<Option<PathBuf>> {
+pub(crate) fn prepare_run(spec: &mut RunSpec, local: &Local) -> anyhow::Result<Option<PathBuf>> {
     let output_file = spec.trusted.output_file.take();
     check(&mut spec.trusted, local)?;
     spec.working_directory = directory(spec.working_directory.as_deref())?;
@@ -80,7 +80,7 @@ fn directory(directory: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
 }
 
 /// Creates the key of a start, so that a repeated request starts nothing.
-pub(super) fn idempotency_key() -> String {
+pub(crate) fn idempotency_key() -> String {
     Uuid::now_v7().to_string()
 }
 
@@ -93,8 +93,23 @@ pub(crate) async fn start_session(
     session(&mut spec, local)?;
     let started = client.open(&spec, &idempotency_key()).await;
     match started {
-        Err(error) if super::run::is_usage(&error) => Err(error.into()),
+        Err(error) if is_usage(&error) => Err(error.into()),
         Err(error) => Ok(Err(error.into())),
         Ok(view) => Ok(Ok(view.summary.info.run_id.clone())),
     }
+}
+
+/// Returns `true` if the server rejected the request with a usage error.
+pub(crate) fn is_usage(error: &ClientError) -> bool {
+    matches!(
+        error.code,
+        Some(
+            ProblemCode::InvalidParams
+                | ProblemCode::BypassNotAllowed
+                | ProblemCode::CommandNotAllowed
+                | ProblemCode::RunExists
+                | ProblemCode::SessionInUse
+                | ProblemCode::BodyTooLarge
+        )
+    )
 }

@@ -13,7 +13,7 @@ use crate::args::{EnvVar, StdinMode, SystemArgs};
 use crate::stdin;
 
 /// Reads the prompt, and adds the text on stdin.
-pub(super) fn read_prompt(
+pub(crate) fn read_prompt(
     prompt: Option<String>,
     file: Option<&Path>,
     mode: StdinMode,
@@ -44,7 +44,7 @@ pub(super) fn read_prompt(
 }
 
 /// Returns the system prompt that replaces the CLI's own, and the text that is appended to it.
-pub(super) fn system_prompts(args: SystemArgs) -> anyhow::Result<(Option<String>, Option<String>)> {
+pub(crate) fn system_prompts(args: SystemArgs) -> anyhow::Result<(Option<String>, Option<String>)> {
     let SystemArgs {
         system_prompt,
         system_prompt_file,
@@ -69,7 +69,7 @@ fn read_text(file: &Path, what: &str) -> anyhow::Result<String> {
         .with_context(|| format!("{what} in {} is not UTF-8 text", file.display()))
 }
 
-pub(super) fn schema(value: &str) -> anyhow::Result<Value> {
+pub(crate) fn schema(value: &str) -> anyhow::Result<Value> {
     let (text, place) = if value.trim_start().starts_with('{') {
         (value.to_owned(), "in --output-schema".to_owned())
     } else {
@@ -81,7 +81,7 @@ pub(super) fn schema(value: &str) -> anyhow::Result<Value> {
     serde_json::from_str(&text).with_context(|| format!("the schema {place} is not JSON"))
 }
 
-pub(super) fn environment(vars: &[EnvVar]) -> anyhow::Result<BTreeMap<String, String>> {
+pub(crate) fn environment(vars: &[EnvVar]) -> anyhow::Result<BTreeMap<String, String>> {
     vars.iter()
         .map(|EnvVar { name, value }| {
             if name.is_empty() {

@@ -1,0 +1,245 @@
+//! Options of an agent: of a run, a chat and the sessions of an editor.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, ValueEnum, ValueHint};
+use clap_complete::ArgValueCandidates;
+use teamster::PermissionMode;
+
+use super::value::{self, named_values};
+use super::{COMMON, EnvVar};
+use crate::completion;
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Model, permissions and session")]
+pub(crate) struct ModelArgs {
+    /// The model, by the CLI's own name
+    #[arg(long, short, help_heading = COMMON, add = ArgValueCandidates::new(completion::models))]
+    pub(crate) model: Option<String>,
+    /// Reasoning effort, as the CLI names it, such as low or high
+    #[arg(long, value_name = "LEVEL", hide_short_help = true)]
+    pub(crate) effort: Option<String>,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Model, permissions and session")]
+pub(crate) struct PermissionArgs {
+    /// Set what the agent may do without approval
+    #[arg(
+        long,
+        value_name = "MODE",
+        default_value = "default",
+        value_parser = named_values(PERMISSIONS),
+        help_heading = COMMON
+    )]
+    pub(crate) permission: PermissionMode,
+    /// Allow a tool, such as "Bash(git *)" (repeatable)
+    ///
+    /// In the CLI's own syntax.
+    #[arg(long, value_name = "TOOL", help_heading = COMMON)]
+    pub(crate) allow_tool: Vec<String>,
+    /// Forbid a tool, in the CLI's own syntax (repeatable)
+    #[arg(long, value_name = "TOOL", hide_short_help = true)]
+    pub(crate) deny_tool: Vec<String>,
+}
+
+/// Options for the agent's own sessions.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Model, permissions and session")]
+pub(crate) struct AgentSessionArgs {
+    /// Resume this session
+    ///
+    /// `--session` is an alias.
+    #[arg(
+        long,
+        value_name = "ID",
+        alias = "session",
+        help_heading = COMMON,
+        add = ArgValueCandidates::new(completion::sessions)
+    )]
+    pub(crate) resume: Option<String>,
+    /// With --resume: continue in a new session and leave the old one unchanged
+    #[arg(long, requires = "resume", hide_short_help = true)]
+    pub(crate) fork: bool,
+    /// Use this id for the new session
+    #[arg(long, value_name = "UUID", hide_short_help = true)]
+    pub(crate) session_id: Option<String>,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Instructions and input")]
+pub(crate) struct SystemArgs {
+    /// Replace the CLI's system prompt
+    #[arg(
+        long,
+        value_name = "TEXT",
+        group = "system",
+        allow_hyphen_values = true,
+        hide_short_help = true
+    )]
+    pub(crate) system_prompt: Option<String>,
+    /// Replace the CLI's system prompt with the text of a file
+    #[arg(long, value_name = "FILE", group = "system", hide_short_help = true)]
+    pub(crate) system_prompt_file: Option<PathBuf>,
+    /// Append to the CLI's system prompt
+    #[arg(
+        long,
+        value_name = "TEXT",
+        group = "system",
+        allow_hyphen_values = true,
+        hide_short_help = true
+    )]
+    pub(crate) append_system_prompt: Option<String>,
+    /// Append the text of a file to the CLI's system prompt
+    #[arg(long, value_name = "FILE", group = "system", hide_short_help = true)]
+    pub(crate) append_system_prompt_file: Option<PathBuf>,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Directories and environment")]
+pub(crate) struct ProcessArgs {
+    /// The agent's working directory
+    #[arg(long, short = 'C', value_name = "DIR", help_heading = COMMON, value_hint = ValueHint::DirPath)]
+    pub(crate) cwd: Option<PathBuf>,
+    /// Work in a new git worktree, on a new branch [default: `teamster/` and the run's id]
+    ///
+    /// It begins at the last commit and is created in `teamster/worktrees` of `$XDG_STATE_HOME`, else of
+    /// `~/.local/state`. At the end it is removed if it has no changes, else kept; stderr reports which.
+    #[arg(
+        long,
+        value_name = "BRANCH",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        conflicts_with = "resume",
+        hide_short_help = true
+    )]
+    pub(crate) worktree: Option<String>,
+    /// Another directory that the agent may use (repeatable)
+    #[arg(long, value_name = "DIR", hide_short_help = true, value_hint = ValueHint::DirPath)]
+    pub(crate) add_dir: Vec<PathBuf>,
+    /// Set an environment variable for the agent (repeatable)
+    ///
+    /// `KEY` alone takes the value from teamster's own environment. Use that for secrets: arguments are
+    /// visible to every user of the machine and stay in the shell's history. The agent gets
+    /// `TEAMSTER_STORE` only if it is named here or by --keep-env.
+    #[arg(
+        long,
+        value_name = "KEY[=VALUE]",
+        value_parser = value::env_var,
+        hide_short_help = true
+    )]
+    pub(crate) env: Vec<EnvVar>,
+    /// Start the agent with a nearly empty environment
+    ///
+    /// It gets the variables named by --keep-env, and `PATH HOME USER LOGNAME SHELL LANG LC_ALL TZ TERM TMPDIR`.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) clean_env: bool,
+    /// With --clean-env: keep this variable (repeatable)
+    #[arg(
+        long,
+        value_name = "NAME",
+        requires = "clean_env",
+        hide_short_help = true
+    )]
+    pub(crate) keep_env: Vec<String>,
+    /// The CLI's program, if not the one on PATH
+    ///
+    /// The variable `TEAMSTER_<AGENT>_BIN`, such as `TEAMSTER_CLAUDE_BIN`, does the same.
+    #[arg(long, value_name = "PATH", hide_short_help = true)]
+    pub(crate) bin: Option<PathBuf>,
+    /// Leave background processes of the agent's tools running after the run
+    #[arg(long, hide_short_help = true)]
+    pub(crate) keep_background: bool,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Limits, retry and fallback")]
+pub(crate) struct TimeoutArgs {
+    /// Limit until the CLI's first line, such as 90s or 5m; `off` disables it
+    /// [default: 2m]
+    #[arg(
+        long = "startup-timeout",
+        value_name = "TIME",
+        value_parser = value::limit,
+        hide_short_help = true
+    )]
+    pub(crate) startup: Option<Duration>,
+    /// Limit of silence while no tool runs [default: 5m, more for CLIs that are
+    /// silent for longer]
+    #[arg(
+        long = "idle-timeout",
+        value_name = "TIME",
+        value_parser = value::limit,
+        hide_short_help = true
+    )]
+    pub(crate) idle: Option<Duration>,
+    /// Limit of silence while a tool runs [default: 30m]
+    #[arg(
+        long = "tool-timeout",
+        value_name = "TIME",
+        value_parser = value::limit,
+        hide_short_help = true
+    )]
+    pub(crate) tool: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Limits, retry and fallback")]
+pub(crate) struct ChatLimitArgs {
+    /// Limit the CLI's own retries of a failed request
+    #[arg(long, value_name = "N", hide_short_help = true)]
+    pub(crate) cli_retries: Option<u32>,
+    #[command(flatten)]
+    pub(crate) timeouts: TimeoutArgs,
+    /// End the agent's process after this long without a message, such as 30m; the next message restarts
+    /// it and resumes the session [default: off]
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = value::limit,
+        hide_short_help = true
+    )]
+    pub(crate) idle_exit: Option<Duration>,
+}
+
+/// Options for the permission requests of a detached run or session.
+#[derive(Debug, Clone, Copy, Args)]
+pub(crate) struct AskTimeoutArgs {
+    /// With --detach: wait this long for an answer to a permission request, then deny it [default: 1h]
+    ///
+    /// `teamster requests` lists pending requests; `teamster answer`, or `teamster attach` at a terminal, answers
+    /// them. `0` denies at once; `off` waits without limit.
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = value::wait_time,
+        requires = "detach",
+        hide_short_help = true
+    )]
+    pub(crate) ask_timeout: Option<Duration>,
+}
+
+/// Values of `--permission` with their help texts.
+pub(crate) const PERMISSIONS: &[(PermissionMode, &str)] = &[
+    (PermissionMode::Default, "As the CLI's settings allow"),
+    (
+        PermissionMode::ReadOnly,
+        "No built-in tool that changes anything (MCP tools stay allowed)",
+    ),
+    (PermissionMode::AcceptEdits, "File changes as well"),
+    (PermissionMode::Bypass, "Everything; use only in a sandbox"),
+];
+
+/// Values of `--stdin`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StdinMode {
+    /// Read a file, or a pipe that sends something within 3 seconds; a pipe that then pauses for a minute
+    /// is an error
+    Auto,
+    /// Read to the end, without a time limit
+    Wait,
+    /// Do not read stdin, for example in a shell's `while read` loop
+    Ignore,
+}

@@ -1,0 +1,276 @@
+//! The command line: what all commands are, and how their arguments are read.
+//!
+//! No command imports this module.
+
+#[cfg(all(test, repository))]
+mod documented;
+mod machine;
+
+use std::ffi::OsString;
+
+use clap::error::{ContextKind, ContextValue};
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+use crate::args::RemoteArgs;
+use crate::commands::acp::args::AcpArgs;
+use crate::commands::agents::args::AgentsArgs;
+use crate::commands::answer::args::AnswerArgs;
+use crate::commands::attach::args::AttachArgs;
+use crate::commands::cancel::args::CancelArgs;
+use crate::commands::chat::args::ChatArgs;
+use crate::commands::completions::args::CompletionsArgs;
+use crate::commands::demo::args::DemoArgs;
+use crate::commands::doctor::args::DoctorArgs;
+use crate::commands::r#loop::args::LoopArgs;
+use crate::commands::man::args::ManArgs;
+use crate::commands::mcp::args::McpCommandArgs;
+use crate::commands::mock_model::args::MockModelArgs;
+use crate::commands::requests::args::RequestsArgs;
+use crate::commands::run::args::RunArgs;
+use crate::commands::run::prompt;
+use crate::commands::runs::args::RunsArgs;
+use crate::commands::say::args::SayArgs;
+use crate::commands::serve::args::ServeArgs;
+use crate::commands::supervise::args::SuperviseArgs;
+use crate::commands::token::args::TokenArgs;
+use crate::commands::usage::args::UsageArgs;
+use crate::commands::wait::args::WaitArgs;
+use crate::exit_code;
+
+pub(crate) use machine::machine;
+
+const SHORT: &str = "\
+Watch a run without an API key: teamster demo
+Examples and the exit codes: teamster --help";
+
+const EXAMPLES: &str = "\
+Examples:
+  teamster demo                                  watch a run; no CLI and no key needed
+  teamster doctor                                list installed agents and check them
+  teamster run claude \"What does this repository do?\"
+  teamster run claude \"Fix the failing test\" --permission accept-edits
+  git diff | teamster run claude \"Review this diff\"
+  teamster run claude \"List the crates\" --json   print events as NDJSON
+  teamster chat claude                           chat with an agent
+  teamster runs list                             list past runs, their status and cost
+  teamster usage --since 7d                      tokens and cost of all agents
+  teamster loop ~/agents/triage                  run an agent in a polling loop
+  teamster supervise agents.config.json          run many loops, restart those that crash
+  teamster acp claude                            serve an agent to an editor (ACP)
+  teamster serve                                 serve an HTTP API for detached runs
+  teamster --remote https://box.example runs list --live    list runs of another machine
+  teamster mcp check                             test the MCP servers of ./.mcp.json
+  teamster mock-model hello.toml                 serve a scripted model, for tests";
+
+/// Run coding agents such as Claude Code and show what they do.
+///
+/// Each agent CLI has its own flags and output. teamster starts it, reads what it prints and turns it
+/// into one stream of events, for a person at a terminal or for a script. It uses the CLIs and logins
+/// of this machine; it has no account or key of its own.
+#[derive(Debug, Parser)]
+#[command(
+    name = "teamster",
+    version,
+    max_term_width = 100,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = SHORT,
+    after_long_help = format!("{EXAMPLES}\n\n{}", exit_code::HELP),
+)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) remote: RemoteArgs,
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+impl Cli {
+    /// Parses the arguments; the first one is the program's name.
+    pub(crate) fn read(args: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        let args: Vec<OsString> = args.into_iter().collect();
+        let index = command_index(&args);
+        match args.get(index).and_then(|command| command.to_str()) {
+            Some("run") => {
+                let args = prompt::mark(args, index);
+                Self::read_command(&args, index, Command::Run)
+                    .map_or_else(|| Self::try_parse_from(args), Ok)
+                    .map_err(prompt::replace_tip)
+            }
+            Some("chat") => Self::read_command(&args, index, Command::Chat)
+                .map_or_else(|| Self::try_parse_from(args), Ok),
+            _ => Self::try_parse_from(args).map_err(suggest_nearest),
+        }
+    }
+
+    /// Parses the arguments of one command, without building the options of all others: that takes most of the
+    /// time, and two processes of a detached run parse the same arguments. Returns `None` for an error and for
+    /// help, which need the whole command line.
+    fn read_command<T: Args>(
+        args: &[OsString],
+        index: usize,
+        command: fn(Box<T>) -> Command,
+    ) -> Option<Self> {
+        let without_name = args.iter().take(index).chain(args.iter().skip(index + 1));
+        let OneCommand { remote, options } = OneCommand::<T>::try_parse_from(without_name).ok()?;
+        Some(Self {
+            remote,
+            command: command(Box::new(options)),
+        })
+    }
+}
+
+/// The options of one command.
+#[derive(Debug, Parser)]
+#[command(disable_version_flag = true)]
+struct OneCommand<T: Args> {
+    #[command(flatten)]
+    remote: RemoteArgs,
+    #[command(flatten)]
+    options: T,
+}
+
+/// Returns the index of the command, which follows the global options.
+fn command_index(args: &[OsString]) -> usize {
+    let mut index = 1;
+    while let Some(flag) = args.get(index).and_then(|arg| arg.to_str()) {
+        match flag {
+            "--remote" | "--remote-token-file" => index += 2,
+            flag if flag.starts_with("--remote=") || flag.starts_with("--remote-token-file=") => {
+                index += 1;
+            }
+            _ => break,
+        }
+    }
+    index
+}
+
+/// Maximum edit distance between a mistyped command and the suggested one.
+const MAX_EDIT_DISTANCE: usize = 2;
+
+/// Suggests the command with the smallest edit distance; clap prefers those with a common prefix.
+fn suggest_nearest(mut error: clap::Error) -> clap::Error {
+    if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand)
+        && let Some(ContextValue::Strings(suggested)) = error.get(ContextKind::SuggestedSubcommand)
+    {
+        let program = Cli::command();
+        // For nested commands clap's own suggestion is kept.
+        let known = program.get_subcommands().map(clap::Command::get_name);
+        let known: Vec<&str> = known.collect();
+        if suggested.iter().all(|name| known.contains(&&**name)) {
+            let distance = |name: &&str| strsim::osa_distance(typed, name);
+            let nearest = known.into_iter().min_by_key(distance);
+            if let Some(nearest) = nearest.filter(|name| distance(name) <= MAX_EDIT_DISTANCE) {
+                let value = ContextValue::Strings(vec![nearest.to_owned()]);
+                error.insert(ContextKind::SuggestedSubcommand, value);
+            }
+        }
+    }
+    error
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    Run(Box<RunArgs>),
+    Chat(Box<ChatArgs>),
+    Attach(AttachArgs),
+    Say(SayArgs),
+    Wait(WaitArgs),
+    Cancel(CancelArgs),
+    Requests(RequestsArgs),
+    Answer(AnswerArgs),
+    Runs(RunsArgs),
+    Acp(Box<AcpArgs>),
+    Serve(ServeArgs),
+    Token(TokenArgs),
+    Usage(UsageArgs),
+    Loop(LoopArgs),
+    Supervise(SuperviseArgs),
+    Agents(AgentsArgs),
+    Doctor(DoctorArgs),
+    Mcp(McpCommandArgs),
+    Demo(DemoArgs),
+    MockModel(Box<MockModelArgs>),
+    Completions(CompletionsArgs),
+    Man(ManArgs),
+    #[command(hide = true)]
+    FakeAgent(FakeAgentArgs),
+    #[command(hide = true)]
+    FakeMcp(FakeMcpArgs),
+}
+
+/// Act as an agent CLI that misbehaves by script, for tests.
+///
+/// The script defines what it does: print lines, half lines and floods, ignore signals, leave processes
+/// behind, crash. `teamster fake-agent --help` documents the script language.
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct FakeAgentArgs {
+    /// `--script FILE`; all arguments are ignored if the variable `TEAMSTER_FAKE_SCRIPT` is set
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) args: Vec<OsString>,
+}
+
+/// Serve a small MCP server, for tests.
+///
+/// It has the tools echo, fail, slow, env and draw. `teamster fake-mcp --help` lists the faults that it
+/// can simulate. For example:
+/// teamster mcp check --mcp "fake=teamster fake-mcp"
+#[derive(Debug, Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct FakeMcpArgs {
+    /// A fault, such as `--hang`
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) args: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mistyped_command_suggests_the_nearest_one() {
+        for (typed, nearest) in [
+            ("rnu", "'run'"),
+            ("docter", "'doctor'"),
+            ("mcpp", "'mcp'"),
+            ("agent", "'agents'"),
+        ] {
+            let args = ["teamster", typed].map(OsString::from);
+            let error = Cli::read(args).unwrap_err().to_string();
+            assert!(error.contains(&format!("exists: {nearest}")), "{error}");
+        }
+    }
+
+    #[test]
+    fn short_help_fits_one_screen_of_80_columns() {
+        let mut program = Cli::command().term_width(80);
+        program.build();
+        let commands = program.get_subcommands().cloned();
+        let commands = commands.flat_map(|it| {
+            let inner: Vec<_> = it.get_subcommands().cloned().collect();
+            std::iter::once(it).chain(inner)
+        });
+        let mut too_long = Vec::new();
+        for mut command in std::iter::once(program.clone()).chain(commands) {
+            let help = command.clone().term_width(80).render_help().to_string();
+            let lines = help.lines().count();
+            // The program's own help has a line for each command.
+            let most = if command.get_name() == "teamster" {
+                37
+            } else {
+                30
+            };
+            if lines > most {
+                too_long.push((command.get_name().to_owned(), lines));
+            }
+            let long = command.render_long_help().to_string();
+            assert!(long.lines().count() >= lines, "{long}");
+        }
+        assert_eq!(too_long, []);
+    }
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

@@ -1,0 +1,121 @@
+//! `teamster answer`: answers a request of a detached run.
+
+pub(crate) mod args;
+
+use anyhow::{Context, bail};
+use serde_json::{Value, json};
+use teamster_api::{Answer, PendingRequest};
+
+use crate::detached::RunHandle;
+use crate::remote::Machine;
+use crate::{exit_code, tokio_runtime, words};
+use args::AnswerArgs;
+
+/// Answers the request and returns the exit code.
+pub(crate) fn main(args: &AnswerArgs, machine: &Machine) -> anyhow::Result<u8> {
+    let (id, number, word) = match &*args.words {
+        [id, word] => (&**id, None, word),
+        [id, number, word] => (&**id, Some(&**number), word),
+        _ => bail!("expected a request and its answer"),
+    };
+    // A request's id is RUN/NUMBER. The run's id may be a prefix.
+    let (run, own) = match id.rsplit_once('/') {
+        Some((run, number)) => (run, Some(number)),
+        None => (id, None),
+    };
+    if own.is_some() && number.is_some() {
+        bail!("name the request once: {id}, or {run} and its number");
+    }
+    // The second argument may be the whole id, as `teamster requests` prints it.
+    let number = number.map(|it| it.rsplit('/').next().unwrap_or(it));
+    tokio_runtime()
+        .context("cannot start the runtime")?
+        .block_on(async {
+            let run = RunHandle::find(machine, run).await?;
+            let waiting = run.requests().await?;
+            let request_id = match own.or(number) {
+                Some(number) => format!("{}/{number}", run.id()),
+                None => only(&run, &waiting).await?,
+            };
+            let request = waiting.iter().find(|it| it.request_id == request_id);
+            let answer = answer(args, word, request)?;
+            run.answer(&request_id, answer).await?;
+            anyhow::Ok(exit_code::SUCCESS)
+        })
+}
+
+/// Returns the id of the only pending request.
+async fn only(run: &RunHandle, waiting: &[PendingRequest]) -> anyhow::Result<String> {
+    match waiting {
+        [only] => Ok(only.request_id.clone()),
+        [] => {
+            // If the run has ended, this error is more precise.
+            run.status().await?;
+            bail!(
+                "run {} has no pending request: `teamster requests` lists those of all runs",
+                run.id()
+            )
+        }
+        several => {
+            let ids: Vec<_> = several.iter().map(|it| &*it.request_id).collect();
+            bail!("several requests are pending, name one: {}", ids.join(", "))
+        }
+    }
+}
+
+/// Converts the argument to an answer for this request.
+fn answer(
+    args: &AnswerArgs,
+    word: &str,
+    request: Option<&PendingRequest>,
+) -> anyhow::Result<Answer> {
+    let reason = args.reason.clone();
+    let is_deny = word == "deny";
+    if reason.is_some() && !is_deny {
+        bail!("--reason requires the answer deny");
+    }
+    if args.input.is_some() && word != "allow" {
+        bail!("--input requires the answer allow");
+    }
+    let schema = request.and_then(|request| request.schema.as_ref());
+    Ok(match (word, &args.input) {
+        ("deny", _) => Answer::Deny { reason },
+        ("allow", Some(input)) => Answer::AllowWith {
+            input: serde_json::from_str(input).context("--input: expected JSON")?,
+        },
+        ("allow", None) => Answer::Allow,
+        ("always", _) => Answer::AllowAlways,
+        (text, _) => Answer::AllowWith {
+            input: match schema {
+                Some(schema) => to_question(text, schema)?,
+                None => bail!(
+                    "`{}` is not a valid answer: expected allow, always or deny",
+                    words::one_line(text)
+                ),
+            },
+        },
+    })
+}
+
+/// Converts the text to an answer to an MCP server's question: a JSON object, or the value of the only field.
+fn to_question(text: &str, schema: &Value) -> anyhow::Result<Value> {
+    if let Ok(value @ Value::Object(_)) = serde_json::from_str(text) {
+        return Ok(value);
+    }
+    let fields = schema["properties"].as_object();
+    let only = fields.filter(|fields| fields.len() == 1);
+    let Some((name, field)) = only.and_then(|fields| fields.iter().next()) else {
+        let names = fields.map(|fields| fields.keys().cloned().collect::<Vec<_>>());
+        bail!(
+            "expected a JSON object with these fields: {}",
+            names.unwrap_or_default().join(", ")
+        );
+    };
+    let value: Value = match field["type"].as_str() {
+        Some("string") | None => text.into(),
+        Some(kind) => serde_json::from_str(text)
+            .ok()
+            .with_context(|| format!("expected a value of type {kind} for `{name}`"))?,
+    };
+    Ok(json!({ name.as_str(): value }))
+}

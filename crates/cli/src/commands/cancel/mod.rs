@@ -1,0 +1,37 @@
+//! `teamster cancel`: stops detached runs.
+
+pub(crate) mod args;
+
+use anyhow::Context;
+
+use crate::detached::{self, RunHandle};
+use crate::remote::Machine;
+use crate::{exit_code, tokio_runtime};
+use args::CancelArgs;
+
+/// Stops the runs, waits for their ends and returns the exit code. A run that cannot be stopped does not affect the
+/// others.
+pub(crate) fn main(args: &CancelArgs, machine: &Machine) -> anyhow::Result<u8> {
+    tokio_runtime()
+        .context("cannot start the runtime")?
+        .block_on(async {
+            let mut code = exit_code::SUCCESS;
+            let mut stopping = Vec::new();
+            for run in RunHandle::find_all(machine, &args.ids).await? {
+                match run.cancel(args.kill).await {
+                    Ok(()) => stopping.push(run),
+                    Err(error) => {
+                        crate::fail(&error.into());
+                        code = exit_code::AGENT_ERROR;
+                    }
+                }
+            }
+            for run in stopping {
+                if let Err(error) = detached::result(&run).await {
+                    crate::fail(&error);
+                    code = exit_code::AGENT_ERROR;
+                }
+            }
+            Ok(code)
+        })
+}

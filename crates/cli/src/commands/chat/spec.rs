@@ -1,0 +1,78 @@
+//! Arguments of `teamster chat` as the description of a session.
+
+use teamster_api::SessionSpec;
+use teamster_core::time::millis;
+
+use super::args::{ChatArgs, TurnArgs};
+use crate::args::{AgentSessionArgs, AskTimeoutArgs, StoreArgs};
+use crate::spec::{
+    Local, agent, chat_limits, fallbacks, limit_ms, mcp_servers, process_args, system_prompts, warn,
+};
+
+/// Returns the session that the arguments describe. Prints warnings, and reads the files that they name.
+/// Every error is a usage error.
+pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
+    let ChatArgs {
+        provider,
+        detach,
+        ask: AskTimeoutArgs { ask_timeout },
+        end_idle,
+        no_history,
+        record,
+        extra_args,
+        output,
+        model,
+        permissions,
+        session:
+            AgentSessionArgs {
+                resume,
+                fork,
+                session_id,
+            },
+        system,
+        mcp,
+        process,
+        limits,
+        turns:
+            TurnArgs {
+                retries,
+                fallback,
+                max_wait,
+                max_budget_usd,
+                max_tokens,
+                max_time,
+            },
+        store: StoreArgs { url },
+    } = args;
+    let mut warnings = Vec::new();
+    let mut spec = SessionSpec::new(provider);
+    agent(&mut spec, model, permissions);
+    spec.session_id = resume;
+    spec.fork = fork;
+    (spec.system_prompt, spec.append_system_prompt) = system_prompts(system)?;
+    spec.retries = retries;
+    spec.fallback = fallbacks(&fallback);
+    spec.max_wait_ms = max_wait.map(limit_ms);
+    spec.max_budget_usd = max_budget_usd;
+    spec.max_tokens = max_tokens;
+    spec.max_time_ms = max_time.map(limit_ms);
+    spec.ask_timeout_ms = ask_timeout.map(millis);
+    spec.end_idle_ms = end_idle.map(limit_ms);
+    let trusted = &mut spec.trusted;
+    (spec.working_directory, spec.worktree) = process_args(process, trusted)?;
+    mcp_servers(mcp, trusted, &mut warnings)?;
+    chat_limits(limits, trusted);
+    trusted.extra_args = extra_args;
+    trusted.record_to = record;
+    trusted.store = url;
+    trusted.new_session_id = session_id;
+    warn(&warnings, output.quiet);
+    let local = Local {
+        output,
+        detach,
+        lifecycle: false,
+        run_id: None,
+        no_history,
+    };
+    Ok((spec, local))
+}

@@ -1,0 +1,316 @@
+//! Tests of chats with a scripted session.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use teamster::orchestrator::{Orchestrator, OrchestratorConfig};
+use teamster::{
+    AbortHandle, AgentEvent, AgentSession, Capabilities, CostSource, Done, ErrorCode, ErrorKind,
+    EventStream, ExecuteParams, Id, NoticeLevel, NoticeSource, PermissionMode, RunResult,
+    RunStatus, SessionCapabilities, SessionFuture, Text, Turn,
+};
+use teamster_api::RunLogEntry;
+use teamster_runner::{SessionCandidate, SessionRuns};
+
+use super::conversation::{Chat, Display};
+use super::signals::Signals;
+use crate::dialog::input::{Input, Lines};
+use crate::render::testing::{Screen, view};
+use crate::render::{Narrator, Plain, Sink};
+
+/// A session that plays scripted turns and records its calls.
+#[derive(Clone)]
+struct ScriptedSession {
+    capabilities: SessionCapabilities,
+    turns: Arc<Mutex<VecDeque<Vec<AgentEvent>>>>,
+    unasked: Arc<Mutex<VecDeque<Vec<AgentEvent>>>>,
+    calls: Arc<Mutex<Vec<String>>>,
+}
+
+impl ScriptedSession {
+    fn new(turns: impl IntoIterator<Item = Vec<AgentEvent>>) -> Self {
+        let mut capabilities = SessionCapabilities::none();
+        capabilities.clear = true;
+        capabilities.set_model = true;
+        capabilities.set_permission = true;
+        Self {
+            capabilities,
+            turns: Arc::new(Mutex::new(turns.into_iter().collect())),
+            unasked: Arc::default(),
+            calls: Arc::default(),
+        }
+    }
+
+    fn record(&self, call: impl Into<String>) {
+        self.calls.lock().unwrap().push(call.into());
+    }
+
+    fn calls(&self) -> Vec<String> {
+        self.calls.lock().unwrap().clone()
+    }
+}
+
+fn stream(events: Vec<AgentEvent>) -> EventStream {
+    let events = async_stream::stream! {
+        for event in events {
+            yield event;
+        }
+    };
+    EventStream::new(events, AbortHandle::default())
+}
+
+impl AgentSession for ScriptedSession {
+    fn provider(&self) -> &'static str {
+        "claude"
+    }
+
+    fn id(&self) -> Option<Id> {
+        Some("s-1".into())
+    }
+
+    fn capabilities(&self) -> &SessionCapabilities {
+        &self.capabilities
+    }
+
+    fn send(&self, turn: Turn) -> EventStream {
+        self.record(turn.prompt);
+        let next = self.turns.lock().unwrap().pop_front();
+        stream(next.expect("no turn is left"))
+    }
+
+    fn interrupt(&self) {}
+
+    fn steer(&self, _: String) -> SessionFuture<'_, Result<(), teamster::AgentError>> {
+        Box::pin(async { Ok(()) })
+    }
+
+    fn clear(&self) -> SessionFuture<'_, Result<(), teamster::AgentError>> {
+        self.record("[clear]");
+        Box::pin(async { Ok(()) })
+    }
+
+    fn set_model(&self, model: String) -> SessionFuture<'_, Result<(), teamster::AgentError>> {
+        self.record(format!("[model {model}]"));
+        let error = teamster::AgentError::refused("model", "there is no such model");
+        Box::pin(async move { if model == "bad" { Err(error) } else { Ok(()) } })
+    }
+
+    fn set_permission(
+        &self,
+        mode: PermissionMode,
+    ) -> SessionFuture<'_, Result<(), teamster::AgentError>> {
+        self.record(format!("[permission {mode:?}]"));
+        Box::pin(async { Ok(()) })
+    }
+
+    fn unasked(&self) -> Option<EventStream> {
+        self.unasked.lock().unwrap().pop_front().map(stream)
+    }
+
+    fn close(&self) -> SessionFuture<'_, ()> {
+        self.record("[close]");
+        Box::pin(async {})
+    }
+
+    fn is_live(&self) -> bool {
+        true
+    }
+}
+
+/// Returns a completed turn with this text.
+fn turn(text: &str) -> Vec<AgentEvent> {
+    turn_with(text, completed())
+}
+
+fn completed() -> RunResult {
+    RunResult::default().status(RunStatus::Completed)
+}
+
+fn turn_with(text: &str, result: RunResult) -> Vec<AgentEvent> {
+    vec![
+        crate::render::testing::session(),
+        AgentEvent::Text(Text::new(text)),
+        AgentEvent::Done(Done::new(Box::new(result))),
+    ]
+}
+
+/// Creates a chat with this session.
+fn new_chat(session: &ScriptedSession, display: Display, signals: Signals) -> Chat {
+    let params = ExecuteParams::new("");
+    let candidate = SessionCandidate::of(Arc::new(session.clone()), Capabilities::none(), params);
+    let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
+    Chat::new(
+        SessionRuns::new("chat", candidate),
+        orchestrator,
+        display,
+        signals,
+        None,
+    )
+}
+
+/// Runs a chat with this input and returns its output and exit code.
+async fn chat(session: &ScriptedSession, input: &'static str) -> (String, u8) {
+    chat_until(session, input, Signals::none()).await
+}
+
+async fn chat_until(
+    session: &ScriptedSession,
+    input: &'static str,
+    signals: Signals,
+) -> (String, u8) {
+    let screen = Screen::default();
+    let mut view = view();
+    view.resume = None;
+    let narrator = Narrator::new(view.clone());
+    let plain = Plain::new(screen.clone(), screen.clone(), narrator, false);
+    let display = Display::with_sink(view, plain, screen.clone());
+    let mut chat = new_chat(session, display, signals);
+    let input = Input::new(move || Lines::new(input.as_bytes(), None)).unwrap();
+    let code = chat.run(input, false).await;
+    (screen.text(), code)
+}
+
+#[tokio::test]
+async fn each_line_is_a_turn_and_the_last_one_sets_the_exit_code() {
+    let failed = RunResult::default().status(RunStatus::Failed);
+    let session =
+        ScriptedSession::new([turn("one"), turn_with("two", failed.clone()), turn("three")]);
+    let (shown, code) = chat(&session, "a\n\n b \n//c\n").await;
+    assert_eq!(session.calls(), ["a", " b ", "/c", "[close]"]);
+    assert_eq!(code, 0);
+    assert_eq!(
+        shown,
+        "Claude Code · claude-opus-4-8 · session s-1\none\n✓ completed · 0.0s\n\
+         error: the run ended without success and without an error\n\
+         two\n✗ failed · 0.0s\n\
+         three\n✓ completed · 0.0s\n\
+         resume with: teamster chat claude --resume s-1\n"
+    );
+    let session = ScriptedSession::new([turn("one"), turn_with("two", failed)]);
+    assert_eq!(chat(&session, "a\nb").await.1, 1);
+    let session = ScriptedSession::new([]);
+    assert_eq!(chat(&session, "").await, (String::new(), 0));
+    assert_eq!(session.calls(), ["[close]"]);
+}
+
+#[tokio::test]
+async fn commands_are_carried_out() {
+    let result = completed()
+        .total_cost_usd(0.5)
+        .cost_source(CostSource::Reported);
+    let session = ScriptedSession::new([turn_with("x", result.clone()), turn_with("y", result)]);
+    let input = "/model opus\n/permission read-only\na\n/clear\nb\n/cost\n/session\n/quit\nc\n";
+    let (shown, code) = chat(&session, input).await;
+    assert_eq!(code, 0);
+    assert_eq!(
+        session.calls(),
+        [
+            "[model opus]",
+            "[permission ReadOnly]",
+            "a",
+            "[clear]",
+            "b",
+            "[close]"
+        ]
+    );
+    for expected in [
+        "model from the next message on: opus\n",
+        "permission from the next message on: read-only\n",
+        "a new session begins\n",
+        "2 turns in 0.0s\n",
+        "  input tokens          not reported\n",
+        "  cost                  $1.00\n",
+        "session s-1\nresume with: teamster chat claude --resume s-1\n",
+    ] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+    // The new session after /clear has its own header.
+    assert_eq!(shown.matches("· session s-1").count(), 2, "{shown}");
+}
+
+#[tokio::test]
+async fn invalid_input_does_not_end_the_chat() {
+    let session = ScriptedSession::new([turn("x")]);
+    let (shown, code) = chat(&session, "/model bad\n/nope\n/cost 5\na\n").await;
+    assert_eq!(code, 0);
+    assert_eq!(session.calls(), ["[model bad]", "a", "[close]"]);
+    for expected in [
+        "error: --model: there is no such model\n",
+        "error: unknown command `/nope`: /help",
+        "error: /cost takes no argument\n",
+    ] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn unsupported_commands_are_reported_with_an_alternative() {
+    let mut session = ScriptedSession::new([]);
+    session.capabilities = SessionCapabilities::none();
+    let (shown, code) = chat(&session, "/clear\n/model a'b\n/permission bypass\n").await;
+    assert_eq!(code, 0);
+    assert_eq!(session.calls(), ["[close]"]);
+    let advice = "while it runs: end with /quit, then start again with `teamster chat claude";
+    for expected in [
+        format!("error: Claude Code cannot clear the conversation {advice}`\n"),
+        format!("cannot change its model {advice} --resume s-1 --model 'a'\\''b'`\n"),
+        format!("cannot change its permissions {advice} --resume s-1 --permission bypass`\n"),
+    ] {
+        assert!(shown.contains(&expected), "{expected}: {shown}");
+    }
+}
+
+#[tokio::test]
+async fn unasked_turns_are_shown_and_counted() {
+    let session = ScriptedSession::new([turn("x")]);
+    let failed = RunResult::default().status(RunStatus::Failed);
+    (session.unasked.lock().unwrap()).push_back(turn_with("by the way", failed));
+    let (shown, code) = chat(&session, "a\n/cost\n").await;
+    assert_eq!(code, 0, "only requested turns count");
+    assert!(shown.contains("by the way"), "{shown}");
+    assert!(shown.contains("2 turns"), "{shown}");
+}
+
+#[tokio::test]
+async fn errors_are_shown_as_in_a_run() {
+    let error = teamster::AgentError::new(ErrorCode::CliNotFound, ErrorKind::NotFound, "gone");
+    let events = teamster_core::provider::RunAssembler::refuse(error).to_vec();
+    let notice = AgentEvent::notice(NoticeLevel::Warning, NoticeSource::Runtime, "mind");
+    let session = ScriptedSession::new([events, [vec![notice], turn("x")].concat()]);
+    let (shown, code) = chat(&session, "a\nb\n").await;
+    assert_eq!(code, 0);
+    assert!(shown.contains("error: gone\n  next: install it"), "{shown}");
+    assert!(shown.contains("warning: mind\n"), "{shown}");
+    assert!(shown.contains("x\n"), "{shown}");
+}
+
+#[tokio::test]
+async fn a_signal_ends_it() {
+    let signals = Signals::none();
+    signals.end().cancel();
+    let session = ScriptedSession::new([]);
+    let (shown, code) = chat_until(&session, "a\n", signals).await;
+    assert_eq!((&*shown, code), ("", 130));
+    assert_eq!(session.calls(), ["[close]"]);
+}
+
+#[tokio::test]
+async fn without_a_reader_it_ends() {
+    struct Gone;
+    impl Sink for Gone {
+        fn entry(&mut self, _: &RunLogEntry, _: std::time::Duration) -> io::Result<()> {
+            Err(io::ErrorKind::BrokenPipe.into())
+        }
+
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+    let session = ScriptedSession::new([turn("x")]);
+    let display = Display::with_sink(view(), Gone, io::sink());
+    let mut chat = new_chat(&session, display, Signals::none());
+    let input = Input::new(|| Lines::new("a\nb\n".as_bytes(), None)).unwrap();
+    assert_eq!(chat.run(input, false).await, 130);
+    assert_eq!(session.calls(), ["a", "[close]"]);
+}

@@ -1,0 +1,69 @@
+//! `teamster demo`, which runs a real CLI with a scripted model, or plays a recorded run.
+
+pub(crate) mod args;
+mod live;
+mod recording;
+
+use std::io::Write;
+
+use teamster_mock_model::Cli;
+
+use crate::exit_code;
+use args::DemoArgs;
+
+/// Runs the demo and returns the exit code.
+pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
+    if args.recording {
+        return recording::main(args);
+    }
+    if let Some(name) = args.provider.as_deref()
+        && Cli::from_id(name).is_none()
+    {
+        let error = anyhow::anyhow!(
+            "there is no demo with {name}: the scripted model does not support its tools; omit --provider, or \
+             play the recording with --recording"
+        );
+        crate::fail(&error);
+        return Ok(exit_code::USAGE);
+    }
+    let cli = match args.provider.as_deref().and_then(Cli::from_id) {
+        Some(cli) => {
+            if let Some(info) = live::info(cli)
+                && !info.program.is_empty()
+                && let Err(problem) = teamster_host::find_program(crate::host(), info)
+            {
+                let error = anyhow::anyhow!(
+                    "{problem}; install it with `{}`, or play the recording with --recording",
+                    info.install
+                );
+                crate::fail(&error);
+                return Ok(exit_code::CLI_NOT_FOUND);
+            }
+            Some(cli)
+        }
+        None => Cli::ALL.into_iter().find(|cli| {
+            live::info(*cli)
+                .is_some_and(|info| teamster_host::find_program(crate::host(), info).is_ok())
+        }),
+    };
+    let Some(cli) = cli else {
+        return recording::main(args);
+    };
+    match live::main(args, cli)? {
+        live::Outcome::Finished(code) => Ok(code),
+        live::Outcome::NotShown(why) => {
+            // Also with --quiet: the output is not from the CLI.
+            crate::warn(&[format!("{why} Playing a recording instead:")]);
+            recording::main(args)
+        }
+    }
+}
+
+/// Prints a remark on stderr, unless the output is quiet.
+fn remark(args: &DemoArgs, text: &str) {
+    if !args.output.quiet {
+        let dim = anstyle::Style::new().dimmed();
+        // Without stderr the message cannot be shown.
+        let _ = writeln!(anstream::stderr(), "{dim}{text}{dim:#}");
+    }
+}

@@ -1,0 +1,251 @@
+//! `teamster doctor`, which lists the installed CLIs and checks them.
+//!
+//! How to install a CLI and how to log in is in the `CliInfo` of its provider. The checks are those of
+//! `teamster::doctor`.
+
+pub(crate) mod args;
+mod try_agent;
+
+use std::env;
+use std::io::{self, Write};
+use std::time::{Duration, Instant};
+
+use anstyle::{AnsiColor, Style};
+use anyhow::Context;
+use serde::Serialize;
+use teamster::doctor::{self, AgentReport, LoginState};
+use teamster::process::{Leftover, leftovers};
+use teamster_host::{ChangedFile, Guard, changed_files, examine_agents};
+
+use crate::{exit_code, tokio_runtime, words};
+use args::DoctorArgs;
+
+/// Limit for the end of a killed process.
+const KILL_LIMIT: Duration = Duration::from_secs(2);
+
+/// The report, also the output of `--json`.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Report {
+    providers: Vec<AgentReport>,
+    /// The value of `PATH`.
+    #[serde(rename = "PATH")]
+    search_path: String,
+    /// Variables that a shim set for its own processes and that agents do not inherit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    shim_guards: Vec<&'static str>,
+    leftovers: Vec<LeftoverReport>,
+    /// Configuration files that killed runs left changed.
+    changed_files: Vec<ChangedFile>,
+}
+
+/// A process that an earlier run left behind.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct LeftoverReport {
+    pid: u32,
+    /// The program without its arguments, which may contain a prompt.
+    program: String,
+    run_id: String,
+    /// Set if `--kill-leftovers` killed it.
+    killed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    problem: Option<String>,
+}
+
+/// Prints the report and returns the exit code.
+pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
+    if let Some(agent) = &args.agent {
+        return try_agent::main(agent, args.limit, args.json);
+    }
+    // Ends the CLIs if this process is killed, or interrupted: they are in process groups of their own.
+    let guard = Guard::watch(crate::host(), None);
+    // Processes that a CLI leaves behind after `--version` become children of this process, and are ended.
+    teamster_host::adopt_orphans();
+    let providers = tokio_runtime()
+        .context("cannot start the runtime")?
+        .block_on(examine_agents(crate::host()));
+    teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
+    drop(guard);
+    let report = Report {
+        providers,
+        search_path: env::var("PATH").unwrap_or_default(),
+        shim_guards: doctor::shim_guards().into_iter().map(|it| it.0).collect(),
+        leftovers: examine_leftovers(args.kill_leftovers),
+        changed_files: env::current_dir()
+            .map(|here| changed_files(crate::providers(), &here))
+            .unwrap_or_default(),
+    };
+    let usable = report.providers.iter().any(|provider| provider.usable);
+    let printed = if args.json {
+        serde_json::to_string_pretty(&report)
+            .map_err(io::Error::from)
+            .and_then(|text| writeln!(io::stdout(), "{text}"))
+    } else {
+        let width = console::Term::stdout().size_checked();
+        let width = width.map(|(_, columns)| usize::from(columns));
+        print(&report, width, &mut anstream::stdout())
+    };
+    Ok(match exit_code::of_printed(printed)? {
+        exit_code::SUCCESS if !usable => exit_code::CLI_NOT_FOUND,
+        code => code,
+    })
+}
+
+fn examine_leftovers(kill: bool) -> Vec<LeftoverReport> {
+    let found = leftovers();
+    let report = found
+        .iter()
+        .map(|left| report_leftover(left, kill))
+        .collect();
+    // Wait until the killed processes are gone.
+    let deadline = Instant::now() + KILL_LIMIT;
+    while kill && Instant::now() < deadline && leftovers().iter().any(|left| found.contains(left)) {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    report
+}
+
+fn report_leftover(leftover: &Leftover, kill: bool) -> LeftoverReport {
+    let result = if kill { leftover.kill() } else { Ok(()) };
+    LeftoverReport {
+        pid: leftover.pid,
+        program: words::one_line(leftover.command.split(' ').next().unwrap_or_default()),
+        run_id: leftover.run_id.clone(),
+        killed: kill && result.is_ok(),
+        problem: result.err().map(|error| error.to_string()),
+    }
+}
+
+fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Result<()> {
+    // All texts begin in column 13.
+    let text = |text: &str| words::wrap(text, 13, 13, width.unwrap_or(usize::MAX));
+    let bold = Style::new().bold();
+    let dim = Style::new().dimmed();
+    let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
+    let (good, warn, bad) = (
+        colour(AnsiColor::Green),
+        colour(AnsiColor::Yellow),
+        colour(AnsiColor::Red),
+    );
+    for provider in &report.providers {
+        let name = provider.name;
+        if let (Some(version), true) = (&provider.version, provider.usable) {
+            writeln!(out, "{good}✓{good:#} {bold}{name}{bold:#}  {version}")?;
+        } else {
+            let state = if provider.in_process {
+                "not ready"
+            } else if provider.path.is_some() {
+                "does not work"
+            } else {
+                "not found"
+            };
+            writeln!(out, "{bad}✗{bad:#} {bold}{name}{bold:#}  {state}")?;
+        }
+        if let Some(path) = &provider.path {
+            writeln!(out, "    {dim}program{dim:#}  {}", path.display())?;
+        }
+        if let Some(path) = &provider.resolved_path {
+            writeln!(out, "    {dim}target{dim:#}   {}", path.display())?;
+        }
+        if let Some(problem) = &provider.problem {
+            writeln!(out, "    {dim}problem{dim:#}  {}", text(problem))?;
+        }
+        if provider.usable {
+            let login = match (provider.login.state, &provider.login.from) {
+                (LoginState::Yes, Some(from)) => format!("yes, by {from}"),
+                (LoginState::Yes, None) => "yes".to_owned(),
+                (LoginState::No, _) => format!("no: {}", provider.how_to_log_in),
+                _ => "unknown".to_owned(),
+            };
+            let login = text(&words::one_line(&login));
+            writeln!(out, "    {dim}login{dim:#}    {login}")?;
+        } else if provider.in_process {
+            let login = text(provider.how_to_log_in);
+            writeln!(out, "    {dim}login{dim:#}    {login}")?;
+        } else if !provider.needs_node {
+            writeln!(out, "    {dim}install{dim:#}  {}", provider.install)?;
+        }
+        if provider.outside_path {
+            let note = "not on PATH: found where its installer puts it";
+            writeln!(out, "    {dim}note{dim:#}     {}", text(note))?;
+        }
+        if !provider.in_process {
+            let tested = provider.tested_versions.join(", ");
+            writeln!(out, "    {dim}tested{dim:#}   with {tested}")?;
+        }
+        if let Some(oldest) = provider.oldest_version {
+            writeln!(out, "    {dim}oldest{dim:#}   {oldest}")?;
+        }
+        if provider.too_old {
+            let install = provider.install;
+            let warning =
+                format!("older than the oldest supported version; update it: `{install}@latest`");
+            writeln!(out, "    {warn}warning{warn:#}  {}", text(&warning))?;
+        } else if provider.usable && !provider.tested {
+            let warning = "untested version; should work, new event types show as `unknown`";
+            writeln!(out, "    {warn}warning{warn:#}  {}", text(warning))?;
+        }
+    }
+    writeln!(out)?;
+    let ready = report.providers.iter().filter(|it| it.usable).count();
+    let next = if ready == 0 {
+        ": install one, or try `teamster demo`, which needs none"
+    } else {
+        ""
+    };
+    writeln!(
+        out,
+        "{ready} of {} agents ready{next}",
+        report.providers.len()
+    )?;
+    let is_missing = |provider: &AgentReport| !provider.usable && !provider.in_process;
+    if report.providers.iter().any(is_missing) {
+        let path = words::one_line(&report.search_path);
+        writeln!(out, "PATH: {path}")?;
+    }
+    for (name, manager) in doctor::shim_guards() {
+        writeln!(
+            out,
+            "{name} is set by a shim of {manager} that started this process: agents do not inherit it."
+        )?;
+    }
+    print_leftovers(&report.leftovers, out)?;
+    print_changed_files(&report.changed_files, out)
+}
+
+fn print_leftovers(leftovers: &[LeftoverReport], out: &mut impl Write) -> io::Result<()> {
+    if leftovers.is_empty() {
+        return writeln!(out, "No processes of earlier runs are left.");
+    }
+    writeln!(out, "Processes that earlier runs left behind:")?;
+    for left in leftovers {
+        let state = match (&left.problem, left.killed) {
+            (Some(problem), _) => format!("  cannot be ended: {problem}"),
+            (None, true) => "  ended".to_owned(),
+            (None, false) => String::new(),
+        };
+        writeln!(out, "    {}  {}{state}", left.pid, left.program)?;
+    }
+    if leftovers
+        .iter()
+        .any(|left| !left.killed && left.problem.is_none())
+    {
+        writeln!(out, "End them with `teamster doctor --kill-leftovers`.")?;
+    }
+    Ok(())
+}
+
+fn print_changed_files(files: &[ChangedFile], out: &mut impl Write) -> io::Result<()> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "Configuration files that killed runs left changed:")?;
+    for left in files {
+        writeln!(out, "    {}", left.file.display())?;
+    }
+    writeln!(out, "Restore them with `teamster mcp restore`.")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,79 @@
+//! `teamster mcp serve`: agents as tools of an MCP server on stdio.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use teamster_api::{AgentDepth, MachineService, RunService};
+use teamster_host::{LocalMachine, LocalRuns};
+use teamster_mcp_server::{AgentServer, Limit, Limits};
+
+use super::Failure;
+use super::args::McpServeArgs;
+use crate::remote::Machine;
+use crate::signals::Source;
+use crate::{exit_code, tokio_runtime};
+
+fn limits(args: McpServeArgs) -> Limits {
+    // Exhaustive: a new argument has no effect until it has a place here.
+    let McpServeArgs {
+        agents,
+        permission,
+        max_depth,
+        max_budget_usd,
+        max_tokens,
+        max_time,
+        max_runs,
+        keep_runs,
+    } = args;
+    let mut limits = Limits::default();
+    limits.agents = agents;
+    limits.permission = permission;
+    // A server within a run is also bound by the limit of that run's server.
+    limits.depth = teamster_host::agent_depth().and(AgentDepth::new(0, Some(max_depth)));
+    limits.max_budget_usd = max_budget_usd;
+    limits.max_tokens = max_tokens;
+    limits.max_time = max_time;
+    limits.max_runs = max_runs;
+    limits.keep_runs = keep_runs;
+    limits
+}
+
+/// Returns how the user raises a limit.
+fn hint(limit: Limit) -> Option<&'static str> {
+    Some(match limit {
+        Limit::Depth => "`teamster mcp serve --max-depth` sets the limit",
+        Limit::Permission => "the user can start it with more (`teamster mcp serve --permission`)",
+        _ => return None,
+    })
+}
+
+/// Serves until the client disconnects, and returns the exit code.
+pub(super) fn main(args: McpServeArgs, machine: &Machine) -> Result<u8, Failure> {
+    let limits = limits(args);
+    let (runs, machine): (Arc<dyn RunService>, Arc<dyn MachineService>) = match machine {
+        Machine::Here => {
+            let host = crate::host();
+            let runs = LocalRuns::new(host).map_err(|error| Failure::Usage(error.into()))?;
+            (Arc::new(runs), Arc::new(LocalMachine::new(host)))
+        }
+        Machine::There(client) => (Arc::new(client.clone()), Arc::new(client.clone())),
+    };
+    let runtime = (tokio_runtime().context("cannot start the runtime")).map_err(Failure::Other)?;
+    let code = runtime.block_on(async {
+        let mut signals = Source::new().context("cannot listen for signals")?;
+        let server = AgentServer::with_hints(runs, machine, limits, hint);
+        tokio::select! {
+            () = server.serve(tokio::io::stdin(), tokio::io::stdout()) => {}
+            () = signals.next() => {}
+        }
+        tokio::select! {
+            () = server.end() => {}
+            // A second signal does not wait for the ends of the runs, which are being stopped.
+            () = signals.next() => {}
+        }
+        anyhow::Ok(exit_code::SUCCESS)
+    });
+    // Do not wait for the thread that reads stdin.
+    runtime.shutdown_background();
+    code.map_err(Failure::Other)
+}

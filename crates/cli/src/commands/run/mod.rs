@@ -1,0 +1,165 @@
+//! `teamster run`.
+
+pub(crate) mod args;
+mod closing;
+pub(crate) mod prompt;
+mod remote;
+mod spec;
+
+use std::env;
+use std::sync::{Arc, OnceLock};
+
+use anyhow::Context;
+use teamster::{CliInfo, ErrorKind};
+use teamster_api::{Launch, RunSpec};
+use teamster_core::time::epoch_ms;
+use teamster_host::{PreparedRun, RunOptions, Worktree, write_output};
+use uuid::Uuid;
+
+use crate::hints::usage;
+use crate::remote::Machine;
+use crate::render::TextIsFinal;
+use crate::spec::Local;
+use crate::{drive, exit_code, runner, tokio_runtime, words};
+use args::RunArgs;
+use closing::Closing;
+
+/// Runs the agent and returns the exit code.
+pub(crate) fn main(args: RunArgs, machine: &Machine) -> anyhow::Result<u8> {
+    match begin(args, machine) {
+        Ok(code) => code,
+        Err(error) => {
+            crate::fail(&usage(error));
+            Ok(exit_code::USAGE)
+        }
+    }
+}
+
+/// Reads the arguments, and runs the agent. The outer error is a usage error.
+fn begin(args: RunArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>> {
+    let (spec, local) = spec::of_run(args)?;
+    spec.check()?;
+    if let Machine::There(client) = machine {
+        return remote::main(spec, &local, client);
+    }
+    let id = local.run_id.clone();
+    let id = id.unwrap_or_else(|| Uuid::now_v7().to_string());
+    if local.detach {
+        let launch = Launch::new(id, spec);
+        return Ok(runner::launch(&launch, local.output.quiet));
+    }
+    let mut options = RunOptions::new(id);
+    options.is_chosen = local.run_id.is_some();
+    options.native = local.output.native;
+    let runtime = match tokio_runtime().context("cannot start the runtime") {
+        Ok(runtime) => runtime,
+        Err(error) => return Ok(Err(error)),
+    };
+    let mut prepared = runtime.block_on(crate::host().prepare_run(spec, options))?;
+    crate::warn_of(&prepared.ground.warnings, local.output.quiet);
+    let worktree = prepared.ground.worktree.take();
+    let code = attached(runtime, prepared, &local, worktree.as_ref());
+    drive::leave(worktree, local.output.quiet);
+    Ok(code)
+}
+
+fn attached(
+    runtime: tokio::runtime::Runtime,
+    prepared: PreparedRun,
+    local: &Local,
+    worktree: Option<&Worktree>,
+) -> anyhow::Result<u8> {
+    let PreparedRun {
+        ground,
+        spec,
+        orchestrator,
+        request,
+        history,
+        output,
+        recording,
+        ..
+    } = prepared;
+    let info = ground.agent;
+    let view = drive::View {
+        agent: info,
+        verbose: local.output.verbose,
+        quiet: local.output.quiet,
+        directory: ground.directory.clone(),
+        // With a mock model, the session is removed with its temporary home.
+        resume: env::var_os(crate::mock_home::URL_VARIABLE)
+            .is_none()
+            .then(|| resume_arguments(&spec)),
+        worktree: worktree.map(Worktree::watch),
+        permission: Some(spec.permission),
+        asks: false,
+        mcp: ground.mcp,
+        clock: epoch_ms,
+    };
+    let keep = spec.trusted.keep_background;
+    let guarded = ground.directory.as_deref();
+    let closed = Arc::new(OnceLock::new());
+    let close = {
+        let closed = closed.clone();
+        async move {
+            // Set only here.
+            let _ = closed.set(history.close().await);
+        }
+    };
+    let sink = drive::sink(local.output, view, final_text(&spec, info));
+    let shown = if local.lifecycle {
+        let start = async || Ok(Closing::new(orchestrator.run(request), close));
+        drive::run(runtime, sink, guarded, keep, start)
+    } else {
+        let start = async || Ok(Closing::new(orchestrator.log(request), close));
+        drive::run(runtime, sink, guarded, keep, start)
+    };
+    if let Some(recording) = recording
+        && let Ok(runtime) = tokio_runtime()
+    {
+        runtime.block_on(recording.complete(info));
+    }
+    let (error, result) = match &shown {
+        Ok(shown) => (shown.error.as_deref(), shown.result.as_deref()),
+        Err(_) => (None, None),
+    };
+    let written = write_output(crate::host(), output, result);
+    if let Some(key) = (spec.session_key.as_ref())
+        .filter(|_| error.is_some_and(|error| error.kind == ErrorKind::SessionNotFound))
+    {
+        crate::warn(&[format!(
+            "the session of `{key}` no longer exists and was forgotten: run the same command to start a new one"
+        )]);
+    }
+    if let Some(warnings) = closed.get() {
+        crate::warn_of(warnings, local.output.quiet);
+    }
+    shown.map(|shown| {
+        if written {
+            shown.code
+        } else {
+            shown.code.max(exit_code::AGENT_ERROR)
+        }
+    })
+}
+
+/// Returns the point at which the run's text is final.
+pub(crate) fn final_text(spec: &RunSpec, info: &CliInfo) -> TextIsFinal {
+    let provider = crate::providers().get(info.id);
+    if spec.allows_several_attempts() {
+        TextIsFinal::WithRun
+    } else if provider.is_some_and(|provider| provider.capabilities().final_text) {
+        TextIsFinal::AtOnce
+    } else {
+        TextIsFinal::WithMessage
+    }
+}
+
+/// Returns the arguments of the command that resumes a session, without the session's id.
+///
+/// They include `--cwd`: sessions belong to the directory in which they began.
+pub(crate) fn resume_arguments(spec: &RunSpec) -> String {
+    let cwd = (spec.working_directory.as_deref())
+        .map(|cwd| format!("--cwd {} ", words::shell_word(&cwd.to_string_lossy())))
+        .unwrap_or_default();
+    format!("{cwd}--resume")
+}

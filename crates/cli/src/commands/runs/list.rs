@@ -1,0 +1,232 @@
+//! `teamster runs list`.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use teamster::AgentError;
+use teamster_api::history::{RunRecord, RunState};
+use teamster_core::time::{epoch_ms, millis};
+
+use super::args::{RunsListArgs, Status};
+use super::history::{History, ListFilter};
+use super::{canonical, duration_ms, style};
+use crate::table::Table;
+use crate::zone::local_time;
+use crate::{exit_code, hints, words};
+
+/// Length of a shown id: of a generated id, it covers the timestamp. `runs show` accepts the prefix.
+const ID_LENGTH: usize = 13;
+
+pub(super) async fn main(args: &RunsListArgs, history: &History) -> anyhow::Result<u8> {
+    let since = (args.since).map(|since| epoch_ms().saturating_sub(millis(since)));
+    let filter = ListFilter {
+        limit: args.limit,
+        provider: args.provider.clone(),
+        status: args.status.map(state),
+        since_ms: since,
+        directory: (args.cwd.as_deref()).map(|cwd| canonical(cwd, history.is_here())),
+    };
+    let runs = history.list(filter).await?;
+    let printed = if args.json {
+        json(&runs, &mut io::stdout())
+    } else {
+        if runs.is_empty() {
+            // On stderr, so that a script does not parse it as a run.
+            let location = words::one_line(&history.location());
+            let _ = writeln!(anstream::stderr(), "no such runs in {location}");
+        }
+        let width = console::Term::stdout().size_checked();
+        let width = width.map(|(_, columns)| usize::from(columns));
+        let now_ms = epoch_ms();
+        let rows: Vec<_> = runs.iter().map(|run| row(run, now_ms)).collect();
+        table(&rows, width, &mut anstream::stdout())
+    };
+    exit_code::of_printed(printed)
+}
+
+fn state(status: Status) -> RunState {
+    match status {
+        Status::Running => RunState::Running,
+        Status::Completed => RunState::Success,
+        Status::Failed => RunState::Error,
+        Status::Aborted => RunState::Aborted,
+        Status::Interrupted => RunState::Interrupted,
+    }
+}
+
+fn json(runs: &[RunRecord], out: &mut impl Write) -> io::Result<()> {
+    for run in runs {
+        serde_json::to_writer(&mut *out, run)?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+const HEAD: [&str; 8] = [
+    "RUN", "BEGAN", "AGENT", "STATUS", "TIME", "TOKENS", "COST", "",
+];
+
+/// Column sets, widest first. All but the first omit the agent's model and the year.
+const COLUMNS: [&[usize]; 5] = [
+    &[0, 1, 2, 3, 4, 5, 6, 7],
+    &[0, 1, 2, 3, 4, 5, 6],
+    &[0, 1, 2, 3, 4, 6],
+    &[0, 2, 3, 6],
+    &[0, 2, 3],
+];
+
+/// Minimum width of a note, in columns.
+const MIN_NOTE_WIDTH: usize = 12;
+
+/// A row of the table.
+#[derive(Clone)]
+struct Row {
+    cells: [String; 8],
+    /// Short forms of start time and agent for narrow terminals.
+    narrow: [String; 2],
+    status: Style,
+}
+
+fn table(rows: &[Row], width: Option<usize>, out: &mut impl Write) -> io::Result<()> {
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let width = width.unwrap_or(usize::MAX);
+    let of_columns = |columns: &[usize], note: usize| {
+        let mut table = Table::new(columns.iter().map(|column| HEAD[*column]));
+        for row in rows {
+            let mut cells = row.cells.clone();
+            if columns.len() < HEAD.len() {
+                [cells[1], cells[2]] = row.narrow.clone();
+            }
+            cells[7] = words::cut(&cells[7], note).into_owned();
+            let mut styles = [Style::new(); 8];
+            styles[3] = row.status;
+            styles[7] = Style::new().dimmed();
+            let row: Vec<_> = cells.into_iter().zip(styles).collect();
+            table.row(columns.iter().map(|column| row[*column].clone()));
+        }
+        table
+    };
+    let mut table = of_columns(COLUMNS[0], usize::MAX);
+    let notes = rows
+        .iter()
+        .map(|row| console::measure_text_width(&row.cells[7]));
+    let notes = notes.max().unwrap_or_default();
+    let without_notes = table.width() - notes;
+    if table.width() > width && notes > 0 && without_notes + MIN_NOTE_WIDTH <= width {
+        table = of_columns(COLUMNS[0], width - without_notes);
+    }
+    for columns in &COLUMNS[1..] {
+        if table.width() <= width {
+            break;
+        }
+        table = of_columns(columns, 0);
+    }
+    table.write(out)
+}
+
+/// Returns an error's message as one line.
+pub(super) fn error_line(error: &AgentError) -> String {
+    words::one_line(&hints::message(error))
+}
+
+/// Shortens an id. The id of a turn keeps its number: the turns of a session differ in it alone.
+fn shown_id(id: &str) -> String {
+    let short = |part: &str| part.chars().take(ID_LENGTH).collect::<String>();
+    match id.rsplit_once('.') {
+        Some((session, turn)) if turn.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("{}.{turn}", short(session))
+        }
+        _ => short(id),
+    }
+}
+
+fn row(run: &RunRecord, now_ms: u64) -> Row {
+    let agent = match &run.model {
+        Some(model) => format!("{} {}", run.provider, model),
+        None => run.provider.clone(),
+    };
+    let tokens = run.usage.and_then(|usage| usage.total_tokens());
+    let mut note = run
+        .error
+        .as_ref()
+        .filter(|_| run.status != RunState::Aborted)
+        .map(|error| words::cut(&error_line(error), 60).into_owned())
+        .unwrap_or_default();
+    if run.attempts > 1 {
+        let attempts = words::plural(run.attempts.into(), "attempt");
+        note = match note.as_str() {
+            "" => attempts,
+            note => format!("{attempts}: {note}"),
+        };
+    }
+    Row {
+        cells: [
+            shown_id(&words::one_line(&run.run_id)),
+            local_time(run.started_at, "%Y-%m-%d %H:%M:%S"),
+            words::one_line(&agent),
+            words::run_status(run.status),
+            duration_ms(run, now_ms)
+                .map(words::duration_ms)
+                .unwrap_or_default(),
+            tokens.map(words::count).unwrap_or_default(),
+            words::cost_of(run.cost_usd, run.cost_source).unwrap_or_default(),
+            note,
+        ],
+        narrow: [
+            local_time(run.started_at, "%m-%d %H:%M"),
+            words::one_line(&run.provider),
+        ],
+        status: style(run.status),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_a_turn_keeps_its_number() {
+        let session = "0199d7a0-1b2c-7e3a-8efe-8cde57247dd5";
+        assert_eq!(shown_id(session), "0199d7a0-1b2c");
+        assert_eq!(shown_id(&format!("{session}.12")), "0199d7a0-1b2c.12");
+        assert_eq!(shown_id("nightly.build"), "nightly.build");
+        assert_eq!(shown_id("short"), "short");
+    }
+
+    #[test]
+    fn a_list_fits_the_terminal() {
+        let cells = [
+            "0199d7a0-1b2c",
+            "2026-11-23 05:00:00",
+            "opencode anthropic/claude-opus-4-8",
+            "interrupted",
+            "1h 00m",
+            "1.2M",
+            "$12.34",
+            "2 attempts: the connection was lost",
+        ];
+        let rows = [Row {
+            cells: cells.map(str::to_owned),
+            narrow: ["11-23 05:00", "opencode"].map(str::to_owned),
+            status: Style::new(),
+        }];
+        let shown = |width| {
+            let mut bytes = Vec::new();
+            table(&rows, width, &mut bytes).unwrap();
+            anstream::adapter::strip_str(&String::from_utf8(bytes).unwrap()).to_string()
+        };
+        assert!(shown(None).ends_with("2 attempts: the connection was lost\n"));
+        for width in 40..150 {
+            let shown = shown(Some(width));
+            let widest = shown.lines().map(console::measure_text_width).max();
+            assert!(widest.unwrap() <= width, "{width}: {shown}");
+            assert!(shown.contains("0199d7a0-1b2c") && shown.contains("interrupted"));
+        }
+        assert_eq!(
+            shown(Some(40)),
+            "RUN            AGENT     STATUS\n0199d7a0-1b2c  opencode  interrupted\n"
+        );
+    }
+}

@@ -1,0 +1,74 @@
+//! `teamster runs`, the history of runs.
+
+pub(crate) mod args;
+mod forget;
+mod history;
+mod list;
+mod live;
+mod show;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+
+use crate::remote::Machine;
+use crate::{exit_code, tokio_runtime};
+use args::RunsCommand;
+use history::History;
+use teamster_api::history::{RunRecord, RunState};
+
+/// Runs the subcommand and returns the exit code.
+pub(crate) fn main(command: &RunsCommand, machine: &Machine) -> anyhow::Result<u8> {
+    if let RunsCommand::List(args) = command
+        && args.live
+    {
+        return live::main(args, machine);
+    }
+    tokio_runtime()
+        .context("cannot start the runtime")?
+        .block_on(async {
+            let history = match command {
+                RunsCommand::List(args) => History::open(machine, &args.store).await?,
+                RunsCommand::Show(args) => History::open(machine, &args.store).await?,
+                // Logs exist without a store, too.
+                RunsCommand::Forget(args) => History::open_if_any(machine, &args.store).await?,
+            };
+            let code = match command {
+                RunsCommand::List(_) if history.is_missing() => Ok(exit_code::SUCCESS),
+                RunsCommand::Show(_) if history.is_missing() => Ok(exit_code::AGENT_ERROR),
+                RunsCommand::List(args) => list::main(args, &history).await,
+                RunsCommand::Show(args) => show::main(args, &history).await,
+                RunsCommand::Forget(args) => forget::main(args, &history).await,
+            };
+            history.close().await;
+            code
+        })
+}
+
+/// Returns the canonical path, as the history stores it. A path of another machine is unchanged.
+fn canonical(directory: &Path, is_here: bool) -> PathBuf {
+    if !is_here {
+        return directory.to_owned();
+    }
+    let real = directory.canonicalize();
+    real.or_else(|_| std::path::absolute(directory))
+        .unwrap_or_else(|_| directory.to_owned())
+}
+
+fn style(state: RunState) -> anstyle::Style {
+    let color = match state {
+        RunState::Success => anstyle::AnsiColor::Green,
+        RunState::Error | RunState::Interrupted => anstyle::AnsiColor::Red,
+        RunState::Aborted => anstyle::AnsiColor::Yellow,
+        _ => anstyle::AnsiColor::Cyan,
+    };
+    anstyle::Style::new().fg_color(Some(color.into()))
+}
+
+/// Returns the duration of a run, so far if it is running, in milliseconds.
+fn duration_ms(run: &RunRecord, now_ms: u64) -> Option<u64> {
+    match run.status {
+        RunState::Running => Some(now_ms.saturating_sub(run.started_at)),
+        _ => run.duration_ms,
+    }
+}

@@ -1,0 +1,110 @@
+//! `teamster runs show`.
+
+use std::io::{self, Write};
+
+use anstyle::Style;
+use serde::Serialize;
+use teamster_api::history::{RunRecord, RunState};
+use teamster_core::text::excerpt;
+use teamster_core::time::epoch_ms;
+
+use super::args::RunsShowArgs;
+use super::history::History;
+use super::{duration_ms, style};
+use crate::zone::local_time;
+use crate::{exit_code, hints, words};
+
+/// The maximum length of a prompt in one line.
+const PROMPT_BYTES: usize = 300;
+
+pub(super) async fn main(args: &RunsShowArgs, history: &History) -> anyhow::Result<u8> {
+    let run = history.find(&args.id).await?;
+    let prompt = history.prompt(&run.run_id).await;
+    let printed = if args.json {
+        serde_json::to_string_pretty(&Shown { run, prompt })
+            .map_err(io::Error::from)
+            .and_then(|text| writeln!(io::stdout(), "{text}"))
+    } else {
+        print(&run, prompt.as_deref(), epoch_ms(), &mut anstream::stdout())
+    };
+    exit_code::of_printed(printed)
+}
+
+/// A run of the history, and its prompt where it was kept.
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    run: RunRecord,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<String>,
+}
+
+fn print(
+    run: &RunRecord,
+    prompt: Option<&str>,
+    now_ms: u64,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let dim = Style::new().dimmed();
+    let mut line = |name: &str, value: Option<String>| match value {
+        Some(value) => writeln!(out, "{dim}{name:<14}{dim:#}{value}"),
+        None => Ok(()),
+    };
+    let state = style(run.status);
+    let status = match run.status {
+        RunState::Interrupted => "interrupted: its process was killed".to_owned(),
+        status => words::run_status(status),
+    };
+    line("run", Some(words::one_line(&run.run_id)))?;
+    line("status", Some(format!("{state}{status}{state:#}")))?;
+    line("agent", Some(words::one_line(&run.provider)))?;
+    line("model", run.model.as_deref().map(words::one_line))?;
+    line("session", run.session_id.as_deref().map(words::one_line))?;
+    line("key", run.conversation.as_deref().map(words::one_line))?;
+    let directory = run.working_directory.as_ref();
+    line(
+        "directory",
+        directory.map(|path| words::one_line(&path.display().to_string())),
+    )?;
+    line(
+        "began",
+        Some(local_time(run.started_at, "%Y-%m-%d %H:%M:%S %:z")),
+    )?;
+    line("time", duration_ms(run, now_ms).map(words::duration_ms))?;
+    let tokens = run.usage.as_ref().and_then(words::tokens);
+    let tokens = tokens.map(|text| text.trim_start_matches("tokens ").to_owned());
+    line("tokens", tokens)?;
+    line("cost", words::cost_of(run.cost_usd, run.cost_source))?;
+    line("turns", run.num_turns.map(|turns| turns.to_string()))?;
+    let prompt = match prompt {
+        Some(prompt) => excerpt(&words::one_line(prompt), PROMPT_BYTES),
+        None => format!("sha256 {}", words::one_line(&run.prompt_hash)),
+    };
+    line("prompt", Some(prompt))?;
+    let host = words::one_line(&run.host);
+    line("process", Some(format!("{} on {host}", run.pid)))?;
+    let error = |error: &teamster::AgentError| {
+        let message = hints::message(error);
+        let message = words::printable(&message);
+        format!("{message} ({})", error.kind)
+    };
+    line("error", run.error.as_ref().map(error))?;
+    for (number, attempt) in (1..).zip(&run.attempt_log) {
+        let mut text = words::one_line(&attempt.provider);
+        if let Some(model) = &attempt.model {
+            text = format!("{text} {}", words::one_line(model));
+        }
+        text = format!("{text}, {}", words::duration_ms(attempt.duration_ms));
+        if attempt.resumed {
+            text.push_str(", resumed the session");
+        }
+        text = match &attempt.error {
+            Some(failure) => format!("{text}, failed: {}", error(failure)),
+            None => format!("{text}, completed"),
+        };
+        if run.attempt_log.len() > 1 {
+            line(&format!("attempt {number}"), Some(text))?;
+        }
+    }
+    Ok(())
+}

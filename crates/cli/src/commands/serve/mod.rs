@@ -1,0 +1,142 @@
+//! `teamster serve`: serves the HTTP API of `teamster-server` for the user's runs.
+
+pub(crate) mod args;
+
+use std::io::{self, IsTerminal, Write};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anyhow::{Context, anyhow, bail};
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
+use teamster::agent_loop::supervisor::FILE_NAME;
+use teamster_host::{LocalMachine, LocalRuns};
+use teamster_server::{Bound, ListenAddress, OwnerToken, Server, ServerConfig, Tokens};
+
+use crate::signals::Source;
+use crate::{exit_code, server_files, server_runtime};
+use args::ServeArgs;
+/// The requested limit of file descriptors: each watcher needs four.
+const DESCRIPTORS: u64 = 65_536;
+
+/// Serves until a signal and returns the exit code.
+pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<u8> {
+    let (config, runs, machine) = match prepare(args) {
+        Ok(prepared) => prepared,
+        Err(error) => {
+            crate::fail(&error);
+            return Ok(exit_code::USAGE);
+        }
+    };
+    let owner = config.owner.clone();
+    let server = Server::new(config, Arc::new(runs), Arc::new(machine));
+    raise_descriptors();
+    let runtime = server_runtime().context("cannot start the runtime")?;
+    let served = runtime.block_on(async {
+        // Before the addresses are printed, so that a signal after that ends the server cleanly.
+        let mut signals = Source::new().context("cannot listen for signals")?;
+        let mut bound = Vec::new();
+        for address in &args.listen {
+            bound.push(server.bind(address).await?);
+        }
+        if announce(&bound, owner.as_ref()).is_err() {
+            return Ok(exit_code::ABORTED);
+        }
+        let serving: Vec<_> = (bound.into_iter())
+            .map(|bound| tokio::spawn(bound.serve()))
+            .collect();
+        signals.next().await;
+        server.end();
+        let served = async {
+            for serving in serving {
+                // Ignore a panic of one listener, so that the others end cleanly.
+                let _ = serving.await;
+            }
+        };
+        tokio::select! {
+            () = served => {}
+            () = signals.next() => {}
+        }
+        Ok(exit_code::SUCCESS)
+    });
+    // A disk that hangs does not delay the end.
+    runtime.shutdown_background();
+    served
+}
+
+/// Creates the configuration and the services from the arguments. Every error is a usage error.
+fn prepare(args: &ServeArgs) -> anyhow::Result<(ServerConfig, LocalRuns, LocalMachine)> {
+    let remote = args.listen.iter().find(|address| !address.is_local());
+    if let Some(ListenAddress::Tcp(address)) = remote
+        && !args.insecure_http
+    {
+        bail!(
+            "{address} can be reached from other machines without encryption: put a TLS proxy in front of \
+            127.0.0.1, or add --insecure-http --token-file FILE"
+        );
+    }
+    let folder = server_files::folder()?;
+    let owner = match &args.token_file {
+        Some(file) => OwnerToken::read(file)?,
+        None => OwnerToken::read_or_make(&folder.join(server_files::TOKEN))?,
+    };
+    let mut config = ServerConfig::new(Tokens::at(folder));
+    config.owner = Some(owner);
+    config.hosts.clone_from(&args.allow_host);
+    config.allow_bypass = args.allow_bypass;
+    config.allow_commands = args.allow_commands;
+    config.callback.clone_from(&args.callback);
+    config.allow_private_callbacks = args.allow_private_callbacks;
+    config.on_warning = |text| crate::warn(&[text.to_owned()]);
+    let agents = match &args.agents {
+        Some(file) if !file.is_file() => {
+            return Err(anyhow!("--agents: no such file: {}", file.display()));
+        }
+        Some(file) => Some(file.clone()),
+        None => Some(PathBuf::from(FILE_NAME)).filter(|file| file.is_file()),
+    };
+    let host = crate::host();
+    let machine = LocalMachine::new(host).with_loops(agents);
+    Ok((config, LocalRuns::new(host)?, machine))
+}
+
+/// Prints the addresses to stdout, for scripts, and login instructions to stderr if it is a terminal.
+fn announce(bound: &[Bound], owner: Option<&OwnerToken>) -> io::Result<()> {
+    let mut out = io::stdout().lock();
+    for bound in bound {
+        writeln!(out, "{}", bound.url())?;
+    }
+    out.flush()?;
+    let Some(owner) = owner.filter(|_| io::stderr().is_terminal()) else {
+        return Ok(());
+    };
+    let file = token_file(owner.path());
+    // A closed stderr is ignored.
+    let _ = writeln!(
+        anstream::stderr(),
+        "the token is in {file}; Ctrl-C ends the server, not the runs"
+    );
+    for url in bound
+        .iter()
+        .map(Bound::url)
+        .filter(|url| url.starts_with("http"))
+    {
+        // Browsers never send the part after `#`.
+        let _ = writeln!(anstream::stderr(), "open {url}/#token={}", owner.secret());
+    }
+    Ok(())
+}
+
+fn token_file(path: &Path) -> String {
+    crate::words::one_line(&path.display().to_string())
+}
+
+/// Raises the limit of file descriptors, so that the server can have more watchers.
+fn raise_descriptors() {
+    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
+        let limit = hard.min(DESCRIPTORS);
+        if soft < limit {
+            // On an error, the server can have fewer watchers.
+            let _ = setrlimit(Resource::RLIMIT_NOFILE, limit, hard);
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! `teamster supervise`: starts and restarts the agents of a configuration.
+
+pub(crate) mod args;
+
+use std::io::{self, Write};
+
+use anyhow::Context;
+use teamster::CliInfo;
+use teamster::agent_loop::LossyWriter;
+use teamster::agent_loop::supervisor::{Error, Handle, Settings, Supervisor};
+use teamster_api::agents::Event;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::{exit_code, tokio_runtime, words};
+use args::SuperviseArgs;
+
+/// Supervises until a signal and returns the exit code.
+pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
+    let program = crate::program().context("cannot find this program")?;
+    let mut settings = Settings::new(program, ["loop"]);
+    settings.keep_agents = args.keep_agents;
+    settings.policy.grace = args.grace;
+    settings.agent_of = Some(agent_of);
+    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let code = runtime.block_on(async {
+        let supervisor = match Supervisor::open(&args.config, settings) {
+            Ok(supervisor) => supervisor,
+            Err(
+                error
+                @ (Error::Config(_) | Error::AlreadyRunning { .. } | Error::OtherState { .. }),
+            ) => {
+                crate::fail(&error.into());
+                return Ok(exit_code::USAGE);
+            }
+            Err(error) => return Err(error.into()),
+        };
+        listen(supervisor.handle()).context("cannot listen for signals")?;
+        let mut stderr = LossyWriter::new(Stderr).context("cannot start a thread")?;
+        let report = |event: Event| {
+            let text = words::one_line(&event.to_string());
+            // `Stderr` never fails.
+            let _ = stderr.write_lines(format!("{text}\n").into_bytes());
+        };
+        supervisor.run(report).await;
+        Ok(exit_code::SUCCESS)
+    });
+    // Tasks still wait for agents that are kept running.
+    runtime.shutdown_background();
+    code
+}
+
+/// Installs the supervisor's signal handlers.
+fn listen(handle: Handle) -> io::Result<()> {
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    let mut hang_up = signal(SignalKind::hangup())?;
+    tokio::spawn(async move {
+        loop {
+            tokio::select! {
+                _ = interrupt.recv() => handle.end(),
+                _ = terminate.recv() => handle.end(),
+                _ = hang_up.recv() => handle.reload(),
+            }
+        }
+    });
+    Ok(())
+}
+
+/// A writer to stderr that ignores errors. Lines have no time, because the system's journal adds it.
+struct Stderr;
+
+impl Write for Stderr {
+    fn write(&mut self, text: &[u8]) -> io::Result<usize> {
+        // Agents must continue without a reader of stderr, and a full disk may get space again.
+        let _ = anstream::stderr().write_all(text);
+        Ok(text.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Returns the CLI of a runtime by its name, or the default one.
+fn agent_of(name: Option<&str>) -> Result<&'static CliInfo, String> {
+    let agent = teamster::agent_loop::loop_agent(crate::providers(), name);
+    agent.map_err(|error| error.message)
+}

@@ -1,0 +1,167 @@
+//! `teamster usage`: tokens and cost of agent CLIs.
+
+pub(crate) mod args;
+mod csv;
+mod json;
+mod limits;
+mod statusline;
+mod table;
+mod watch;
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, Zoned};
+use teamster_api::usage::{UsageQuery, UsageSummary};
+use teamster_client::Client;
+use teamster_host::usage::{CollectedUsage, UsageError, UsageSources, collect_usage};
+
+use crate::remote::Machine;
+use crate::render::{Spinner, TermSpinner};
+use crate::{exit_code, fail, tokio_runtime, zone};
+use args::{By, UsageArgs};
+
+/// The delay of the first progress line.
+const PATIENCE: Duration = Duration::from_millis(700);
+
+/// Shows the usage and returns the exit code.
+pub(crate) fn main(args: &UsageArgs, machine: &Machine) -> anyhow::Result<u8> {
+    if args.statusline {
+        return statusline::main();
+    }
+    if let Machine::There(client) = machine {
+        return show_remote(args, client);
+    }
+    if args.limits {
+        return exit_code::of_printed(limits::print(&limits::list(), args.json, width()));
+    }
+    let now = Timestamp::now().to_zoned(zone::local());
+    let query = match query(args, &now) {
+        Ok(query) => query,
+        Err(error) => {
+            fail(&error);
+            return Ok(exit_code::USAGE);
+        }
+    };
+    if let Some(every) = args.watch {
+        return watch::main(args, every);
+    }
+    let collected = collect(args, &query, &now)?;
+    let by = args.by.unwrap_or(By::Day);
+    let summary = collected.summary(by.dimension(), args.models);
+    show(args, &summary, now.time_zone())
+}
+
+/// Shows the usage of a server's machine and returns the exit code.
+fn show_remote(args: &UsageArgs, client: &Client) -> anyhow::Result<u8> {
+    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    if args.limits {
+        let list = runtime.block_on(client.limits())?;
+        return exit_code::of_printed(limits::print(&list, args.json, width()));
+    }
+    let now = Timestamp::now().to_zoned(zone::local());
+    let query = match query(args, &now) {
+        Ok(query) => query,
+        Err(error) => {
+            fail(&error);
+            return Ok(exit_code::USAGE);
+        }
+    };
+    let summary = runtime.block_on(client.usage(&query));
+    let summary = summary?;
+    let zone = (summary.time_zone.as_deref()).and_then(|name| TimeZone::get(name).ok());
+    show(args, &summary, &zone.unwrap_or_else(zone::local))
+}
+
+/// Prints a summary in the requested format and returns the exit code.
+fn show(args: &UsageArgs, summary: &UsageSummary, zone: &TimeZone) -> anyhow::Result<u8> {
+    let by = args.by.unwrap_or(By::Day);
+    let width = width();
+    let printed = if args.json {
+        json::print(summary, &mut io::stdout())
+    } else if args.csv {
+        csv::print(summary, by, &mut io::stdout())
+    } else if summary.groups.is_empty() {
+        table::print_empty(summary, &args.providers, width, &mut anstream::stderr())
+    } else {
+        table::print(summary, by, zone, width, &mut anstream::stdout())
+    };
+    exit_code::of_printed(printed)
+}
+
+/// Returns the width of the terminal if stdout is one.
+fn width() -> Option<usize> {
+    let size = console::Term::stdout().size_checked();
+    size.map(|(_, columns)| usize::from(columns))
+}
+
+/// Returns the query of the arguments. Days are in this machine's time zone, so its times are absolute.
+fn query(args: &UsageArgs, now: &Zoned) -> anyhow::Result<UsageQuery> {
+    let since = args.since.as_ref().map(|since| {
+        let since = since.begin(now);
+        since.context("--since: there is no such time")
+    });
+    let until = args.until.as_ref().map(|until| {
+        let until = until.end(now);
+        until.context("--until: there is no such time")
+    });
+    let (since, until) = (since.transpose()?, until.transpose()?);
+    if let (Some(since), Some(until)) = (since, until)
+        && since >= until
+    {
+        bail!("--until is not after --since");
+    }
+    let names: Vec<_> = args.providers.iter().map(|it| it.id()).collect();
+    let mut query = UsageQuery::default();
+    query.by = args.by.map(By::dimension);
+    query.since = since.map(|at| at.to_string());
+    query.until = until.map(|at| at.to_string());
+    query.provider = (!names.is_empty()).then(|| names.join(","));
+    query.models = args.models;
+    Ok(query)
+}
+
+/// Collects the usage from the CLIs' files and the history, with progress at a terminal.
+fn collect(args: &UsageArgs, query: &UsageQuery, now: &Zoned) -> anyhow::Result<CollectedUsage> {
+    let mut sources = UsageSources::default();
+    sources.store.clone_from(&args.store.url);
+    sources.prices.clone_from(&args.prices);
+    let shows_progress = io::stderr().is_terminal() && !args.json && args.watch.is_none();
+    let began = Instant::now();
+    let mut spinner = None;
+    let collected = collect_usage(query, &sources, now, |read, all| {
+        if shows_progress && began.elapsed() >= PATIENCE {
+            let spinner = spinner.get_or_insert_with(TermSpinner::new);
+            spinner.show(&progress_text(read, all));
+        }
+    });
+    if let Some(mut spinner) = spinner {
+        spinner.hide();
+    }
+    let collected = collected.map_err(|error| match error {
+        UsageError::Store(error) => anyhow::Error::from(error).context("--store or TEAMSTER_STORE"),
+        error => error.into(),
+    })?;
+    for warning in &collected.warnings {
+        // Without stderr the message cannot be shown.
+        let text = crate::words::printable(&warning.text);
+        let _ = writeln!(anstream::stderr(), "{text}");
+    }
+    Ok(collected)
+}
+
+fn progress_text(read: u64, all: u64) -> String {
+    if all == 0 {
+        return "looking for the CLIs' files".to_owned();
+    }
+    format!(
+        "reading {} of {}",
+        crate::words::bytes(read),
+        crate::words::bytes(all)
+    )
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,260 @@
+//! `teamster usage --watch`: usage and its rate, refreshed periodically.
+
+use std::io::{self, IsTerminal, Write};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anstream::AutoStream;
+use anyhow::Context;
+use jiff::{SignedDuration, Timestamp, Zoned};
+use teamster_api::usage::{Figures, UsageQuery};
+use teamster_core::time::millis;
+use teamster_host::usage::{CollectedUsage, When};
+
+use super::args::{By, UsageArgs};
+use super::table;
+use crate::signals::Source;
+use crate::{exit_code, tokio_runtime, words, zone};
+
+/// The spans over which the rate is measured, in minutes, with their names.
+const RATES: [(i64, &str); 2] = [(15, "last 15 min"), (60, "last hour")];
+
+/// The parameters of each refresh.
+struct Watch {
+    args: UsageArgs,
+}
+
+/// The data of one refresh.
+struct Frame {
+    collected: CollectedUsage,
+    now: Zoned,
+    rates: Vec<(&'static str, Rate)>,
+}
+
+/// A rate of usage.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Rate {
+    tokens_per_minute: f64,
+    /// In USD, if any request of the period has a price.
+    usd_per_hour: Option<f64>,
+    /// True if a part of the cost is estimated.
+    estimated: bool,
+}
+
+/// Shows the usage until a signal and returns the exit code.
+pub(super) fn main(args: &UsageArgs, every: Duration) -> anyhow::Result<u8> {
+    let mut args = args.clone();
+    // By default only today: older usage does not change.
+    args.since.get_or_insert(When::DaysAgo(0));
+    let watch = Arc::new(Watch { args });
+    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let code = runtime.block_on(show(&watch, every));
+    // Do not wait for a running scan.
+    runtime.shutdown_background();
+    code
+}
+
+async fn show(watch: &Arc<Watch>, every: Duration) -> anyhow::Result<u8> {
+    let mut signals = Source::new().context("cannot listen for signals")?;
+    let mut screen = Screen::of_stdout();
+    loop {
+        let this = watch.clone();
+        let collecting = tokio::task::spawn_blocking(move || this.frame());
+        let frame = tokio::select! {
+            frame = collecting => frame.context("the files of the CLIs could not be read")??,
+            () = signals.next() => return Ok(exit_code::ABORTED),
+        };
+        let shown = match &mut screen {
+            Some(screen) => screen.draw(watch, &frame, every),
+            None => line(&frame, &mut io::stdout()),
+        };
+        if shown.is_err() {
+            return exit_code::of_printed(shown);
+        }
+        tokio::select! {
+            () = tokio::time::sleep(every) => {}
+            () = signals.next() => return Ok(exit_code::ABORTED),
+        }
+    }
+}
+
+impl Watch {
+    fn frame(&self) -> anyhow::Result<Frame> {
+        let now = Timestamp::now().to_zoned(zone::local());
+        let query = super::query(&self.args, &now)?;
+        let collect = |query: &UsageQuery| super::collect(&self.args, query, &now);
+        let collected = collect(&query)?;
+        let mut rates = Vec::new();
+        for (minutes, name) in RATES {
+            let since = now.timestamp() - SignedDuration::from_mins(minutes);
+            let mut recent = query.clone();
+            (recent.since, recent.until) = (Some(since.to_string()), None);
+            rates.push((name, Rate::of(&collect(&recent)?.total(), minutes)));
+        }
+        Ok(Frame {
+            collected,
+            now,
+            rates,
+        })
+    }
+}
+
+impl Rate {
+    fn of(figures: &Figures, minutes: i64) -> Self {
+        #[expect(clippy::cast_precision_loss, reason = "to 15 digits")]
+        let (tokens, minutes) = (
+            figures.usage.total_tokens().unwrap_or_default() as f64,
+            minutes as f64,
+        );
+        Self {
+            tokens_per_minute: tokens / minutes,
+            usd_per_hour: figures.spent_usd.map(|usd| usd * 60.0 / minutes),
+            estimated: !table::all_reported(figures),
+        }
+    }
+}
+
+impl std::fmt::Display for Rate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a rate is not negative, and what is too large saturates"
+        )]
+        let tokens = words::count(self.tokens_per_minute.round() as u64);
+        write!(f, "{tokens} tokens/min")?;
+        if let Some(usd) = self.usd_per_hour {
+            let about = if self.estimated { "~" } else { "" };
+            write!(f, ", {about}{}/h", words::usd(usd))?;
+        }
+        Ok(())
+    }
+}
+
+/// Prints one line per refresh, if stdout is not a terminal.
+fn line(frame: &Frame, out: &mut impl Write) -> io::Result<()> {
+    let total = frame.collected.total();
+    let mut parts = vec![
+        words::plural(total.requests, "request"),
+        format!(
+            "{} tokens",
+            words::count(total.usage.total_tokens().unwrap_or_default())
+        ),
+    ];
+    if let Some(usd) = total.spent_usd {
+        let about = if table::all_reported(&total) { "" } else { "~" };
+        parts.push(format!("{about}{}", words::usd(usd)));
+    }
+    let at = frame.now.strftime("%Y-%m-%d %H:%M:%S");
+    let rates: Vec<_> = (frame.rates.iter())
+        .map(|(name, rate)| format!("{name}: {rate}"))
+        .collect();
+    writeln!(out, "{at} {}; {}", parts.join(", "), rates.join("; "))?;
+    out.flush()
+}
+
+/// A terminal on which each frame replaces the previous one.
+struct Screen {
+    term: console::Term,
+    begun: bool,
+}
+
+impl Screen {
+    /// Returns `None` if stdout is not a terminal, or cannot move its cursor.
+    fn of_stdout() -> Option<Self> {
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        (io::stdout().is_terminal() && !dumb).then(|| Self {
+            term: console::Term::stdout(),
+            begun: false,
+        })
+    }
+
+    fn draw(&mut self, watch: &Watch, frame: &Frame, every: Duration) -> io::Result<()> {
+        let (height, width) = self.term.size();
+        let (height, width) = (usize::from(height), usize::from(width));
+        let colors = AutoStream::choice(&io::stdout());
+        let mut text = AutoStream::new(Vec::new(), colors);
+        content(watch, frame, every, width, &mut text)?;
+        let text = String::from_utf8_lossy(&text.into_inner()).into_owned();
+
+        let mut out = io::stdout().lock();
+        // Draw over the previous frame; each line erases the rest of its row.
+        out.write_all(if self.begun {
+            b"\x1b[H"
+        } else {
+            b"\x1b[2J\x1b[H"
+        })?;
+        self.begun = true;
+        for line in fitting(&text, height) {
+            writeln!(out, "{line}\x1b[K")?;
+        }
+        out.write_all(b"\x1b[J")?;
+        out.flush()
+    }
+}
+
+/// Returns the lines of a frame that fit a terminal of this height. The last row is left for the cursor.
+fn fitting(text: &str, height: usize) -> Vec<String> {
+    let lines: Vec<_> = text.lines().map(str::to_owned).collect();
+    let room = height.saturating_sub(1).max(1);
+    if lines.len() <= room {
+        return lines;
+    }
+    let hidden = lines.len() - (room - 1);
+    let more = words::plural(hidden as u64, "more line");
+    let shown = lines.into_iter().take(room - 1);
+    shown.chain([format!("… {more}")]).collect()
+}
+
+fn content(
+    watch: &Watch,
+    frame: &Frame,
+    every: Duration,
+    width: usize,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let at = frame.now.strftime("%H:%M:%S");
+    let every = words::duration_ms(millis(every));
+    let head = format!("{at}, every {every}, Ctrl-C ends");
+    writeln!(out, "{}", words::wrap(&head, 0, 0, width))?;
+    for (name, rate) in &frame.rates {
+        let line = format!("{name}: {rate}");
+        writeln!(out, "{}", words::wrap(&line, 0, 2, width))?;
+    }
+    writeln!(out)?;
+    let by = watch.args.by.unwrap_or(By::Provider);
+    let report = frame.collected.summary(by.dimension(), watch.args.models);
+    if report.groups.is_empty() {
+        return table::print_empty(&report, &watch.args.providers, Some(width), out);
+    }
+    table::print(&report, by, frame.now.time_zone(), Some(width), out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_per_minute_and_per_hour() {
+        let mut figures = Figures::default();
+        figures.usage.input_tokens = Some(30_000);
+        assert_eq!(Rate::of(&figures, 15).to_string(), "2.0k tokens/min");
+        figures.spent_usd = Some(0.5);
+        assert_eq!(
+            Rate::of(&figures, 15).to_string(),
+            format!("2.0k tokens/min, ~{}/h", words::usd(2.0))
+        );
+        figures.reported_cost_usd = Some(0.5);
+        assert_eq!(
+            Rate::of(&figures, 60).to_string(),
+            format!("500 tokens/min, {}/h", words::usd(0.5))
+        );
+    }
+
+    #[test]
+    fn a_frame_that_is_too_long_says_so() {
+        assert_eq!(fitting("a\nb\nc", 4), ["a", "b", "c"]);
+        assert_eq!(fitting("a\nb\nc\nd", 4), ["a", "b", "… 2 more lines"]);
+        assert_eq!(fitting("a\nb", 1), ["… 2 more lines"]);
+    }
+}

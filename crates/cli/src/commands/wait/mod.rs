@@ -1,0 +1,60 @@
+//! `teamster wait`: waits for detached runs.
+
+pub(crate) mod args;
+
+use anyhow::Context;
+
+use crate::detached::{RunHandle, result_of, turn_of};
+use crate::remote::Machine;
+use crate::{exit_code, hints, tokio_runtime, words};
+use args::WaitArgs;
+
+/// Waits for the runs and returns the exit code of the first that did not complete.
+pub(crate) fn main(args: &WaitArgs, machine: &Machine) -> anyhow::Result<u8> {
+    let several = args.ids.len() > 1;
+    tokio_runtime()
+        .context("cannot start the runtime")?
+        .block_on(async {
+            let runs = RunHandle::find_all(machine, &args.ids).await?;
+            let runs = (args.ids.iter().zip(runs)).map(|(id, run)| (awaited(id, &run), run));
+            let mut code = exit_code::SUCCESS;
+            for (id, run) in runs {
+                let result = match result_of(&run, &id).await {
+                    Ok(result) => result,
+                    // The others are waited for.
+                    Err(error) if several => {
+                        crate::fail(&error);
+                        if code == exit_code::SUCCESS {
+                            code = exit_code::AGENT_ERROR;
+                        }
+                        continue;
+                    }
+                    Err(error) => return Err(error),
+                };
+                let ended = exit_code::of(&result);
+                if ended == exit_code::SUCCESS {
+                    continue;
+                }
+                if let Some(error) = result.failure() {
+                    let message = hints::message(&error);
+                    crate::fail(&if several {
+                        anyhow::anyhow!("run {}: {message}", words::one_line(&id))
+                    } else {
+                        anyhow::anyhow!("{message}")
+                    });
+                }
+                if code == exit_code::SUCCESS {
+                    code = ended;
+                }
+            }
+            Ok(code)
+        })
+}
+
+/// Returns the id to wait for: that of the run, or of a turn of this session.
+fn awaited(id: &str, run: &RunHandle) -> String {
+    match turn_of(id) {
+        Some((_, turn)) if run.is_session() => format!("{}.{turn}", run.id()),
+        _ => run.id().to_owned(),
+    }
+}
