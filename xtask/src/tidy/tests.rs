@@ -31,9 +31,9 @@ fn valid_packages_are_not_mentioned() {
     let none: [&str; 0] = [];
     assert_eq!(
         problems(&[
-            ("crates/a/Cargo.toml", manifest),
-            ("crates/a/src/lib.rs", "#![warn(missing_docs)]\n"),
-            ("crates/a/README.md", readme),
+            ("crates/core/Cargo.toml", manifest),
+            ("crates/core/src/lib.rs", "#![warn(missing_docs)]\n"),
+            ("crates/core/README.md", readme),
             ("fixtures/c/1/x/stdout.ndjson", "\t \n"),
             (
                 "fixtures/c/1/x/events.snap",
@@ -74,6 +74,7 @@ fn every_check_finds_its_fault() {
             "fixtures/c/1/y/events.snap: is the snapshot of nothing: there is no stdout.ndjson",
             "fixtures/c/1/y/events.snap: has another header than `source: fixtures/tests/it.rs` alone",
             "README.md:3: the link to none.md is dead",
+            "crates/a/Cargo.toml: this crate has no row in `LAYERS` of xtask/src/tidy/layers.rs",
         ]
     );
 }
@@ -136,5 +137,86 @@ fn a_test_sleeps_only_where_the_clock_is_its_own() {
         .map(|place| format!(
             "{place}: a test sleeps: wait for what shall happen, with a limit, or pause the clock"
         ))
+    );
+}
+
+#[test]
+fn crates_stand_on_lower_layers_and_libraries_leave_the_terminal_alone() {
+    let library = "#![warn(missing_docs)]\n// `teamster run`\nfn a() {\n    println!(\"try `teamster run`\");\n}\n\
+                   mod tests {\n    fn b() { println!(); }\n}\n";
+    let manifest = "[dependencies]\nclap = \"4\"\nteamster-runner = \"1\"\n[dev-dependencies]\nteamster-host = \"1\"\n";
+    assert_eq!(
+        problems_of(
+            &[layers::check],
+            &[
+                ("crates/core/Cargo.toml", manifest),
+                ("crates/core/src/lib.rs", library),
+                (
+                    "crates/runner/Cargo.toml",
+                    "[dependencies]\nteamster-core = \"1\"\n"
+                ),
+            ]
+        ),
+        [
+            "crates/core/Cargo.toml:2: only programs parse arguments",
+            "crates/core/Cargo.toml:3: `core` cannot stand on `runner`, which is not below it",
+            "crates/core/src/lib.rs:4: a library prints: return it to the caller",
+            "crates/core/src/lib.rs:4: a library names a command of the program: return what it needs as data",
+        ]
+    );
+}
+
+#[test]
+fn circles_of_modules_are_found_through_groups_folders_and_the_root() {
+    let files = [
+        ("crates/cli/Cargo.toml", ""),
+        (
+            "crates/cli/src/lib.rs",
+            "use crate::a;\npub use c::{\n    Y,\n    Z,\n};\n",
+        ),
+        (
+            "crates/cli/src/a.rs",
+            "use crate::{\n    b::{X, Y},\n    words,\n};\n",
+        ),
+        ("crates/cli/src/b/more.rs", "use crate::Z;\n"),
+        (
+            "crates/cli/src/c.rs",
+            "fn f() { crate::a::g() }\nmod tests {\n    use crate::words;\n",
+        ),
+        ("crates/cli/src/words.rs", ""),
+    ];
+    assert_eq!(
+        problems_of(&[layers::check], &files),
+        ["crates/cli/src/a.rs: modules import each other: a → b → c → a"]
+    );
+}
+
+#[test]
+fn only_the_command_line_imports_commands() {
+    let files = [
+        ("crates/cli/Cargo.toml", ""),
+        (
+            "crates/cli/src/command_line.rs",
+            "use crate::commands::{chat, r#loop};\n",
+        ),
+        (
+            "crates/cli/src/commands/loop/mod.rs",
+            "use crate::commands::chat::args::ChatArgs;\n",
+        ),
+        (
+            "crates/cli/src/commands/chat/args.rs",
+            "use crate::commands::{chat, r#loop};\n",
+        ),
+    ];
+    assert_eq!(
+        problems_of(&[layers::check], &files),
+        [
+            "crates/cli/src/commands/chat/args.rs: imports `commands::loop`: what commands share is beside \
+             `commands`, and only `command_line` imports them",
+            "crates/cli/src/commands/chat/args.rs: modules import each other: commands::chat → commands::loop → \
+             commands::chat",
+            "crates/cli/src/commands/loop/mod.rs: imports `commands::chat`: what commands share is beside \
+             `commands`, and only `command_line` imports them",
+        ]
     );
 }
