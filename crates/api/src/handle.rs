@@ -8,7 +8,7 @@ use futures_core::stream::BoxStream;
 use teamster_core::{PermissionMode, RunResult};
 
 use crate::{
-    Answer, Command, LogLine, PendingRequest, ProblemCode, Reply, RunService, RunView,
+    Accepted, Answer, Command, LogLine, PendingRequest, ProblemCode, Reply, RunService, RunView,
     ServiceError, Spec, ViewState,
 };
 
@@ -20,6 +20,7 @@ use crate::{
 pub struct RunHandle {
     service: Arc<dyn RunService>,
     id: String,
+    accepted: Accepted,
 }
 
 impl fmt::Debug for RunHandle {
@@ -33,8 +34,11 @@ impl fmt::Debug for RunHandle {
 impl RunHandle {
     /// Creates a handle to the run with this id, which is not looked for.
     pub fn new(service: Arc<dyn RunService>, id: impl Into<String>) -> Self {
-        let id = id.into();
-        Self { service, id }
+        Self {
+            service,
+            id: id.into(),
+            accepted: Accepted::default(),
+        }
     }
 
     /// Starts a run or session with this id, which the caller makes.
@@ -48,8 +52,12 @@ impl RunHandle {
         spec: impl Into<Spec>,
     ) -> Result<Self, ServiceError> {
         let id = id.into();
-        service.start(&id, spec.into()).await?;
-        Ok(Self { service, id })
+        let accepted = service.start(&id, spec.into()).await?;
+        Ok(Self {
+            service,
+            id,
+            accepted,
+        })
     }
 
     /// Finds a run by its id or a unique prefix of it.
@@ -59,12 +67,18 @@ impl RunHandle {
     /// Fails as [`RunService::resolve`] does.
     pub async fn find(service: Arc<dyn RunService>, id: &str) -> Result<Self, ServiceError> {
         let id = service.resolve(id).await?.run_id;
-        Ok(Self { service, id })
+        Ok(Self::new(service, id))
     }
 
     /// Returns the id of the run.
     pub fn id(&self) -> &str {
         &self.id
+    }
+
+    /// Returns the answer to the start, such as its warnings. It is empty unless this handle [started](Self::start) the
+    /// run.
+    pub fn accepted(&self) -> &Accepted {
+        &self.accepted
     }
 
     /// Returns the run's state.

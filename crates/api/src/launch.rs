@@ -1,4 +1,4 @@
-//! What a caller and a runner say to each other when a run is started.
+//! The input and the answer of a runner when it is started.
 
 use serde::{Deserialize, Serialize};
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
@@ -29,6 +29,9 @@ pub enum Launched {
         /// Warnings, such as of options without effect.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         warnings: Vec<String>,
+        /// Warnings that a user sees who wants none, such as of a history that is incomplete.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        important: Vec<String>,
     },
     /// Nothing was started.
     #[non_exhaustive]
@@ -39,9 +42,12 @@ pub enum Launched {
 }
 
 impl Launched {
-    /// Creates the answer that the run was accepted.
-    pub fn accepted(warnings: Vec<String>) -> Self {
-        Self::Accepted { warnings }
+    /// Creates the answer that the run was accepted, with warnings and those that are always shown.
+    pub fn accepted(warnings: Vec<String>, important: Vec<String>) -> Self {
+        Self::Accepted {
+            warnings,
+            important,
+        }
     }
 
     /// Creates the answer that nothing was started.
@@ -49,17 +55,13 @@ impl Launched {
         Self::Refused { error }
     }
 
-    /// Reads the answer of a runner from its output. `ended` is how the runner ended without one.
-    pub fn read(output: &[u8], ended: impl std::fmt::Display) -> Self {
-        serde_json::from_slice(output).unwrap_or_else(|_| {
-            Self::refused(AgentError::new(
-                ErrorCode::Io,
-                ErrorKind::Internal,
-                format!(
-                    "the runner ended before it accepted the run ({ended}): nothing was started"
-                ),
-            ))
-        })
+    /// Creates the answer of a runner that ended without one. `ended` is how it ended.
+    pub fn without_answer(ended: impl std::fmt::Display) -> Self {
+        Self::refused(AgentError::new(
+            ErrorCode::Io,
+            ErrorKind::Internal,
+            format!("the runner ended before it accepted the run ({ended}): nothing was started"),
+        ))
     }
 }
 

@@ -11,11 +11,15 @@ use crate::{exit_code, hints};
 /// Starts a runner, waits until it accepts the run and prints the run's id. Returns the exit code.
 pub(crate) fn launch(launch: &Launch, quiet: bool) -> anyhow::Result<u8> {
     match crate::host().launch_blocking(launch) {
-        Ok(Launched::Accepted { warnings, .. }) => {
-            if !quiet {
-                let warnings: Vec<_> = warnings.iter().map(|it| hints::warning(it)).collect();
-                crate::warn(&warnings);
-            }
+        Ok(Launched::Accepted {
+            warnings,
+            important,
+            ..
+        }) => {
+            let warnings = warnings.iter().filter(|_| !quiet);
+            let shown = important.iter().chain(warnings);
+            let shown: Vec<_> = shown.map(|it| hints::warning(it)).collect();
+            crate::warn(&shown);
             exit_code::of_printed(io::Write::write_fmt(
                 &mut io::stdout(),
                 format_args!("{}\n", launch.id),

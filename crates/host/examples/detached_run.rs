@@ -1,5 +1,9 @@
 //! Starts a run that outlives this program, follows its log, allows what its agent requests, and prints the answer.
-#![expect(clippy::print_stdout, reason = "an example shows what it does")]
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "an example shows what it does"
+)]
 
 use std::sync::Arc;
 
@@ -18,6 +22,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 async fn ask(runs: Arc<dyn RunService>) -> Result<(), Box<dyn std::error::Error>> {
     let id = format!("example-{}", std::process::id());
     let run = RunHandle::start(runs, id, RunSpec::new("claude", "Which files are here?")).await?;
+    for warning in &run.accepted().warnings {
+        eprintln!("warning: {warning}");
+    }
     let mut log = run.follow(0);
     while let Some(line) = log.next().await {
         println!("{}", serde_json::to_string(&line?.entry()?)?);

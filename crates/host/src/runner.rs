@@ -5,7 +5,9 @@
 mod run;
 mod session;
 
+use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
@@ -14,13 +16,15 @@ use teamster_api::{Launch, Launched, Spec};
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult};
 use teamster_runner::NewRun;
 use teamster_runner::launch;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::process::{ChildStdin, ChildStdout};
 
 use crate::guard::Guard;
 use crate::prepare::{Ground, PreparedRun, PreparedSession};
 use crate::signals::Source;
 use crate::threads::{self, with_advice};
-use crate::{Answers, Host, Notice, RunOptions, SessionOptions, error_chain, orphans, state};
+use crate::{
+    Answers, Host, Notice, RunOptions, SessionOptions, Warning, error_chain, orphans, state,
+};
 
 /// The first argument of a runner. The agent follows, to show it in process lists.
 pub(crate) const ARGUMENT: &str = "--teamster-runner";
@@ -33,8 +37,16 @@ impl Host {
     ///
     /// Fails without a [program](Self::program), or if it cannot be started.
     pub fn launch_blocking(&self, launch: &Launch) -> Result<Launched, AgentError> {
-        let command = self.runner_command(launch)?;
-        launch::start(launch, command).map_err(|error| failure("cannot start a runner", error))
+        let mut runner = (self.runner_command(launch)?.spawn()).map_err(not_started)?;
+        let (stdin, stdout) = (runner.stdin.take(), runner.stdout.take());
+        let stdin = stdin.map(OwnedFd::from).map(File::from);
+        let stdout = stdout.map(OwnedFd::from).map(File::from);
+        let answer = ask(launch, stdin, stdout).map_err(no_answer)?;
+        if let Some(answer @ Launched::Accepted { .. }) = answer {
+            return Ok(answer);
+        }
+        let ended = runner.wait().map_err(no_answer)?;
+        Ok(answer.unwrap_or_else(|| Launched::without_answer(ended)))
     }
 
     /// As [`launch_blocking`](Self::launch_blocking). Needs a Tokio runtime, which reaps the runner when it ends.
@@ -46,24 +58,20 @@ impl Host {
         let command = self.runner_command(launch)?;
         let mut runner = tokio::process::Command::from(command)
             .spawn()
-            .map_err(|error| failure("cannot start a runner", error))?;
-        let input = serde_json::to_vec(launch)
-            .map_err(|error| failure("cannot write the request", error.into()))?;
-        if let Some(mut stdin) = runner.stdin.take() {
-            // A runner that has ended has its reason in its answer or exit code.
-            let _ = stdin.write_all(&input).await;
-        }
-        let mut answer = Vec::new();
-        if let Some(mut stdout) = runner.stdout.take() {
-            let read = stdout.read_to_end(&mut answer).await;
-            read.map_err(|error| failure("cannot read the runner's output", error))?;
-        }
-        if let Ok(answer) = serde_json::from_slice(&answer) {
+            .map_err(not_started)?;
+        let stdin = runner.stdin.take().map(ChildStdin::into_owned_fd);
+        let stdout = runner.stdout.take().map(ChildStdout::into_owned_fd);
+        let stdin = stdin.transpose().map_err(no_answer)?.map(File::from);
+        let stdout = stdout.transpose().map_err(no_answer)?.map(File::from);
+        let launch = launch.clone();
+        let answer = tokio::task::spawn_blocking(move || ask(&launch, stdin, stdout));
+        let answer = answer.await.map_err(io::Error::other).flatten();
+        let answer = answer.map_err(no_answer)?;
+        if let Some(answer @ Launched::Accepted { .. }) = answer {
             return Ok(answer);
         }
-        let status = runner.wait().await;
-        let status = status.map_err(|error| failure("cannot wait for the runner", error))?;
-        Ok(Launched::read(&answer, status))
+        let ended = runner.wait().await.map_err(no_answer)?;
+        Ok(answer.unwrap_or_else(|| Launched::without_answer(ended)))
     }
 
     /// Returns the command that starts a runner. It reads a [`Launch`] from stdin.
@@ -162,17 +170,13 @@ async fn prepare(host: &Host, launch: Launch) -> Result<Work, AgentError> {
 }
 
 /// Reports to the starting process that the run is accepted, with its warnings, and detaches from it.
-fn detach(host: &Host, run: &NewRun, ground: &mut Ground) -> Result<(), AgentError> {
-    let mut warnings = Vec::new();
-    for warning in ground.warnings.drain(..) {
-        if warning.important {
-            // The starting process may drop the others.
-            host.notice(Notice::Warning(warning.text));
-        } else {
-            warnings.push(warning.text);
-        }
-    }
-    launch::detach(run, warnings).map_err(|error| failure("cannot detach from the terminal", error))
+fn detach(run: &NewRun, ground: &mut Ground) -> Result<(), AgentError> {
+    let (important, warnings): (Vec<_>, Vec<_>) =
+        ground.warnings.drain(..).partition(|it| it.important);
+    let texts = |warnings: Vec<Warning>| warnings.into_iter().map(|it| it.text).collect();
+    let accepted = Launched::accepted(texts(warnings), texts(important));
+    launch::detach(run, &accepted)
+        .map_err(|error| failure("cannot detach from the terminal", error))
 }
 
 /// Calls `stop(false)` on the first termination signal and `stop(true)` on the second.
@@ -183,6 +187,23 @@ fn stop_by_signals(mut signals: Source, stop: impl Fn(bool) + Send + 'static) {
         signals.next().await;
         stop(true);
     });
+}
+
+/// Passes the input to a runner with these pipes, and waits for its answer.
+fn ask(launch: &Launch, stdin: Option<File>, stdout: Option<File>) -> io::Result<Option<Launched>> {
+    match (stdin, stdout) {
+        (Some(stdin), Some(stdout)) => launch::ask(launch, stdin, stdout),
+        // `runner_command` sets both.
+        _ => Ok(None),
+    }
+}
+
+fn not_started(error: io::Error) -> AgentError {
+    failure("cannot start a runner", error)
+}
+
+fn no_answer(error: io::Error) -> AgentError {
+    failure("cannot read the answer of the runner", error)
 }
 
 /// Returns the error of something that is not the fault of the description.

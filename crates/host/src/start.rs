@@ -38,7 +38,11 @@ impl Host {
 
     async fn start_process(&self, launch: &Launch) -> Result<Vec<String>, AgentError> {
         match self.launch(launch).await? {
-            Launched::Accepted { warnings, .. } => Ok(warnings),
+            Launched::Accepted {
+                warnings,
+                important,
+                ..
+            } => Ok([important, warnings].concat()),
             Launched::Refused { error, .. } => Err(error),
             _ => Err(AgentError::invalid_params("the runner has another version")),
         }

@@ -83,6 +83,20 @@ fn a_program_starts_follows_and_answers_a_run_that_outlives_it() {
     assert_eq!(lines.last(), Some(&"allowed"), "{text}");
 }
 
+#[test]
+fn a_program_gets_the_warnings_of_a_run_with_a_process_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(example("detached_run"));
+    with_agent(&mut command, folder.path(), AGENT);
+    // No folder can be made there.
+    command.env("TEAMSTER_STORE", "/proc/none/store.db");
+    let output = command.current_dir(&folder).output().unwrap();
+    let text = text(&output);
+    assert!(output.status.success(), "{text}");
+    let warning = "warning: the history of this run is incomplete";
+    assert!(text.contains(warning), "{text}");
+}
+
 /// Runs this test again in a process whose variables are those of an agent, unless it is that process.
 fn is_own_process(test: &str) -> bool {
     is_own_process_of(test, AGENT)

@@ -4,10 +4,9 @@
 //! runner answers on stdout, with one line of JSON, when the run is accepted or refused.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::fd::RawFd;
 use std::os::unix::fs::OpenOptionsExt;
-use std::process::{Command, Stdio};
 
 use nix::unistd::{close, dup2_stderr, dup2_stdin, dup2_stdout};
 use teamster_api::{Launch, Launched};
@@ -30,35 +29,30 @@ pub fn read(from: impl Read) -> Result<Launch, AgentError> {
     Launch::parse(&text)
 }
 
-/// Starts a runner with this command and input, and waits for its answer. Its stderr until then is that of this
-/// process.
+/// Writes the input of a runner, and waits for its answer; `None` if its output ends without one.
 ///
-/// Blocks, usually for some milliseconds.
+/// Lines before the answer are of something else, such as a library that prints. Blocks, usually for some milliseconds.
 ///
 /// # Errors
 ///
-/// Fails if the process cannot be started, or its output cannot be read.
-pub fn start(launch: &Launch, mut command: Command) -> io::Result<Launched> {
-    let input = serde_json::to_vec(launch)?;
-    let mut runner = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()?;
-    if let Some(mut stdin) = runner.stdin.take() {
-        // A runner that has ended has its reason in its answer or exit code.
-        let _ = stdin.write_all(&input);
-    }
-    let mut answer = Vec::new();
-    if let Some(mut stdout) = runner.stdout.take() {
-        stdout.read_to_end(&mut answer)?;
-    }
-    if let Ok(answer) = serde_json::from_slice(&answer) {
-        if matches!(answer, Launched::Refused { .. }) {
-            runner.wait()?;
+/// Fails if the output cannot be read.
+pub fn ask(
+    launch: &Launch,
+    mut stdin: impl Write,
+    stdout: impl Read,
+) -> io::Result<Option<Launched>> {
+    // A runner that has ended has its reason in its answer or exit code.
+    let _ = stdin.write_all(&serde_json::to_vec(launch)?);
+    drop(stdin);
+    let mut stdout = BufReader::new(stdout);
+    let mut line = Vec::new();
+    while stdout.read_until(b'\n', &mut line)? > 0 {
+        if let Ok(answer) = serde_json::from_slice(&line) {
+            return Ok(Some(answer));
         }
-        return Ok(answer);
+        line.clear();
     }
-    Ok(Launched::read(&answer, runner.wait()?))
+    Ok(None)
 }
 
 /// Closes all inherited descriptors except stdin, stdout and stderr, such as the lock of a calling script,
@@ -79,23 +73,23 @@ pub fn close_inherited() {
 
 /// Writes the answer to the starting process.
 pub fn answer(answer: &Launched) {
-    // A run that is accepted continues even if no process reads this.
-    if let Ok(mut line) = serde_json::to_vec(answer) {
-        line.push(b'\n');
-        let _ = io::stdout().write_all(&line);
+    if let Ok(answer) = serde_json::to_string(answer) {
+        // What something else has printed may have no end of line. A run that is accepted continues even if no process
+        // reads this.
+        let _ = io::stdout().write_all(format!("\n{answer}\n").as_bytes());
     }
 }
 
-/// Reports to the starting process that the run is accepted, with warnings, and detaches from it. Further stderr goes to
-/// `runner.log` in the run's folder.
-pub fn detach(run: &NewRun, warnings: Vec<String>) -> io::Result<()> {
+/// Reports to the starting process that the run is accepted, and detaches from it. Further stderr goes to `runner.log` in the
+/// run's folder.
+pub fn detach(run: &NewRun, accepted: &Launched) -> io::Result<()> {
     let stderr = OpenOptions::new()
         .create(true)
         .append(true)
         .mode(0o600)
         .open(run.folder.path().join(STDERR))?;
     let null = File::options().read(true).write(true).open("/dev/null")?;
-    answer(&Launched::accepted(warnings));
+    answer(accepted);
     dup2_stdin(&null)?;
     dup2_stdout(&null)?;
     dup2_stderr(&stderr)?;
@@ -104,18 +98,55 @@ pub fn detach(run: &NewRun, warnings: Vec<String>) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::process::{Command, Stdio};
+
     use teamster_api::RunSpec;
 
     use super::*;
 
-    #[test]
-    fn a_runner_without_an_answer_refuses() {
+    /// Asks a shell script that is the runner. Returns the answer, and the script's process.
+    fn asked(script: &str) -> (Option<Launched>, std::process::Child) {
+        let mut runner = Command::new("/bin/sh")
+            .args(["-c", script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (stdin, stdout) = (runner.stdin.take().unwrap(), runner.stdout.take().unwrap());
         let launch = Launch::new("r", RunSpec::new("claude", "hi"));
-        let mut command = Command::new("/bin/sh");
-        command.args(["-c", "cat >/dev/null; exit 7"]);
-        let Launched::Refused { error, .. } = start(&launch, command).unwrap() else {
-            panic!("accepted");
-        };
-        assert!(error.message.contains("exit status: 7"), "{error}");
+        (ask(&launch, stdin, stdout).unwrap(), runner)
+    }
+
+    #[test]
+    fn a_runner_without_an_answer_has_none() {
+        let (answer, mut runner) = asked("cat >/dev/null; echo banner; exit 7");
+        assert_eq!(answer, None);
+        assert_eq!(runner.wait().unwrap().code(), Some(7));
+    }
+
+    #[test]
+    fn the_answer_is_read_among_other_output_and_before_the_end_of_the_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let ended = folder.path().join("ended");
+        // The run lasts until the test has the answer.
+        let script = format!(
+            r#"cat >/dev/null; echo banner; printf 'no end of line'
+            printf '\n{{"accepted":{{"warnings":["w"],"important":["i"]}}}}\n'; echo more
+            i=0; while [ ! -e '{0}/go' ] && [ $i -lt 600 ]; do sleep 0.05; i=$((i + 1)); done
+            touch '{0}/ended'"#,
+            folder.path().display()
+        );
+        let (answer, mut runner) = asked(&script);
+        assert!(!ended.exists());
+        fs::write(folder.path().join("go"), "").unwrap();
+        assert_eq!(
+            answer,
+            Some(Launched::accepted(
+                vec!["w".to_owned()],
+                vec!["i".to_owned()]
+            ))
+        );
+        runner.wait().unwrap();
     }
 }

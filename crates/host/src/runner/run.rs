@@ -41,7 +41,7 @@ pub(super) async fn work(
     signals: Source,
 ) -> Result<Ended, AgentError> {
     let run = prepared.accept(runs)?;
-    detach(host, &run, &mut prepared.ground)?;
+    detach(&run, &mut prepared.ground)?;
     let before_done = prepared.ground.before_done();
     let PreparedRun {
         ground,
