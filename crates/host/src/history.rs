@@ -69,6 +69,11 @@ impl KeptHistory {
         self.open.as_ref().map(|open| &open.store)
     }
 
+    /// Returns the warnings since the last call, such as of a store that cannot be used.
+    pub fn take_warnings(&self) -> Vec<Warning> {
+        self.history.take_warnings()
+    }
+
     /// Returns the observer that writes runs to the history.
     pub(crate) fn observer(&self) -> Option<Arc<dyn RunObserver>> {
         let open = self.open.as_ref()?;
@@ -90,7 +95,7 @@ impl KeptHistory {
             store::close(&open.store).await;
             self.history.warn(&open.recorder.take_errors());
         }
-        self.history.take_warnings()
+        self.take_warnings()
     }
 }
 

@@ -19,8 +19,8 @@ use teamster_core::{
 use teamster_orchestrator::{Orchestrator, RunRequest};
 use teamster_process::{RuntimeConfig, find_program};
 use teamster_runner::{
-    AtRest, BeforeDone, DetachedSession, LogLimits, NewRun, Requests, Runs, RunsError, SessionPlan,
-    SessionReservation, SessionRuns, SessionWriter,
+    AtRest, BeforeDone, DetachedSession, LogLimits, NewRun, Requests, Runs, RunsError,
+    SessionLocks, SessionPlan, SessionReservation, SessionRuns, SessionWriter,
 };
 use teamster_store::SessionLock;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -134,11 +134,11 @@ impl Host {
         let open = history.open_for_run(chosen, &mut agents).await?;
         ground.warnings.extend(history.take_warnings());
 
-        let held_by = clients_answer.then_some(&*ground.id);
+        let locks = state::session_locks(clients_answer.then_some(&*ground.id));
         let reserved = match agents.first() {
             Some(first) => {
                 let candidate = &first.candidate;
-                let writer = lock_session(candidate.provider(), &candidate.params, held_by);
+                let writer = lock_session(candidate.provider(), &candidate.params, locks.as_ref());
                 writer.map_err(|error| of_conversation(error, history.has_conversation()))?
             }
             None => None,
@@ -148,7 +148,8 @@ impl Host {
         let ask_timeout = spec.ask_timeout_ms.map(params::wait);
         let policy = RequestPolicy::new(ask_timeout, requests.clone());
         let policy = policy.filter(|_| clients_answer);
-        let mut request = request::plan(self, &spec, agents, budget, policy.as_ref(), held_by)?;
+        let mut request =
+            request::plan(self, &spec, agents, budget, policy.as_ref(), locks.as_ref())?;
         request.run_id = Some(ground.id.clone());
         let history = Arc::new(KeptHistory { history, open });
         request.observer = history.observer();
@@ -199,10 +200,14 @@ impl Host {
         let about = about(self, &spec, &ground)?;
 
         let history = match history {
+            // Its owner takes its warnings.
             Some(shared) => shared,
-            None => Arc::new(self.history(spec.trusted.store.as_deref(), None).await?),
+            None => {
+                let own = self.history(spec.trusted.store.as_deref(), None).await?;
+                ground.warnings.extend(own.take_warnings());
+                Arc::new(own)
+            }
         };
-        ground.warnings.extend(history.history.take_warnings());
         let mut begins = None;
         if let Some(start_over) = conversation {
             let KeyedSession { session_id, lock } = history
@@ -212,8 +217,8 @@ impl Host {
             begins = lock;
         }
 
-        let held_by = is_detached.then_some(&*ground.id);
-        let writer = lock_session(info.id, &params, held_by)?;
+        let locks = state::session_locks(is_detached.then_some(&*ground.id));
+        let writer = lock_session(info.id, &params, locks.as_ref())?;
 
         let (requests, request_events) = Requests::of(&*ground.id);
         let ask_timeout = spec.ask_timeout_ms.map(params::wait);
@@ -416,9 +421,9 @@ fn about(host: &Host, spec: &SessionSpec, ground: &Ground) -> Result<RunInfo, Ag
 fn lock_session(
     provider: &str,
     params: &ExecuteParams,
-    held_by: Option<&str>,
+    locks: Option<&SessionLocks>,
 ) -> Result<Option<SessionWriter>, AgentError> {
-    let Some(locks) = state::session_locks(held_by) else {
+    let Some(locks) = locks else {
         return Ok(None);
     };
     let mut writer = locks.writer(provider);

@@ -7,12 +7,12 @@ use teamster_api::RunSpec;
 use teamster_core::{AgentError, CliInfo, ExecuteParams};
 use teamster_orchestrator::{Budget, Candidate, RunRequest};
 use teamster_providers::{AgentConfig, Runtimes};
-use teamster_runner::OneWriter;
+use teamster_runner::{OneWriter, SessionLocks};
 use teamster_store::{Conversation, SessionRecord};
 
 use crate::request_policy::RequestPolicy;
 use crate::turns::{self, of_fallback};
-use crate::{Fallback, Host, Warning, params, state};
+use crate::{Fallback, Host, Warning, params};
 
 /// An agent of a run, with the parameters that it is given.
 pub(crate) struct RunAgent {
@@ -80,9 +80,8 @@ pub(crate) fn plan(
     agents: Vec<RunAgent>,
     budget: Budget,
     policy: Option<&RequestPolicy>,
-    held_by: Option<&str>,
+    locks: Option<&SessionLocks>,
 ) -> Result<RunRequest, AgentError> {
-    let locks = state::session_locks(held_by);
     let mut candidates = Vec::new();
     for RunAgent {
         mut candidate,
@@ -98,7 +97,7 @@ pub(crate) fn plan(
             let plain = candidate.runtime;
             candidate.runtime = policy.runtime(host.providers(), plain, &config, &of_attempt)?;
         }
-        if let Some(locks) = &locks {
+        if let Some(locks) = locks {
             candidate.runtime = Arc::new(OneWriter::new(candidate.runtime, locks.clone()));
         }
         candidates.push(candidate);

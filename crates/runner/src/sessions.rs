@@ -3,24 +3,24 @@
 //! A CLI that resumes a session while another process uses it fails to answer, loses turns or mixes them.
 //! Therefore a session is locked while a run or a live session uses it.
 
+mod one_writer;
+
 use std::fmt::Write as _;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use serde::{Deserialize, Serialize};
-use teamster_core::provider::RunAssembler;
 use teamster_core::sync::lock;
 use teamster_core::text::excerpt;
-use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, AgentRuntime, Capabilities, EventStream, ExecuteParams,
-    SharedRuntime,
-};
+use teamster_core::{AgentError, AgentEvent, ExecuteParams};
 use teamster_process::make_private_folder;
 
 use crate::step::{Step, before};
+pub use one_writer::OneWriter;
 
 /// Maximum length of the name of a lock file, in bytes.
 const NAME_BYTES: usize = 200;
@@ -40,11 +40,13 @@ pub struct SessionHolder {
     pub pid: u32,
 }
 
-/// Locks of sessions, in a folder of the user.
+/// Locks of sessions, in a folder of the user. Clones share reservations.
 #[derive(Debug, Clone)]
 pub struct SessionLocks {
     folder: Arc<Path>,
     holder: SessionHolder,
+    /// Number that clones share, and no other locks of this process.
+    owner: u64,
 }
 
 impl SessionLocks {
@@ -56,6 +58,7 @@ impl SessionLocks {
                 pid: std::process::id(),
                 ..SessionHolder::default()
             },
+            owner: OWNERS.fetch_add(1, Ordering::Relaxed),
         }
     }
 
@@ -89,9 +92,9 @@ impl SessionLocks {
     /// Fails with the holder's name if the session is in use.
     fn lock(&self, provider: &str, session_id: &str) -> Result<Option<SessionLock>, AgentError> {
         let path = self.folder.join(file_name(provider, session_id));
-        let reserved = lock(&RESERVED).extract_if(.., |it| it.path == path).next();
-        if reserved.is_some() {
-            return Ok(reserved);
+        let is_own = |it: &mut Reserved| it.owner == self.owner && it.lock.path == path;
+        if let Some(reserved) = lock(&RESERVED).extract_if(.., is_own).next() {
+            return Ok(Some(reserved.lock));
         }
         match self.try_lock(&path) {
             Ok(Ok(file)) => Ok(Some(SessionLock {
@@ -159,17 +162,29 @@ impl Drop for SessionLock {
     }
 }
 
-/// Locks of this process for runs that have not begun.
-static RESERVED: Mutex<Vec<SessionLock>> = Mutex::new(Vec::new());
+/// Lock of a run that has not begun.
+struct Reserved {
+    /// [`SessionLocks::owner`]
+    owner: u64,
+    lock: SessionLock,
+}
 
-/// Locks of a run that is about to begin. The next writer of this process for one of its sessions takes the lock over.
-/// Those that none has taken are released on drop.
+/// Locks of this process for runs that have not begun.
+static RESERVED: Mutex<Vec<Reserved>> = Mutex::new(Vec::new());
+static OWNERS: AtomicU64 = AtomicU64::new(0);
+
+/// Locks of a run that is about to begin. The next writer of the same [`SessionLocks`] for one of its sessions takes the
+/// lock over. Those that none has taken are released on drop.
 #[derive(Debug)]
-pub struct SessionReservation(Vec<PathBuf>);
+pub struct SessionReservation {
+    owner: u64,
+    paths: Vec<PathBuf>,
+}
 
 impl Drop for SessionReservation {
     fn drop(&mut self) {
-        let is_own = |held: &mut SessionLock| self.0.contains(&held.path);
+        let is_own =
+            |it: &mut Reserved| it.owner == self.owner && self.paths.contains(&it.lock.path);
         let released: Vec<_> = lock(&RESERVED).extract_if(.., is_own).collect();
         drop(released);
     }
@@ -214,13 +229,15 @@ impl SessionWriter {
         session_id.map_or(Ok(()), |id| self.hold(id))
     }
 
-    /// Keeps the locks for the run of this process that begins next. Without this, another process could take a session
+    /// Keeps the locks for the run that begins next with a clone of these [`SessionLocks`]. Without this, another process could take a session
     /// after it was found to be free.
     #[must_use]
     pub fn reserve(self) -> SessionReservation {
-        let reservation = SessionReservation(self.held.iter().map(|it| it.path.clone()).collect());
-        lock(&RESERVED).extend(self.held);
-        reservation
+        let owner = self.locks.owner;
+        let paths = self.held.iter().map(|it| it.path.clone()).collect();
+        let reserved = self.held.into_iter().map(|lock| Reserved { owner, lock });
+        lock(&RESERVED).extend(reserved);
+        SessionReservation { owner, paths }
     }
 
     /// Releases all sessions and switches to another provider.
@@ -235,73 +252,6 @@ impl SessionWriter {
                 .extend(self.locks.lock(&self.provider, session_id)?);
         }
         Ok(())
-    }
-}
-
-/// Runtime whose runs lock their sessions. A run that would resume a session in use is refused before its CLI
-/// is started.
-pub struct OneWriter {
-    runtime: SharedRuntime,
-    locks: SessionLocks,
-}
-
-impl OneWriter {
-    /// Wraps a runtime with these locks.
-    pub fn new(runtime: SharedRuntime, locks: SessionLocks) -> Self {
-        Self { runtime, locks }
-    }
-
-    fn run(
-        &self,
-        params: ExecuteParams,
-        execute: fn(&SharedRuntime, ExecuteParams) -> EventStream,
-    ) -> EventStream {
-        let mut writer = self.locks.writer(self.runtime.id());
-        let resumed = params.clone();
-        let mut events = execute(&self.runtime, params);
-        let abort: AbortHandle = events.abort_handle();
-        let entries = async_stream::stream! {
-            if let Err(error) = writer.begin(&resumed) {
-                // The stream was never polled, so no process was started.
-                drop(events);
-                for event in RunAssembler::refuse(error) {
-                    yield event.into();
-                }
-                return;
-            }
-            drop(resumed);
-            while let Some(entry) = events.next_entry().await {
-                writer.see(&entry.event);
-                if matches!(entry.event, AgentEvent::Done(_)) {
-                    // The process has ended: a reader of the end may resume the session.
-                    writer.held.clear();
-                }
-                yield entry;
-            }
-        };
-        EventStream::new(entries, abort)
-    }
-}
-
-impl AgentRuntime for OneWriter {
-    fn id(&self) -> &str {
-        self.runtime.id()
-    }
-
-    fn capabilities(&self) -> &Capabilities {
-        self.runtime.capabilities()
-    }
-
-    fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
-        self.runtime.check(params)
-    }
-
-    fn execute(&self, params: ExecuteParams) -> EventStream {
-        self.run(params, AgentRuntime::execute)
-    }
-
-    fn execute_without_text(&self, params: ExecuteParams) -> EventStream {
-        self.run(params, AgentRuntime::execute_without_text)
     }
 }
 
@@ -414,6 +364,21 @@ mod tests {
             drop(run);
             assert!(!file.exists());
         }
+    }
+
+    #[test]
+    fn a_reservation_is_taken_over_by_its_own_run_only() {
+        let dir = tempfile::tempdir().unwrap();
+        let locks = || SessionLocks::at(dir.path()).held_by_run(Some("r".to_owned()));
+        let (own, other) = (locks(), locks());
+        let mut check = own.writer("claude");
+        check.begin(&resuming("s")).unwrap();
+        let reservation = check.reserve();
+        let error = other.writer("claude").begin(&resuming("s")).unwrap_err();
+        assert!(error.message.contains("run r works with"), "{error}");
+        own.writer("claude").begin(&resuming("s")).unwrap();
+        drop(reservation);
+        other.writer("claude").begin(&resuming("s")).unwrap();
     }
 
     #[test]

@@ -46,6 +46,8 @@ pub(crate) fn main(args: AcpArgs) -> anyhow::Result<u8> {
             return Ok(exit_code::USAGE);
         }
     };
+    // The editor may show what is printed: only what is important.
+    crate::warn_of(&history.take_warnings(), true);
     let guard = Guard::start(crate::host(), None);
     teamster_host::adopt_orphans();
     let served = runtime.block_on(async {
@@ -57,7 +59,6 @@ pub(crate) fn main(args: AcpArgs) -> anyhow::Result<u8> {
             history: Arc::new(history),
         });
         let served = connection::serve(catalog, shared.clone()).await;
-        // The editor may show what is printed: only what is important.
         crate::warn_of(&shared.history.close().await, true);
         served
     });

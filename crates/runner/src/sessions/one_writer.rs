@@ -1,0 +1,76 @@
+//! A runtime whose runs lock their sessions.
+
+use teamster_core::provider::RunAssembler;
+use teamster_core::{
+    AbortHandle, AgentError, AgentEvent, AgentRuntime, Capabilities, EventStream, ExecuteParams,
+    SharedRuntime,
+};
+
+use super::SessionLocks;
+
+/// Runtime whose runs lock their sessions. A run that would resume a session in use is refused before its CLI
+/// is started.
+pub struct OneWriter {
+    runtime: SharedRuntime,
+    locks: SessionLocks,
+}
+
+impl OneWriter {
+    /// Wraps a runtime with these locks.
+    pub fn new(runtime: SharedRuntime, locks: SessionLocks) -> Self {
+        Self { runtime, locks }
+    }
+
+    fn run(
+        &self,
+        params: ExecuteParams,
+        execute: fn(&SharedRuntime, ExecuteParams) -> EventStream,
+    ) -> EventStream {
+        let mut writer = self.locks.writer(self.runtime.id());
+        let resumed = params.clone();
+        let mut events = execute(&self.runtime, params);
+        let abort: AbortHandle = events.abort_handle();
+        let entries = async_stream::stream! {
+            if let Err(error) = writer.begin(&resumed) {
+                // The stream was never polled, so no process was started.
+                drop(events);
+                for event in RunAssembler::refuse(error) {
+                    yield event.into();
+                }
+                return;
+            }
+            drop(resumed);
+            while let Some(entry) = events.next_entry().await {
+                writer.see(&entry.event);
+                if matches!(entry.event, AgentEvent::Done(_)) {
+                    // The process has ended: a reader of the end may resume the session.
+                    writer.held.clear();
+                }
+                yield entry;
+            }
+        };
+        EventStream::new(entries, abort)
+    }
+}
+
+impl AgentRuntime for OneWriter {
+    fn id(&self) -> &str {
+        self.runtime.id()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.runtime.capabilities()
+    }
+
+    fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
+        self.runtime.check(params)
+    }
+
+    fn execute(&self, params: ExecuteParams) -> EventStream {
+        self.run(params, AgentRuntime::execute)
+    }
+
+    fn execute_without_text(&self, params: ExecuteParams) -> EventStream {
+        self.run(params, AgentRuntime::execute_without_text)
+    }
+}
