@@ -4,7 +4,9 @@ mod changes;
 mod forget;
 mod index;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_stream::try_stream;
 use futures_core::stream::BoxStream;
@@ -13,9 +15,11 @@ use teamster_api::{
     Accepted, Change, Command, KeptSpec, KeptTexts, LogLine, ProblemCode, Reply, RunInfo, RunList,
     RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState,
 };
-use teamster_core::AgentError;
+use teamster_core::{AgentError, ErrorCode};
 use teamster_runner::RunsError;
 use teamster_runner::client::{self, Follow};
+use tokio::sync::Mutex;
+use tokio::time::{Instant, sleep};
 
 use crate::{Host, state};
 use changes::Changes;
@@ -27,6 +31,13 @@ use index::{AT_ONCE, Index, not_ended, order, runner_reply};
 const PAGE: usize = 50;
 /// The maximum number of runs in a page.
 const LARGEST_PAGE: usize = 1000;
+
+/// The time in which a run must appear that another process starts with the same id.
+const APPEARS: Duration = Duration::from_secs(3);
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// Serializes the starts of this process that have the same id.
+static STARTS: [Mutex<()>; 16] = [const { Mutex::const_new(()) }; 16];
 
 /// The user's runs and sessions with a folder of their own, of whichever process. Clones share what they have read.
 ///
@@ -54,6 +65,7 @@ impl LocalRuns {
     }
 
     async fn start_run(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        let _others = starts_of(id).lock().await;
         if let Some(accepted) = self.existing(id, &spec).await? {
             return Ok(accepted);
         }
@@ -71,11 +83,26 @@ impl LocalRuns {
         .await?;
         match self.host.carry_out(id, spec.clone()).await {
             Ok(warnings) => Ok(Accepted::new(warnings)),
-            // Another caller may have started it first.
-            Err(error) => match self.existing(id, &spec).await? {
-                Some(accepted) => Ok(accepted),
-                None => Err(error.into()),
-            },
+            Err(error) => self.started_elsewhere(id, &spec, error).await,
+        }
+    }
+
+    /// Returns the answer for a run that another process has started meanwhile, or is starting; else the error.
+    async fn started_elsewhere(
+        &self,
+        id: &str,
+        spec: &Spec,
+        error: AgentError,
+    ) -> Result<Accepted, ServiceError> {
+        let until = Instant::now() + APPEARS;
+        loop {
+            if let Some(accepted) = self.existing(id, spec).await? {
+                return Ok(accepted);
+            }
+            if !is_held_by(id, &error) || Instant::now() >= until {
+                return Err(error.into());
+            }
+            sleep(LOOK_EVERY).await;
         }
     }
 
@@ -144,6 +171,26 @@ impl LocalRuns {
         }
         runner_reply(&run, client::command(&run, &command)).await
     }
+}
+
+/// Returns the lock of the starts with this id.
+fn starts_of(id: &str) -> &'static Mutex<()> {
+    let mut hasher = DefaultHasher::new();
+    id.hash(&mut hasher);
+    #[expect(clippy::cast_possible_truncation, reason = "less than 16")]
+    let index = (hasher.finish() % STARTS.len() as u64) as usize;
+    &STARTS[index]
+}
+
+/// Returns `true` if the error is that the run with this id holds a session or has a worktree.
+fn is_held_by(id: &str, error: &AgentError) -> bool {
+    let is_of_worktree =
+        error.parameter() == Some("worktree") && error.message.contains(" exists ");
+    (is_of_worktree || error.code == ErrorCode::SessionInUse)
+        && error
+            .message
+            .split([' ', '/', '"', '`'])
+            .any(|word| word == id)
 }
 
 impl RunService for LocalRuns {

@@ -1,5 +1,7 @@
 //! The runs of this machine keep the contract of all services of runs, with a shell script as Claude Code.
 
+use std::path::Path;
+use std::process;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,10 +9,13 @@ use serde_json::json;
 use teamster_api::agents::Command;
 use teamster_api::history::RunFilter;
 use teamster_api::usage::UsageQuery;
-use teamster_api::{MachineService, ProblemCode, RunService, RunSpec};
+use teamster_api::{
+    KeptSpec, KeptTexts, MachineService, ProblemCode, RunInfo, RunService, RunSpec, Worktree,
+};
 use teamster_core::ExecuteParams;
 use teamster_host::{Host, LocalMachine, LocalRuns, state};
 use teamster_providers::Providers;
+use teamster_runner::LogLimits;
 use teamster_store::Store;
 use teamster_testkit::run_service::{CLAUDE, ScriptedClaude, contract};
 use tokio::time::timeout;
@@ -157,5 +162,73 @@ fn a_session_in_use_is_refused_before_history_and_log_have_the_run() {
             }
         };
         timeout(LIMIT, kept).await.unwrap();
+    });
+}
+
+fn git(directory: &Path, args: &[&str]) {
+    let mut command = process::Command::new("git");
+    command.current_dir(directory).args(["-c", "user.name=x"]);
+    let status = command.args(["-c", "user.email=x"]).args(args).status();
+    assert!(status.unwrap().success());
+}
+
+#[test]
+fn starts_with_an_id_at_the_same_time_start_one_run() {
+    if !is_own_process_of(
+        "service::starts_with_an_id_at_the_same_time_start_one_run",
+        CLAUDE,
+    ) {
+        return;
+    }
+    let directory = std::env::current_dir().unwrap().join("repository");
+    std::fs::create_dir(&directory).unwrap();
+    git(&directory, &["init", "--quiet"]);
+    let commit = ["commit", "--quiet", "--allow-empty", "--message", "x"];
+    git(&directory, &commit);
+    let host = Host::new(Providers::builtin());
+    block_on(async {
+        let mut spec = RunSpec::new("claude", "answers");
+        spec.working_directory = Some(directory);
+        // Both would make it.
+        spec.worktree = Some(Worktree::Switch(true));
+        let starts = [(); 2].map(|()| {
+            let (host, spec) = (host.clone(), spec.clone());
+            tokio::spawn(async move { host.start("r", spec).await.unwrap() })
+        });
+        let mut existed = Vec::new();
+        for start in starts {
+            existed.push(start.await.unwrap().accepted().existed);
+        }
+        existed.sort_unstable();
+        assert_eq!(existed, [false, true]);
+    });
+}
+
+#[test]
+fn a_start_waits_for_the_run_with_its_id_that_another_process_starts() {
+    if !is_own_process_of(
+        "service::a_start_waits_for_the_run_with_its_id_that_another_process_starts",
+        CLAUDE,
+    ) {
+        return;
+    }
+    let host = Host::new(Providers::builtin());
+    let mut resumed = ExecuteParams::new("x");
+    resumed.session_id = Some("s".to_owned());
+    let mut other = state::session_locks(Some("r")).unwrap().writer("claude");
+    other.begin(&resumed).unwrap();
+    block_on(async {
+        let mut spec = RunSpec::new("claude", "answers");
+        spec.session_id = Some("s".to_owned());
+        let start = host.start("r", spec.clone());
+        let mut start = std::pin::pin!(start);
+        // It has no answer until the other one has.
+        let early = timeout(Duration::from_millis(500), &mut start).await;
+        assert!(early.is_err());
+        let kept = KeptSpec::new(spec.into(), KeptTexts::All);
+        let info = RunInfo::new("r", "claude");
+        let runs = state::runs().unwrap();
+        let _run = runs.accept_spec(&info, &kept, LogLimits::default());
+        assert!(start.await.unwrap().accepted().existed);
     });
 }
