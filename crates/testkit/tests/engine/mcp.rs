@@ -273,7 +273,7 @@ async fn a_file_that_cannot_be_restored_is_reported() {
     assert_eq!(story.types(), ["text", "turn_end", "notice", "done"]);
     let notice = story.notices()[0];
     assert!(notice.starts_with(&file.display().to_string()), "{notice}");
-    assert!(notice.contains("teamster mcp restore"), "{notice}");
+    assert!(notice.contains("after that, restore "), "{notice}");
     assert_eq!(read(&file), broken);
 }
 
