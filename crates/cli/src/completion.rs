@@ -86,7 +86,7 @@ pub(crate) fn agents() -> Vec<CompletionCandidate> {
 
 /// Candidates: providers, for `PROVIDER:MODEL`.
 pub(crate) fn fallbacks() -> Vec<CompletionCandidate> {
-    let providers = crate::providers().all().into_iter();
+    let providers = crate::global::providers().all().into_iter();
     providers
         .map(|provider| {
             let info = provider.info();
@@ -124,7 +124,7 @@ fn history() -> Vec<RunRecord> {
             .ok()?;
         store.runs(&RunFilter::default().limit(RUNS)).await.ok()
     };
-    let Ok(runtime) = crate::tokio_runtime() else {
+    let Ok(runtime) = crate::runtime::tokio_runtime() else {
         return Vec::new();
     };
     let found = runtime.block_on(async { timeout(LIMIT, read).await.ok().flatten() });

@@ -17,9 +17,10 @@ use teamster_api::{RunEvent, RunLogEntry};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::OutputArgs;
+use crate::exit_code;
 use crate::render::{Json, Narrator, Plain, Sink, TermSpinner, Terminal, TextIsFinal};
+use crate::runtime::tokio_runtime;
 use crate::signals::Signals;
-use crate::{exit_code, tokio_runtime};
 use teamster_host::{Guard, Worktree};
 
 pub(crate) use crate::render::View;
@@ -126,7 +127,7 @@ pub(crate) fn run<F: Feed>(
     keep_background: bool,
     start: impl AsyncFnOnce() -> anyhow::Result<F>,
 ) -> anyhow::Result<ShowOutcome> {
-    let guard = Guard::start(crate::host(), directory);
+    let guard = Guard::start(crate::global::host(), directory);
     if !keep_background {
         teamster_host::adopt_orphans();
     }

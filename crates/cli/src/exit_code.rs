@@ -75,7 +75,7 @@ fn reader_left(error: &io::Error) -> bool {
 /// Returns the exit code of a run whose output failed. Reports the error unless the reader is gone.
 pub(crate) fn of_lost(error: io::Error) -> u8 {
     of_printed(Err(error)).unwrap_or_else(|error| {
-        crate::fail(&error);
+        crate::report::fail(&error);
         AGENT_ERROR
     })
 }

@@ -152,10 +152,12 @@ pub(crate) fn next_step(
 }
 
 fn can_be_private(info: &CliInfo) -> bool {
-    crate::providers().get(info.id).is_some_and(|provider| {
-        let mcp = provider.capabilities().mcp;
-        mcp.deliveries.contains(&McpDelivery::Private)
-    })
+    crate::global::providers()
+        .get(info.id)
+        .is_some_and(|provider| {
+            let mcp = provider.capabilities().mcp;
+            mcp.deliveries.contains(&McpDelivery::Private)
+        })
 }
 
 /// Returns `true` if the message names an address on this machine.
@@ -171,7 +173,7 @@ fn allow(mode: Option<PermissionMode>, info: &CliInfo) -> String {
     if mode == Some(PermissionMode::Bypass) {
         return "it is forbidden by --deny-tool or by the CLI's settings".to_owned();
     }
-    let provider = crate::providers().get(info.id);
+    let provider = crate::global::providers().get(info.id);
     let can = provider.as_ref().map(|provider| provider.capabilities());
     let has = |mode| can.is_none_or(|can| can.permission_modes.contains(&mode));
     let mut flags = Vec::new();
@@ -216,7 +218,7 @@ mod tests {
     use super::*;
 
     fn info() -> &'static CliInfo {
-        crate::providers().get("claude").unwrap().info()
+        crate::global::providers().get("claude").unwrap().info()
     }
 
     fn step(code: ErrorCode, kind: ErrorKind) -> Option<String> {
@@ -283,7 +285,7 @@ mod tests {
             ),
             ("cmd:my-agent {prompt}", "allow it with --permission bypass"),
         ] {
-            let provider = crate::providers().get(agent).unwrap();
+            let provider = crate::global::providers().get(agent).unwrap();
             assert_eq!(allow(None, provider.info()), expected);
         }
         let error = AgentError::new(ErrorCode::CliError, ErrorKind::Permission, "x");

@@ -11,12 +11,15 @@ mod detached;
 mod dialog;
 mod drive;
 mod exit_code;
+mod global;
 mod hints;
 mod mcp_servers;
 mod mock_home;
 mod remote;
 mod render;
+mod report;
 mod runner;
+mod runtime;
 mod server_files;
 mod signals;
 mod spec;
@@ -28,26 +31,15 @@ mod zone;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::Path;
 use std::process::ExitCode;
-use std::sync::OnceLock;
 
 use clap::CommandFactory;
 use teamster::Providers;
-use teamster_host::{Host, Notice, Role, Warning, threads};
+use teamster_host::{Host, Notice, Role};
 
 use command_line::{Cli, Command};
-
-/// The name of the fake agent's subcommand.
-pub(crate) const FAKE_AGENT: &str = "fake-agent";
-
-/// What carries out runs for the commands.
-static HOST: OnceLock<Host> = OnceLock::new();
-
-/// Returns what carries out runs for the commands.
-pub(crate) fn host() -> &'static Host {
-    HOST.get_or_init(|| new_host(Providers::builtin()))
-}
+use global::{FAKE_AGENT, set_host};
+use report::{fail, warn};
 
 fn new_host(providers: Providers) -> Host {
     Host::new(providers).on_notice(|notice| match notice {
@@ -55,18 +47,6 @@ fn new_host(providers: Providers) -> Host {
         Notice::Error(text) => fail(&anyhow::anyhow!(hints::warning(&text))),
         _ => {}
     })
-}
-
-/// Returns the path of this program.
-pub(crate) fn program() -> io::Result<&'static Path> {
-    host()
-        .runner_program()
-        .ok_or_else(|| io::ErrorKind::NotFound.into())
-}
-
-/// Returns the providers available to commands.
-pub(crate) fn providers() -> &'static Providers {
-    host().providers()
 }
 
 /// Runs the program with these providers, such as `Providers::builtin().with(Arc::new(MyProvider))`.
@@ -91,8 +71,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
         _ => {}
     }
     match teamster_host::init(new_host(providers).with_own_agents()) {
-        // Fails only if this function is called twice.
-        Ok(Role::Program(host)) => drop(HOST.set(host)),
+        Ok(Role::Program(host)) => set_host(host),
         Ok(Role::Runner(ended)) => return ExitCode::from(runner::exit_code(&ended)),
         Ok(Role::Guard(code)) => return code,
         Ok(_) => return ExitCode::from(exit_code::USAGE),
@@ -152,63 +131,6 @@ fn exit(code: anyhow::Result<u8>) -> ExitCode {
             ExitCode::from(exit_code::AGENT_ERROR)
         }
     }
-}
-
-/// Prints an error to stderr.
-pub(crate) fn fail(error: &anyhow::Error) {
-    fail_on(&mut anstream::stderr(), error);
-}
-
-/// Prints an error to `out`.
-pub(crate) fn fail_on(out: &mut dyn Write, error: &anyhow::Error) {
-    let style = anstyle::Style::new()
-        .fg_color(Some(anstyle::AnsiColor::Red.into()))
-        .bold();
-    let advice = hints::advice(error).unwrap_or_default();
-    let error = words::error_chain(error) + &advice;
-    let error = words::printable(words::without_error_word(&error));
-    let deleted = if is_current_directory_deleted() && !error.contains(DELETED) {
-        format!("; {DELETED}; change to another one")
-    } else {
-        String::new()
-    };
-    // A closed stderr is ignored.
-    let _ = writeln!(out, "{style}error:{style:#} {error}{deleted}");
-}
-
-/// The note that explains errors in a deleted current directory.
-const DELETED: &str = "the current directory was deleted";
-
-fn is_current_directory_deleted() -> bool {
-    std::env::current_dir().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
-}
-
-/// Prints warnings to stderr.
-pub(crate) fn warn(ignored: &[String]) {
-    let style = anstyle::Style::new().fg_color(Some(anstyle::AnsiColor::Yellow.into()));
-    for what in ignored {
-        let what = words::printable(what);
-        // As above.
-        let _ = writeln!(anstream::stderr(), "{style}warning:{style:#} {what}");
-    }
-}
-
-/// Prints warnings of a run to stderr. A quiet command leaves out those that are not important.
-pub(crate) fn warn_of(warnings: &[Warning], quiet: bool) {
-    let shown = warnings.iter().filter(|it| it.important || !quiet);
-    let shown: Vec<_> = shown.map(|it| hints::warning(&it.text)).collect();
-    warn(&shown);
-}
-
-/// Creates a runtime with two worker threads. They continue while the main thread waits for a slow reader of stdout,
-/// so an agent never waits for that reader.
-pub(crate) fn tokio_runtime() -> io::Result<tokio::runtime::Runtime> {
-    threads::runtime(2)
-}
-
-/// Creates the runtime of a server, which has many threads for a moment.
-pub(crate) fn server_runtime() -> io::Result<tokio::runtime::Runtime> {
-    threads::runtime_for(2, std::time::Duration::from_secs(10))
 }
 
 /// Makes writes beyond the limit of file sizes (`ulimit -f`) fail, where the default would end this process.

@@ -71,15 +71,15 @@ pub(crate) fn connect(url: &str, args: &RemoteArgs) -> anyhow::Result<Machine> {
     });
     let client = client.context("--remote")?;
     if client.is_unencrypted() {
-        crate::warn(&[format!(
+        crate::report::warn(&[format!(
             "the connection to {} is not encrypted, so others can read the token: use https, a VPN or an SSH tunnel",
             client.url()
         )]);
     }
     let url = client.url().to_owned();
     let report = move |change: ConnectionChange<'_>| match change {
-        ConnectionChange::Lost { reason } => crate::warn(&[format!("{reason}; retrying")]),
-        ConnectionChange::Restored => crate::warn(&[format!("reconnected to {url}")]),
+        ConnectionChange::Lost { reason } => crate::report::warn(&[format!("{reason}; retrying")]),
+        ConnectionChange::Restored => crate::report::warn(&[format!("reconnected to {url}")]),
         _ => {}
     };
     Ok(Machine::There(client.on_connection_change(report)))

@@ -10,7 +10,7 @@ use crate::{exit_code, hints};
 
 /// Starts a runner, waits until it accepts the run and prints the run's id. Returns the exit code.
 pub(crate) fn launch(launch: &Launch, quiet: bool) -> anyhow::Result<u8> {
-    match crate::host().launch_blocking(launch) {
+    match crate::global::host().launch_blocking(launch) {
         Ok(Launched::Accepted {
             warnings,
             important,
@@ -19,7 +19,7 @@ pub(crate) fn launch(launch: &Launch, quiet: bool) -> anyhow::Result<u8> {
             let warnings = warnings.iter().filter(|_| !quiet);
             let shown = important.iter().chain(warnings);
             let shown: Vec<_> = shown.map(|it| hints::warning(it)).collect();
-            crate::warn(&shown);
+            crate::report::warn(&shown);
             exit_code::of_printed(io::Write::write_fmt(
                 &mut io::stdout(),
                 format_args!("{}\n", launch.id),
@@ -41,7 +41,7 @@ pub(crate) fn refused(error: AgentError) -> u8 {
         Some(_) => hints::usage(error),
         None => anyhow!(error.message),
     };
-    crate::fail(&error);
+    crate::report::fail(&error);
     code
 }
 

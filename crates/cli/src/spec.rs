@@ -124,7 +124,7 @@ pub(crate) fn mcp_servers(
 
 pub(crate) fn warn(warnings: &[String], quiet: bool) {
     if !quiet {
-        crate::warn(warnings);
+        crate::report::warn(warnings);
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::LazyLock;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-use crate::warn;
+use crate::report::warn;
 
 /// Returns the zone of `TZ`, or else the machine's. Falls back to UTC, with one warning if the name in `TZ` is unknown.
 pub(crate) fn local() -> TimeZone {

@@ -41,6 +41,9 @@ const WITHOUT_CIRCLES: &[&str] = &["cli", "server", "conformance"];
 /// The module that knows the arguments of all commands.
 const COMMAND_LINE: &str = "command_line";
 
+/// The root of a crate. It knows all modules, so what they need of it is in a module of its own.
+const ROOT: &str = "lib";
+
 /// Files of libraries that may write to a standard stream, with the reason.
 const STREAMS: &[(&str, &str)] = &[
     (
@@ -161,7 +164,7 @@ fn library(file: &File, problems: &mut Vec<Problem>) {
 fn circles(tree: &Tree, name: &str, problems: &mut Vec<Problem>) {
     let imports = imports(tree, &format!("crates/{name}/src/"));
     for (module, (file, used)) in &imports {
-        if module != COMMAND_LINE
+        if ![COMMAND_LINE, ROOT].contains(&&**module)
             && let Some(command) = used.iter().find(|other| other.starts_with("commands::"))
         {
             let message = format!(
@@ -190,7 +193,7 @@ fn imports<'a>(tree: &'a Tree, source: &str) -> Imports<'a> {
             continue;
         };
         let module = module_of(path.trim_end_matches(".rs").split('/'));
-        if ["lib", "main", "tests"].contains(&&*module) {
+        if [ROOT, "main", "tests"].contains(&&*module) {
             continue;
         }
         let text: String = code(file).map(|(_, line)| format!("{line}\n")).collect();
@@ -206,8 +209,13 @@ fn imports<'a>(tree: &'a Tree, source: &str) -> Imports<'a> {
     for (module, (_, used)) in &mut imports {
         let of_root = used.iter().filter_map(|name| exported.get(name).cloned());
         let of_root: Vec<_> = of_root.collect();
-        used.extend(of_root);
-        used.retain(|other| other != module && known.contains(other));
+        let is_of_root = |name: &String| !known.contains(name) && !exported.contains_key(name);
+        let root = root.filter(|_| used.iter().any(is_of_root));
+        used.extend(of_root.into_iter().chain(root.map(|_| ROOT.to_owned())));
+        used.retain(|other| other != module && (known.contains(other) || other == ROOT));
+    }
+    if let Some(root) = root {
+        imports.insert(ROOT.to_owned(), (root, known));
     }
     imports
 }
@@ -242,7 +250,8 @@ fn paths(text: &str) -> BTreeSet<String> {
     let mut rest = text;
     while let Some((_, after)) = rest.split_once("crate::") {
         rest = after;
-        for path in branches(after) {
+        // After the last comma of a group comes an empty one.
+        for path in branches(after).iter().filter(|path| !path.is_empty()) {
             found.insert(module_of(path.split("::")));
         }
     }

@@ -183,11 +183,14 @@ fn circles_of_modules_are_found_through_groups_folders_and_the_root() {
             "crates/cli/src/c.rs",
             "fn f() { crate::a::g() }\nmod tests {\n    use crate::words;\n",
         ),
-        ("crates/cli/src/words.rs", ""),
+        ("crates/cli/src/words.rs", "use crate::item_of_root;\n"),
     ];
     assert_eq!(
         problems_of(&[layers::check], &files),
-        ["crates/cli/src/a.rs: modules import each other: a → b → c → a"]
+        [
+            "crates/cli/src/a.rs: modules import each other: a → b → c → a",
+            "crates/cli/src/lib.rs: modules import each other: lib → words → lib",
+        ]
     );
 }
 

@@ -23,7 +23,7 @@ impl TypedValueParser for ProviderParser {
         value: &OsStr,
     ) -> Result<String, Error> {
         let name = value.to_str();
-        match name.and_then(|name| crate::providers().get(name)) {
+        match name.and_then(|name| crate::global::providers().get(name)) {
             Some(provider) => Ok(provider.info().id.to_owned()),
             None => match name.and_then(command_error) {
                 Some(error) => Err(Error::raw(
@@ -44,7 +44,7 @@ impl TypedValueParser for ProviderParser {
 
 /// Parses `codex`, `codex:MODEL`, or the command of an agent.
 pub(crate) fn fallback(text: &str) -> Result<Fallback, String> {
-    Fallback::parse(crate::providers(), text)
+    Fallback::parse(crate::global::providers(), text)
 }
 
 fn ids() -> PossibleValuesParser {
@@ -53,10 +53,13 @@ fn ids() -> PossibleValuesParser {
 
 /// Returns the ids of all providers, with the names of their CLIs as help texts.
 fn possible_values() -> impl Iterator<Item = PossibleValue> {
-    crate::providers().all().into_iter().map(|provider| {
-        let info = provider.info();
-        PossibleValue::new(info.id).help(info.name)
-    })
+    crate::global::providers()
+        .all()
+        .into_iter()
+        .map(|provider| {
+            let info = provider.info();
+            PossibleValue::new(info.id).help(info.name)
+        })
 }
 
 #[cfg(test)]

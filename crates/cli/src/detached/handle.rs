@@ -235,7 +235,7 @@ fn find_local(id: &str) -> anyhow::Result<RunFolder> {
         )
     })?;
     if !tick.is_current {
-        crate::warn(&[format!(
+        crate::report::warn(&[format!(
             "the agent in {name} runs no tick now; showing its last one, tick {}",
             tick.tick
         )]);

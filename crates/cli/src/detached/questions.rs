@@ -134,7 +134,7 @@ impl Questions {
         };
         match reader.run().answer(&id, answer.into()).await {
             // Another client answered first, or the run has ended.
-            Err(error @ RunsError::Refused { .. }) => crate::warn(&[error.to_string()]),
+            Err(error @ RunsError::Refused { .. }) => crate::report::warn(&[error.to_string()]),
             Err(RunsError::Ended { .. }) => {}
             answered => answered?,
         }

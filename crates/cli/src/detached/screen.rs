@@ -55,7 +55,11 @@ pub(crate) struct ShownEntry {
 
 impl Screen {
     pub(crate) fn new(run: &RunHandle, output: OutputArgs) -> Self {
-        let info = |id: &str| crate::providers().get(id).map(|provider| provider.info());
+        let info = |id: &str| {
+            crate::global::providers()
+                .get(id)
+                .map(|provider| provider.info())
+        };
         // Print the entries of an unknown agent as lines.
         let Some(first) = info(&run.info().provider).filter(|_| !output.json) else {
             return Self::Lines(io::BufWriter::new(io::stdout()));

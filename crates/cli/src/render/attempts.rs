@@ -49,7 +49,7 @@ impl Attempts {
     /// Sets the current CLI. An unknown id is ignored.
     fn set_agent(&mut self, id: &str) {
         if self.current.id != id
-            && let Some(provider) = crate::providers().get(id)
+            && let Some(provider) = crate::global::providers().get(id)
         {
             self.current = provider.info();
         }
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn the_current_agent_is_that_of_the_last_event_that_names_one() {
-        let claude = crate::providers().get("claude").unwrap().info();
+        let claude = crate::global::providers().get("claude").unwrap().info();
         let mut attempts = Attempts::new(claude);
         let mut after = |event| {
             attempts.event(&event);

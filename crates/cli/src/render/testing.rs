@@ -41,7 +41,7 @@ impl Write for Screen {
 
 pub(crate) fn view() -> View {
     View {
-        agent: crate::providers().get("claude").unwrap().info(),
+        agent: crate::global::providers().get("claude").unwrap().info(),
         verbose: false,
         quiet: false,
         directory: Some("/tmp/ws".into()),

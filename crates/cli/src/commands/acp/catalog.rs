@@ -20,7 +20,7 @@ pub(super) fn check(served: &Served) -> anyhow::Result<()> {
     let Some(agent) = &served.agent else {
         return Ok(());
     };
-    Ok(crate::host().check_session(&served.session(agent))?)
+    Ok(crate::global::host().check_session(&served.session(agent))?)
 }
 
 /// Returns pairs of agent and model from the history, the last used first.
@@ -48,11 +48,13 @@ pub(super) fn new(served: &Served, models: &[(String, String)]) -> Catalog {
     if let Some(agent) = &served.agent {
         return Catalog::one(entry(agent));
     }
-    let all = crate::providers().all().into_iter();
+    let all = crate::global::providers().all().into_iter();
     let with_sessions = all.filter(|provider| {
         let id = provider.info().id;
         let config = params::agent_config(&served.session(id).trusted, provider.info());
-        crate::providers().session_runtime(id, config).is_ok()
+        crate::global::providers()
+            .session_runtime(id, config)
+            .is_ok()
     });
     let mut infos: Vec<_> = with_sessions.map(|provider| provider.info()).collect();
     infos.sort_by_key(|info| !is_ready(info));
@@ -62,12 +64,12 @@ pub(super) fn new(served: &Served, models: &[(String, String)]) -> Catalog {
 /// Returns whether the agent is installed and not known to be logged out.
 fn is_ready(info: &CliInfo) -> bool {
     let is_here =
-        info.program.is_empty() || teamster_host::find_program(crate::host(), info).is_ok();
+        info.program.is_empty() || teamster_host::find_program(crate::global::host(), info).is_ok();
     is_here && doctor::login_of(info).state != LoginState::No
 }
 
 fn entry(served: &Served, agent: &str, models: &[(String, String)]) -> AgentEntry {
-    let Some(provider) = crate::providers().get(agent) else {
+    let Some(provider) = crate::global::providers().get(agent) else {
         return AgentEntry::new(agent, agent);
     };
     let info = provider.info();
@@ -108,7 +110,7 @@ fn entry(served: &Served, agent: &str, models: &[(String, String)]) -> AgentEntr
 /// Checks that a session with this setup can begin, without starting a process.
 pub(super) fn ready(served: &Served, setup: &Setup) -> Result<(), AgentError> {
     let agent = setup.agent.as_deref().unwrap_or_default();
-    let provider = crate::providers().get(agent);
+    let provider = crate::global::providers().get(agent);
     let Some(info) = provider.as_ref().map(|provider| provider.info()) else {
         return Err(AgentError::invalid_params(format!(
             "there is no agent `{agent}`"

@@ -97,7 +97,7 @@ mod tests {
     /// Fits this setup of a session with the agent `first` to the agent `other`.
     fn fitted(first: &str, other: &str, mut setup: Setup) -> (bool, ExecuteParams, Vec<String>) {
         setup.agent = Some(first.to_owned());
-        let provider = crate::providers().get(other).unwrap();
+        let provider = crate::global::providers().get(other).unwrap();
         let mut params = ExecuteParams::new("x");
         params.slash_commands = true;
         params.mcp_servers.clone_from(&setup.mcp_servers);

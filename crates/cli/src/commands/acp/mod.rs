@@ -18,8 +18,9 @@ use anyhow::Context;
 
 use teamster_host::{Guard, KeptHistory, state};
 
+use crate::exit_code;
 use crate::hints::usage;
-use crate::{exit_code, tokio_runtime};
+use crate::runtime::tokio_runtime;
 use args::AcpArgs;
 use spec::Served;
 
@@ -36,19 +37,19 @@ pub(crate) fn main(args: AcpArgs) -> anyhow::Result<u8> {
     let prepared = spec::of_acp(args).and_then(|served| {
         catalog::check(&served)?;
         let key = served.session_key.as_deref();
-        let history = runtime.block_on(crate::host().history(served.store(), key))?;
+        let history = runtime.block_on(crate::global::host().history(served.store(), key))?;
         Ok((served, history, state::runs()?))
     });
     let (served, history, runs) = match prepared {
         Ok(prepared) => prepared,
         Err(error) => {
-            crate::fail(&usage(error));
+            crate::report::fail(&usage(error));
             return Ok(exit_code::USAGE);
         }
     };
     // The editor may show what is printed: only what is important.
-    crate::warn_of(&history.take_warnings(), true);
-    let guard = Guard::start(crate::host(), None);
+    crate::report::warn_of(&history.take_warnings(), true);
+    let guard = Guard::start(crate::global::host(), None);
     teamster_host::adopt_orphans();
     let served = runtime.block_on(async {
         let models = catalog::known_models(history.store()).await;
@@ -59,7 +60,7 @@ pub(crate) fn main(args: AcpArgs) -> anyhow::Result<u8> {
             history: Arc::new(history),
         });
         let served = connection::serve(catalog, shared.clone()).await;
-        crate::warn_of(&shared.history.close().await, true);
+        crate::report::warn_of(&shared.history.close().await, true);
         served
     });
     // A thread may still be blocked on stdin: do not wait for it.

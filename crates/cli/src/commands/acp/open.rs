@@ -79,7 +79,7 @@ pub(super) async fn open(
     options.fit = Some(Box::new(move |info, can, params| {
         fitted.fit(info, can, params)
     }));
-    let prepared = crate::host().prepare_session(spec, options).await;
+    let prepared = crate::global::host().prepare_session(spec, options).await;
     notices.extend(taken.left_out());
     let mut prepared = prepared?;
     if id != session_id {
@@ -93,7 +93,7 @@ pub(super) async fn open(
     let control = session.control();
     let work = tokio::spawn(async move {
         if let Err(error) = session.work().await.log {
-            crate::fail(&anyhow::anyhow!(
+            crate::report::fail(&anyhow::anyhow!(
                 "the log of this run is not complete: {error}"
             ));
         }

@@ -32,7 +32,7 @@ impl Served {
     pub(crate) fn fallbacks(&self) -> impl Iterator<Item = Fallback> + '_ {
         // The arguments were parsed already, so none is left out.
         (self.session.fallback.iter())
-            .filter_map(|text| Fallback::named(crate::providers(), text).ok())
+            .filter_map(|text| Fallback::named(crate::global::providers(), text).ok())
     }
 
     /// Returns the store of all threads, if one is set.
@@ -92,7 +92,7 @@ pub(crate) fn of_acp(args: AcpArgs) -> anyhow::Result<Served> {
     trusted.program = bin;
     let mut warnings = Vec::new();
     mcp_servers(mcp, trusted, &mut warnings)?;
-    crate::warn(&warnings);
+    crate::report::warn(&warnings);
     chat_limits(limits, trusted);
     trusted.extra_args = extra_args;
     trusted.store = url;

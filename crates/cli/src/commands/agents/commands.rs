@@ -79,7 +79,7 @@ pub(super) async fn wake(args: &AgentsSelection, target: Target<'_>) -> Result<u
 /// Prints warnings about the configuration, on stderr so that scripts do not parse them as output.
 pub(super) fn warn(status: &Status) {
     let warnings = status.warnings.iter().map(|it| words::one_line(it));
-    crate::warn(&warnings.collect::<Vec<_>>());
+    crate::report::warn(&warnings.collect::<Vec<_>>());
 }
 
 pub(super) async fn reload(file: &Path) -> Result<u8, Failure> {

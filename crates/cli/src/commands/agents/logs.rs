@@ -46,7 +46,7 @@ pub(super) async fn main(args: &AgentsLogsArgs, target: Target<'_>) -> Result<u8
             } else {
                 format!("cannot read {path}: {error}")
             };
-            crate::fail(&anyhow::Error::msg(message));
+            crate::report::fail(&anyhow::Error::msg(message));
             Ok(exit_code::AGENT_ERROR)
         }
     }

@@ -13,8 +13,9 @@ use anyhow::Context;
 use teamster::agent_loop::supervisor::{Client, Config, Error, offline_status};
 use teamster_api::agents::{Command, ErrorCode, Status};
 
+use crate::exit_code;
 use crate::remote::{Machine, RemoteSupervisor};
-use crate::{exit_code, tokio_runtime};
+use crate::runtime::tokio_runtime;
 use args::{AgentsArgs, AgentsCommand};
 
 /// Runs the subcommand and returns the exit code.
@@ -46,11 +47,11 @@ pub(crate) fn main(args: &AgentsArgs, machine: &Machine) -> anyhow::Result<u8> {
                 ..
             }),
         )) => {
-            crate::fail(&error.into());
+            crate::report::fail(&error.into());
             Ok(exit_code::USAGE)
         }
         Err(Failure::Unknown(message)) => {
-            crate::fail(&anyhow::Error::msg(message));
+            crate::report::fail(&anyhow::Error::msg(message));
             Ok(exit_code::USAGE)
         }
         Err(Failure::Supervisor(error)) => Err(error.into()),

@@ -8,7 +8,8 @@ use teamster_api::{Answer, PendingRequest};
 
 use crate::detached::RunHandle;
 use crate::remote::Machine;
-use crate::{exit_code, tokio_runtime, words};
+use crate::runtime::tokio_runtime;
+use crate::{exit_code, words};
 use args::AnswerArgs;
 
 /// Answers the request and returns the exit code.

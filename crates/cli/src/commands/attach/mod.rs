@@ -13,9 +13,10 @@ use crate::args::OutputArgs;
 use crate::detached::{Entries, Questions, Reader, RunHandle, Screen};
 use crate::dialog::terminal;
 use crate::drive::{self, TICK};
+use crate::exit_code;
 use crate::remote::Machine;
+use crate::runtime::tokio_runtime;
 use crate::signals::{Source, StopSignal};
-use crate::{exit_code, tokio_runtime};
 use args::AttachArgs;
 use prompt::{UserInput, UserPrompt};
 
@@ -189,7 +190,7 @@ impl Attached {
             Ok(_) => {}
             Err(error) => {
                 screen.set_typed(None);
-                crate::fail(&anyhow::anyhow!(
+                crate::report::fail(&anyhow::anyhow!(
                     "not sent: {error} (press Up to edit the message)"
                 ));
             }

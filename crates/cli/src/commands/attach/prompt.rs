@@ -145,7 +145,7 @@ impl UserPrompt {
         match done {
             // The log shows it.
             Ok(()) | Err(RunsError::Ended { .. }) => {}
-            Err(error) => crate::fail(&error.into()),
+            Err(error) => crate::report::fail(&error.into()),
         }
     }
 }
@@ -156,7 +156,7 @@ fn print(text: &str) {
 }
 
 fn report_error(why: &str) -> UserInput {
-    crate::fail(&anyhow::anyhow!("{why}"));
+    crate::report::fail(&anyhow::anyhow!("{why}"));
     UserInput::None
 }
 

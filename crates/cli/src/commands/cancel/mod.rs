@@ -5,8 +5,9 @@ pub(crate) mod args;
 use anyhow::Context;
 
 use crate::detached::{self, RunHandle};
+use crate::exit_code;
 use crate::remote::Machine;
-use crate::{exit_code, tokio_runtime};
+use crate::runtime::tokio_runtime;
 use args::CancelArgs;
 
 /// Stops the runs, waits for their ends and returns the exit code. A run that cannot be stopped does not affect the
@@ -21,14 +22,14 @@ pub(crate) fn main(args: &CancelArgs, machine: &Machine) -> anyhow::Result<u8> {
                 match run.cancel(args.kill).await {
                     Ok(()) => stopping.push(run),
                     Err(error) => {
-                        crate::fail(&error.into());
+                        crate::report::fail(&error.into());
                         code = exit_code::AGENT_ERROR;
                     }
                 }
             }
             for run in stopping {
                 if let Err(error) = detached::result(&run).await {
-                    crate::fail(&error);
+                    crate::report::fail(&error);
                     code = exit_code::AGENT_ERROR;
                 }
             }

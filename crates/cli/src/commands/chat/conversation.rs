@@ -89,7 +89,7 @@ impl Display {
     }
 
     fn report(&mut self, why: &str) {
-        crate::fail_on(&mut self.messages, &anyhow!("{why}"));
+        crate::report::fail_on(&mut self.messages, &anyhow!("{why}"));
     }
 }
 
@@ -132,7 +132,7 @@ impl Chat {
     /// Returns the agent's id and name.
     fn agent(&self) -> (String, String) {
         let id = self.runs.session().provider();
-        let provider = crate::providers().get(id);
+        let provider = crate::global::providers().get(id);
         let name = provider.map_or(id, |provider| provider.info().name);
         (id.to_owned(), name.to_owned())
     }

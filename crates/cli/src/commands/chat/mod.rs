@@ -26,8 +26,9 @@ use crate::dialog::permission::{self, Question};
 use crate::dialog::{open_input, terminal};
 use crate::hints::usage;
 use crate::remote::Machine;
+use crate::runtime::tokio_runtime;
 use crate::spec::Local;
-use crate::{drive, exit_code, remote, runner, tokio_runtime, words};
+use crate::{drive, exit_code, remote, runner, words};
 use args::ChatArgs;
 use conversation::{Chat, Display};
 use signals::Signals;
@@ -37,7 +38,7 @@ pub(crate) fn main(args: ChatArgs, machine: &Machine) -> anyhow::Result<u8> {
     match begin(args, machine) {
         Ok(code) => code,
         Err(error) => {
-            crate::fail(&usage(error));
+            crate::report::fail(&usage(error));
             Ok(exit_code::USAGE)
         }
     }
@@ -74,9 +75,10 @@ fn begin(args: ChatArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>
     };
     let mut options = SessionOptions::new(id, answers);
     options.native = local.output.native;
-    let agent = crate::host().agent(&spec.provider)?;
+    let agent = crate::global::host().agent(&spec.provider)?;
     let refused = view(&spec, &local, agent);
-    let mut prepared = match runtime.block_on(crate::host().prepare_session(spec, options)) {
+    let mut prepared = match runtime.block_on(crate::global::host().prepare_session(spec, options))
+    {
         Ok(prepared) => prepared,
         // Those of the agent are shown as the failure of a run.
         Err(error) if matches!(error.parameter(), Some("fallback" | "worktree")) => {
@@ -87,7 +89,7 @@ fn begin(args: ChatArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>
             return Ok(Ok(print_refusal(display, error)));
         }
     };
-    crate::warn_of(&prepared.ground.warnings, quiet);
+    crate::report::warn_of(&prepared.ground.warnings, quiet);
     let worktree = prepared.ground.worktree.take();
     let code = chat(runtime, prepared, &local, worktree.as_ref(), questions);
     drive::leave(worktree, quiet);
@@ -136,7 +138,7 @@ fn chat(
     let questions = can_ask.then_some(questions);
 
     let keep = spec.trusted.keep_background;
-    let guard = Guard::start(crate::host(), display.directory());
+    let guard = Guard::start(crate::global::host(), display.directory());
     if !keep {
         teamster_host::adopt_orphans();
     }
@@ -146,7 +148,7 @@ fn chat(
             open_input(info.id, local.no_history, at_terminal).context("cannot read messages")?;
         let mut chat = Chat::new(runs, orchestrator, display, signals, questions);
         let code = chat.run(input, at_terminal).await;
-        crate::warn_of(&history.close().await, local.output.quiet);
+        crate::report::warn_of(&history.close().await, local.output.quiet);
         anyhow::Ok(code)
     });
     terminal::restore();

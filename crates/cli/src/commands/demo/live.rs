@@ -18,7 +18,8 @@ use teamster_mock_model::{Cli, MockModel, Part, Script, Settings};
 use tokio::time::{Instant, sleep_until};
 
 use super::args::DemoArgs;
-use crate::{drive, hints, mock_home, tokio_runtime, words};
+use crate::runtime::tokio_runtime;
+use crate::{drive, hints, mock_home, words};
 
 const STORY: &str = include_str!("../../../demo/story.toml");
 
@@ -44,13 +45,13 @@ pub(super) enum Outcome {
 
 /// Returns the provider's description of a CLI.
 pub(super) fn info(cli: Cli) -> Option<&'static CliInfo> {
-    crate::providers()
+    crate::global::providers()
         .get(cli.id())
         .map(|provider| provider.info())
 }
 
 pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Outcome> {
-    let provider = crate::providers()
+    let provider = crate::global::providers()
         .get(cli.id())
         .context("this provider is not built in")?;
     let info = provider.info();
@@ -81,7 +82,7 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Outcome> {
     let version = if info.program.is_empty() {
         env!("CARGO_PKG_VERSION").to_owned()
     } else {
-        let found = match teamster_host::find_program(crate::host(), info) {
+        let found = match teamster_host::find_program(crate::global::host(), info) {
             Ok(found) => native_program(&*provider, found),
             Err(problem) => return Ok(Outcome::NotShown(format!("{problem}."))),
         };
@@ -128,7 +129,7 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Outcome> {
         mcp: None,
         clock: epoch_ms,
     };
-    let cli_runtime = crate::providers().runtime(info.id, config)?;
+    let cli_runtime = crate::global::providers().runtime(info.id, config)?;
     let why = Arc::new(Mutex::new(None));
     let failed = Arc::clone(&why);
     let code = drive::agent(args.output, view, || {

@@ -23,27 +23,28 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
             "there is no demo with {name}: the scripted model does not support its tools; omit --provider, or \
              play the recording with --recording"
         );
-        crate::fail(&error);
+        crate::report::fail(&error);
         return Ok(exit_code::USAGE);
     }
     let cli = match args.provider.as_deref().and_then(Cli::from_id) {
         Some(cli) => {
             if let Some(info) = live::info(cli)
                 && !info.program.is_empty()
-                && let Err(problem) = teamster_host::find_program(crate::host(), info)
+                && let Err(problem) = teamster_host::find_program(crate::global::host(), info)
             {
                 let error = anyhow::anyhow!(
                     "{problem}; install it with `{}`, or play the recording with --recording",
                     info.install
                 );
-                crate::fail(&error);
+                crate::report::fail(&error);
                 return Ok(exit_code::CLI_NOT_FOUND);
             }
             Some(cli)
         }
         None => Cli::ALL.into_iter().find(|cli| {
-            live::info(*cli)
-                .is_some_and(|info| teamster_host::find_program(crate::host(), info).is_ok())
+            live::info(*cli).is_some_and(|info| {
+                teamster_host::find_program(crate::global::host(), info).is_ok()
+            })
         }),
     };
     let Some(cli) = cli else {
@@ -53,7 +54,7 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         live::Outcome::Finished(code) => Ok(code),
         live::Outcome::NotShown(why) => {
             // Also with --quiet: the output is not from the CLI.
-            crate::warn(&[format!("{why} Playing a recording instead:")]);
+            crate::report::warn(&[format!("{why} Playing a recording instead:")]);
             recording::main(args)
         }
     }

@@ -17,7 +17,7 @@ const RECORDING: &str = include_str!("../../../demo/recording.ndjson");
 pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
     use teamster::AgentRuntime;
 
-    let claude = crate::providers()
+    let claude = crate::global::providers()
         .get("claude")
         .context("the provider claude is not built in")?;
     let mut script = tempfile::Builder::new()
@@ -30,7 +30,7 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         .context("cannot write a temporary file")?;
 
     let mut config = teamster_host::params::base_config();
-    let program = crate::program().context("cannot find the program itself")?;
+    let program = crate::global::program().context("cannot find the program itself")?;
     config.program = Some(program.to_owned());
     let info = claude.info();
     if !args.output.quiet {
@@ -96,7 +96,7 @@ mod player {
 
         fn launch(&self, _: &ExecuteParams) -> Result<Launch, AgentError> {
             Ok(Launch {
-                args: vec![crate::FAKE_AGENT.into()],
+                args: vec![crate::global::FAKE_AGENT.into()],
                 env: vec![(SCRIPT_ENV.to_owned(), format!("@{}", self.script.display()))],
                 ..Launch::default()
             })

@@ -17,7 +17,8 @@ use teamster::doctor::{self, AgentReport, LoginState};
 use teamster::process::{Leftover, leftovers};
 use teamster_host::{ChangedFile, Guard, changed_files, examine_agents};
 
-use crate::{exit_code, tokio_runtime, words};
+use crate::runtime::tokio_runtime;
+use crate::{exit_code, words};
 use args::DoctorArgs;
 
 /// Limit for the end of a killed process.
@@ -59,12 +60,12 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
         return try_agent::main(agent, args.limit, args.json);
     }
     // Ends the CLIs if this process is killed, or interrupted: they are in process groups of their own.
-    let guard = Guard::watch(crate::host(), None);
+    let guard = Guard::watch(crate::global::host(), None);
     // Processes that a CLI leaves behind after `--version` become children of this process, and are ended.
     teamster_host::adopt_orphans();
     let providers = tokio_runtime()
         .context("cannot start the runtime")?
-        .block_on(examine_agents(crate::host()));
+        .block_on(examine_agents(crate::global::host()));
     teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     drop(guard);
     let report = Report {
@@ -73,7 +74,7 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
         shim_guards: doctor::shim_guards().into_iter().map(|it| it.0).collect(),
         leftovers: examine_leftovers(args.kill_leftovers),
         changed_files: env::current_dir()
-            .map(|here| changed_files(crate::providers(), &here))
+            .map(|here| changed_files(crate::global::providers(), &here))
             .unwrap_or_default(),
     };
     let usable = report.providers.iter().any(|provider| provider.usable);

@@ -9,7 +9,7 @@ fn agent(usable: bool) -> AgentReport {
         LoginState::Unknown
     };
     let login = Login::new(state, usable.then(|| "A_KEY".to_owned()));
-    let claude = crate::providers().get("claude").unwrap();
+    let claude = crate::global::providers().get("claude").unwrap();
     let mut report = AgentReport::new(claude.info(), login);
     report.usable = usable;
     report.path = usable.then(|| "/bin/claude".into());

@@ -12,14 +12,15 @@ use teamster::acp_probe::{AcpProbed, Verdict, probe};
 use teamster_host::Guard;
 
 use crate::args::STORE_VARIABLE;
-use crate::{exit_code, tokio_runtime, words};
+use crate::runtime::tokio_runtime;
+use crate::{exit_code, words};
 
 /// Maximum number of stderr lines shown.
 const STDERR_LINES: usize = 5;
 
 /// Probes an agent, prints the result and returns the exit code.
 pub(super) fn main(agent: &str, limit: Duration, json: bool) -> anyhow::Result<u8> {
-    let guard = Guard::start(crate::host(), None);
+    let guard = Guard::start(crate::global::host(), None);
     teamster_host::adopt_orphans();
     let mut config = RuntimeConfig::default();
     config.env_remove.push(STORE_VARIABLE.to_owned());
@@ -31,7 +32,7 @@ pub(super) fn main(agent: &str, limit: Duration, json: bool) -> anyhow::Result<u
     let probed = match probed {
         Ok(probed) => probed,
         Err(error) => {
-            crate::fail(&error.into());
+            crate::report::fail(&error.into());
             return Ok(exit_code::USAGE);
         }
     };

@@ -17,8 +17,9 @@ use teamster_process::foreign_git_variables;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::args::StoreArgs;
+use crate::exit_code;
+use crate::runtime::tokio_runtime;
 use crate::signals::Source;
-use crate::{exit_code, tokio_runtime};
 use args::LoopArgs;
 
 /// The time limit for opening the history. Without a history, ticks are not recorded.
@@ -51,7 +52,7 @@ pub(crate) fn main(args: LoopArgs) -> anyhow::Result<u8> {
         let history = History::open(store_url.as_deref()).await;
         let options = history.options();
         let mut builder = LoopBuilder::new(&agent_directory)
-            .providers(crate::providers().clone())
+            .providers(crate::global::providers().clone())
             .runtime_config(config)
             .control(control)
             .ticks_limit(ticks)
@@ -78,7 +79,7 @@ pub(crate) fn main(args: LoopArgs) -> anyhow::Result<u8> {
         };
         // Relative paths in the settings start here.
         env::set_current_dir(&prepared.directory)?;
-        let _guard = Guard::start(crate::host(), Some(&prepared.directory));
+        let _guard = Guard::start(crate::global::host(), Some(&prepared.directory));
         let log = prepared.log;
         history.report_to(&log);
         if runs.is_err() {
@@ -160,7 +161,7 @@ impl History {
 
 /// Reports why the loop cannot run: on stderr, and in a file for the supervisor. Returns the exit code.
 fn refuse(directory: &Path, error: &anyhow::Error) -> u8 {
-    crate::fail(error);
+    crate::report::fail(error);
     let text = crate::words::printable(&crate::words::error_chain(error));
     let refusal = match error.downcast_ref::<LoopError>() {
         Some(LoopError::Settings(error)) => error.clone().into(),

@@ -22,8 +22,9 @@ use teamster_host::Guard;
 
 use super::args::McpCheckArgs;
 use crate::args::STORE_VARIABLE;
+use crate::runtime::tokio_runtime;
 use crate::signals::Source;
-use crate::{exit_code, tokio_runtime, words};
+use crate::{exit_code, words};
 
 /// The maximum length of a server's text in a line, in bytes.
 const LONGEST_TEXT: usize = 300;
@@ -89,9 +90,9 @@ pub(super) fn main(args: &McpCheckArgs) -> Result<u8, Failure> {
     let given = selected_servers(args).map_err(Failure::Usage)?;
     let warnings = given.ignored;
     if !args.json {
-        crate::warn(&warnings);
+        crate::report::warn(&warnings);
     }
-    let guard = Guard::start(crate::host(), None);
+    let guard = Guard::start(crate::global::host(), None);
     teamster_host::adopt_orphans();
     let code = tokio_runtime()
         .context("cannot start the runtime")

@@ -79,7 +79,7 @@ pub(super) fn main(args: &McpListArgs) -> Result<u8, Failure> {
             .map_err(io::Error::from)
             .and_then(|text| writeln!(io::stdout(), "{text}"))
     } else {
-        crate::warn(&report.ignored);
+        crate::report::warn(&report.ignored);
         print(&report, &mut anstream::stdout())
     };
     exit_code::of_printed(printed).map_err(Failure::Other)
@@ -184,7 +184,7 @@ fn is_secret(name: &str) -> bool {
 fn not_for(server: &McpServer) -> Vec<NotFor> {
     let mut params = ExecuteParams::new("x");
     params.mcp_servers = vec![server.clone()];
-    let providers = crate::providers().all().into_iter();
+    let providers = crate::global::providers().all().into_iter();
     providers
         .filter_map(|provider| {
             let reason = match provider.launch(&params) {

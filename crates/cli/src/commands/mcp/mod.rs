@@ -20,7 +20,7 @@ pub(crate) fn main(command: McpCommand, machine: &Machine) -> anyhow::Result<u8>
     };
     done.or_else(|error| match error {
         Failure::Usage(error) => {
-            crate::fail(&error);
+            crate::report::fail(&error);
             Ok(exit_code::USAGE)
         }
         Failure::Other(error) => Err(error),

@@ -14,7 +14,7 @@ pub(super) fn main(args: &McpRestoreArgs) -> anyhow::Result<u8> {
     let all = args.files.is_empty();
     let files = if all {
         config_files(
-            crate::providers(),
+            crate::global::providers(),
             &env::current_dir().context("the current directory cannot be used")?,
         )
     } else {
@@ -72,7 +72,7 @@ pub(super) fn main(args: &McpRestoreArgs) -> anyhow::Result<u8> {
 }
 
 fn report_failure(error: &LeaseError) {
-    crate::fail(&anyhow::anyhow!("{error}"));
+    crate::report::fail(&anyhow::anyhow!("{error}"));
 }
 
 fn describe_pending(pending: &Pending) -> String {

@@ -9,9 +9,10 @@ use teamster_mcp_server::{AgentServer, Limit, Limits};
 
 use super::Failure;
 use super::args::McpServeArgs;
+use crate::exit_code;
 use crate::remote::Machine;
+use crate::runtime::tokio_runtime;
 use crate::signals::Source;
-use crate::{exit_code, tokio_runtime};
 
 fn limits(args: McpServeArgs) -> Limits {
     // Exhaustive: a new argument has no effect until it has a place here.
@@ -52,7 +53,7 @@ pub(super) fn main(args: McpServeArgs, machine: &Machine) -> Result<u8, Failure>
     let limits = limits(args);
     let (runs, machine): (Arc<dyn RunService>, Arc<dyn MachineService>) = match machine {
         Machine::Here => {
-            let host = crate::host();
+            let host = crate::global::host();
             let runs = LocalRuns::new(host).map_err(|error| Failure::Usage(error.into()))?;
             (Arc::new(runs), Arc::new(LocalMachine::new(host)))
         }

@@ -20,9 +20,10 @@ use super::requests::RequestPrinter;
 use teamster_host::Guard;
 
 use super::args::MockModelArgs;
+use crate::exit_code;
 use crate::mock_home::URL_VARIABLE;
+use crate::runtime::tokio_runtime;
 use crate::signals::{Source, StopSignal};
-use crate::{exit_code, tokio_runtime};
 
 /// The grace period before SIGTERM. A terminal sends its signal to the command as well, and a second one could mean
 /// something else.
@@ -44,7 +45,7 @@ pub(super) fn main(
     let found = match find_program(&program.to_string_lossy(), path.as_deref()) {
         Ok(found) => found,
         Err(error) => {
-            crate::fail(&error.into());
+            crate::report::fail(&error.into());
             return Ok(exit_code::CLI_NOT_FOUND);
         }
     };
@@ -58,7 +59,7 @@ pub(super) fn main(
     let directory = settings.directory.clone();
     let mut printer = RequestPrinter::new(args.verbose, args.log.as_deref())?;
     let (_folder, home) = crate::mock_home::temporary_folder("teamster-mock-")?;
-    let guard = Guard::start(crate::host(), None);
+    let guard = Guard::start(crate::global::host(), None);
     teamster_host::adopt_orphans();
     let code = tokio_runtime()
         .context("cannot start the runtime")?
@@ -94,7 +95,7 @@ pub(super) fn main(
                 Err(error) => {
                     let error = anyhow::Error::new(error)
                         .context(format!("cannot start {}", found.display()));
-                    crate::fail(&error);
+                    crate::report::fail(&error);
                     return Ok(exit_code::CLI_NOT_FOUND);
                 }
             };

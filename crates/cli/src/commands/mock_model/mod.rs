@@ -30,7 +30,7 @@ pub(crate) fn main(args: &MockModelArgs) -> anyhow::Result<u8> {
     let (script, settings, named) = match read() {
         Ok(all) => all,
         Err(error) => {
-            crate::fail(&error);
+            crate::report::fail(&error);
             return Ok(exit_code::USAGE);
         }
     };

@@ -222,14 +222,14 @@ fn model(pointing: &Pointing) -> impl Iterator<Item = String> {
 
 /// Returns the provider's information about a CLI.
 pub(super) fn info(cli: Cli) -> Option<&'static CliInfo> {
-    crate::providers()
+    crate::global::providers()
         .get(cli.id())
         .map(|provider| provider.info())
 }
 
 /// Returns `true` if the CLI's program is installed.
 pub(super) fn installed(cli: Cli) -> bool {
-    info(cli).is_some_and(|info| teamster_host::find_program(crate::host(), info).is_ok())
+    info(cli).is_some_and(|info| teamster_host::find_program(crate::global::host(), info).is_ok())
 }
 
 #[cfg(test)]

@@ -55,7 +55,7 @@ impl RequestPrinter {
             {
                 self.log = None;
                 let why = format!("stopped writing requests: {error}");
-                crate::warn(&[why]);
+                crate::report::warn(&[why]);
             }
         }
     }

@@ -11,8 +11,9 @@ use teamster_mock_model::{Cli, Script, Settings};
 use super::args::MockModelArgs;
 use super::pointed::{Pointed, info, installed};
 use super::requests::RequestPrinter;
+use crate::runtime::tokio_runtime;
 use crate::signals::Source;
-use crate::{exit_code, tokio_runtime, words};
+use crate::{exit_code, words};
 
 pub(super) fn main(
     args: &MockModelArgs,

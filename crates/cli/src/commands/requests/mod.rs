@@ -12,8 +12,9 @@ use teamster_host::state;
 
 use crate::detached::RunHandle;
 use crate::remote::{self, Machine};
+use crate::runtime::tokio_runtime;
 use crate::table::Table;
-use crate::{exit_code, tokio_runtime, words};
+use crate::{exit_code, words};
 use args::RequestsArgs;
 
 /// Lists the requests of these runs, or of all, and returns the exit code.
@@ -77,7 +78,7 @@ async fn waiting(
                 waiting.extend(requests.into_iter().map(|it| (it, directory.clone())));
             }
             // One run does not affect the list of all.
-            (Err(error), _) if ids.is_empty() => crate::warn(&[error.to_string()]),
+            (Err(error), _) if ids.is_empty() => crate::report::warn(&[error.to_string()]),
             (Err(error), _) => return Err(error.into()),
         }
     }

@@ -72,7 +72,7 @@ mod tests {
 
     #[test]
     fn cleanup_runs_once_although_next_is_polled_often() {
-        let runtime = crate::tokio_runtime().unwrap();
+        let runtime = crate::runtime::tokio_runtime().unwrap();
         let is_done = Rc::new(Cell::new(false));
         let done = is_done.clone();
         let cleanup = async move {

@@ -19,8 +19,9 @@ use uuid::Uuid;
 use crate::hints::usage;
 use crate::remote::Machine;
 use crate::render::TextIsFinal;
+use crate::runtime::tokio_runtime;
 use crate::spec::Local;
-use crate::{drive, exit_code, runner, tokio_runtime, words};
+use crate::{drive, exit_code, runner, words};
 use args::RunArgs;
 use closing::Closing;
 
@@ -29,7 +30,7 @@ pub(crate) fn main(args: RunArgs, machine: &Machine) -> anyhow::Result<u8> {
     match begin(args, machine) {
         Ok(code) => code,
         Err(error) => {
-            crate::fail(&usage(error));
+            crate::report::fail(&usage(error));
             Ok(exit_code::USAGE)
         }
     }
@@ -55,8 +56,8 @@ fn begin(args: RunArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>>
         Ok(runtime) => runtime,
         Err(error) => return Ok(Err(error)),
     };
-    let mut prepared = runtime.block_on(crate::host().prepare_run(spec, options))?;
-    crate::warn_of(&prepared.ground.warnings, local.output.quiet);
+    let mut prepared = runtime.block_on(crate::global::host().prepare_run(spec, options))?;
+    crate::report::warn_of(&prepared.ground.warnings, local.output.quiet);
     let worktree = prepared.ground.worktree.take();
     let code = attached(runtime, prepared, &local, worktree.as_ref());
     drive::leave(worktree, local.output.quiet);
@@ -122,16 +123,16 @@ fn attached(
         Ok(shown) => (shown.error.as_deref(), shown.result.as_deref()),
         Err(_) => (None, None),
     };
-    let written = write_output(crate::host(), output, result);
+    let written = write_output(crate::global::host(), output, result);
     if let Some(key) = (spec.session_key.as_ref())
         .filter(|_| error.is_some_and(|error| error.kind == ErrorKind::SessionNotFound))
     {
-        crate::warn(&[format!(
+        crate::report::warn(&[format!(
             "the session of `{key}` no longer exists and was forgotten: run the same command to start a new one"
         )]);
     }
     if let Some(warnings) = closed.get() {
-        crate::warn_of(warnings, local.output.quiet);
+        crate::report::warn_of(warnings, local.output.quiet);
     }
     shown.map(|shown| {
         if written {
@@ -144,7 +145,7 @@ fn attached(
 
 /// Returns the point at which the run's text is final.
 pub(crate) fn final_text(spec: &RunSpec, info: &CliInfo) -> TextIsFinal {
-    let provider = crate::providers().get(info.id);
+    let provider = crate::global::providers().get(info.id);
     if spec.allows_several_attempts() {
         TextIsFinal::WithRun
     } else if provider.is_some_and(|provider| provider.capabilities().final_text) {

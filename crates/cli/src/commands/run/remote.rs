@@ -12,10 +12,11 @@ use teamster_runner::RunsError;
 
 use super::{final_text, resume_arguments};
 use crate::drive::{self, Feed};
+use crate::exit_code;
 use crate::remote::{RemoteFollow, RemoteRun, idempotency_key, is_usage, prepare_run};
+use crate::runtime::tokio_runtime;
 use crate::signals::Signals;
 use crate::spec::Local;
-use crate::{exit_code, tokio_runtime};
 
 /// Starts the run on the server, shows it unless it is detached, and returns the exit code. The outer error is a usage
 /// error.
@@ -52,7 +53,7 @@ fn show(
     output: Option<Output>,
     runtime: &tokio::runtime::Runtime,
 ) -> anyhow::Result<u8> {
-    let info = crate::providers()
+    let info = crate::global::providers()
         .get(&spec.provider)
         .context("this provider is not built in")?
         .info();
@@ -75,7 +76,7 @@ fn show(
             Signals::stop(feed.abort_handle()).context("cannot listen for signals")?;
         anyhow::Ok(drive::show(feed, &mut *sink, &mut signals).await)
     })?;
-    if write_output(crate::host(), output, shown.result.as_deref()) {
+    if write_output(crate::global::host(), output, shown.result.as_deref()) {
         Ok(shown.code)
     } else {
         Ok(shown.code.max(exit_code::AGENT_ERROR))
@@ -103,7 +104,7 @@ async fn stop(run: RemoteRun, abort: AbortHandle) {
         if let Err(error) = stopped
             && !matches!(error, RunsError::Ended { .. })
         {
-            crate::fail(&anyhow!("the run was not stopped: {error}"));
+            crate::report::fail(&anyhow!("the run was not stopped: {error}"));
         }
     };
     abort.aborted().await;
@@ -118,7 +119,7 @@ impl Feed for RemoteLog {
             let line = match self.follow.next().await {
                 Ok(line) => line?,
                 Err(error) => {
-                    crate::fail(&error.into());
+                    crate::report::fail(&error.into());
                     return None;
                 }
             };

@@ -12,9 +12,10 @@ use teamster_host::state;
 
 use super::args::RunsListArgs;
 use crate::remote::Machine;
+use crate::runtime::tokio_runtime;
 use crate::table::Table;
 use crate::zone::local_time;
-use crate::{exit_code, tokio_runtime, words};
+use crate::{exit_code, words};
 
 /// A running detached run and its pending requests.
 #[derive(Serialize)]
@@ -83,7 +84,7 @@ async fn find(args: &RunsListArgs, machine: &Machine) -> anyhow::Result<Vec<Live
             }
             Ok(_) => {}
             // One run does not affect the others.
-            Err(error) => crate::warn(&[error.to_string()]),
+            Err(error) => crate::report::warn(&[error.to_string()]),
         }
     }
     // All runners at once, because one may not answer.
@@ -91,7 +92,7 @@ async fn find(args: &RunsListArgs, machine: &Machine) -> anyhow::Result<Vec<Live
     for (id, inspected) in inspecting {
         match inspected.await? {
             Ok(run) => live.extend(run),
-            Err(error) => crate::warn(&[format!("run {id}: {error}")]),
+            Err(error) => crate::report::warn(&[format!("run {id}: {error}")]),
         }
     }
     Ok(live)

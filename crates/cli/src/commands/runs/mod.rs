@@ -11,8 +11,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Context;
 
+use crate::exit_code;
 use crate::remote::Machine;
-use crate::{exit_code, tokio_runtime};
+use crate::runtime::tokio_runtime;
 use args::RunsCommand;
 use history::History;
 use teamster_api::history::{RunRecord, RunState};

@@ -15,8 +15,9 @@ use crate::args::OutputArgs;
 use crate::detached::{RunHandle, Screen};
 use crate::drive::{self, TICK};
 use crate::remote::Machine;
+use crate::runtime::tokio_runtime;
 use crate::signals::Source;
-use crate::{exit_code, stdin, tokio_runtime, words};
+use crate::{exit_code, stdin, words};
 use args::SayArgs;
 
 /// Sends the prompt, shows the turn and returns the turn's exit code.
@@ -32,7 +33,7 @@ pub(crate) fn main(args: &SayArgs, machine: &Machine) -> anyhow::Result<u8> {
     let prompt = match prompt(args) {
         Ok(prompt) => prompt,
         Err(error) => {
-            crate::fail(&error);
+            crate::report::fail(&error);
             return Ok(exit_code::USAGE);
         }
     };
@@ -47,7 +48,7 @@ fn prompt(args: &SayArgs) -> anyhow::Result<String> {
             .context("cannot read the prompt from stdin")?;
     } else {
         let warning = stdin::add_to(&mut prompt, args.stdin)?;
-        crate::warn(warning.as_slice());
+        crate::report::warn(warning.as_slice());
     }
     if prompt.trim().is_empty() {
         bail!("the prompt is empty");
@@ -75,7 +76,7 @@ async fn say(args: &SayArgs, session: RunHandle, prompt: String) -> anyhow::Resu
                 code: RefusalCode::OutOfTime,
                 message,
             }) => {
-                crate::fail(&anyhow!(message));
+                crate::report::fail(&anyhow!(message));
                 return Ok(exit_code::TIMEOUT);
             }
             turn => break turn?,

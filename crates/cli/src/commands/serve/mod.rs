@@ -12,8 +12,9 @@ use teamster::agent_loop::supervisor::FILE_NAME;
 use teamster_host::{LocalMachine, LocalRuns};
 use teamster_server::{Bound, ListenAddress, OwnerToken, Server, ServerConfig, Tokens};
 
+use crate::runtime::server_runtime;
 use crate::signals::Source;
-use crate::{exit_code, server_files, server_runtime};
+use crate::{exit_code, server_files};
 use args::ServeArgs;
 /// The requested limit of file descriptors: each watcher needs four.
 const DESCRIPTORS: u64 = 65_536;
@@ -23,7 +24,7 @@ pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<u8> {
     let (config, runs, machine) = match prepare(args) {
         Ok(prepared) => prepared,
         Err(error) => {
-            crate::fail(&error);
+            crate::report::fail(&error);
             return Ok(exit_code::USAGE);
         }
     };
@@ -86,7 +87,7 @@ fn prepare(args: &ServeArgs) -> anyhow::Result<(ServerConfig, LocalRuns, LocalMa
     config.allow_commands = args.allow_commands;
     config.callback.clone_from(&args.callback);
     config.allow_private_callbacks = args.allow_private_callbacks;
-    config.on_warning = |text| crate::warn(&[text.to_owned()]);
+    config.on_warning = |text| crate::report::warn(&[text.to_owned()]);
     let agents = match &args.agents {
         Some(file) if !file.is_file() => {
             return Err(anyhow!("--agents: no such file: {}", file.display()));
@@ -94,7 +95,7 @@ fn prepare(args: &ServeArgs) -> anyhow::Result<(ServerConfig, LocalRuns, LocalMa
         Some(file) => Some(file.clone()),
         None => Some(PathBuf::from(FILE_NAME)).filter(|file| file.is_file()),
     };
-    let host = crate::host();
+    let host = crate::global::host();
     let machine = LocalMachine::new(host).with_loops(agents);
     Ok((config, LocalRuns::new(host)?, machine))
 }

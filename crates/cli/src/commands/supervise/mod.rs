@@ -11,12 +11,13 @@ use teamster::agent_loop::supervisor::{Error, Handle, Settings, Supervisor};
 use teamster_api::agents::Event;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::{exit_code, tokio_runtime, words};
+use crate::runtime::tokio_runtime;
+use crate::{exit_code, words};
 use args::SuperviseArgs;
 
 /// Supervises until a signal and returns the exit code.
 pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
-    let program = crate::program().context("cannot find this program")?;
+    let program = crate::global::program().context("cannot find this program")?;
     let mut settings = Settings::new(program, ["loop"]);
     settings.keep_agents = args.keep_agents;
     settings.policy.grace = args.grace;
@@ -29,7 +30,7 @@ pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
                 error
                 @ (Error::Config(_) | Error::AlreadyRunning { .. } | Error::OtherState { .. }),
             ) => {
-                crate::fail(&error.into());
+                crate::report::fail(&error.into());
                 return Ok(exit_code::USAGE);
             }
             Err(error) => return Err(error.into()),
@@ -83,6 +84,6 @@ impl Write for Stderr {
 
 /// Returns the CLI of a runtime by its name, or the default one.
 fn agent_of(name: Option<&str>) -> Result<&'static CliInfo, String> {
-    let agent = teamster::agent_loop::loop_agent(crate::providers(), name);
+    let agent = teamster::agent_loop::loop_agent(crate::global::providers(), name);
     agent.map_err(|error| error.message)
 }

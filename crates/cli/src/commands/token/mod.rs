@@ -52,7 +52,7 @@ pub(crate) fn main(args: &TokenArgs) -> anyhow::Result<u8> {
         Err(
             error @ (TokenError::Exists(_) | TokenError::NotFound(_) | TokenError::InvalidName(_)),
         ) => {
-            crate::fail(&error.into());
+            crate::report::fail(&error.into());
             Ok(exit_code::USAGE)
         }
         Err(error) => Err(error.into()),

@@ -20,7 +20,9 @@ use teamster_host::usage::{CollectedUsage, UsageError, UsageSources, collect_usa
 
 use crate::remote::Machine;
 use crate::render::{Spinner, TermSpinner};
-use crate::{exit_code, fail, tokio_runtime, zone};
+use crate::report::fail;
+use crate::runtime::tokio_runtime;
+use crate::{exit_code, zone};
 use args::{By, UsageArgs};
 
 /// The delay of the first progress line.

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::limits;
-use crate::{exit_code, fail, words};
+use crate::report::fail;
+use crate::{exit_code, words};
 
 /// The maximum size of the input in bytes; Claude Code writes a few kilobytes.
 const LONGEST: u64 = 1 << 20;

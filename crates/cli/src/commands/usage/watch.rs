@@ -13,8 +13,9 @@ use teamster_host::usage::{CollectedUsage, When};
 
 use super::args::{By, UsageArgs};
 use super::table;
+use crate::runtime::tokio_runtime;
 use crate::signals::Source;
-use crate::{exit_code, tokio_runtime, words, zone};
+use crate::{exit_code, words, zone};
 
 /// The spans over which the rate is measured, in minutes, with their names.
 const RATES: [(i64, &str); 2] = [(15, "last 15 min"), (60, "last hour")];

@@ -6,7 +6,8 @@ use anyhow::Context;
 
 use crate::detached::{RunHandle, result_of, turn_of};
 use crate::remote::Machine;
-use crate::{exit_code, hints, tokio_runtime, words};
+use crate::runtime::tokio_runtime;
+use crate::{exit_code, hints, words};
 use args::WaitArgs;
 
 /// Waits for the runs and returns the exit code of the first that did not complete.
@@ -23,7 +24,7 @@ pub(crate) fn main(args: &WaitArgs, machine: &Machine) -> anyhow::Result<u8> {
                     Ok(result) => result,
                     // The others are waited for.
                     Err(error) if several => {
-                        crate::fail(&error);
+                        crate::report::fail(&error);
                         if code == exit_code::SUCCESS {
                             code = exit_code::AGENT_ERROR;
                         }
@@ -37,7 +38,7 @@ pub(crate) fn main(args: &WaitArgs, machine: &Machine) -> anyhow::Result<u8> {
                 }
                 if let Some(error) = result.failure() {
                     let message = hints::message(&error);
-                    crate::fail(&if several {
+                    crate::report::fail(&if several {
                         anyhow::anyhow!("run {}: {message}", words::one_line(&id))
                     } else {
                         anyhow::anyhow!("{message}")

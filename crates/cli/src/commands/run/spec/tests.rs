@@ -170,7 +170,7 @@ fn a_clean_environment_keeps_what_is_named() {
         "--record=/r",
     ])
     .unwrap();
-    let info = crate::providers().get("claude").unwrap().info();
+    let info = crate::global::providers().get("claude").unwrap().info();
     let config = teamster_host::params::runtime_config(&spec.trusted, info);
     assert!(config.die_with_parent);
     assert_eq!(config.program.as_deref(), Some(Path::new("/b")));

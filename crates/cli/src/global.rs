@@ -1,0 +1,37 @@
+//! What there is once in the process: the host of runs, the providers, and this program itself.
+
+use std::io;
+use std::path::Path;
+use std::sync::OnceLock;
+
+use teamster::Providers;
+use teamster_host::Host;
+
+/// The name of the fake agent's subcommand.
+pub(crate) const FAKE_AGENT: &str = "fake-agent";
+
+/// What carries out runs for the commands.
+static HOST: OnceLock<Host> = OnceLock::new();
+
+/// Returns what carries out runs for the commands.
+pub(crate) fn host() -> &'static Host {
+    HOST.get_or_init(|| Host::new(Providers::builtin()))
+}
+
+/// Sets what carries out runs for the commands, before any of them asks for it.
+pub(crate) fn set_host(host: Host) {
+    // Fails only if `main_with` is called twice.
+    drop(HOST.set(host));
+}
+
+/// Returns the path of this program.
+pub(crate) fn program() -> io::Result<&'static Path> {
+    host()
+        .runner_program()
+        .ok_or_else(|| io::ErrorKind::NotFound.into())
+}
+
+/// Returns the providers available to commands.
+pub(crate) fn providers() -> &'static Providers {
+    host().providers()
+}
