@@ -101,8 +101,7 @@ async fn connection(
 ) -> Result<(), ClientError> {
     let call = Call::get(&["events"])?.with_media(Media::Stream);
     let mut events = Events::new(http.clone(), http.send(&call).await?.into_body());
-    while let Some(event) = events.next().await? {
-        patience.connected();
+    while let Some(event) = events.next(patience).await? {
         if matches!(&*event.name, b"" | b"message") {
             let kind: Kind = http.read(&event.data)?;
             if !KINDS.contains(&&*kind.r#type) {

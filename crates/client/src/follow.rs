@@ -141,8 +141,7 @@ impl Reader {
             return Ok(true);
         }
         let mut events = Events::new(self.http.clone(), response.into_body());
-        while let Some(event) = events.next().await? {
-            self.patience.connected();
+        while let Some(event) = events.next(&mut self.patience).await? {
             let is_last = match &*event.name {
                 b"end" => true,
                 b"" | b"message" => self.entry(event.data).await?,
@@ -215,8 +214,12 @@ impl Events {
         }
     }
 
-    /// Returns the next event; `None` where the connection was closed. Comments count as data.
-    pub(crate) async fn next(&mut self) -> Result<Option<SseEvent>, ClientError> {
+    /// Returns the next event; `None` where the connection was closed. Any data shows that the server is there, also the
+    /// heartbeats of a log to which nothing is added.
+    pub(crate) async fn next(
+        &mut self,
+        patience: &mut Patience,
+    ) -> Result<Option<SseEvent>, ClientError> {
         let silence = self.http.limits.silence;
         loop {
             if let Some(event) = self.parser.next() {
@@ -234,6 +237,7 @@ impl Events {
                 // Trailers are ignored.
                 Ok(Some(frame)) => {
                     if let Some(data) = frame.data_ref() {
+                        patience.connected();
                         self.parser.push(data);
                     }
                 }

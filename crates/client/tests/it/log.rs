@@ -114,6 +114,29 @@ async fn a_server_that_is_away_for_too_long_is_an_error_that_may_be_retried() {
 }
 
 #[tokio::test]
+async fn a_connection_without_entries_shows_that_the_server_is_there() {
+    // A proxy cuts a quiet stream again and again, for longer than the limit.
+    let quiet = || Reply::stream(&[]).and(": \n\n");
+    let snapshot = r#"{"type":"snapshot","runs":[]}"#.to_owned();
+    let fake = Fake::steps([
+        Reply::stream(&[text(1)]),
+        quiet(),
+        quiet(),
+        quiet(),
+        Reply::stream(&[done(2)]),
+    ])
+    .await;
+    assert_eq!(read(fake.client().follow("a", 0)).await, (vec![1, 2], None));
+    let fake = Fake::steps([quiet(), quiet(), quiet(), Reply::stream(&[snapshot]).open()]).await;
+    let mut changes = fake.client().changes();
+    let change = timeout(LIMIT, changes.next()).await.unwrap();
+    assert!(
+        matches!(change, Ok(Some(Change::Snapshot { .. }))),
+        "{change:?}"
+    );
+}
+
+#[tokio::test]
 async fn a_stream_that_a_proxy_holds_back_is_replaced_by_pages() {
     for begin in [Reply::raw("").open(), Reply::stream(&[]).open()] {
         let fake = Fake::new(move |_, request| {
