@@ -108,6 +108,25 @@ fn a_form_is_a_question_with_its_schema() {
 }
 
 #[test]
+fn a_form_is_accepted_without_values_only_if_no_field_is_required() {
+    for (required, action) in [
+        (json!(["colour"]), "decline"),
+        (json!([]), "accept"),
+        (json!(null), "accept"),
+    ] {
+        for answer in [PermissionAnswer::Allow, PermissionAnswer::AllowAlways] {
+            let (mut talk, _) = in_a_call(asking());
+            let mut form = form();
+            form["requestedSchema"]["required"] = required.clone();
+            ask(&mut talk, 7, &form);
+            let asked = talk.asked().remove(0);
+            talk.assembler.answer(&asked, answer);
+            assert_eq!(talk.written()[0]["result"]["action"], action, "{required}");
+        }
+    }
+}
+
+#[test]
 fn a_page_is_a_question_with_its_address() {
     let (mut talk, _) = in_a_call(asking());
     let page = json!({"mode": "url", "elicitationId": "e1", "url": "https://example.com/login"});
