@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use teamster_api::{KeptSpec, LiveState, LiveStatus, LogLine, RunInfo};
+use teamster_api::{KeptSpec, LiveState, LiveStatus, LogLine, RunInfo, is_run_id};
 use teamster_process::{make_private_folder, sweep_leftovers};
 
 use crate::files::{self, lock_exclusively, open_lock, sync_folder, write_synced};
@@ -427,8 +427,7 @@ impl RunFolder {
 
 /// Checks that the id can be the name of a folder.
 fn check_id(id: &str) -> Result<(), RunsError> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | ':');
-    if id.is_empty() || id.len() > 100 || id.starts_with(HIDDEN) || !id.chars().all(fits) {
+    if !is_run_id(id) {
         return Err(RunsError::InvalidId { id: id.to_owned() });
     }
     Ok(())

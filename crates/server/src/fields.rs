@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
-use teamster_api::SESSION_KEY_PATTERN;
 use teamster_api::history::RunCursor;
+use teamster_api::{SESSION_KEY_PATTERN, is_run_id, is_turn_id, session_key_parts};
 
 /// A text that is not blank.
 #[derive(Debug, Clone)]
@@ -44,13 +44,12 @@ pub(crate) struct SessionKey(pub(crate) String);
 impl<'de> Deserialize<'de> for SessionKey {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        let has_name = text.split(':').any(|part| !matches!(part, "" | "_"));
-        if text.split(':').count() <= 3 && has_name && !text.contains('\0') {
-            return Ok(Self(text));
+        match session_key_parts(&text) {
+            Ok(_) => Ok(Self(text)),
+            Err(reason) => Err(de::Error::custom(format!(
+                "expected channel:user:thread, of which one has a name: {reason}"
+            ))),
         }
-        Err(de::Error::custom(
-            "expected channel:user:thread, of which one has a name; write `%3A` for a `:` within a part",
-        ))
     }
 }
 
@@ -96,10 +95,9 @@ impl JsonSchema for RunId {
 pub(crate) struct NewRunId;
 
 impl NewRunId {
-    /// Returns whether the text can be an id. It becomes the name of a folder.
+    /// Returns whether the text can be an id. The history has turns under ids of their own.
     pub(crate) fn is_valid(text: &str) -> bool {
-        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte);
-        (1..=100).contains(&text.len()) && text.bytes().all(is_part) && !text.starts_with('.')
+        is_run_id(text) && !is_turn_id(text)
     }
 }
 
@@ -116,7 +114,8 @@ impl JsonSchema for NewRunId {
         json_schema!({
             "type": "string",
             "pattern": format!("^{RUN_ID}$"),
-            "description": "The id of the client's choice, such as a UUID.",
+            "not": {"pattern": r"\.[0-9]+$"},
+            "description": "The id of the client's choice, such as a UUID. A dot and a number at its end are those of a turn.",
         })
     }
 }
@@ -251,7 +250,7 @@ mod tests {
         for key in ["slack", "slack:U42:7", "_::7", ":_x", "__", "a%3Ab"] {
             assert_eq!(takes::<SessionKey>(key.into()), Ok(()), "{key:?}");
         }
-        for key in ["", "_", ":_", "_:_:_", "a:b:c:d", "a\0"] {
+        for key in ["", "_", ":_", "_:_:_", "a:b:c:d", "a\0", "a%FF", "a%00"] {
             assert!(takes::<SessionKey>(key.into()).is_err(), "{key:?}");
         }
         for id in ["a", "0199-x", "a.b:c_d", "-", &*"a".repeat(100)] {

@@ -4,7 +4,7 @@ use axum::body::Body;
 use axum::http::header::{CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderValue, Response, StatusCode};
 use axum::response::IntoResponse;
-use teamster_api::{Problem, ProblemCode, ServiceError};
+use teamster_api::{Problem, ProblemCode, ServiceError, json_name};
 
 /// An error of a route, which becomes the response.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,29 +63,17 @@ const FIELDS: [&str; 7] = [
 /// Returns the text of a parameter's refusal. Fields have their names in JSON, also between backticks in the text.
 fn refusal(parameter: &str, message: &str) -> String {
     let (name, problem) = match message.strip_prefix(parameter) {
-        Some(problem) => (in_json(parameter), problem),
-        None => (format!("{}: ", in_json(parameter)), message),
+        Some(problem) => (json_name(parameter), problem),
+        None => (format!("{}: ", json_name(parameter)), message),
     };
     let parts = problem.split('`').enumerate();
     let parts: Vec<String> = parts
         .map(|(index, part)| match index % 2 {
-            1 if FIELDS.contains(&part) => in_json(part),
+            1 if FIELDS.contains(&part) => json_name(part),
             _ => part.to_owned(),
         })
         .collect();
     format!("{name}{}", parts.join("`"))
-}
-
-/// Returns a parameter's name in camelCase.
-pub(crate) fn in_json(name: &str) -> String {
-    let mut words = name.split('_');
-    let mut json = words.next().unwrap_or_default().to_owned();
-    for word in words {
-        let (first, rest) = word.split_at(word.len().min(1));
-        json.push_str(&first.to_ascii_uppercase());
-        json.push_str(rest);
-    }
-    json
 }
 
 #[cfg(test)]

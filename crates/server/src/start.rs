@@ -3,11 +3,10 @@
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 
-use teamster_api::{ProblemCode, RunSpec, ServiceError, SessionSpec, Trusted};
+use teamster_api::{ProblemCode, RunSpec, ServiceError, SessionSpec, Trusted, json_name};
 use tokio::sync::Mutex;
 
 use crate::callbacks::check_target;
-use crate::problem::in_json;
 use crate::rights::{self, Demand, Right};
 use crate::{ApiError, ServerConfig};
 
@@ -62,7 +61,7 @@ async fn check(
     if let Some(name) = trusted.names().first() {
         return invalid(format!(
             "trusted.{}: not over HTTP: start the run on the server's machine",
-            in_json(name)
+            json_name(name)
         ));
     }
     if working_directory.is_some_and(|path| !path.is_absolute()) {

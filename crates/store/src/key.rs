@@ -3,8 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use percent_encoding::percent_decode_str;
 use serde::{Deserialize, Serialize};
+use teamster_api::session_key_parts;
 
 use crate::StoreError;
 use crate::column::{check_given, check_id, printable};
@@ -131,35 +131,14 @@ impl FromStr for Conversation {
             let shown = printable(text);
             StoreError::invalid("session key", format!("`{shown}`: {reason}"))
         };
-        let mut parts = Vec::new();
-        for encoded in text.split(':') {
-            let decoded = percent_decode_str(encoded)
-                .decode_utf8()
-                .map_err(|_| wrong("what is percent-encoded is not UTF-8"))?;
-            parts.push(if encoded == "_" {
-                None
-            } else {
-                part(decoded.into_owned())
-            });
-        }
-        if parts.len() > 3 {
-            return Err(wrong(
-                "it is channel:user:thread; write `%3A` for a `:` within a part",
-            ));
-        }
-        if parts.iter().all(Option::is_none) {
-            return Err(wrong("it names nothing"));
-        }
-        parts.resize(3, None);
-        let mut parts = parts.into_iter();
-        let mut next = || parts.next().flatten();
-        let conversation = Self {
-            channel: next(),
-            user: next(),
-            thread: next(),
-        };
-        conversation.check()?;
-        Ok(conversation)
+        let [channel, user, thread] = session_key_parts(text)
+            .map_err(|reason| wrong(&reason))?
+            .map(|it| it.and_then(part));
+        Ok(Self {
+            channel,
+            user,
+            thread,
+        })
     }
 }
 

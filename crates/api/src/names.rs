@@ -1,0 +1,122 @@
+//! Names: of runs, of conversations, and of fields.
+
+use percent_encoding::percent_decode_str;
+
+/// The maximum length of a part of a conversation's key, in bytes.
+const LONGEST_PART: usize = 500;
+
+/// Returns whether this text can be the id of a run: 1 to 100 ASCII letters, digits and `_`, `-`, `:`, `.`, of which `.`
+/// is not first. It is the name of a folder.
+pub fn is_run_id(text: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte);
+    (1..=100).contains(&text.len()) && text.bytes().all(is_part) && !text.starts_with('.')
+}
+
+/// Returns whether this id is one that a turn of a session has: that of the session, a dot and a number.
+pub fn is_turn_id(id: &str) -> bool {
+    id.rsplit_once('.').is_some_and(|(_, number)| {
+        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+    })
+}
+
+/// Returns a field's name in JSON, such as `sessionId` for `session_id`.
+pub fn json_name(field: &str) -> String {
+    let mut words = field.split('_');
+    let mut name = words.next().unwrap_or_default().to_owned();
+    for word in words {
+        let mut letters = word.chars();
+        name.extend(letters.next().map(|first| first.to_ascii_uppercase()));
+        name.push_str(letters.as_str());
+    }
+    name
+}
+
+/// Returns the parts of a conversation's key: the channel, the user and the thread, of which one has a name.
+///
+/// The text form is `channel:user:thread` with `_` or nothing for an absent part. `:` and `%` in a part are encoded as
+/// `%3A` and `%25`. Trailing parts may be omitted.
+///
+/// # Errors
+///
+/// Fails with the reason if the text is no key.
+pub fn session_key_parts(text: &str) -> Result<[Option<String>; 3], String> {
+    let encoded: Vec<_> = text.split(':').collect();
+    if encoded.len() > 3 {
+        return Err("it is channel:user:thread; write `%3A` for a `:` within a part".to_owned());
+    }
+    let mut parts = [const { None }; 3];
+    for (part, encoded) in parts.iter_mut().zip(encoded) {
+        let decoded = percent_decode_str(encoded)
+            .decode_utf8()
+            .map_err(|_| "what is percent-encoded is not UTF-8")?;
+        if decoded.contains('\0') {
+            return Err("there is a NUL in it".to_owned());
+        }
+        if decoded.len() > LONGEST_PART {
+            return Err(format!(
+                "a part has {} bytes, and {LONGEST_PART} are the most",
+                decoded.len()
+            ));
+        }
+        *part = (!matches!(encoded, "" | "_")).then(|| decoded.into_owned());
+    }
+    if parts.iter().all(Option::is_none) {
+        return Err("it names nothing".to_owned());
+    }
+    Ok(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_the_name_of_a_folder_and_that_of_a_turn_ends_with_a_number() {
+        for (id, is_id, is_turn) in [
+            ("nightly-1", true, false),
+            ("a:b_c.d", true, false),
+            ("a.2", true, true),
+            ("a.1.x", true, false),
+            ("a.", true, false),
+            (".a", false, false),
+            ("", false, false),
+            ("a/b", false, false),
+            ("ü", false, false),
+        ] {
+            assert_eq!((is_run_id(id), is_turn_id(id)), (is_id, is_turn), "{id:?}");
+        }
+        assert!(is_run_id(&"a".repeat(100)) && !is_run_id(&"a".repeat(101)));
+    }
+
+    #[test]
+    fn a_field_has_its_name_in_json() {
+        for (field, name) in [
+            ("prompt", "prompt"),
+            ("max_budget_usd", "maxBudgetUsd"),
+            ("a__ü", "aü"),
+        ] {
+            assert_eq!(json_name(field), name);
+        }
+    }
+
+    #[test]
+    fn a_key_has_parts_and_is_refused_with_the_reason() {
+        let parts = session_key_parts("slack:_:1%3A2").unwrap();
+        assert_eq!(
+            parts,
+            [Some("slack".to_owned()), None, Some("1:2".to_owned())]
+        );
+        let long = "x".repeat(501);
+        for (text, reason) in [
+            ("", "names nothing"),
+            ("_:_", "names nothing"),
+            ("a:b:c:d", "%3A"),
+            ("a%FF", "not UTF-8"),
+            ("a%00", "NUL"),
+            (&*long, "500"),
+        ] {
+            let error = session_key_parts(text).unwrap_err();
+            assert!(error.contains(reason), "{text}: {error}");
+        }
+    }
+}
