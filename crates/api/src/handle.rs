@@ -90,6 +90,15 @@ impl RunHandle {
         self.service.show(&self.id).await
     }
 
+    /// Returns the run's state without its live status and its result.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::outline`] does.
+    pub async fn outline(&self) -> Result<RunView, ServiceError> {
+        self.service.outline(&self.id).await
+    }
+
     /// Follows the log after the entry with this number; 0 is the beginning.
     pub fn follow(&self, after: u64) -> LogStream {
         LogStream(self.service.follow(&self.id, after))

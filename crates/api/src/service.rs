@@ -1,6 +1,7 @@
 //! What a front end asks of the place where runs are carried out.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_core::future::BoxFuture;
@@ -30,8 +31,8 @@ pub trait RunService: Send + Sync {
     /// # Errors
     ///
     /// [`ProblemCode::RunExists`] if the id exists with another spec, [`ProblemCode::SessionInUse`] if another process
-    /// works with the session to resume. Any error means that nothing was started, except one without a code: the
-    /// answer was lost, and the call can be repeated.
+    /// works with the session to resume. Any error means that nothing was started, except one without a code (the
+    /// answer was lost) and [`ProblemCode::Internal`]: then the run may be there, and the call can be repeated.
     fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted>;
 
     /// Returns the description of the run with exactly this id, or of the only run whose id begins with this prefix. It
@@ -48,6 +49,23 @@ pub trait RunService: Send + Sync {
     ///
     /// [`ProblemCode::RunNotFound`].
     fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView>;
+
+    /// Returns a run's state, with neither its live status nor its result: the one needs an answer of the runner, and the
+    /// other may be long.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::RunNotFound`].
+    fn outline<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
+        Box::pin(async move {
+            let mut view = self.show(id).await?;
+            view.result = None;
+            if view.summary.live.is_some() {
+                Arc::make_mut(&mut view.summary).live = None;
+            }
+            Ok(view)
+        })
+    }
 
     /// Returns a page of runs, newest first.
     fn list(&self, query: RunQuery) -> ServiceFuture<'_, RunList>;

@@ -12,8 +12,8 @@ use async_stream::try_stream;
 use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten, RunCursor};
 use teamster_api::{
-    Accepted, Change, Command, KeptSpec, KeptTexts, LogLine, ProblemCode, Reply, RunInfo, RunList,
-    RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState,
+    Accepted, Change, Command, KeptSpec, KeptTexts, LogLine, ProblemCode, RefusalCode, Reply,
+    RunInfo, RunList, RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState,
 };
 use teamster_core::{AgentError, ErrorCode};
 use teamster_runner::RunsError;
@@ -166,6 +166,11 @@ impl LocalRuns {
 
     async fn command(&self, id: &str, command: Command) -> Result<Reply, ServiceError> {
         let run = self.index.get(id).await?;
+        if matches!(&command, Command::Send { images, .. } if !images.is_empty()) {
+            let message =
+                "images go with the first prompt of a run only: name their paths in the prompt";
+            return Err((RefusalCode::Unsupported, message.to_owned()).into());
+        }
         if matches!(command, Command::Cancel { .. } | Command::Answer { .. }) {
             not_ended(&run).await?;
         }
@@ -206,6 +211,13 @@ impl RunService for LocalRuns {
         Box::pin(async move {
             let run = self.index.get(id).await?;
             self.index.live_view(run).await
+        })
+    }
+
+    fn outline<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
+        Box::pin(async move {
+            let run = self.index.get(id).await?;
+            self.index.outline(run).await
         })
     }
 

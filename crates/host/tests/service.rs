@@ -12,7 +12,7 @@ use teamster_api::usage::UsageQuery;
 use teamster_api::{
     KeptSpec, KeptTexts, MachineService, ProblemCode, RunInfo, RunService, RunSpec, Worktree,
 };
-use teamster_core::ExecuteParams;
+use teamster_core::{ExecuteParams, Image};
 use teamster_host::{Host, LocalMachine, LocalRuns, state};
 use teamster_providers::Providers;
 use teamster_runner::LogLimits;
@@ -69,6 +69,16 @@ fn a_start_compares_the_kept_spec_and_checks_the_folder() {
         let other = runs.start("r", spec.into()).await.unwrap_err();
         assert_eq!(other.code, Some(ProblemCode::RunExists));
         assert_eq!(runs.show("r").await.unwrap().prompt.unwrap(), "answers");
+        let image = Image::bytes("image/png", vec![1]);
+        let prompt = teamster_api::Command::Send {
+            prompt: "what is this?".to_owned(),
+            images: vec![image],
+            from: None,
+            key: None,
+        };
+        let refused = runs.send("r", prompt).await.unwrap_err();
+        assert_eq!(refused.code, Some(ProblemCode::Unsupported));
+        assert!(refused.message.contains("images"), "{refused}");
     });
 }
 

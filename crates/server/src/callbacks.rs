@@ -59,6 +59,8 @@ pub(crate) struct Callbacks {
 enum Update {
     /// A run with its own callback will start.
     Registered { run_id: String, url: String },
+    /// That run was not started.
+    Withdrawn { run_id: String },
     /// A message was delivered or given up.
     Settled {
         run_id: String,
@@ -173,6 +175,14 @@ impl Callbacks {
         Ok(())
     }
 
+    /// Removes the callback of a run that was not started.
+    pub(crate) fn withdraw(&self, run_id: &str) {
+        self.forget(run_id);
+        let run_id = run_id.to_owned();
+        // Without a receiver, the server is ending.
+        let _ = self.sender.send(Update::Withdrawn { run_id });
+    }
+
     /// Reports a problem to the host program.
     fn warn(&self, text: &str) {
         (self.config.on_warning)(text);
@@ -276,12 +286,20 @@ pub(crate) async fn send_all(callbacks: Arc<Callbacks>) {
                         () = sleep(LOOK) => {}
                     }
                     // What came together is looked at together.
-                    while let Some(Ok(change)) = tokio::select! {
-                        biased;
-                        change = next(&mut changes) => change,
-                        () = std::future::ready(()) => None,
-                    } {
-                        apply(&mut runs, change);
+                    let failed = loop {
+                        let change = tokio::select! {
+                            biased;
+                            change = next(&mut changes) => change,
+                            () = std::future::ready(()) => None,
+                        };
+                        match change {
+                            Some(Ok(change)) => apply(&mut runs, change),
+                            Some(Err(error)) => break Some(error.message),
+                            None => break None,
+                        }
+                    };
+                    if let Some(error) = failed {
+                        break error;
                     }
                 }
             }
@@ -329,6 +347,9 @@ impl Sender {
         match update {
             Update::Registered { run_id, url } => {
                 self.records.entry(run_id).or_default().add(&url);
+            }
+            Update::Withdrawn { run_id } => {
+                self.records.remove(&run_id);
             }
             Update::Settled { run_id, url, key } => {
                 self.in_flight
@@ -390,7 +411,7 @@ impl Sender {
 
     async fn summary(&self, id: &str) -> Result<Arc<Run>, ApiError> {
         Ok(RunHandle::new(self.callbacks.runs.clone(), id)
-            .view()
+            .outline()
             .await?
             .summary)
     }

@@ -11,7 +11,7 @@ use bytes::{BufMut, Bytes, BytesMut};
 use schemars::JsonSchema;
 use serde::Deserialize;
 use teamster_api::{LogLine, LogStream, ProblemCode, ServiceError, ViewState};
-use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout, timeout_at};
+use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep, timeout, timeout_at};
 
 use crate::ApiError;
 use crate::fields::{Seconds, number, split_unquoted};
@@ -27,6 +27,8 @@ const PIECE: usize = 64 << 10;
 const PAGE: usize = 1 << 20;
 /// The longest wait for a page.
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
+/// The time for which a response waits for an entry that exists before it asks for the state of the run.
+const AT_ONCE: Duration = Duration::from_millis(50);
 /// The time for which a response waits for the state of its run, whose runner may not answer.
 const STATE_LIMIT: Duration = Duration::from_secs(1);
 /// The time limit for an entry that exists.
@@ -192,7 +194,10 @@ pub(crate) async fn respond(
     let first = tokio::select! {
         biased;
         first = log.next() => Some(first),
-        newest = newest(&shared, id) => match newest {
+        newest = async {
+            sleep(AT_ONCE).await;
+            newest(&shared, id).await
+        } => match newest {
             Some(newest) if newest.is_last && newest.seq <= after => Some(None),
             Some(_) => None,
             None => timeout(STATE_LIMIT, log.next()).await.ok(),
@@ -223,7 +228,7 @@ struct Newest {
 async fn newest(shared: &Shared, id: &str) -> Option<Newest> {
     let run = shared.run(id);
     // A task, so that the service notes a runner that does not answer.
-    let asked = tokio::spawn(async move { run.view().await });
+    let asked = tokio::spawn(async move { run.outline().await });
     let view = timeout(STATE_LIMIT, asked).await.ok()?.ok()?.ok()?;
     Some(Newest {
         seq: view.summary.seq,

@@ -32,7 +32,7 @@ pub(crate) struct AgentsFeed {
     /// True while a refresh task runs.
     is_refreshing: Mutex<bool>,
     /// The request for the agents' status that has no answer yet. The lock allows one refresh at a time.
-    asked: tokio::sync::Mutex<Option<JoinHandle<Result<AgentList, ServiceError>>>>,
+    request: tokio::sync::Mutex<Option<JoinHandle<Result<AgentList, ServiceError>>>>,
 }
 
 impl AgentsFeed {
@@ -42,7 +42,7 @@ impl AgentsFeed {
             ending,
             state: watch::Sender::default(),
             is_refreshing: Mutex::default(),
-            asked: tokio::sync::Mutex::default(),
+            request: tokio::sync::Mutex::default(),
         }
     }
 
@@ -58,15 +58,15 @@ impl AgentsFeed {
     }
 
     async fn refresh(&self) -> Result<(), ApiError> {
-        let mut asked = self.asked.lock().await;
-        let request = asked.get_or_insert_with(|| {
+        let mut pending = self.request.lock().await;
+        let request = pending.get_or_insert_with(|| {
             let machine = self.machine.clone();
             tokio::spawn(async move { machine.loops(Command::Status).await })
         });
         let Ok(answer) = timeout(LIMIT, request).await else {
             return Ok(());
         };
-        *asked = None;
+        *pending = None;
         let failed = |error: JoinError| ApiError::new(ProblemCode::Internal, error.to_string());
         let list = answer.map_err(failed)??;
         let agents = list.config.is_some().then(|| Arc::new(list));

@@ -38,9 +38,10 @@ impl IntoResponse for ApiError {
     }
 }
 
+/// An error without a code is that of a service that was not reached: the same request can succeed later.
 impl From<ServiceError> for ApiError {
     fn from(error: ServiceError) -> Self {
-        let code = error.code.unwrap_or(ProblemCode::Internal);
+        let code = error.code.unwrap_or(ProblemCode::RunnerNotResponding);
         let detail = match &error.parameter {
             Some(name) => refusal(name, &error.message),
             None => error.message,
@@ -80,6 +81,13 @@ fn refusal(parameter: &str, message: &str) -> String {
 mod tests {
     use super::*;
     use crate::openapi::problems;
+
+    #[test]
+    fn a_service_that_was_not_reached_can_be_tried_again() {
+        let ApiError(problem) = ServiceError::unreachable("no connection").into();
+        assert_eq!((problem.status, &*problem.detail), (503, "no connection"));
+        assert!(problem.code.is_retryable());
+    }
 
     #[test]
     fn a_problem_has_the_status_and_title_of_its_code() {

@@ -5,6 +5,7 @@ mod it {
     mod callbacks;
     mod constraints;
     mod document;
+    mod faulty;
     mod feed;
     mod login;
     mod page;

@@ -75,8 +75,12 @@ impl LogLine {
 
     /// Returns the result of the run, if this is the last entry of its log.
     pub fn result(&self) -> Option<Box<RunResult>> {
+        // Parses no other entry.
+        if !self.ends {
+            return None;
+        }
         match self.entry() {
-            Ok(RunLogEntry::Agent(entry)) if self.ends => match entry.event {
+            Ok(RunLogEntry::Agent(entry)) => match entry.event {
                 AgentEvent::Done(done) => Some(done.result),
                 _ => None,
             },

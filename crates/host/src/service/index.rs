@@ -159,9 +159,17 @@ impl Index {
         if summary.state == ViewState::Ended {
             return self.view(folder).await;
         }
-        let mut view = RunView::new(summary, None);
-        view.prompt = blocking(move || Ok(prompt(&folder))).await?;
-        Ok(view)
+        with_prompt(summary, folder).await
+    }
+
+    /// Returns the run's summary with its prompt only.
+    pub(crate) async fn outline(&self, folder: RunFolder) -> Result<RunView, ServiceError> {
+        let mut summary = self.summary(folder.clone()).await?;
+        // A runner that did not answer may be noted.
+        if summary.live.is_some() {
+            Arc::make_mut(&mut summary).live = None;
+        }
+        with_prompt(summary, folder).await
     }
 
     /// Returns the run's summary with its result.
@@ -376,6 +384,12 @@ impl CachedRun {
     fn result(&self) -> Result<Option<Box<RunResult>>, ServiceError> {
         Ok(self.folder.last_line()?.and_then(|line| line.result()))
     }
+}
+
+async fn with_prompt(summary: Arc<RunSummary>, folder: RunFolder) -> Result<RunView, ServiceError> {
+    let mut view = RunView::new(summary, None);
+    view.prompt = blocking(move || Ok(prompt(&folder))).await?;
+    Ok(view)
 }
 
 /// Returns the prompt of a run. A spec that cannot be read does not keep the rest from being shown.

@@ -175,7 +175,7 @@ async fn pending(run: &RunHandle, id: &str) -> Result<PendingRequest, ApiError> 
 
 /// Returns `true` if the log has a request with this id.
 async fn was_requested(run: &RunHandle, id: &str) -> Result<bool, ApiError> {
-    let newest = run.view().await?.summary.seq;
+    let newest = run.outline().await?.summary.seq;
     let mut log = run.follow(0);
     let mut seq = 0;
     while seq < newest

@@ -2,7 +2,6 @@
 
 mod once;
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Extension;
@@ -252,15 +251,13 @@ pub(super) async fn all(shared: &Shared, mut query: RunQuery) -> Result<RunList,
     }
 }
 
-/// Returns a run without its live status, which was not requested.
+/// Returns a run without its live status, which was not requested: a runner that does not answer delays nothing.
 async fn view(run: &RunHandle) -> Result<RunView, ApiError> {
-    let mut view = run.view().await?;
-    if view.summary.live.is_some() {
-        let mut summary = Arc::unwrap_or_clone(view.summary);
-        summary.live = None;
-        view.summary = Arc::new(summary);
-    }
-    Ok(view)
+    let view = run.outline().await?;
+    Ok(match view.summary.state {
+        ViewState::Ended => run.view().await?,
+        _ => view,
+    })
 }
 
 /// Sends a command that is only done, or refused.
@@ -322,8 +319,8 @@ async fn start(
     {
         tokio::select! {
             ended = timeout(wait, run.result()) => {
-                if let Ok(ended) = ended {
-                    ended?;
+                // The view has the state, also without a log that can be read.
+                if ended.is_ok() {
                     shown = view(&run).await?;
                 }
             }

@@ -9,8 +9,8 @@ use axum::routing::{delete, get, patch, post, put};
 use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use teamster_api::{
-    Command, ProblemCode, Reply, RunInfo, RunKind, RunQuery, RunSummary, RunView, SessionSpec,
-    ViewState,
+    Command, LiveState, ProblemCode, Reply, RunInfo, RunKind, RunQuery, RunSummary, RunView,
+    SessionSpec, ViewState,
 };
 use teamster_core::PermissionMode;
 
@@ -258,6 +258,15 @@ async fn end(State(shared): App, Path(id): Path<String>, Query(query): Query<End
 /// Rejects a caller who may not do what the session's agent may do. An ended session is an error too.
 async fn check_rights(shared: &Shared, caller: &Caller, session: &RunInfo) -> Result<(), ApiError> {
     let status = match shared.run(&session.run_id).send(Command::Status).await? {
+        // It does not have the permission mode.
+        Reply::Status { status } if status.state == LiveState::NotAnswering => {
+            let detail = format!(
+                "the runner of session {} does not respond, so it is not known what the session may do now: try again \
+                 later",
+                session.run_id
+            );
+            return Err(ApiError::new(ProblemCode::RunnerNotResponding, detail));
+        }
         Reply::Status { status } => status,
         reply => return Err(unexpected(&reply)),
     };

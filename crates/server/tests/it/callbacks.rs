@@ -225,3 +225,29 @@ fn callbacks_to_private_addresses_are_refused() {
     assert_eq!(served.get("/v1/runs").json(), json!({"runs": []}));
     served.end();
 }
+
+#[test]
+fn a_refused_start_has_no_callback() {
+    let served = Served::with(|config| config.allow_private_callbacks = true);
+    let (url, came) = receiver(&[]);
+    let put = |id: &str, body: &Value| {
+        let path = format!("/v1/runs/{id}");
+        served.request("PUT", &path).json(body).send()
+    };
+    let refused = json!({"provider": "nobody", "prompt": "x", "callback": url});
+    put("mine", &refused).is_problem(422, "INVALID_PARAMS");
+    served
+        .post("/v1/runs", &refused)
+        .is_problem(422, "INVALID_PARAMS");
+    assert_eq!(files(&served), 0);
+    // Another client's run of the same id is none of it.
+    let body = json!({"provider": "claude", "prompt": "hello"});
+    assert_eq!(put("mine", &body).status, 201);
+    served.until("/v1/runs/mine", "ended");
+    let own = json!({"provider": "claude", "prompt": "hello", "callback": url});
+    assert_eq!(put("own", &own).status, 201);
+    let message = came.recv_timeout(LIMIT).unwrap().json();
+    assert_eq!(message["run"]["runId"], "own", "{message}");
+    until_none(&served);
+    served.end();
+}

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use teamster_server::Scope;
 use teamster_testkit::http::Response;
 
+use super::faulty::Fault;
 use super::served::Served;
 
 fn send(served: &Served, token: &str, path: &str, body: &Value) -> Response {
@@ -105,4 +106,17 @@ fn an_answer_is_checked_in_the_same_order_for_every_token() {
         is_refused(token, &format!("{id}/1"), 409, "ALREADY_ANSWERED");
         is_refused(token, &format!("{id}/2"), 404, "REQUEST_NOT_FOUND");
     }
+}
+
+#[test]
+fn a_prompt_needs_a_runner_that_says_what_the_session_may_do() {
+    let served = Served::start();
+    let session = served.session(&json!({"provider": "claude"}));
+    let served = served.with_fault(Fault::NotAnswering);
+    let turns = format!("{session}/turns");
+    let refused = send(&served, &served.token, &turns, &json!({"prompt": "hello"}));
+    refused.is_problem(503, "RUNNER_NOT_RESPONDING");
+    let steer = format!("{session}/steer");
+    let refused = send(&served, &served.token, &steer, &json!({"text": "hello"}));
+    refused.is_problem(503, "RUNNER_NOT_RESPONDING");
 }

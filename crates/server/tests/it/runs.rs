@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::faulty::Fault;
 use super::served::Served;
 
 #[test]
@@ -77,7 +78,7 @@ fn a_run_with_an_id_of_the_client_is_started_once() {
     put("mine", &other).is_problem(409, "RUN_EXISTS");
     assert!(!served.folder().join("callbacks").exists());
     // An id becomes the name of a file.
-    for id in ["..%2Fx", "a%2Fb", ".x", "%00", &"a".repeat(101)] {
+    for id in ["..%2Fx", "a%2Fb", ".x", "%00", "turn.2", &"a".repeat(101)] {
         put(id, &body).is_problem(422, "INVALID_PARAMS");
     }
     let list = served.get("/v1/runs?kind=session&liveStatus=true");
@@ -172,4 +173,36 @@ fn a_request_is_answered_once() {
         (&ended["status"], &ended["requests"]),
         (&"completed".into(), &json!([]))
     );
+}
+
+#[test]
+fn a_start_and_a_stop_ask_no_runner_for_its_status() {
+    let served = Served::start().with_fault(Fault::NoLive);
+    let id = served.run("wait");
+    let cancelled = served
+        .request("POST", &format!("/v1/runs/{id}/cancel"))
+        .send();
+    assert_eq!(cancelled.status, 202, "{}", cancelled.body);
+    assert_eq!(cancelled.json()["runId"], id);
+}
+
+#[test]
+fn a_run_whose_log_cannot_be_read_has_a_state() {
+    let served = Served::start().with_fault(Fault::NoLog);
+    let started = served
+        .request("POST", "/v1/runs")
+        .header("Prefer", "wait=60")
+        .json(&json!({"provider": "claude", "prompt": "wait"}))
+        .send();
+    assert_eq!(started.status, 201, "{}", started.body);
+    assert_eq!(started.json()["state"], "running");
+}
+
+#[test]
+fn an_id_that_cannot_be_looked_for_is_not_free() {
+    let served = Served::start().with_fault(Fault::NoFind);
+    let body = json!({"provider": "claude", "prompt": "hello"});
+    let refused = served.request("PUT", "/v1/runs/mine").json(&body).send();
+    refused.is_problem(500, "INTERNAL");
+    assert_eq!(served.get("/v1/runs").json(), json!({"runs": []}));
 }

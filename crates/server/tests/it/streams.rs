@@ -1,18 +1,12 @@
 //! The log of a run over HTTP: nothing is lost and nothing comes twice.
 
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use futures_core::stream::BoxStream;
 use serde_json::{Value, json};
-use teamster_api::history::{ForgetRuns, Forgotten};
-use teamster_api::{
-    Accepted, Change, Command, LogLine, Reply, RunInfo, RunList, RunQuery, RunService, RunView,
-    ServiceError, ServiceFuture, Spec,
-};
 use teamster_server::{OwnerToken, Scope, Tokens};
 use teamster_testkit::http::{Response, Stream};
-use teamster_testkit::run_service::MemoryService;
 
+use super::faulty::{Fault, Faulty};
 use super::served::Served;
 
 fn sse(served: &Served, path: &str) -> Stream {
@@ -193,43 +187,6 @@ fn a_server_that_ends_closes_its_streams_without_an_end() {
     assert!(!stream.until("event: end").contains("event: end"));
 }
 
-/// Runs whose state is never known, like those of a runner that hangs.
-struct Unanswering(MemoryService);
-
-impl RunService for Unanswering {
-    fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
-        self.0.start(id, spec)
-    }
-
-    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
-        self.0.resolve(prefix)
-    }
-
-    fn show<'a>(&'a self, _: &'a str) -> ServiceFuture<'a, RunView> {
-        Box::pin(std::future::pending())
-    }
-
-    fn list(&self, query: RunQuery) -> ServiceFuture<'_, RunList> {
-        self.0.list(query)
-    }
-
-    fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
-        self.0.follow(id, after)
-    }
-
-    fn changes(&self) -> BoxStream<'static, Result<Change, ServiceError>> {
-        self.0.changes()
-    }
-
-    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
-        self.0.send(id, command)
-    }
-
-    fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
-        self.0.forget(request)
-    }
-}
-
 #[test]
 fn a_runner_that_does_not_answer_keeps_back_no_log() {
     let served = Served::start();
@@ -237,8 +194,7 @@ fn a_runner_that_does_not_answer_keeps_back_no_log() {
     served.until(&format!("/v1/runs/{ended}"), "ended");
     let page = served.get(&format!("/v1/runs/{waiting}/events?wait=30"));
     let seq = page.json()["next"].as_u64().unwrap();
-    let unanswering = Arc::new(Unanswering(served.runs.clone()));
-    let served = served.over(unanswering);
+    let served = served.with_fault(Fault::NoState);
     let path = format!("/v1/runs/{waiting}/events");
     let page = served.get(&format!("{path}?wait=0")).json();
     assert!(page["next"].as_u64().unwrap() >= seq, "{page}");
@@ -250,4 +206,27 @@ fn a_runner_that_does_not_answer_keeps_back_no_log() {
     let path = format!("/v1/runs/{ended}/events");
     let last = served.get(&path).body.lines().count();
     assert_eq!(served.get(&format!("{path}?after={last}")).status, 204);
+}
+
+#[test]
+fn a_log_with_entries_is_sent_without_reading_a_result() {
+    let served = Served::start();
+    let id = served.run("hello");
+    served.until(&format!("/v1/runs/{id}"), "ended");
+    let faulty = Faulty::new(served.runs.clone(), Fault::None);
+    let (shows, outlines) = (faulty.shows.clone(), faulty.outlines.clone());
+    let served = served.over(std::sync::Arc::new(faulty));
+    let asked = || {
+        (
+            shows.load(Ordering::Relaxed),
+            outlines.load(Ordering::Relaxed),
+        )
+    };
+    let path = format!("/v1/runs/{id}/events");
+    let body = served.get(&path).body;
+    assert!(body.contains("\"type\":\"done\""), "{body}");
+    assert_eq!(asked(), (0, 0));
+    let page = served.get(&format!("{path}?wait=0")).json();
+    assert_eq!(page["ended"], true, "{page}");
+    assert_eq!(asked(), (0, 1));
 }

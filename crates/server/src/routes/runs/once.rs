@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, StatusCode};
 use ring::digest;
-use teamster_api::{ProblemCode, RunHandle, Spec};
+use teamster_api::{ProblemCode, RunHandle, ServiceError, Spec};
 use uuid::Uuid;
 
 use crate::ApiError;
@@ -55,13 +55,23 @@ pub(in crate::routes) async fn start_with_id(
     spec: impl Into<Spec>,
 ) -> Result<(RunHandle, StatusCode), ApiError> {
     if !NewRunId::is_valid(id) {
-        let detail = "id: expected at most 100 letters of ASCII, digits and `_`, `-`, `:`, `.`, of which `.` is not first";
+        let detail = "id: expected at most 100 letters of ASCII, digits and `_`, `-`, `:`, `.`, of which `.` is not first, \
+            and no `.` with a number at the end";
         return Err(ApiError::new(ProblemCode::InvalidParams, detail));
     }
     let _others = shared.starts.lock_of(id).lock().await;
     let known = match shared.runs.resolve(id).await {
         Ok(run) => run.run_id == id,
-        Err(_) => false,
+        Err(error)
+            if matches!(
+                error.code,
+                Some(ProblemCode::RunNotFound | ProblemCode::RunIdAmbiguous)
+            ) =>
+        {
+            false
+        }
+        // The run may be there, and so may its callback.
+        Err(error) => return Err(error.into()),
     };
     let existed = if known {
         // Its callback is registered. That of another spec gets nothing of this run.
@@ -84,10 +94,26 @@ async fn begin(shared: &Shared, id: &str, spec: Spec) -> Result<bool, ApiError> 
         Spec::Run(spec) => spec.callback.as_deref(),
         Spec::Session(spec) => spec.callback.as_deref(),
     };
-    if let Some(url) = callback {
+    let callback = callback.map(str::to_owned);
+    if let Some(url) = &callback {
         shared.callbacks.register(id, url)?;
     }
-    Ok(shared.runs.start(id, spec).await?.existed)
+    let started = shared.runs.start(id, spec).await;
+    if let Err(error) = &started
+        && callback.is_some()
+        && is_refused(error)
+    {
+        // A later run with this id is not the one of this callback.
+        shared.callbacks.withdraw(id);
+    }
+    Ok(started?.existed)
+}
+
+/// Returns whether an error means that the service has no run with the id of the start.
+fn is_refused(error: &ServiceError) -> bool {
+    error
+        .code
+        .is_some_and(|code| code.status() < 500 && code != ProblemCode::RunExists)
 }
 
 /// Returns the value of `Idempotency-Key`.

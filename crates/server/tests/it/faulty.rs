@@ -1,0 +1,117 @@
+//! Runs of a service in memory, with one fault.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_core::stream::BoxStream;
+use teamster_api::history::{ForgetRuns, Forgotten};
+use teamster_api::{
+    Accepted, Change, Command, LiveState, LiveStatus, LogLine, ProblemCode, Reply, RunInfo,
+    RunList, RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec,
+};
+use teamster_testkit::run_service::MemoryService;
+
+use super::served::Served;
+
+/// What fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    None,
+    /// The state of a run is never known.
+    NoState,
+    /// The live status is never known, as that of a runner that hangs.
+    NoLive,
+    /// The runner does not answer, and the service reports that.
+    NotAnswering,
+    /// The log cannot be read.
+    NoLog,
+    /// No run can be looked for.
+    NoFind,
+}
+
+pub(crate) struct Faulty {
+    runs: MemoryService,
+    fault: Fault,
+    /// The numbers of calls.
+    pub(crate) shows: Arc<AtomicUsize>,
+    pub(crate) outlines: Arc<AtomicUsize>,
+}
+
+impl Faulty {
+    pub(crate) fn new(runs: MemoryService, fault: Fault) -> Self {
+        Self {
+            runs,
+            fault,
+            shows: Arc::default(),
+            outlines: Arc::default(),
+        }
+    }
+}
+
+impl Served {
+    /// The same runs with a fault.
+    pub(crate) fn with_fault(self, fault: Fault) -> Self {
+        let faulty = Faulty::new(self.runs.clone(), fault);
+        self.over(Arc::new(faulty))
+    }
+}
+
+fn unreadable() -> ServiceError {
+    ServiceError::new(ProblemCode::Internal, "the disk cannot be read")
+}
+
+impl RunService for Faulty {
+    fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
+        self.runs.start(id, spec)
+    }
+
+    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
+        if self.fault == Fault::NoFind {
+            return Box::pin(async { Err(unreadable()) });
+        }
+        self.runs.resolve(prefix)
+    }
+
+    fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
+        self.shows.fetch_add(1, Ordering::Relaxed);
+        if matches!(self.fault, Fault::NoState | Fault::NoLive) {
+            return Box::pin(std::future::pending());
+        }
+        self.runs.show(id)
+    }
+
+    fn outline<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
+        self.outlines.fetch_add(1, Ordering::Relaxed);
+        if self.fault == Fault::NoState {
+            return Box::pin(std::future::pending());
+        }
+        self.runs.outline(id)
+    }
+
+    fn list(&self, query: RunQuery) -> ServiceFuture<'_, RunList> {
+        self.runs.list(query)
+    }
+
+    fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
+        if self.fault == Fault::NoLog {
+            return Box::pin(async_stream::stream! { yield Err(unreadable()); });
+        }
+        self.runs.follow(id, after)
+    }
+
+    fn changes(&self) -> BoxStream<'static, Result<Change, ServiceError>> {
+        self.runs.changes()
+    }
+
+    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
+        if self.fault == Fault::NotAnswering && command == Command::Status {
+            let status = Box::new(LiveStatus::new(LiveState::NotAnswering, 0));
+            return Box::pin(async { Ok(Reply::Status { status }) });
+        }
+        self.runs.send(id, command)
+    }
+
+    fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
+        self.runs.forget(request)
+    }
+}
