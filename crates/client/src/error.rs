@@ -25,7 +25,7 @@ pub struct ClientError {
     pub(crate) is_transient: bool,
 }
 
-/// What failed.
+/// Kind of a client's error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ClientErrorKind {

@@ -9,7 +9,7 @@ use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
 use teamster_api::{
     Accepted, Change, Command, LogLine, MachineService, ProblemCode, ProviderReport, RefusalCode,
     Reply, RunInfo, RunKind, RunList, RunQuery, RunService, RunView, ServiceError, ServiceFuture,
-    Spec,
+    Spec, ViewState,
 };
 
 use crate::call::Call;
@@ -119,9 +119,15 @@ impl Client {
                 self.answer(&request_id, &answer).await?;
             }
             Command::Status => {
-                let status = run.summary.live.clone().ok_or_else(|| {
+                if run.summary.state == ViewState::Ended {
                     let message = format!("run {id} has ended");
-                    ServiceError::new(ProblemCode::RunEnded, message)
+                    return Err(ServiceError::new(ProblemCode::RunEnded, message));
+                }
+                let status = run.summary.live.clone();
+                let status = status.ok_or_else(|| {
+                    unsupported(
+                        "the server does not know the status: the run's runner has another version",
+                    )
                 })?;
                 let status = Box::new(status);
                 return Ok(Reply::Status { status });
@@ -182,14 +188,16 @@ impl MachineService for Client {
     }
 
     fn history(&self, filter: RunFilter) -> ServiceFuture<'_, Vec<RunRecord>> {
-        let mut query = HistoryQuery::default();
-        query.since = filter.since_ms;
-        query.until = filter.until_ms;
-        query.status = filter.status;
-        query.agent = filter.provider;
-        query.key = filter.conversation;
-        query.directory = filter.working_directory;
-        query.cursor = filter.after.map(|cursor| cursor.to_string());
+        let query = HistoryQuery {
+            since: filter.since_ms,
+            until: filter.until_ms,
+            status: filter.status,
+            agent: filter.provider,
+            key: filter.conversation,
+            directory: filter.working_directory,
+            cursor: filter.after.map(|cursor| cursor.to_string()),
+            ..HistoryQuery::default()
+        };
         let limit = filter.limit.map_or(usize::MAX, |limit| limit as usize);
         let session = filter.session_id;
         Box::pin(async move {

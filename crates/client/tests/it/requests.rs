@@ -2,7 +2,7 @@
 
 use teamster_api::history::RunState;
 use teamster_api::usage::UsageQuery;
-use teamster_api::{Answer, RunQuery, RunSpec, ViewState};
+use teamster_api::{Answer, Command, ProblemCode, RunQuery, RunService, RunSpec, ViewState};
 use teamster_client::{Client, HistoryQuery};
 
 use crate::calls;
@@ -169,4 +169,17 @@ async fn a_server_may_be_below_a_path_or_at_a_socket() {
     let line = client.follow("a", 0).next().await.unwrap().unwrap();
     assert_eq!(line.seq(), 1);
     assert!(!fake.requests()[0].contains("authorization"));
+}
+
+#[tokio::test]
+async fn a_status_that_the_server_does_not_know_is_not_that_of_an_ended_run() {
+    for (state, code) in [
+        ("running", ProblemCode::Unsupported),
+        ("ended", ProblemCode::RunEnded),
+    ] {
+        let view = view(7).replace("running", state);
+        let fake = Fake::steps([Reply::json(200, &view)]).await;
+        let refused = fake.client().send("a", Command::Status).await.unwrap_err();
+        assert_eq!(refused.code, Some(code), "{refused}");
+    }
 }
