@@ -56,6 +56,9 @@ pub enum Limit {
 /// Returns how the user raises a limit, to append to a refusal.
 pub(crate) type Hint = fn(Limit) -> Option<&'static str>;
 
+/// Returns the id of the agent with this name or alias.
+pub(crate) type IdOf = fn(&str) -> Option<String>;
+
 /// Appends how the user raises the limit.
 pub(crate) fn refusal(fact: String, hint: Option<&'static str>) -> String {
     match hint {

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use teamster_api::{PendingRequest, RunEvent, RunLogEntry, tool_input};
 use teamster_core::text::{excerpt, one_line};
-use teamster_core::{AgentEvent, RunResult};
+use teamster_core::{AgentEvent, RunResult, RunStatus};
 
 /// The maximum length of a tool's input or output in an event, in bytes.
 const EXCERPT: usize = 2000;
@@ -63,6 +63,17 @@ pub(crate) fn ended(run_id: &str, agent: &str, result: &RunResult) -> Value {
         report["denied"] = denials.map(|it| it.tool_name.clone()).collect();
     }
     report
+}
+
+/// Returns the report of a run that has ended with a result that cannot be read.
+pub(crate) fn without_result(run_id: &str, agent: &str, status: Option<RunStatus>) -> Value {
+    json!({
+        "runId": run_id,
+        "agent": agent,
+        "state": "ended",
+        "status": status.unwrap_or(RunStatus::Incomplete),
+        "error": {"message": "the run has ended, and its result cannot be read"},
+    })
 }
 
 /// Returns a report as text, for clients that show only text.

@@ -1,44 +1,49 @@
 //! The runs of an MCP server.
 
+mod wait;
+
 use std::collections::BTreeMap;
-use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use teamster_api::{
-    AgentDepth, Answer, Change, LogStream, ProblemCode, RunHandle, RunService, RunSpec, RunView,
-    ServiceError, ViewState,
+    AgentDepth, Answer, LogStream, ProblemCode, RunHandle, RunService, RunSpec, RunView,
+    ServiceError, ViewState, json_name,
 };
 use teamster_core::sync::lock;
 use teamster_core::text::one_line;
 use teamster_core::time::millis;
 use teamster_core::{CostSource, PermissionMode, RunResult};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::budget::{self, Spent};
-use crate::limits::{Hint, refusal};
+use crate::limits::{Hint, IdOf, refusal};
 use crate::tools::{AnswerInput, Decision, Permission, RunInput};
 use crate::{Limit, Limits, report};
 
-/// The default timeout of `wait`.
-const WAIT: Duration = Duration::from_secs(45);
 /// The default number of events in a page.
 const PAGE: usize = 100;
 /// The maximum number of events in a page.
 const LARGEST_PAGE: usize = 1000;
+/// The time that the end of a server waits for a start in progress.
+const START_LIMIT: Duration = Duration::from_secs(10);
 
 /// The runs of an MCP server.
 pub(crate) struct AgentRuns {
     service: Arc<dyn RunService>,
     limits: Limits,
     hint: Hint,
+    id_of: IdOf,
     started: Mutex<BTreeMap<String, StartedRun>>,
     /// Held while the limits are checked and a run is started.
     starting: tokio::sync::Mutex<()>,
+    /// The client is gone.
+    has_ended: AtomicBool,
 }
 
 /// A run that this server started.
@@ -49,13 +54,25 @@ struct StartedRun {
 }
 
 impl AgentRuns {
-    pub(crate) fn new(service: Arc<dyn RunService>, limits: Limits, hint: Hint) -> Self {
+    pub(crate) fn new(
+        service: Arc<dyn RunService>,
+        mut limits: Limits,
+        hint: Hint,
+        id_of: IdOf,
+    ) -> Self {
+        for agent in &mut limits.agents {
+            if let Some(id) = id_of(agent) {
+                *agent = id;
+            }
+        }
         Self {
             service,
             limits,
             hint,
+            id_of,
             started: Mutex::default(),
             starting: tokio::sync::Mutex::default(),
+            has_ended: AtomicBool::new(false),
         }
     }
 
@@ -87,16 +104,24 @@ impl AgentRuns {
             );
             return Err(refusal(fact, (self.hint)(Limit::Depth)));
         }
-        if !self.is_offered(&input.agent) {
+        let agent = (self.id_of)(&input.agent).filter(|agent| self.is_offered(agent));
+        let Some(agent) = agent else {
             let agent = one_line(&input.agent);
             return Err(format!(
                 "no agent `{agent}`: list_agents lists the available ones"
             ));
-        }
+        };
         let permission = self.permission(input.permission)?;
         // Two that start at the same time must not both fit under a limit.
         let _starting = self.starting.lock().await;
-        let (spent, live) = self.spent().await?;
+        if self.has_ended.load(Ordering::Relaxed) {
+            return Err("the client has disconnected: nothing is started".to_owned());
+        }
+        let (spent, live, unknown) = self.spent().await;
+        let is_limited = self.limits.max_budget_usd.is_some() || self.limits.max_tokens.is_some();
+        if let Some(error) = unknown.filter(|_| is_limited) {
+            return Err(format!("what is left of the budget is not known: {error}"));
+        }
         if live >= self.limits.max_runs {
             let most = self.limits.max_runs;
             return Err(format!(
@@ -106,7 +131,7 @@ impl AgentRuns {
         let limits = (self.limits.max_budget_usd, self.limits.max_tokens);
         let requested = (input.max_budget_usd, input.max_tokens);
         let (usd, tokens) = budget::share(spent, limits, requested)?;
-        let mut spec = RunSpec::new(&*input.agent, input.prompt);
+        let mut spec = RunSpec::new(&*agent, input.prompt);
         spec.model = input.model;
         spec.effort = input.effort;
         spec.permission = permission;
@@ -121,13 +146,14 @@ impl AgentRuns {
         spec.depth = Some(self.limits.depth.deeper());
         let run_id = Uuid::now_v7().to_string();
         let started = StartedRun {
-            agent: input.agent,
+            agent,
             result: None,
         };
         // Before the call: the run may start although the answer is lost.
         lock(&self.started).insert(run_id.clone(), started);
         if let Err(error) = self.service.start(&run_id, spec.into()).await {
-            if error.code.is_some() {
+            // After an internal error, too.
+            if error.code.is_some_and(|code| code.status() < 500) {
                 lock(&self.started).remove(&run_id);
             }
             return Err(refused(error));
@@ -157,45 +183,45 @@ impl AgentRuns {
         })
     }
 
-    /// Returns the usage of all runs, and the number of live ones.
-    async fn spent(&self) -> Result<(Spent, usize), String> {
+    /// Returns the usage of all runs, the number of live ones, and the reason why that of a run is not known. Such a run
+    /// counts as live.
+    async fn spent(&self) -> (Spent, usize, Option<String>) {
         let started = lock(&self.started).clone();
         let mut spent = Spent::default();
         let mut live = 0;
+        let mut unknown = None;
         for (run_id, started) in started {
-            let result = match started.result {
-                Some(result) => result,
-                None => match self.service.show(&run_id).await {
-                    Ok(view) => match self.result(&run_id, view.result) {
-                        Some(result) => result,
-                        None => {
-                            live += 1;
-                            let run = &view.summary;
-                            match &run.live {
-                                Some(it) => spent.add(it.cost_usd, it.cost_source, it.usage),
-                                None => spent.add(run.cost_usd, run.cost_source, run.usage),
-                            }
-                            continue;
-                        }
-                    },
-                    // It did not start, or its log was removed.
-                    Err(error) if is_missing(&error) => continue,
-                    Err(error) if error.code == Some(ProblemCode::RunnerNotResponding) => {
-                        live += 1;
-                        continue;
+            if let Some(result) = started.result {
+                spent.add(result.total_cost_usd, result.cost_source, result.usage);
+                continue;
+            }
+            let view = match self.service.show(&run_id).await {
+                Ok(view) => view,
+                // It did not start, or its log was removed.
+                Err(error) if is_missing(&error) => continue,
+                Err(error) => {
+                    live += 1;
+                    if error.code != Some(ProblemCode::RunnerNotResponding) {
+                        unknown = Some(format!("run {run_id}: {error}"));
                     }
-                    Err(error) => return Err(error.to_string()),
-                },
+                    continue;
+                }
             };
-            spent.add(result.total_cost_usd, result.cost_source, result.usage);
+            let run = &view.summary;
+            live += usize::from(run.state != ViewState::Ended);
+            match (self.result(&run_id, view.result), &run.live) {
+                (Some(it), _) => spent.add(it.total_cost_usd, it.cost_source, it.usage),
+                (None, Some(it)) => spent.add(it.cost_usd, it.cost_source, it.usage),
+                (None, None) => spent.add(run.cost_usd, run.cost_source, run.usage),
+            }
         }
-        Ok((spent, live))
+        (spent, live, unknown)
     }
 
     /// Returns the usage and limits of all runs as JSON.
-    pub(crate) async fn figures(&self) -> Result<Value, String> {
-        let (spent, live) = self.spent().await?;
-        Ok(json!({
+    pub(crate) async fn figures(&self) -> Value {
+        let (spent, live, unknown) = self.spent().await;
+        let mut figures = json!({
             "runs": lock(&self.started).len(),
             "running": live,
             "costUsd": spent.usd,
@@ -203,7 +229,11 @@ impl AgentRuns {
             "tokens": spent.tokens,
             "maxBudgetUsd": self.limits.max_budget_usd,
             "maxTokens": self.limits.max_tokens,
-        }))
+        });
+        if let Some(error) = unknown {
+            figures["incomplete"] = error.into();
+        }
+        figures
     }
 
     /// Finds a run that this server started.
@@ -251,6 +281,9 @@ impl AgentRuns {
         let agent = self.agent(run_id);
         match self.result(run_id, view.result) {
             Some(result) => report::ended(run_id, &agent, &result),
+            None if view.summary.state == ViewState::Ended => {
+                report::without_result(run_id, &agent, view.summary.status)
+            }
             None => report::running(run_id, &agent, &view.summary.requests),
         }
     }
@@ -270,55 +303,6 @@ impl AgentRuns {
     /// Follows the log of a run from its beginning.
     pub(crate) fn log(&self, run_id: &str) -> Result<LogStream, String> {
         Ok(self.find(run_id)?.follow(0))
-    }
-
-    /// Waits until one of the runs has ended or needs an answer.
-    pub(crate) async fn wait(
-        &self,
-        run_ids: &[String],
-        timeout_ms: Option<u64>,
-    ) -> Result<Value, String> {
-        if run_ids.is_empty() {
-            return Err("runIds: name at least one run".to_owned());
-        }
-        for run_id in run_ids {
-            self.find(run_id)?;
-        }
-        let until = Instant::now() + timeout_ms.map_or(WAIT, Duration::from_millis);
-        let mut changes = self.service.changes();
-        let is_over = async {
-            // The first message has the state at its time, so what follows it is seen.
-            while let Some(change) = poll_fn(|cx| changes.as_mut().poll_next(cx)).await {
-                let is_of_interest = match change.map_err(|error| error.to_string())? {
-                    Change::Snapshot { .. } => true,
-                    Change::Run { run } => {
-                        run.state != ViewState::Running && run_ids.contains(&run.info.run_id)
-                    }
-                    Change::Gone { run_id } => run_ids.contains(&run_id),
-                    _ => false,
-                };
-                if is_of_interest {
-                    let reports = self.reports(run_ids).await?;
-                    if reports.iter().any(|it| it["state"] != "running") {
-                        return Ok(reports);
-                    }
-                }
-            }
-            Err("the changes of runs cannot be followed: repeat the call".to_owned())
-        };
-        let reports = match timeout_at(until, is_over).await {
-            Ok(reports) => reports?,
-            Err(_) => self.reports(run_ids).await?,
-        };
-        Ok(json!({"runs": reports}))
-    }
-
-    async fn reports(&self, run_ids: &[String]) -> Result<Vec<Value>, String> {
-        let mut reports = Vec::new();
-        for run_id in run_ids {
-            reports.push(self.report(run_id).await?);
-        }
-        Ok(reports)
     }
 
     /// Returns a page of a run's events so far.
@@ -396,6 +380,9 @@ impl AgentRuns {
         if self.limits.keep_runs {
             return;
         }
+        self.has_ended.store(true, Ordering::Relaxed);
+        // A start in progress would be found too early. One that takes long is stopped if it is there by then.
+        let _no_starts = timeout(START_LIMIT, self.starting.lock()).await;
         let mut ending = JoinSet::new();
         for (run_id, started) in lock(&self.started).clone() {
             if started.result.is_none() {
@@ -421,14 +408,7 @@ fn is_missing(error: &ServiceError) -> bool {
 fn refused(error: ServiceError) -> String {
     let named = error.parameter.as_deref().and_then(|name| {
         let rest = error.message.strip_prefix(name)?;
-        let mut words = name.split('_');
-        let mut argument = words.next().unwrap_or_default().to_owned();
-        for word in words {
-            let (first, rest) = word.split_at(word.len().min(1));
-            argument.push_str(&first.to_ascii_uppercase());
-            argument.push_str(rest);
-        }
-        Some(argument + rest)
+        Some(json_name(name) + rest)
     });
     let message = named.unwrap_or(error.message);
     match message.strip_prefix("provider:") {

@@ -33,18 +33,22 @@ impl AgentServer {
         machine: Arc<dyn MachineService>,
         limits: Limits,
     ) -> Self {
-        Self::with_hints(runs, machine, limits, |_| None)
+        let id_of = |name: &str| Some(name.to_owned());
+        Self::of_program(runs, machine, limits, |_| None, id_of)
     }
 
-    /// Creates a server that tells its client how the user raises a limit, such as by a flag of the program. The text
-    /// follows the refusal and a semicolon.
-    pub fn with_hints(
+    /// Creates the server of a program.
+    ///
+    /// `hint` returns how the user raises a limit, such as by a flag: the text follows the refusal and a semicolon.
+    /// `id_of` returns the id of the agent with this name, which may be an alias; `None` refuses it.
+    pub fn of_program(
         runs: Arc<dyn RunService>,
         machine: Arc<dyn MachineService>,
         limits: Limits,
         hint: fn(Limit) -> Option<&'static str>,
+        id_of: fn(&str) -> Option<String>,
     ) -> Self {
-        let runs = Arc::new(AgentRuns::new(runs, limits, hint));
+        let runs = Arc::new(AgentRuns::new(runs, limits, hint, id_of));
         Self { runs, machine }
     }
 

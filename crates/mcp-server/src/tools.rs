@@ -28,7 +28,7 @@ pub(crate) struct RunInput {
     pub(crate) agent: String,
     /// The task. The agent does not see this conversation: include everything that it needs.
     pub(crate) prompt: String,
-    /// The agent's working directory, an absolute path. Default: the directory of this server.
+    /// The agent's working directory, an absolute path. Default: that of this server, or of the server that carries out its runs.
     #[serde(default)]
     pub(crate) working_directory: Option<PathBuf>,
     /// The model, by the agent's own name for it.

@@ -21,7 +21,7 @@ async fn what_is_not_allowed_is_refused_with_what_to_do() {
         ),
         (
             json!({"agent": "none", "prompt": "x"}),
-            "agent: unknown agent `none`; available: mock, other, cmd:x",
+            "no agent `none`: list_agents lists the available ones",
         ),
         (
             json!({"agent": "mock", "prompt": "x", "maxBudgetUsd": -1}),
@@ -46,7 +46,7 @@ async fn what_is_not_allowed_is_refused_with_what_to_do() {
 #[tokio::test]
 async fn only_offered_agents_run() {
     let mut limits = Limits::default();
-    limits.agents = vec!["mock".to_owned(), "cmd:x".to_owned()];
+    limits.agents = vec!["Mock-CLI".to_owned(), "cmd:x".to_owned()];
     let mut peer = client(limits).await;
     let refused = json!({"agent": "other", "prompt": "x"});
     let refused = peer.problem("run", refused).await;
@@ -54,9 +54,9 @@ async fn only_offered_agents_run() {
         refused,
         "no agent `other`: list_agents lists the available ones"
     );
-    for agent in ["mock", "cmd:x"] {
+    for (name, agent) in [("mock", "mock"), ("MOCK-CLI", "mock"), ("cmd:x", "cmd:x")] {
         let report = peer
-            .tool("run", json!({"agent": agent, "prompt": "x"}))
+            .tool("run", json!({"agent": name, "prompt": "x"}))
             .await;
         assert_eq!(report["status"], "completed", "{report}");
         assert_eq!(report["agent"], agent);

@@ -54,9 +54,17 @@ fn hint(limit: Limit) -> Option<&'static str> {
     }
 }
 
+fn id_of(name: &str) -> Option<String> {
+    match name.to_ascii_lowercase().as_str() {
+        "mock" | "mock-cli" => Some("mock".to_owned()),
+        "none" => None,
+        other => Some(other.to_owned()),
+    }
+}
+
 fn server(service: &MemoryService, limits: Limits) -> AgentServer {
     let runs: Arc<dyn RunService> = Arc::new(service.clone());
-    AgentServer::with_hints(runs, Arc::new(Machine), limits, hint)
+    AgentServer::of_program(runs, Arc::new(Machine), limits, hint, id_of)
 }
 
 /// A client of before 2026 of a server with these limits.

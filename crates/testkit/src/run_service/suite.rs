@@ -14,7 +14,7 @@ use tokio::time::timeout;
 /// The time limit of one step of a check.
 const LIMIT: Duration = Duration::from_secs(30);
 
-/// What the agent does in a run of a check.
+/// Behaviour of the agent in a run of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Behavior {

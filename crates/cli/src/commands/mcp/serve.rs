@@ -48,6 +48,12 @@ fn hint(limit: Limit) -> Option<&'static str> {
     })
 }
 
+/// Returns the id of the agent with this name or alias.
+fn id_of(name: &str) -> Option<String> {
+    let provider = crate::host().providers().get(name)?;
+    Some(provider.info().id.to_string())
+}
+
 /// Serves until the client disconnects, and returns the exit code.
 pub(super) fn main(args: McpServeArgs, machine: &Machine) -> Result<u8, Failure> {
     let limits = limits(args);
@@ -62,7 +68,7 @@ pub(super) fn main(args: McpServeArgs, machine: &Machine) -> Result<u8, Failure>
     let runtime = (tokio_runtime().context("cannot start the runtime")).map_err(Failure::Other)?;
     let code = runtime.block_on(async {
         let mut signals = Source::new().context("cannot listen for signals")?;
-        let server = AgentServer::with_hints(runs, machine, limits, hint);
+        let server = AgentServer::of_program(runs, machine, limits, hint, id_of);
         tokio::select! {
             () = server.serve(tokio::io::stdin(), tokio::io::stdout()) => {}
             () = signals.next() => {}
