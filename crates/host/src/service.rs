@@ -3,6 +3,7 @@
 mod changes;
 mod forget;
 mod index;
+mod limited;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -24,8 +25,9 @@ use tokio::time::{Instant, sleep};
 use crate::{Host, state};
 use changes::Changes;
 pub use forget::{ForgetError, forget_runs};
-pub(crate) use index::blocking;
-use index::{AT_ONCE, Index, not_ended, order, runner_reply};
+use index::{AT_ONCE, Index, not_ended, order};
+pub(crate) use limited::blocking;
+use limited::runner_reply;
 
 /// The default number of runs in a page.
 const PAGE: usize = 50;

@@ -3,6 +3,7 @@
 //! Pending deliveries of a run are stored in a file, so they survive a restart of the server. A message may be
 //! delivered twice, with the same `webhook-id`.
 
+mod delivery;
 mod post;
 mod public_address;
 mod secret;
@@ -13,7 +14,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use backon::{BackoffBuilder, ExponentialBuilder};
 use serde::{Deserialize, Serialize};
 use teamster_api::{
     Change, PendingRequest, ProblemCode, RunHandle, RunService, RunSummary as Run, ViewState,
@@ -29,8 +29,9 @@ use teamster_process::{FileMode, make_private_folder, replace_file};
 use crate::feed::{changes, next};
 use crate::token::hash;
 use crate::{ApiError, ServerConfig};
+use delivery::Delivery;
+use post::Poster;
 pub(crate) use post::check_target;
-use post::{Failure, Poster};
 use secret::Secret;
 
 /// The subfolder for pending deliveries in the server's folder.
@@ -467,42 +468,6 @@ impl Sender {
                 // Without a receiver the server is ending; the next one delivers the message again.
                 let _ = callbacks.sender.send(Update::Settled { run_id, url, key });
             });
-        }
-    }
-}
-
-/// The delivery of a message to one target.
-struct Delivery {
-    id: String,
-    url: String,
-    body: Vec<u8>,
-    attempts: usize,
-}
-
-impl Delivery {
-    async fn send(&self, poster: &Poster, secret: &Secret) -> Result<(), String> {
-        let mut delays = ExponentialBuilder::default()
-            .with_min_delay(Duration::from_secs(1))
-            .with_max_delay(Duration::from_mins(15))
-            .with_factor(3.0)
-            .with_jitter()
-            .with_max_times(self.attempts - 1)
-            .build();
-        loop {
-            let at = (epoch_ms() / 1000).to_string();
-            let headers = [
-                ("webhook-id", self.id.clone()),
-                ("webhook-timestamp", at.clone()),
-                ("webhook-signature", secret.sign(&self.id, &at, &self.body)),
-            ];
-            match poster.post(&self.url, &headers, self.body.clone()).await {
-                Ok(()) => return Ok(()),
-                Err(Failure::Permanent(error)) => return Err(error),
-                Err(Failure::Transient(error)) => match delays.next() {
-                    Some(delay) => sleep(delay).await,
-                    None => return Err(error),
-                },
-            }
         }
     }
 }

@@ -14,20 +14,15 @@ use teamster_core::sync::lock;
 use teamster_core::{AgentEvent, Decision, RunResult, UsageLedger};
 use teamster_process::ProcessIdentity;
 use teamster_runner::{RunFolder, RunState, Runs, RunsError, client};
-use tokio::sync::Semaphore;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
-/// The time limit of a runner's reply.
-const RUNNER_LIMIT: Duration = Duration::from_secs(15);
+use super::limited::blocking;
 
 /// The number of runs that a list examines at once.
 pub(crate) const AT_ONCE: usize = 32;
 
 /// The time for which lists do not ask a runner that did not answer, unless its log grows.
 const SILENCE: Duration = Duration::from_secs(30);
-
-/// The time limit of work with the disk.
-const DISK_LIMIT: Duration = Duration::from_secs(10);
 
 /// Substrings of the entries that need to be parsed.
 const PARSED_ENTRIES: [&str; 4] = [
@@ -459,46 +454,4 @@ pub(crate) async fn not_ended(run: &RunFolder) -> Result<(), ServiceError> {
         return Err(RunsError::Ended { id }.into());
     }
     Ok(())
-}
-
-/// Awaits a runner's reply, with a time limit.
-pub(crate) async fn runner_reply<T>(
-    run: &RunFolder,
-    reply: impl Future<Output = Result<T, RunsError>>,
-) -> Result<T, ServiceError> {
-    match timeout(RUNNER_LIMIT, reply).await {
-        Ok(reply) => Ok(reply?),
-        Err(_) => Err(ServiceError::new(
-            ProblemCode::RunnerNotResponding,
-            format!(
-                "the runner of run {} did not reply within {RUNNER_LIMIT:?}",
-                run.id()
-            ),
-        )),
-    }
-}
-
-/// Runs blocking work, such as disk access, on the blocking thread pool. Gives up after [`DISK_LIMIT`]; the work
-/// itself continues, and has its place until it is done.
-pub(crate) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
-) -> Result<T, ServiceError> {
-    /// Places for work with the disk. A disk that hangs keeps these, and not all threads of the pool.
-    static PLACES: Semaphore = Semaphore::const_new(128);
-    let done = timeout(DISK_LIMIT, async {
-        let place = PLACES.acquire().await;
-        tokio::task::spawn_blocking(move || {
-            let _place = place;
-            work()
-        })
-        .await
-    });
-    match done.await {
-        Ok(Ok(done)) => done,
-        Ok(Err(error)) => Err(ServiceError::new(ProblemCode::Internal, error.to_string())),
-        Err(_) => Err(ServiceError::new(
-            ProblemCode::Internal,
-            format!("the disk did not reply within {DISK_LIMIT:?}"),
-        )),
-    }
 }

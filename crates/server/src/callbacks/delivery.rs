@@ -1,0 +1,47 @@
+//! Attempts to deliver a message.
+
+use std::time::Duration;
+
+use backon::{BackoffBuilder, ExponentialBuilder};
+use teamster_core::time::epoch_ms;
+use tokio::time::sleep;
+
+use super::post::{Failure, Poster};
+use super::secret::Secret;
+
+/// The delivery of a message to one target.
+pub(crate) struct Delivery {
+    pub(crate) id: String,
+    pub(crate) url: String,
+    pub(crate) body: Vec<u8>,
+    pub(crate) attempts: usize,
+}
+
+impl Delivery {
+    /// Sends the message until it is taken, given up or refused.
+    pub(crate) async fn send(&self, poster: &Poster, secret: &Secret) -> Result<(), String> {
+        let mut delays = ExponentialBuilder::default()
+            .with_min_delay(Duration::from_secs(1))
+            .with_max_delay(Duration::from_mins(15))
+            .with_factor(3.0)
+            .with_jitter()
+            .with_max_times(self.attempts - 1)
+            .build();
+        loop {
+            let at = (epoch_ms() / 1000).to_string();
+            let headers = [
+                ("webhook-id", self.id.clone()),
+                ("webhook-timestamp", at.clone()),
+                ("webhook-signature", secret.sign(&self.id, &at, &self.body)),
+            ];
+            match poster.post(&self.url, &headers, self.body.clone()).await {
+                Ok(()) => return Ok(()),
+                Err(Failure::Permanent(error)) => return Err(error),
+                Err(Failure::Transient(error)) => match delays.next() {
+                    Some(delay) => sleep(delay).await,
+                    None => return Err(error),
+                },
+            }
+        }
+    }
+}
