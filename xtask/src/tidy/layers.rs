@@ -138,6 +138,12 @@ fn code(file: &File) -> impl Iterator<Item = (usize, &str)> {
     lines.filter(|(_, line)| !line.trim_start().starts_with("//"))
 }
 
+/// Returns the code of a file as one text.
+fn joined(file: &File) -> String {
+    let lines: Vec<_> = code(file).map(|(_, line)| line).collect();
+    lines.join("\n")
+}
+
 /// What a library leaves to programs: the standard streams, and advice in commands of the program.
 fn library(file: &File, problems: &mut Vec<Problem>) {
     let excepted = |list: &[(&str, &str)]| list.iter().any(|(path, _)| file.path.starts_with(path));
@@ -146,7 +152,7 @@ fn library(file: &File, problems: &mut Vec<Problem>) {
         concat!("pri", "nt!("),
         concat!("io::std", "out("),
         concat!("io::std", "err("),
-        concat!("anstream::std"),
+        "anstream::std",
     ];
     let command = concat!("`teamster", " ");
     for (number, line) in code(file) {
@@ -196,7 +202,7 @@ fn imports<'a>(tree: &'a Tree, source: &str) -> Imports<'a> {
         if [ROOT, "main", "tests"].contains(&&*module) {
             continue;
         }
-        let text: String = code(file).map(|(_, line)| format!("{line}\n")).collect();
+        let text = joined(file);
         let entry = imports
             .entry(module)
             .or_insert_with(|| (file, BTreeSet::new()));
@@ -222,7 +228,7 @@ fn imports<'a>(tree: &'a Tree, source: &str) -> Imports<'a> {
 
 /// Returns the items that the root of a crate exports, each with the module that it is from.
 fn exports(root: &File) -> BTreeMap<String, String> {
-    let text: String = code(root).map(|(_, line)| format!("{line}\n")).collect();
+    let text = joined(root);
     let mut found = BTreeMap::new();
     for statement in text.split(';') {
         if let Some((_, path)) = statement.split_once("use ")
