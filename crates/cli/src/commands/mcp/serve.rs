@@ -48,10 +48,12 @@ fn hint(limit: Limit) -> Option<&'static str> {
     })
 }
 
-/// Returns the id of the agent with this name or alias.
+/// Returns the id of the agent with this name or alias. A command is its own, and an agent that only another machine has
+/// may be one of its server.
 fn id_of(name: &str) -> Option<String> {
-    let provider = crate::host().providers().get(name)?;
-    Some(provider.info().id.to_string())
+    let known = Some(name).filter(|name| !name.contains(':'));
+    let known = known.and_then(|name| crate::host().providers().get(name));
+    Some(known.map_or_else(|| name.to_owned(), |agent| agent.info().id.to_string()))
 }
 
 /// Serves until the client disconnects, and returns the exit code.
