@@ -10,6 +10,7 @@ use teamster_mcp_server::{AgentServer, Limit, Limits};
 use super::Failure;
 use super::args::McpServeArgs;
 use crate::exit_code;
+use crate::global::host;
 use crate::remote::Machine;
 use crate::runtime::tokio_runtime;
 use crate::signals::Source;
@@ -52,7 +53,7 @@ fn hint(limit: Limit) -> Option<&'static str> {
 /// may be one of its server.
 fn id_of(name: &str) -> Option<String> {
     let known = Some(name).filter(|name| !name.contains(':'));
-    let known = known.and_then(|name| crate::host().providers().get(name));
+    let known = known.and_then(|name| host().providers().get(name));
     Some(known.map_or_else(|| name.to_owned(), |agent| agent.info().id.to_string()))
 }
 
@@ -61,7 +62,7 @@ pub(super) fn main(args: McpServeArgs, machine: &Machine) -> Result<u8, Failure>
     let limits = limits(args);
     let (runs, machine): (Arc<dyn RunService>, Arc<dyn MachineService>) = match machine {
         Machine::Here => {
-            let host = crate::global::host();
+            let host = host();
             let runs = LocalRuns::new(host).map_err(|error| Failure::Usage(error.into()))?;
             (Arc::new(runs), Arc::new(LocalMachine::new(host)))
         }
