@@ -6,7 +6,7 @@ use teamster_core::{McpServer, McpTransport};
 
 use crate::{RunSpec, SessionSpec, Spec, Trusted};
 
-/// What a spec that is kept leaves out beside the values that may be secret.
+/// Whether the prompts of a kept spec are left out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum KeptTexts {
@@ -32,6 +32,9 @@ pub struct KeptSpec {
     /// Names of what was withheld, such as `prompt`, `env.API_KEY` and `mcpServers.github.headers.Authorization`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub withheld: Vec<String>,
+    /// Digest of the prompts that were withheld, by which its runner's program tells whether another spec has the same.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompts_digest: Option<String>,
 }
 
 impl KeptSpec {
@@ -69,6 +72,7 @@ impl KeptSpec {
             version: Spec::VERSION,
             what,
             withheld,
+            prompts_digest: None,
         }
     }
 

@@ -13,8 +13,8 @@ use async_stream::try_stream;
 use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten, RunCursor};
 use teamster_api::{
-    Accepted, Change, Command, KeptSpec, KeptTexts, LogLine, ProblemCode, RefusalCode, Reply,
-    RunInfo, RunList, RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState,
+    Accepted, Change, Command, LogLine, ProblemCode, RefusalCode, Reply, RunInfo, RunList,
+    RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState,
 };
 use teamster_core::{AgentError, ErrorCode};
 use teamster_runner::RunsError;
@@ -118,12 +118,7 @@ impl LocalRuns {
             Err(error) => return Err(error),
         };
         let kept = blocking(move || Ok(run.spec()?)).await?;
-        let is_same = |kept: &KeptSpec| {
-            [KeptTexts::All, KeptTexts::WithoutPrompts]
-                .into_iter()
-                .any(|texts| *kept == KeptSpec::new(spec.clone(), texts))
-        };
-        if kept.as_ref().is_some_and(is_same) {
+        if kept.is_some_and(|kept| state::is_kept(id, spec, &kept)) {
             return Ok(Some(Accepted::existed()));
         }
         Err(RunsError::Exists { id: id.to_owned() }.into())

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use sha2::{Digest, Sha256};
 use teamster_api::{KeptSpec, KeptTexts, Spec};
 use teamster_core::AgentError;
 use teamster_runner::{Retention, Runs, SessionLocks};
@@ -73,8 +74,8 @@ pub fn retention() -> Result<Retention, AgentError> {
     Ok(retention)
 }
 
-/// Returns what is kept of a run's spec: with its prompts, unless `TEAMSTER_KEEP_PROMPTS` is `off`.
-pub(crate) fn kept(spec: impl Into<Spec>) -> Result<KeptSpec, AgentError> {
+/// Returns what is kept of the spec of the run with this id: with its prompts, unless `TEAMSTER_KEEP_PROMPTS` is `off`.
+pub(crate) fn kept(id: &str, spec: impl Into<Spec>) -> Result<KeptSpec, AgentError> {
     let texts = match environment::text(KEEP_PROMPTS).as_deref() {
         None | Some("on") => KeptTexts::All,
         Some("off") => KeptTexts::WithoutPrompts,
@@ -84,7 +85,47 @@ pub(crate) fn kept(spec: impl Into<Spec>) -> Result<KeptSpec, AgentError> {
             )));
         }
     };
-    Ok(KeptSpec::new(spec.into(), texts))
+    Ok(kept_with(id, spec.into(), texts))
+}
+
+fn kept_with(id: &str, spec: Spec, texts: KeptTexts) -> KeptSpec {
+    let digest = (texts == KeptTexts::WithoutPrompts).then(|| prompts_digest(id, &spec));
+    let mut kept = KeptSpec::new(spec, texts);
+    kept.prompts_digest = digest;
+    kept
+}
+
+/// Returns `true` if `kept` is what is kept of this spec of the run with this id, with its prompts or without.
+pub(crate) fn is_kept(id: &str, spec: &Spec, kept: &KeptSpec) -> bool {
+    [KeptTexts::All, KeptTexts::WithoutPrompts]
+        .into_iter()
+        .any(|texts| {
+            let mut same = kept_with(id, spec.clone(), texts);
+            if kept.prompts_digest.is_none() {
+                // An earlier version wrote none.
+                same.prompts_digest = None;
+            }
+            same == *kept
+        })
+}
+
+/// Returns the digest of the prompts of a spec. The id makes those of the same prompts differ.
+fn prompts_digest(id: &str, spec: &Spec) -> String {
+    let (prompt, replaced, appended) = match spec {
+        Spec::Run(spec) => (
+            Some(&spec.prompt),
+            &spec.system_prompt,
+            &spec.append_system_prompt,
+        ),
+        Spec::Session(spec) => (None, &spec.system_prompt, &spec.append_system_prompt),
+    };
+    let mut digest = Sha256::new_with_prefix(id);
+    for text in [prompt, replaced.as_ref(), appended.as_ref()] {
+        let text = text.map_or("", String::as_str);
+        digest.update((text.len() as u64).to_le_bytes());
+        digest.update(text);
+    }
+    format!("{:x}", digest.finalize())
 }
 
 /// Returns the locks of providers' sessions, held by this detached run if `run_id` is set. `None` without a state
