@@ -88,7 +88,7 @@ impl KeptHistory {
                 && !open.recorder.settled(OPEN_LIMIT_WITH_KEY).await
             {
                 self.history.add(Warning::important(format!(
-                    "the session of `{key}` was not stored: unless the next run with this key names it with \
+                    "the session of \"{key}\" was not stored: unless the next run with this key names it with \
                      `session_id`, it starts a new one"
                 )));
             }
@@ -187,7 +187,7 @@ impl History {
             return Err(AgentError::refused(
                 "run_id",
                 format!(
-                    "a run `{id}` already exists in {}: use another id, or leave it out",
+                    "a run \"{id}\" already exists in {}: use another id, or leave it out",
                     store.place()
                 ),
             ));
@@ -256,11 +256,11 @@ impl History {
         };
         match &session.working_directory {
             Some(began) if began != directory && !began.exists() => Err(refused(format!(
-                "the folder of the session of `{conversation}` is gone ({}): use another key, or {start_over}",
+                "the folder of the session of \"{conversation}\" is gone ({}): use another key, or {start_over}",
                 began.display(),
             ))),
             Some(began) if began != directory => Err(refused(format!(
-                "the session of `{conversation}` belongs to {}: open that folder, or use another key",
+                "the session of \"{conversation}\" belongs to {}: open that folder, or use another key",
                 began.display()
             ))),
             _ => Ok(KeyedSession {

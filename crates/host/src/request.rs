@@ -141,12 +141,12 @@ pub(crate) fn same_directory(
         .ok_or_else(|| refused("there is no working directory".to_owned()))?;
     match &session.working_directory {
         Some(began) if !same(began, &here) && !began.exists() => Err(refused(format!(
-            "the folder of the session of `{conversation}` is gone ({}): start the conversation over with \
+            "the folder of the session of \"{conversation}\" is gone ({}): start the conversation over with \
              new_session, or use another key",
             began.display()
         ))),
         Some(began) if !same(began, &here) => Err(refused(format!(
-            "the session of `{conversation}` belongs to {}: run there, as with `working_directory`, start the \
+            "the session of \"{conversation}\" belongs to {}: run there, as with `working_directory`, start the \
              conversation over with new_session, or use another key",
             began.display()
         ))),

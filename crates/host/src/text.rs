@@ -1,4 +1,6 @@
-//! Text of errors and counts.
+//! Text of errors, counts and paths.
+
+use teamster_core::text::is_bidi_control;
 
 /// Returns the message of an error and its causes. A cause that the message before it ends with is left out.
 pub fn error_chain(error: &anyhow::Error) -> String {
@@ -23,9 +25,23 @@ pub fn plural(n: u64, one: &str) -> String {
     }
 }
 
+/// Returns the text, such as a path, without control characters, which could move the cursor or change the order in which
+/// the text is shown. Spaces stay as they are.
+pub fn printable(text: &str) -> String {
+    text.chars()
+        .filter(|c| !(c.is_control() || is_bidi_control(*c)))
+        .collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_printable_path_is_the_path() {
+        assert_eq!(printable("/a/my  repo\u{a0}x"), "/a/my  repo\u{a0}x");
+        assert_eq!(printable("/a\n\u{1b}[2K/\u{202e}b"), "/a[2K/b");
+    }
 
     #[test]
     fn a_message_of_the_system_is_printed_once() {

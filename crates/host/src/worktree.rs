@@ -22,7 +22,7 @@ use teamster_core::AgentError;
 use teamster_core::provider::LOCAL_GIT_VARIABLES;
 use teamster_core::text::one_line;
 
-use crate::text::{error_chain, plural};
+use crate::text::{error_chain, plural, printable};
 use crate::threads::with_advice;
 use crate::{params, state};
 
@@ -107,7 +107,7 @@ impl Worktree {
     }
 
     fn at(root: &Path, directory: &Path, branch: Option<&str>, id: &str) -> anyhow::Result<Self> {
-        let shown = one_line(&directory.to_string_lossy());
+        let shown = printable(&directory.to_string_lossy());
         let Ok(repository) = git(directory, ["rev-parse", "--show-toplevel"]) else {
             match Command::new("git").arg("--version").output() {
                 Ok(_) => {}
@@ -131,11 +131,11 @@ impl Worktree {
         if branch.starts_with('-')
             || git(directory, ["check-ref-format", "--branch", &branch]).is_err()
         {
-            bail!("`{}` is not a valid branch name", one_line(&branch));
+            bail!("\"{}\" is not a valid branch name", one_line(&branch));
         }
         let reference = format!("refs/heads/{branch}");
         if git(directory, ["rev-parse", "--verify", "--quiet", &reference]).is_ok() {
-            bail!("a branch `{branch}` exists already: choose another name, or omit it");
+            bail!("a branch \"{branch}\" exists already: choose another name, or omit it");
         }
         let inside = git(directory, ["rev-parse", "--show-prefix"])?;
         let name = repository.file_name().unwrap_or(OsStr::new("worktree"));
@@ -230,7 +230,7 @@ impl Worktree {
     /// Closes the worktree, which removes it unless it has changes. Returns the report for the user.
     pub fn finish(mut self) -> String {
         let outcome = self.end();
-        let path = one_line(&self.info.path.to_string_lossy());
+        let path = printable(&self.info.path.to_string_lossy());
         let branch = one_line(&self.info.branch);
         match outcome {
             Outcome::Removed => {

@@ -104,6 +104,11 @@ fn is_own_process(test: &str) -> bool {
 
 /// The same with this agent.
 fn is_own_process_of(test: &str, script: &str) -> bool {
+    is_own_process_with(test, script, &[])
+}
+
+/// The same with these variables.
+fn is_own_process_with(test: &str, script: &str, variables: &[(&str, &str)]) -> bool {
     const OWN: &str = "TEAMSTER_HOST_TEST";
     if env::var_os(OWN).is_some() {
         return true;
@@ -111,6 +116,7 @@ fn is_own_process_of(test: &str, script: &str) -> bool {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(env::current_exe().unwrap());
     with_agent(&mut command, folder.path(), script);
+    command.envs(variables.iter().copied());
     command.env(OWN, "1").args(["--exact", test, "--nocapture"]);
     let output = command.current_dir(&folder).output().unwrap();
     let text = text(&output);
@@ -132,6 +138,15 @@ fn what_cannot_be_carried_out_leaves_no_folder() {
         spec.worktree = Some(teamster_api::Worktree::Switch(true));
         let error = host.start("w", spec).await.unwrap_err();
         assert_eq!(error.parameter.as_deref(), Some("worktree"));
+        // Also a path with two spaces is printed as it is.
+        let folder = env::current_dir().unwrap().join("my  folder");
+        fs::create_dir(&folder).unwrap();
+        let mut spec = RunSpec::new("claude", "x");
+        spec.worktree = Some(teamster_api::Worktree::Switch(true));
+        spec.working_directory = Some(folder);
+        let error = host.start("w", spec).await.unwrap_err();
+        let expected = "/my  folder is not in a git repository";
+        assert!(error.message.contains(expected), "{error}");
         let runs = LocalRuns::new(&host).unwrap();
         assert!(runs.show("w").await.is_err());
     });

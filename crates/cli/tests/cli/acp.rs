@@ -40,6 +40,10 @@ impl Editor {
         Self(Peer::start(command))
     }
 
+    fn end_with_stderr(self) -> String {
+        self.0.end_with_stderr()
+    }
+
     fn end(self) -> Option<i32> {
         self.0.end()
     }
@@ -100,6 +104,18 @@ fn stdout_of(agent: &Agent, args: &[&str]) -> String {
     let ended = run(command.stdin(Stdio::null()));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     ended.stdout
+}
+
+#[test]
+fn a_store_that_cannot_be_used_is_reported_before_the_first_session() {
+    let agent = Agent::new();
+    let mut editor = Editor::new(&agent, ["claude", "--store", "/proc/none/store.db"]);
+    editor.initialize();
+    let session = editor.begin(&agent.path(""));
+    editor.prompt_and_wait(&session, "hello");
+    let stderr = editor.end_with_stderr();
+    let warning = "warning: the history of this run is incomplete: ";
+    assert_eq!(stderr.matches(warning).count(), 1, "{stderr}");
 }
 
 #[test]

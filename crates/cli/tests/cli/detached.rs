@@ -372,6 +372,18 @@ fn the_answer_goes_to_a_file() {
 }
 
 #[test]
+fn an_incomplete_history_is_reported_also_to_a_quiet_user() {
+    let claude = Claude::plays("text", 0);
+    let store = "/proc/none/store.db";
+    let mut command = claude.run(["x", "--detach", "--quiet", "--store", store]);
+    let ended = run(with_state(&mut command, &claude));
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    let warning = "warning: the history of this run is incomplete: ";
+    assert!(ended.stderr.starts_with(warning), "{}", ended.stderr);
+    assert_eq!(ended.stderr.lines().count(), 1, "{}", ended.stderr);
+}
+
+#[test]
 fn running_runs_are_listed_until_they_end() {
     let claude = Claude::new(&silent());
     let none = about(&claude, ["runs", "list", "--live"]);

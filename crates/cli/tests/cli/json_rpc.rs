@@ -1,6 +1,6 @@
 //! A peer that speaks JSON-RPC, one message a line, on a program's stdin and stdout.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
@@ -86,6 +86,15 @@ impl Peer {
     pub(crate) fn call(&mut self, method: &str, params: &Value) -> Value {
         let id = self.send(method, params);
         self.answer(id)
+    }
+
+    /// Closes stdin; the stderr until the end.
+    pub(crate) fn end_with_stderr(mut self) -> String {
+        drop(self.stdin.take());
+        let mut text = String::new();
+        let mut stderr = self.child.stderr.take().unwrap();
+        stderr.read_to_string(&mut text).unwrap();
+        text
     }
 
     /// Closes stdin; the exit code.

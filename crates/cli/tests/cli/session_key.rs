@@ -181,7 +181,7 @@ fn a_folder_that_is_gone_is_never_advised() {
     let gone = started(&agent, &["two", key]);
     assert_eq!(gone.code, Some(2));
     let expected = format!(
-        "error: the folder of the session of `k:_:_` is gone ({}): start the conversation over with --new, or use \
+        "error: the folder of the session of \"k:_:_\" is gone ({}): start the conversation over with --new, or use \
          another key\n",
         folder.display()
     );

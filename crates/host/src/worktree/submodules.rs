@@ -5,9 +5,8 @@ use std::fs;
 use std::path::{Component, Path, PathBuf};
 
 use super::git;
-use teamster_core::text::one_line;
 
-use crate::text::plural;
+use crate::text::{plural, printable};
 
 /// Checks out the submodules that are checked out in `source`, which is the user's tree, also in `target`, from their
 /// local repositories and without a network. Returns a warning for each that failed.
@@ -20,7 +19,7 @@ pub(super) fn check_out(source: &Path, target: &Path) -> Vec<String> {
             continue;
         }
         if let Err(error) = check_out_one(&own, target, &name, &path) {
-            let path = one_line(&path);
+            let path = printable(&path);
             warnings.push(format!(
                 "`worktree`: the submodule {path} is empty: {error:#}"
             ));
@@ -100,11 +99,11 @@ fn add_unsaved(repository: &Path, saved: &[String], prefix: &str, found: &mut Ve
             Ok(work) => found.push(format!(
                 "{} in the submodule {}",
                 work.join(" and "),
-                one_line(&name)
+                printable(&name)
             )),
             Err(_) => found.push(format!(
                 "the submodule {}, which git cannot read",
-                one_line(&name)
+                printable(&name)
             )),
         }
         add_unsaved(&submodule, &saved, &format!("{name}/"), found);

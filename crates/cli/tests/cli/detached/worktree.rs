@@ -183,7 +183,7 @@ fn what_was_changed_is_kept_and_said() {
     let again = repository.chat("touch", &["--worktree=fix/it"]);
     assert_eq!((again.code, &*again.stdout), (Some(2), ""));
     assert!(
-        again.stderr.contains("a branch `fix/it` exists already"),
+        again.stderr.contains("a branch \"fix/it\" exists already"),
         "{}",
         again.stderr
     );
@@ -279,7 +279,10 @@ fn what_cannot_be_is_an_error_of_usage() {
     };
     refused(&["--worktree=a..b"], "is not a valid branch name");
     refused(&["--worktree=-x"], "is not a valid branch name");
-    refused(&["--worktree=main"], "a branch `main` exists already");
+    refused(&["--worktree=main"], "a branch \"main\" exists already");
+    // The name of a parameter is no option here.
+    repository.git(&["branch", "fork"]);
+    refused(&["--worktree=fork"], "a branch \"fork\" exists already");
     refused(&["--worktree=main/x"], "git: ");
     refused(&["--worktree", "--resume", "s"], "cannot be used with");
     let outside = repository.agent.path("outside");
