@@ -1,4 +1,4 @@
-//! What a front end asks of a machine, beside its runs.
+//! The rest of a machine as a service: agents, usage, history, loops.
 
 use crate::agents::{AgentList, Command};
 use crate::history::{RunFilter, RunRecord};

@@ -1,4 +1,4 @@
-//! What a front end asks of the place where runs are carried out.
+//! Runs and sessions as a service.
 
 use std::fmt;
 use std::sync::Arc;
@@ -91,8 +91,8 @@ pub trait RunService: Send + Sync {
     ///
     /// # Errors
     ///
-    /// If one of the named runs cannot be deleted, none is: [`ProblemCode::RunNotFound`],
-    /// [`ProblemCode::RunIdAmbiguous`] or [`ProblemCode::RunLive`].
+    /// If one of the named runs is unknown, ambiguous or live, none of the named ones is deleted:
+    /// [`ProblemCode::RunNotFound`], [`ProblemCode::RunIdAmbiguous`] or [`ProblemCode::RunLive`].
     fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten>;
 }
 

@@ -12,7 +12,7 @@ use teamster_providers::Providers;
 use crate::environment;
 use crate::own_agents::with_own_agents;
 
-/// What carries out runs and sessions on this machine: the agents by their names, and the program that runners and guards
+/// Executor of runs and sessions on this machine: the agents by their names, and the program that runners and guards
 /// are started as. Clones share it.
 #[derive(Clone)]
 pub struct Host {
@@ -23,7 +23,7 @@ pub struct Host {
     on_notice: Arc<dyn Fn(Notice) + Send + Sync>,
 }
 
-/// What a user should know although nothing waits for it, such as that the history of an ended run is incomplete.
+/// Message for the user without a caller that waits for it, such as that the history of an ended run is incomplete.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Notice {
@@ -99,7 +99,7 @@ impl Host {
         let known = self.providers.all();
         let known: Vec<_> = known.iter().map(|provider| provider.info().id).collect();
         let problem = format!(
-            "no agent `{}`; available: {}",
+            "no agent \"{}\"; available: {}",
             one_line(name),
             known.join(", ")
         );

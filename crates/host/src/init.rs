@@ -8,7 +8,7 @@ use teamster_core::{AgentError, RunResult};
 
 use crate::{Host, guard, runner};
 
-/// What this process was started as.
+/// Role of this process.
 #[derive(Debug)]
 #[must_use = "a runner or guard has done its work: its program ends"]
 #[non_exhaustive]

@@ -45,7 +45,7 @@ pub use machine::{LocalMachine, examine_agents, find_program, local_zone};
 pub use orphans::{adopt as adopt_orphans, end as end_orphans};
 pub use output::{Output, structured_answer, write as write_output};
 pub use prepare::{
-    Answers, Fit, Ground, PreparedRun, PreparedSession, RunOptions, SessionOptions, missing_program,
+    Answers, Common, Fit, PreparedRun, PreparedSession, RunOptions, SessionOptions, missing_program,
 };
 pub use recording::Recording;
 pub use service::{ForgetError, LocalRuns, forget_runs};

@@ -1,4 +1,4 @@
-//! What this machine has beside runs, as a service.
+//! This machine's agents, usage, history and loops as a service.
 
 mod agents;
 mod loops;
@@ -89,7 +89,11 @@ impl MachineService for LocalMachine {
     }
 
     fn limits(&self) -> ServiceFuture<'_, LimitList> {
-        Box::pin(run_blocking(|| Ok(limit_list(limits(&Places::from_env())))))
+        Box::pin(run_blocking(|| {
+            Ok(limit_list(limits(&Places::from_variables(
+                environment::variable,
+            ))))
+        }))
     }
 
     fn history(&self, mut filter: RunFilter) -> ServiceFuture<'_, Vec<RunRecord>> {

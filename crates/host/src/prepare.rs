@@ -5,22 +5,23 @@
 //! reasons: the sessions of a conversation are known before they are locked, a session is locked before its run is in
 //! the history or has a log, and the worktree is there before the parameters name it.
 
+mod common;
 mod options;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_api::{KeptSpec, RunInfo, RunKind, RunSpec, SessionSpec, Worktree as WantedWorktree};
+use teamster_api::{KeptSpec, RunInfo, RunKind, RunSpec, SessionSpec};
 use teamster_core::{
     AgentError, AgentEvent, Capabilities, CliInfo, ErrorCode, ErrorDetail, ErrorKind,
-    ExecuteParams, McpDelivery, NoticeLevel, NoticeSource, PermissionPolicy, SessionCapabilities,
+    ExecuteParams, PermissionPolicy, SessionCapabilities,
 };
 use teamster_orchestrator::{Orchestrator, RunRequest};
 use teamster_process::{RuntimeConfig, find_program};
 use teamster_runner::{
-    AtRest, BeforeDone, DetachedSession, LogLimits, NewRun, Requests, Runs, RunsError,
-    SessionLocks, SessionPlan, SessionReservation, SessionRuns, SessionWriter,
+    AtRest, DetachedSession, LogLimits, NewRun, Requests, Runs, RunsError, SessionLocks,
+    SessionPlan, SessionReservation, SessionRuns, SessionWriter,
 };
 use teamster_store::SessionLock;
 use tokio::sync::mpsc::UnboundedReceiver;
@@ -29,32 +30,15 @@ use crate::history::{History, KeptHistory, KeyedSession};
 use crate::output::Output;
 use crate::recording::Recording;
 use crate::request_policy::RequestPolicy;
-use crate::worktree::{self, Worktree};
 use crate::{Host, Warning, environment, params, request, state, turns};
+pub use common::Common;
 pub use options::{Answers, Fit, RunOptions, SessionOptions};
-
-/// What runs and sessions have in common before they start.
-#[non_exhaustive]
-pub struct Ground {
-    /// Id of the run or session.
-    pub id: String,
-    /// The first agent.
-    pub agent: &'static CliInfo,
-    /// The agent's working directory, absolute.
-    pub directory: Option<PathBuf>,
-    /// The worktree that was made for it. Dropped, it is removed unless it has changes.
-    pub worktree: Option<Worktree>,
-    /// Delivery of the MCP servers; `None` without servers.
-    pub mcp: Option<McpDelivery>,
-    /// Warnings, such as of parameters without effect.
-    pub warnings: Vec<Warning>,
-}
 
 /// A run that is ready to start.
 #[non_exhaustive]
 pub struct PreparedRun {
     /// What it has in common with sessions.
-    pub ground: Ground,
+    pub ground: Common,
     /// The description, with the working directory of its worktree.
     pub spec: RunSpec,
     /// The orchestrator for the request.
@@ -78,7 +62,7 @@ pub struct PreparedRun {
 #[non_exhaustive]
 pub struct PreparedSession {
     /// What it has in common with runs.
-    pub ground: Ground,
+    pub ground: Common,
     /// The description, with the working directory of its worktree.
     pub spec: SessionSpec,
     /// The orchestrator for the turns.
@@ -95,6 +79,9 @@ pub struct PreparedSession {
     about: RunInfo,
 }
 
+/// What was prepared, once it gets the shared parts.
+type With<T> = Box<dyn FnOnce(Common) -> T + Send>;
+
 impl Host {
     /// Prepares a run. Nothing is started.
     ///
@@ -103,25 +90,43 @@ impl Host {
     /// Fails if the description cannot be carried out here. Nothing is left behind.
     pub async fn prepare_run(
         &self,
-        mut spec: RunSpec,
+        spec: RunSpec,
         options: RunOptions,
     ) -> Result<PreparedRun, AgentError> {
         spec.check()?;
+        let mut ground = self.ground(&spec.provider, options.id.clone())?;
+        match self.run_of(&mut ground, spec, options).await {
+            Ok(prepared) => Ok(prepared(ground)),
+            Err(error) => {
+                ground.leave(self).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn run_of(
+        &self,
+        ground: &mut Common,
+        mut spec: RunSpec,
+        options: RunOptions,
+    ) -> Result<With<PreparedRun>, AgentError> {
         let RunOptions {
-            id,
             is_chosen,
             clients_answer,
             native,
+            ..
         } = options;
-        let mut ground = self.ground(&spec.provider, id)?;
         let kept = clients_answer
-            .then(|| state::kept(spec.clone()))
+            .then(|| state::kept(&ground.id, spec.clone()))
             .transpose()?;
+        if spec.ask_timeout_ms.is_some() && !clients_answer {
+            ground.warnings.push(no_clients());
+        }
         (ground.enter(&mut spec.working_directory, spec.worktree.as_ref())).await?;
 
         let mut params = params::of_run(&spec)?;
         params.include_native = native;
-        ground.see(&params);
+        ground.set_mcp(&params);
         let (mut agents, budget) =
             request::agents(self, &spec, ground.agent, params, &mut ground.warnings)?;
         let output = spec.trusted.output_file.as_deref().map(Output::open);
@@ -154,8 +159,9 @@ impl Host {
         let history = Arc::new(KeptHistory { history, open });
         request.observer = history.observer();
         let orchestrator = self.orchestrator()?;
-        Ok(PreparedRun {
-            recording: Recording::of(&spec.trusted, ground.agent),
+        let recording = Recording::of(&spec.trusted, ground.agent);
+        Ok(Box::new(move |ground| PreparedRun {
+            recording,
             ground,
             spec,
             orchestrator,
@@ -166,7 +172,7 @@ impl Host {
             requests,
             request_events,
             reserved: reserved.map(SessionWriter::reserve),
-        })
+        }))
     }
 
     /// Prepares a session. Nothing is started.
@@ -176,28 +182,48 @@ impl Host {
     /// Fails if the description cannot be carried out here. Nothing is left behind.
     pub async fn prepare_session(
         &self,
-        mut spec: SessionSpec,
+        spec: SessionSpec,
         options: SessionOptions,
     ) -> Result<PreparedSession, AgentError> {
         spec.check()?;
+        let mut ground = self.ground(&spec.provider, options.id.clone())?;
+        match self.session_of(&mut ground, spec, options).await {
+            Ok(prepared) => Ok(prepared(ground)),
+            Err(error) => {
+                ground.leave(self).await;
+                Err(error)
+            }
+        }
+    }
+
+    async fn session_of(
+        &self,
+        ground: &mut Common,
+        mut spec: SessionSpec,
+        options: SessionOptions,
+    ) -> Result<With<PreparedSession>, AgentError> {
         let SessionOptions {
-            id,
             answers,
             is_detached,
             native,
             history,
             conversation,
             fit,
+            ..
         } = options;
-        let mut ground = self.ground(&spec.provider, id)?;
-        let kept = is_detached.then(|| state::kept(spec.clone())).transpose()?;
+        let kept = is_detached
+            .then(|| state::kept(&ground.id, spec.clone()))
+            .transpose()?;
+        if spec.ask_timeout_ms.is_some() && !matches!(answers, Answers::Clients { .. }) {
+            ground.warnings.push(no_clients());
+        }
         (ground.enter(&mut spec.working_directory, spec.worktree.as_ref())).await?;
         let info = ground.agent;
 
         let mut params = params::of_session(&spec)?;
         params.include_native = native;
-        ground.see(&params);
-        let about = about(self, &spec, &ground)?;
+        ground.set_mcp(&params);
+        let about = about(self, &spec, ground)?;
 
         let history = match history {
             // Its owner takes its warnings.
@@ -245,7 +271,7 @@ impl Host {
         runs.writer = writer;
         runs.observer = history.observer_of_session(info.id, params.session_id.as_deref(), begins);
         let orchestrator = self.orchestrator()?;
-        Ok(PreparedSession {
+        Ok(Box::new(move |ground| PreparedSession {
             ground,
             idle: turns::limited(spec.end_idle_ms),
             spec,
@@ -256,7 +282,7 @@ impl Host {
             requests,
             request_events,
             about,
-        })
+        }))
     }
 
     /// Opens the history of sessions, of one conversation if `key` is set. A store that cannot be used only leaves them
@@ -288,8 +314,8 @@ impl Host {
         turns::plan(self, "check", spec, info, &params, deny, turns::as_set).map(drop)
     }
 
-    fn ground(&self, agent: &str, id: String) -> Result<Ground, AgentError> {
-        Ok(Ground {
+    fn ground(&self, agent: &str, id: String) -> Result<Common, AgentError> {
+        Ok(Common {
             id,
             agent: self.agent(agent)?,
             directory: None,
@@ -300,52 +326,11 @@ impl Host {
     }
 }
 
-impl Ground {
-    /// Makes the worktree, if one is wanted, and sets the working directory.
-    async fn enter(
-        &mut self,
-        working_directory: &mut Option<PathBuf>,
-        wanted: Option<&WantedWorktree>,
-    ) -> Result<(), AgentError> {
-        if let Some(wanted) = wanted {
-            let (directory, wanted, id) =
-                (working_directory.clone(), wanted.clone(), self.id.clone());
-            // Git takes a while.
-            let make = move || worktree::create(directory.as_deref(), Some(&wanted), &id);
-            let made = tokio::task::spawn_blocking(make).await;
-            let made = made.unwrap_or_else(|error| match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => Err(AgentError::invalid_params("the program is ending")),
-            });
-            self.worktree = made?;
-        }
-        if let Some(worktree) = &mut self.worktree {
-            self.warnings
-                .extend(worktree.take_warnings().into_iter().map(Warning::new));
-            *working_directory = Some(worktree.directory().to_owned());
-        }
-        self.directory = params::absolute(working_directory.as_deref());
-        Ok(())
-    }
-
-    fn see(&mut self, params: &ExecuteParams) {
-        self.mcp = (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery);
-    }
-
-    /// Returns a hook that finishes the worktree once no process is left in it.
-    pub(crate) fn before_done(&mut self) -> Option<BeforeDone> {
-        let worktree = self.worktree.take()?;
-        Some(Box::new(move || {
-            AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, worktree.finish())
-        }))
-    }
-}
-
 impl PreparedRun {
     /// Returns what is known of the run, for its folder.
     fn about(&self) -> RunInfo {
         let mut about = RunInfo::new(&*self.ground.id, self.ground.agent.id);
-        about.branch = branch(&self.ground);
+        about.branch = self.ground.branch();
         about.model.clone_from(&self.spec.model);
         about.directory.clone_from(&self.ground.directory);
         about
@@ -403,14 +388,14 @@ fn accept(runs: &Runs, about: &RunInfo, kept: Option<&KeptSpec>) -> Result<NewRu
     })
 }
 
-fn branch(ground: &Ground) -> Option<String> {
-    ground.worktree.as_ref().map(|it| it.branch().to_owned())
+fn no_clients() -> Warning {
+    Warning::new("`ask_timeout_ms` is ignored: no clients answer requests")
 }
 
-fn about(host: &Host, spec: &SessionSpec, ground: &Ground) -> Result<RunInfo, AgentError> {
+fn about(host: &Host, spec: &SessionSpec, ground: &Common) -> Result<RunInfo, AgentError> {
     let mut about = RunInfo::new(&*ground.id, ground.agent.id);
     about.kind = RunKind::Session;
-    about.branch = branch(ground);
+    about.branch = ground.branch();
     about.grants = Some(turns::grants(host, spec)?);
     about.model.clone_from(&spec.model);
     about.directory.clone_from(&ground.directory);

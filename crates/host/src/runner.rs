@@ -19,12 +19,11 @@ use teamster_runner::launch;
 use tokio::process::{ChildStdin, ChildStdout};
 
 use crate::guard::Guard;
-use crate::prepare::{Ground, PreparedRun, PreparedSession};
+use crate::prepare::{Common, PreparedRun, PreparedSession};
 use crate::signals::Source;
+use crate::start::prune;
 use crate::threads::{self, with_advice};
-use crate::{
-    Answers, Host, Notice, RunOptions, SessionOptions, Warning, error_chain, orphans, state,
-};
+use crate::{Answers, Host, RunOptions, SessionOptions, Warning, error_chain, orphans, state};
 
 /// The first argument of a runner. The agent follows, to show it in process lists.
 pub(crate) const ARGUMENT: &str = "--teamster-runner";
@@ -144,14 +143,11 @@ fn carry_out(host: &Host, launch: Launch) -> Result<RunResult, AgentError> {
     if !keep_background {
         orphans::end(guard.as_deref().map(Guard::pid));
     }
-    let run::Ended { result, after } = ended?;
-    if let Some(after) = after {
-        runtime.block_on(after.complete(host, &result));
+    let run::Ended { result, recorded } = ended?;
+    if let Some((recording, agent)) = recorded {
+        runtime.block_on(recording.complete(agent));
     }
-    if let Err(error) = runs.prune(&retention) {
-        let error = anyhow::Error::from(error).context("old logs could not be removed");
-        host.notice(Notice::Error(error_chain(&error)));
-    }
+    prune(host, &runs, &retention);
     Ok(result)
 }
 
@@ -170,7 +166,7 @@ async fn prepare(host: &Host, launch: Launch) -> Result<Work, AgentError> {
 }
 
 /// Reports to the starting process that the run is accepted, with its warnings, and detaches from it.
-fn detach(run: &NewRun, ground: &mut Ground) -> Result<(), AgentError> {
+fn detach(run: &NewRun, ground: &mut Common) -> Result<(), AgentError> {
     let (important, warnings): (Vec<_>, Vec<_>) =
         ground.warnings.drain(..).partition(|it| it.important);
     let texts = |warnings: Vec<Warning>| warnings.into_iter().map(|it| it.text).collect();

@@ -4,16 +4,20 @@ use std::sync::Arc;
 
 use teamster_api::{Launch, Launched, RunHandle, ServiceError, Spec};
 use teamster_core::AgentError;
-use teamster_runner::{DetachedRun, Finished};
+use teamster_runner::{DetachedRun, Finished, Retention, Runs};
 
-use crate::{Answers, Ground, Host, LocalRuns, Notice, RunOptions, SessionOptions, Warning, state};
+use crate::{
+    Answers, Common, Host, LocalRuns, Notice, RunOptions, SessionOptions, Warning, error_chain,
+    state,
+};
 
 impl Host {
     /// Starts a run or session with this id, which the caller makes, and returns once it is accepted. It has a folder with
     /// its log, and any process of the user can follow it and answer its agent. Needs a Tokio runtime.
     ///
     /// With a [program](Self::program), it is carried out in a process of its own and outlives this one. Without, it is a
-    /// task of this process and ends with it. [`LocalRuns`] finds and lists runs.
+    /// task of this process and ends with it: the runtime MUST live on for some seconds after the result, in which the task
+    /// writes `output_file` and the history, and removes old logs. [`LocalRuns`] finds and lists runs.
     ///
     /// # Errors
     ///
@@ -50,6 +54,7 @@ impl Host {
 
     async fn start_task(&self, id: &str, spec: Spec) -> Result<Vec<String>, AgentError> {
         let runs = state::runs()?;
+        let retention = state::retention()?;
         let host = self.clone();
         match spec {
             Spec::Run(spec) => {
@@ -69,11 +74,13 @@ impl Host {
                         prepared.request_events,
                     );
                     let finished = work.before_done(before_done).work().await;
+                    // First: what follows may take a while.
+                    crate::write_output(&host, prepared.output, Some(&finished.result));
                     report(&host, &finished, prepared.history.close().await);
                     if let Some(recording) = prepared.recording {
                         recording.complete(prepared.ground.agent).await;
                     }
-                    crate::write_output(&host, prepared.output, Some(&finished.result));
+                    prune_apart(host, runs, retention).await;
                 });
                 Ok(warnings)
             }
@@ -88,6 +95,7 @@ impl Host {
                 tokio::spawn(async move {
                     let finished = session.work().await;
                     report(&host, &finished, history.close().await);
+                    prune_apart(host, runs, retention).await;
                 });
                 Ok(warnings)
             }
@@ -106,7 +114,20 @@ pub(crate) fn report(host: &Host, finished: &Finished, warnings: Vec<Warning>) {
     }
 }
 
-fn texts(ground: &mut Ground) -> Vec<String> {
+/// Removes the logs of ended runs beyond the retention.
+pub(crate) fn prune(host: &Host, runs: &Runs, retention: &Retention) {
+    if let Err(error) = runs.prune(retention) {
+        let error = anyhow::Error::from(error).context("old logs could not be removed");
+        host.notice(Notice::Error(error_chain(&error)));
+    }
+}
+
+async fn prune_apart(host: Host, runs: Runs, retention: Retention) {
+    // It fails only if the runtime ends: the next run prunes.
+    let _ = tokio::task::spawn_blocking(move || prune(&host, &runs, &retention)).await;
+}
+
+fn texts(ground: &mut Common) -> Vec<String> {
     let warnings = ground.warnings.drain(..);
     warnings.map(|warning| warning.text).collect()
 }

@@ -144,7 +144,7 @@ pub fn collect_usage(
         Some(file) => PriceList::with_file(file)?,
         None => PriceList::of_user(environment::variable)?,
     };
-    let mut scan = Scan::new(Places::from_env())
+    let mut scan = Scan::new(Places::from_variables(environment::variable))
         .zone(now.time_zone().clone())
         .prices(prices)
         .providers(providers.iter().copied());

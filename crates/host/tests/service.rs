@@ -1,9 +1,10 @@
 //! The runs of this machine keep the contract of all services of runs, with a shell script as Claude Code.
 
-use std::path::Path;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 use teamster_api::agents::Command;
@@ -13,14 +14,14 @@ use teamster_api::{
     KeptSpec, KeptTexts, MachineService, ProblemCode, RunInfo, RunService, RunSpec, Worktree,
 };
 use teamster_core::{ExecuteParams, Image};
-use teamster_host::{Host, LocalMachine, LocalRuns, state};
+use teamster_host::{Host, LocalMachine, LocalRuns, Notice, RunOptions, state};
 use teamster_providers::Providers;
 use teamster_runner::LogLimits;
 use teamster_store::Store;
 use teamster_testkit::run_service::{CLAUDE, ScriptedClaude, contract};
 use tokio::time::timeout;
 
-use super::is_own_process_of;
+use super::{is_own_process_of, is_own_process_with};
 
 /// Time limit of what should take a moment.
 const LIMIT: Duration = Duration::from_mins(1);
@@ -182,6 +183,16 @@ fn git(directory: &Path, args: &[&str]) {
     assert!(status.unwrap().success());
 }
 
+/// Makes a repository with a commit.
+fn repository() -> PathBuf {
+    let directory = std::env::current_dir().unwrap().join("repository");
+    fs::create_dir(&directory).unwrap();
+    git(&directory, &["init", "--quiet"]);
+    let commit = ["commit", "--quiet", "--allow-empty", "--message", "x"];
+    git(&directory, &commit);
+    directory
+}
+
 #[test]
 fn starts_with_an_id_at_the_same_time_start_one_run() {
     if !is_own_process_of(
@@ -190,11 +201,7 @@ fn starts_with_an_id_at_the_same_time_start_one_run() {
     ) {
         return;
     }
-    let directory = std::env::current_dir().unwrap().join("repository");
-    std::fs::create_dir(&directory).unwrap();
-    git(&directory, &["init", "--quiet"]);
-    let commit = ["commit", "--quiet", "--allow-empty", "--message", "x"];
-    git(&directory, &commit);
+    let directory = repository();
     let host = Host::new(Providers::builtin());
     block_on(async {
         let mut spec = RunSpec::new("claude", "answers");
@@ -241,4 +248,134 @@ fn a_start_waits_for_the_run_with_its_id_that_another_process_starts() {
         let _run = runs.accept_spec(&info, &kept, LogLimits::default());
         assert!(start.await.unwrap().accepted().existed);
     });
+}
+
+#[test]
+fn a_run_that_is_a_task_writes_its_answer_first_and_removes_old_logs() {
+    // It notes a query of its version before there is an answer.
+    let version = r"case $1 in --version)
+  [ -e answer ] || : >early
+  echo '2.1.0 (Claude Code)'
+  exit ;;
+esac";
+    let script = CLAUDE.replacen("#!/bin/sh", &format!("#!/bin/sh\n{version}"), 1);
+    // A recorded run has its prompt in an argument.
+    let script = format!("{script}init; say hello\n");
+    if !is_own_process_of(
+        "service::a_run_that_is_a_task_writes_its_answer_first_and_removes_old_logs",
+        &script,
+    ) {
+        return;
+    }
+    let host = Host::new(Providers::builtin());
+    let here = std::env::current_dir().unwrap();
+    block_on(async {
+        let spec = RunSpec::new("claude", "answers");
+        let old = host.start("old", spec.clone()).await.unwrap();
+        old.result().await.unwrap();
+        let log = state::runs().unwrap().root().join("old/events.ndjson");
+        let then = SystemTime::now() - Duration::from_hours(100 * 24);
+        File::options()
+            .append(true)
+            .open(log)
+            .unwrap()
+            .set_modified(then)
+            .unwrap();
+
+        let mut spec = spec;
+        spec.trusted.output_file = Some(here.join("answer"));
+        spec.trusted.record_to = Some(here.join("recording"));
+        let run = host.start("new", spec).await.unwrap();
+        let result = run.result().await.unwrap();
+        assert_eq!(result.text, "hello", "{result:?}");
+        let ended = async {
+            let meta = || fs::read_to_string(here.join("recording/meta.json"));
+            let has_version = || meta().is_ok_and(|it| it.contains("2.1.0"));
+            while old.view().await.is_ok() || !has_version() {
+                tokio::task::yield_now().await;
+            }
+        };
+        timeout(LIMIT, ended).await.unwrap();
+        assert_eq!(fs::read_to_string(here.join("answer")).unwrap(), "hello\n");
+        assert!(!here.join("early").exists());
+    });
+}
+
+#[test]
+fn another_prompt_is_another_spec_also_where_prompts_are_not_kept() {
+    if !is_own_process_with(
+        "service::another_prompt_is_another_spec_also_where_prompts_are_not_kept",
+        CLAUDE,
+        &[("TEAMSTER_KEEP_PROMPTS", "off")],
+    ) {
+        return;
+    }
+    let runs = LocalRuns::new(&Host::new(Providers::builtin())).unwrap();
+    block_on(async {
+        let start = |prompt: &str| {
+            let mut spec = RunSpec::new("claude", prompt);
+            spec.append_system_prompt = Some("briefly".to_owned());
+            runs.start("r", spec.into())
+        };
+        assert!(!start("answers").await.unwrap().existed);
+        assert!(start("answers").await.unwrap().existed);
+        let other = start("answers again").await.unwrap_err();
+        assert_eq!(other.code, Some(ProblemCode::RunExists));
+        let kept = state::runs().unwrap().root().join("r/spec.json");
+        let kept = fs::read_to_string(kept).unwrap();
+        assert!(
+            !kept.contains("answers") && !kept.contains("briefly"),
+            "{kept}"
+        );
+    });
+}
+
+#[test]
+fn a_run_that_is_refused_reports_its_worktree() {
+    if !is_own_process_of(
+        "service::a_run_that_is_refused_reports_its_worktree",
+        CLAUDE,
+    ) {
+        return;
+    }
+    let notices = Arc::new(Mutex::new(Vec::new()));
+    let seen = notices.clone();
+    let host = Host::new(Providers::builtin()).on_notice(move |notice| {
+        if let Notice::Warning(text) = notice {
+            seen.lock().unwrap().push(text);
+        }
+    });
+    let mut spec = RunSpec::new("claude", "answers");
+    spec.working_directory = Some(repository());
+    spec.worktree = Some(Worktree::Switch(true));
+    spec.trusted.output_file = Some("/proc/none/answer".into());
+    let error = block_on(host.start("r", spec)).unwrap_err();
+    assert_eq!(error.parameter.as_deref(), Some("output_file"));
+    assert_eq!(
+        *notices.lock().unwrap(),
+        ["worktree without changes removed, with its branch teamster/r"]
+    );
+}
+
+#[test]
+fn a_time_limit_of_answers_without_clients_has_a_warning() {
+    if !is_own_process_of(
+        "service::a_time_limit_of_answers_without_clients_has_a_warning",
+        CLAUDE,
+    ) {
+        return;
+    }
+    let host = Host::new(Providers::builtin());
+    let mut spec = RunSpec::new("claude", "answers");
+    spec.ask_timeout_ms = Some(1000);
+    let warnings = |options: RunOptions| {
+        let prepared = block_on(host.prepare_run(spec.clone(), options)).unwrap();
+        let texts = prepared.ground.warnings.into_iter().map(|it| it.text);
+        texts.collect::<Vec<_>>()
+    };
+    assert_eq!(warnings(RunOptions::new("a").detached()), [""; 0]);
+    assert_eq!(
+        warnings(RunOptions::new("b")),
+        ["`ask_timeout_ms` is ignored: no clients answer requests"]
+    );
 }

@@ -1,4 +1,4 @@
-//! Who starts a run or session, beside its description.
+//! Settings of a run or session that are not in its description.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use teamster_core::{Capabilities, CliInfo, ExecuteParams, PermissionPolicy, Sess
 
 use crate::KeptHistory;
 
-/// Who starts a run, beside its description.
+/// Options of a run that are not in its description.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RunOptions {
@@ -39,7 +39,7 @@ impl RunOptions {
     }
 }
 
-/// Who answers the requests of a session's agent.
+/// Source of the answers to a session's requests.
 #[non_exhaustive]
 pub enum Answers {
     /// They are denied.
@@ -65,7 +65,7 @@ impl Answers {
 /// agent must not be a fallback.
 pub type Fit = Box<dyn Fn(&CliInfo, &Capabilities, &mut ExecuteParams) -> bool + Send + Sync>;
 
-/// Who starts a session, beside its description.
+/// Options of a session that are not in its description.
 #[non_exhaustive]
 pub struct SessionOptions {
     /// Id of the session.

@@ -4,33 +4,17 @@ use teamster_core::{AgentError, CliInfo, RunResult};
 use teamster_runner::{DetachedRun, Runs};
 
 use super::{detach, stop_by_signals};
-use crate::Host;
-use crate::output::{self, Output};
 use crate::prepare::PreparedRun;
 use crate::recording::Recording;
 use crate::signals::Source;
 use crate::start::report;
+use crate::{Host, output};
 
 /// The end of a runner's work.
 pub(super) struct Ended {
     pub(super) result: RunResult,
-    pub(super) after: Option<After>,
-}
-
-/// What is written once no process of a run is left.
-pub(super) struct After {
-    agent: &'static CliInfo,
-    recording: Option<Recording>,
-    output: Option<Output>,
-}
-
-impl After {
-    pub(super) async fn complete(self, host: &Host, result: &RunResult) {
-        if let Some(recording) = self.recording {
-            recording.complete(self.agent).await;
-        }
-        output::write(host, self.output, Some(result));
-    }
+    /// The recording of this agent, which is completed once no process of the run is left.
+    pub(super) recorded: Option<(Recording, &'static CliInfo)>,
 }
 
 /// Performs the run.
@@ -66,13 +50,11 @@ pub(super) async fn work(
         }
     });
     let finished = run.work().await;
+    // First: what follows may take a while.
+    output::write(host, output, Some(&finished.result));
     report(host, &finished, history.close().await);
     Ok(Ended {
         result: finished.result,
-        after: Some(After {
-            agent: ground.agent,
-            recording,
-            output,
-        }),
+        recorded: recording.map(|it| (it, ground.agent)),
     })
 }

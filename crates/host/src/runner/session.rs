@@ -36,7 +36,7 @@ pub(super) async fn work(
     report(host, &finished, history.close().await);
     Ok(Ended {
         result: finished.result,
-        after: None,
+        recorded: None,
     })
 }
 
