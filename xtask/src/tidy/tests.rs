@@ -203,7 +203,7 @@ fn only_the_command_line_imports_commands() {
             "use crate::commands::{chat, r#loop};\n",
         ),
         (
-            "crates/cli/src/commands/loop/mod.rs",
+            "crates/cli/src/commands/loop.rs",
             "use crate::commands::chat::args::ChatArgs;\n",
         ),
         (
@@ -218,7 +218,7 @@ fn only_the_command_line_imports_commands() {
              `commands`, and only `command_line` imports them",
             "crates/cli/src/commands/chat/args.rs: modules import each other: commands::chat → commands::loop → \
              commands::chat",
-            "crates/cli/src/commands/loop/mod.rs: imports `commands::chat`: what commands share is beside \
+            "crates/cli/src/commands/loop.rs: imports `commands::chat`: what commands share is beside \
              `commands`, and only `command_line` imports them",
         ]
     );

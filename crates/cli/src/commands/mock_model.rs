@@ -17,7 +17,7 @@ use teamster_mock_model::{Cli, MockModel, Script, ScriptError, Settings};
 use crate::exit_code;
 use args::MockModelArgs;
 
-const EXAMPLE: &str = include_str!("example.toml");
+const EXAMPLE: &str = include_str!("mock_model/example.toml");
 
 /// Serves until a signal, or runs a command. Returns the exit code.
 pub(crate) fn main(args: &MockModelArgs) -> anyhow::Result<u8> {
