@@ -51,6 +51,10 @@ fn hint(limit: Limit) -> Option<&'static str> {
 
 /// Returns the id of the agent with this name or alias. A command is its own, and an agent that only another machine has
 /// may be one of its server.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "a server without a registry of agents knows no name"
+)]
 fn id_of(name: &str) -> Option<String> {
     let known = Some(name).filter(|name| !name.contains(':'));
     let known = known.and_then(|name| host().providers().get(name));
