@@ -144,7 +144,7 @@ fn what_is_not_allowed_is_refused_with_what_to_do() {
     }
     let unknown = json!({"agent": "clod", "prompt": "x"});
     let unknown = problem(&mut peer, "run", &unknown);
-    assert!(unknown.starts_with("agent: no agent `clod`; "), "{unknown}");
+    assert!(unknown.starts_with("agent: no agent \"clod\"; "), "{unknown}");
     // The first run spends all that there is.
     tool(&mut peer, "run", &json!({"agent": "claude", "prompt": "x"}));
     let spent = problem(&mut peer, "run", &json!({"agent": "claude", "prompt": "x"}));
@@ -265,7 +265,7 @@ fn with_remote_the_agents_are_those_of_the_server() {
     assert_eq!(page["ended"], true, "{page}");
     let wrong = json!({"agent": "clod", "prompt": "x"});
     let wrong = problem(&mut peer, "run", &wrong);
-    assert!(wrong.starts_with("agent: no agent `clod`; "), "{wrong}");
+    assert!(wrong.starts_with("agent: no agent \"clod\"; "), "{wrong}");
     assert_eq!(peer.end(), Some(0));
     let there = served.get("/v1/runs").json();
     assert_eq!(there["runs"][0]["runId"], id, "{there}");
