@@ -144,7 +144,10 @@ fn what_is_not_allowed_is_refused_with_what_to_do() {
     }
     let unknown = json!({"agent": "clod", "prompt": "x"});
     let unknown = problem(&mut peer, "run", &unknown);
-    assert!(unknown.starts_with("agent: no agent \"clod\"; "), "{unknown}");
+    assert!(
+        unknown.starts_with("agent: no agent \"clod\"; "),
+        "{unknown}"
+    );
     // The first run spends all that there is.
     tool(&mut peer, "run", &json!({"agent": "claude", "prompt": "x"}));
     let spent = problem(&mut peer, "run", &json!({"agent": "claude", "prompt": "x"}));
