@@ -153,25 +153,6 @@ mod readmes {
     struct Mcp;
     #[doc = include_str!("../../testkit/README.md")]
     struct Testkit;
-    #[doc = include_str!("../../claude/README.md")]
-    struct Claude;
-    #[doc = include_str!("../../codex/README.md")]
-    struct Codex;
-    #[doc = include_str!("../../copilot/README.md")]
-    struct Copilot;
-    #[doc = include_str!("../../gemini/README.md")]
-    struct Gemini;
-    #[doc = include_str!("../../opencode/README.md")]
-    struct OpenCode;
-    #[doc = include_str!("../../pi/README.md")]
-    struct Pi;
-    #[doc = include_str!("../../acp/README.md")]
-    struct Acp;
-    #[doc = include_str!("../../acp-agents/README.md")]
-    struct AcpAgents;
-    #[cfg(feature = "command")]
-    #[doc = include_str!("../../command/README.md")]
-    struct Command;
     #[doc = include_str!("../../providers/README.md")]
     struct Providers;
     #[doc = include_str!("../../orchestrator/README.md")]
