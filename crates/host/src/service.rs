@@ -19,6 +19,7 @@ use teamster_api::{
 use teamster_core::{AgentError, ErrorCode};
 use teamster_runner::RunsError;
 use teamster_runner::client::{self, Follow};
+use teamster_store::check_run_id;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
@@ -102,7 +103,7 @@ impl LocalRuns {
                 return Ok(accepted);
             }
             if !is_held_by(id, &error) || Instant::now() >= until {
-                return Err(error.into());
+                return Err(of_start(id, error));
             }
             sleep(LOOK_EVERY).await;
         }
@@ -184,6 +185,14 @@ fn starts_of(id: &str) -> &'static Mutex<()> {
     &STARTS[index]
 }
 
+/// Returns the error of a start. An id that can be one is refused because the history has a run with it.
+fn of_start(id: &str, error: AgentError) -> ServiceError {
+    if error.parameter() == Some("run_id") && check_run_id(id).is_ok() {
+        return ServiceError::new(ProblemCode::RunExists, error.message);
+    }
+    error.into()
+}
+
 /// Returns `true` if the error is that the run with this id holds a session or has a worktree.
 fn is_held_by(id: &str, error: &AgentError) -> bool {
     let is_of_worktree =
@@ -263,5 +272,20 @@ impl RunService for LocalRuns {
             }
             Ok(deleted?)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_that_the_history_has_exists() {
+        let known = || AgentError::refused("run_id", "a run \"r\" already exists");
+        assert_eq!(of_start("r", known()).code, Some(ProblemCode::RunExists));
+        let no_id = of_start("\n", AgentError::refused("run_id", "is no id"));
+        assert_eq!(no_id.code, Some(ProblemCode::InvalidParams));
+        let other = of_start("r", AgentError::refused("model", "is unknown"));
+        assert_eq!(other.code, Some(ProblemCode::InvalidParams));
     }
 }

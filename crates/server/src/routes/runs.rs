@@ -11,7 +11,9 @@ use axum::http::header::LOCATION;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use axum::routing::{get, post, put};
 use schemars::{JsonSchema, SchemaGenerator};
-use serde::Deserialize;
+use serde::de::value::StrDeserializer;
+use serde::de::{Error as _, IntoDeserializer};
+use serde::{Deserialize, Deserializer};
 use teamster_api::{
     Command, ProblemCode, Reply, RunHandle, RunKind, RunList, RunQuery, RunSpec, RunView, ViewState,
 };
@@ -203,6 +205,7 @@ pub(super) struct LogPage {
 #[serde(deny_unknown_fields)]
 struct ListQuery {
     /// Only runs of this kind.
+    #[serde(default, deserialize_with = "kind")]
     kind: Option<RunKind>,
     /// Only runs in this state.
     state: Option<ViewState>,
@@ -218,6 +221,19 @@ struct ListQuery {
     limit: Option<usize>,
     /// The `next` of the previous page.
     cursor: Option<Cursor>,
+}
+
+/// Reads a kind by its name. A name that only a later version has is an error, where a view has `other`.
+fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RunKind>, D::Error> {
+    let name = String::deserialize(deserializer)?;
+    let named: StrDeserializer<'_, D::Error> = name.as_str().into_deserializer();
+    match RunKind::deserialize(named)? {
+        RunKind::Other if name != "other" => Err(D::Error::unknown_variant(
+            &name,
+            &["run", "session", "tick", "other"],
+        )),
+        kind => Ok(Some(kind)),
+    }
 }
 
 async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {

@@ -83,6 +83,7 @@ fn a_run_with_an_id_of_the_client_is_started_once() {
     }
     let list = served.get("/v1/runs?kind=session&liveStatus=true");
     assert_eq!(list.json(), json!({"runs": []}));
+    assert_eq!(served.get("/v1/runs?kind=walk").status, 422);
     let list = served.get("/v1/runs?kind=run");
     assert_eq!(list.json()["runs"][0]["runId"], "mine");
 }
