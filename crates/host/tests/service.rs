@@ -117,9 +117,9 @@ fn a_machine_without_loops_and_history_has_none() {
                 "not after",
             ),
             (
-                json!({"provider": "claude,nobody"}),
+                json!({"provider": "claude,unknown-agent"}),
                 "provider",
-                "no CLI `nobody`",
+                "no CLI `unknown-agent`",
             ),
         ] {
             let error = wrong(query).await;

@@ -234,7 +234,7 @@ fn a_refused_start_has_no_callback() {
         let path = format!("/v1/runs/{id}");
         served.request("PUT", &path).json(body).send()
     };
-    let refused = json!({"provider": "nobody", "prompt": "x", "callback": url});
+    let refused = json!({"provider": "unknown-agent", "prompt": "x", "callback": url});
     put("mine", &refused).is_problem(422, "INVALID_PARAMS");
     served
         .post("/v1/runs", &refused)

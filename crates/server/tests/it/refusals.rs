@@ -38,7 +38,10 @@ fn every_error_is_a_problem() {
             json!({"provider": "claude", "prompt": "x", "promt": 1}),
             "promt",
         ),
-        (json!({"provider": "nobody", "prompt": "x"}), "nobody"),
+        (
+            json!({"provider": "unknown-agent", "prompt": "x"}),
+            "unknown-agent",
+        ),
         (json!({"provider": "--help", "prompt": "x"}), "--help"),
         (json!({"provider": "claude", "prompt": " "}), "prompt"),
         (

@@ -185,7 +185,7 @@ fn what_is_no_session_is_not_found_and_what_is_wrong_is_refused() {
     }
     for (body, field) in [
         (json!({}), "provider"),
-        (json!({"provider": "nobody"}), "nobody"),
+        (json!({"provider": "unknown-agent"}), "unknown-agent"),
         (json!({"provider": "claude", "prompt": "x"}), "prompt"),
         (
             json!({"provider": "claude", "workingDirectory": "src"}),
