@@ -36,6 +36,23 @@ pub fn one_line(text: &str) -> String {
         .join(" ")
 }
 
+/// Returns the text, such as a path, without control characters, which could move the cursor or change the order in which
+/// the text is shown. Spaces stay as they are.
+pub fn printable(text: &str) -> String {
+    text.chars()
+        .filter(|c| !(c.is_control() || is_bidi_control(*c)))
+        .collect()
+}
+
+/// Formats a count with its noun: `1 turn`, `2 turns`.
+pub fn plural(n: u64, one: &str) -> String {
+    if n == 1 {
+        format!("1 {one}")
+    } else {
+        format!("{n} {one}s")
+    }
+}
+
 /// Returns the text without the escape sequences of terminals, such as colors.
 ///
 /// ```

@@ -31,7 +31,6 @@ mod turns;
 pub mod usage;
 pub mod value;
 mod warning;
-mod worktree;
 
 pub use changed_files::{ChangedFile, changed_files, config_files};
 pub use depth::agent_depth;
@@ -50,6 +49,6 @@ pub use prepare::{
 pub use recording::Recording;
 pub use service::{ForgetError, LocalRuns, forget_runs};
 pub use store::{close as close_store, location as store_location};
+pub use teamster_workspace::{Changes, Worktree};
 pub(crate) use text::error_chain;
 pub use warning::Warning;
-pub use worktree::{Changes, Worktree};

@@ -22,7 +22,7 @@ use crate::guard::Guard;
 use crate::prepare::{Common, PreparedRun, PreparedSession};
 use crate::signals::Source;
 use crate::start::prune;
-use crate::threads::{self, with_advice};
+use crate::threads;
 use crate::{Answers, Host, RunOptions, SessionOptions, Warning, error_chain, orphans, state};
 
 /// The first argument of a runner. The agent follows, to show it in process lists.
@@ -204,7 +204,7 @@ fn no_answer(error: io::Error) -> AgentError {
 
 /// Returns the error of something that is not the fault of the description.
 pub(crate) fn failure(what: &str, error: io::Error) -> AgentError {
-    let error = anyhow::Error::from(with_advice(error));
+    let error = anyhow::Error::from(teamster_process::with_advice(error));
     let message = format!("{what}: {}", error_chain(&error));
     AgentError::new(ErrorCode::Io, ErrorKind::Internal, message)
 }

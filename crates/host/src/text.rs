@@ -1,6 +1,6 @@
-//! Text of errors, counts and paths.
+//! Text of errors.
 
-use teamster_core::text::is_bidi_control;
+pub use teamster_core::text::{plural, printable};
 
 /// Returns the message of an error and its causes. A cause that the message before it ends with is left out.
 pub fn error_chain(error: &anyhow::Error) -> String {
@@ -14,23 +14,6 @@ pub fn error_chain(error: &anyhow::Error) -> String {
         }
     }
     text
-}
-
-/// Formats a count with its noun: `1 turn`, `2 turns`.
-pub fn plural(n: u64, one: &str) -> String {
-    if n == 1 {
-        format!("1 {one}")
-    } else {
-        format!("{n} {one}s")
-    }
-}
-
-/// Returns the text, such as a path, without control characters, which could move the cursor or change the order in which
-/// the text is shown. Spaces stay as they are.
-pub fn printable(text: &str) -> String {
-    text.chars()
-        .filter(|c| !(c.is_control() || is_bidi_control(*c)))
-        .collect()
 }
 
 #[cfg(test)]

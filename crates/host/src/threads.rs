@@ -1,8 +1,10 @@
-//! Threads of the program, and advice where the system refuses more.
+//! Threads of the program.
 
 use std::io;
 use std::sync::{Arc, RwLock};
 use std::time::Duration;
+
+use teamster_process::with_advice;
 
 /// The time for which idle threads for blocking work are kept: longer than any run.
 const KEEP_ALIVE: Duration = Duration::from_hours(24 * 365);
@@ -56,17 +58,4 @@ fn check_threads(count: usize) -> io::Result<()> {
         let _ = thread?.join();
     }
     Ok(())
-}
-
-/// Adds advice to the errors for too many open files, processes or threads.
-pub fn with_advice(error: io::Error) -> io::Error {
-    match error.raw_os_error() {
-        Some(nix::libc::EMFILE) => {
-            io::Error::other(format!("{error}; raise the limit with `ulimit -n`"))
-        }
-        Some(nix::libc::EAGAIN) => io::Error::other(format!(
-            "{error}; the limit of processes and threads is reached (`ulimit -u`, or `pids.max` of the container)"
-        )),
-        _ => error,
-    }
 }

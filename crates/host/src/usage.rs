@@ -17,7 +17,7 @@ use teamster_store::StoreError;
 use teamster_usage::prices::{PriceFileError, PriceList};
 use teamster_usage::{Accounts, Joined, Places, Provider, Scan};
 
-use crate::{Warning, environment, threads};
+use crate::{Warning, environment};
 
 pub use when::When;
 
@@ -162,7 +162,8 @@ pub fn collect_usage(
         let _ = done.send(());
         accounts
     });
-    let reading = reading.map_err(|error| UsageError::Thread(threads::with_advice(error)))?;
+    let reading =
+        reading.map_err(|error| UsageError::Thread(teamster_process::with_advice(error)))?;
     while is_done.recv_timeout(FRAME) == Err(RecvTimeoutError::Timeout) {
         let all = progress.bytes.load(Ordering::Relaxed);
         on_progress(progress.bytes_read.load(Ordering::Relaxed), all);

@@ -14,6 +14,7 @@ use teamster_core::{
     McpDelivery, McpServer, SystemPrompt,
 };
 
+use crate::advice::with_advice;
 use crate::config::{EnvPolicy, RuntimeConfig};
 use crate::git_env::foreign_git_variables;
 use crate::leftovers;
@@ -99,7 +100,7 @@ impl Plan {
     }
 
     /// Creates the error of a process that the system refused to start.
-    pub(crate) fn spawn_error(&self, error: &io::Error) -> AgentError {
+    pub(crate) fn spawn_error(&self, error: io::Error) -> AgentError {
         let program = self.program.display();
         match error.kind() {
             io::ErrorKind::ArgumentListTooLong => too_large(format!(
@@ -117,29 +118,17 @@ impl Plan {
             io::ErrorKind::NotFound | io::ErrorKind::PermissionDenied => {
                 not_found(format!("{program} cannot be started: {error}"))
             }
-            _ if error.raw_os_error() == Some(nix::libc::EMFILE) => AgentError::new(
-                ErrorCode::Io,
-                ErrorKind::Internal,
-                format!("{program} cannot be started: {error}; raise the limit with `ulimit -n`"),
-            ),
-            io::ErrorKind::WouldBlock => AgentError::new(
-                ErrorCode::Io,
-                ErrorKind::Internal,
-                format!(
-                    "{program} cannot be started: {error}; the limit of processes and threads is reached \
-                     (`ulimit -u`, or `pids.max` of the container)"
-                ),
-            )
-            .retryable(true),
             kind => AgentError::new(
                 ErrorCode::Io,
                 ErrorKind::Internal,
-                format!("{program} cannot be started: {error}"),
+                format!("{program} cannot be started: {}", with_advice(error)),
             )
-            // Too little memory, or a program that is being replaced.
+            // The limit of processes, too little memory, or a program that is being replaced.
             .retryable(matches!(
                 kind,
-                io::ErrorKind::OutOfMemory | io::ErrorKind::ExecutableFileBusy
+                io::ErrorKind::WouldBlock
+                    | io::ErrorKind::OutOfMemory
+                    | io::ErrorKind::ExecutableFileBusy
             )),
         }
     }

@@ -134,6 +134,7 @@
 //! thread also stops the reading. Unix only.
 #![warn(missing_docs)]
 
+mod advice;
 mod clock;
 mod config;
 #[cfg(feature = "mcp-files")]
@@ -186,6 +187,7 @@ use no_config_files as config_files;
 /// The core types, so that users of a provider need only this crate and that of the provider.
 pub use teamster_core;
 
+pub use advice::with_advice;
 pub use config::{EnvPolicy, RuntimeConfig};
 pub use engine::engine;
 pub use files::{

@@ -136,7 +136,7 @@ async fn start_in_span<R: Reader + 'static>(
         Ok(()) if abort.is_aborted() => Err((None, RunAssembler::aborted_error())),
         Ok(()) => spawn(&plan, &handle, config.die_with_parent)
             .await
-            .map_err(|error| (Some(error.to_string()), plan.spawn_error(&error))),
+            .map_err(|error| (Some(error.to_string()), plan.spawn_error(error))),
     };
     let Spawned {
         child,

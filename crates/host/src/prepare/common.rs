@@ -1,6 +1,6 @@
 //! The parts that runs and sessions share, and their worktree.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use teamster_api::Worktree as WantedWorktree;
 use teamster_core::{
@@ -8,8 +8,10 @@ use teamster_core::{
 };
 use teamster_runner::BeforeDone;
 
-use crate::worktree::{self, Worktree};
-use crate::{Host, Notice, Warning, params};
+use teamster_workspace::Worktree;
+
+use crate::text::error_chain;
+use crate::{Host, Notice, Warning, params, state};
 
 /// Prepared parts that runs and sessions share.
 #[non_exhaustive]
@@ -39,7 +41,7 @@ impl Common {
             let (directory, wanted, id) =
                 (working_directory.clone(), wanted.clone(), self.id.clone());
             // Git takes a while.
-            let make = move || worktree::create(directory.as_deref(), Some(&wanted), &id);
+            let make = move || create(directory.as_deref(), &wanted, &id);
             let made = tokio::task::spawn_blocking(make).await;
             let made = made.unwrap_or_else(|error| match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
@@ -87,4 +89,32 @@ impl Common {
     pub(super) fn branch(&self) -> Option<String> {
         self.worktree.as_ref().map(|it| it.branch().to_owned())
     }
+}
+
+/// The folder of all worktrees in the state directory.
+const WORKTREES: &str = "teamster/worktrees";
+
+/// Creates the wanted worktree of a run with this id. Every error leaves nothing behind.
+fn create(
+    working_directory: Option<&Path>,
+    wanted: &WantedWorktree,
+    id: &str,
+) -> Result<Option<Worktree>, AgentError> {
+    let branch = match wanted {
+        WantedWorktree::Switch(false) => return Ok(None),
+        WantedWorktree::Switch(true) => None,
+        WantedWorktree::Branch(branch) => Some(&**branch),
+    };
+    let directory = params::absolute(working_directory)
+        .ok_or_else(|| AgentError::invalid_params("there is no working directory"))?;
+    let root = state::file(WORKTREES).ok_or_else(|| {
+        AgentError::refused(
+            "worktree",
+            "no directory for it: set XDG_STATE_HOME or HOME to an absolute path",
+        )
+    })?;
+    let worktree = Worktree::create(&root, &directory, branch, id);
+    worktree
+        .map(Some)
+        .map_err(|error| AgentError::refused("worktree", error_chain(&error)))
 }

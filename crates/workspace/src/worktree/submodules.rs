@@ -4,9 +4,9 @@
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use super::git;
+use teamster_core::text::{plural, printable};
 
-use crate::text::{plural, printable};
+use crate::git::git;
 
 /// Checks out the submodules that are checked out in `source`, which is the user's tree, also in `target`, from their
 /// local repositories and without a network. Returns a warning for each that failed.

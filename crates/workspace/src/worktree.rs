@@ -1,6 +1,6 @@
 //! A git worktree for a run or session.
 //!
-//! Each worktree has a folder in the user's state directory, named by the run's id. It contains `worktree.json`, the
+//! Each worktree has a folder, named by the run's id. It contains `worktree.json`, the
 //! file `lock`, which is locked while the worktree is in use, and the worktree itself, in a folder with the
 //! repository's name. The worktree is removed at the end unless it has changes. The next process that creates a
 //! worktree cleans up after killed ones.
@@ -12,22 +12,15 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail};
 use serde::{Deserialize, Serialize};
-use teamster_core::AgentError;
-use teamster_core::provider::LOCAL_GIT_VARIABLES;
-use teamster_core::text::one_line;
+use teamster_core::text::{one_line, plural, printable};
 
-use crate::text::{error_chain, plural, printable};
-use crate::threads::with_advice;
-use crate::{params, state};
+use crate::git::{self, git};
 
-/// The folder of all worktrees in the state directory.
-const FOLDER: &str = "teamster/worktrees";
 const INFO: &str = "worktree.json";
 const LOCK: &str = "lock";
 /// The prefix of the default branch name, before the run's id.
@@ -78,44 +71,23 @@ enum Outcome {
     Kept(String),
 }
 
-/// Creates the requested worktree of a run with this id. Every error leaves nothing behind.
-pub(crate) fn create(
-    working_directory: Option<&Path>,
-    requested: Option<&teamster_api::Worktree>,
-    id: &str,
-) -> Result<Option<Worktree>, AgentError> {
-    let branch = match requested {
-        None | Some(teamster_api::Worktree::Switch(false)) => return Ok(None),
-        Some(teamster_api::Worktree::Switch(true)) => None,
-        Some(teamster_api::Worktree::Branch(branch)) => Some(&**branch),
-    };
-    let directory = params::absolute(working_directory)
-        .ok_or_else(|| AgentError::invalid_params("there is no working directory"))?;
-    let worktree = Worktree::new(&directory, branch, id);
-    let refused = |error| AgentError::refused("worktree", error_chain(&error));
-    worktree.map(Some).map_err(refused)
-}
-
 impl Worktree {
-    /// Creates a worktree of the repository that contains `directory`. Without `branch`, the new branch is named after
-    /// the run.
-    fn new(directory: &Path, branch: Option<&str>, id: &str) -> anyhow::Result<Self> {
-        let root = state::file(FOLDER)
-            .context("no directory for it: set XDG_STATE_HOME or HOME to an absolute path")?;
-        sweep(&root);
-        Self::at(&root, directory, branch, id)
-    }
-
-    fn at(root: &Path, directory: &Path, branch: Option<&str>, id: &str) -> anyhow::Result<Self> {
+    /// Creates a worktree of the repository that contains `directory`, in a folder of `root` with this id. Without
+    /// `branch`, the new branch is named after the id. First cleans up after killed processes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git is not installed, without a repository or a commit, or if the branch exists. Nothing is left behind.
+    pub fn create(
+        root: &Path,
+        directory: &Path,
+        branch: Option<&str>,
+        id: &str,
+    ) -> anyhow::Result<Self> {
+        sweep(root);
         let shown = printable(&directory.to_string_lossy());
         let Ok(repository) = git(directory, ["rev-parse", "--show-toplevel"]) else {
-            match Command::new("git").arg("--version").output() {
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    bail!("git is not installed")
-                }
-                Err(error) => return Err(with_advice(error)).context("cannot run git"),
-            }
+            git::check()?;
             bail!("{shown} is not in a git repository: run it in one, or set working_directory");
         };
         let repository = PathBuf::from(repository);
@@ -196,12 +168,12 @@ impl Worktree {
     }
 
     /// Returns the agent's working directory: the same directory of the repository as without a worktree.
-    pub(crate) fn directory(&self) -> &Path {
+    pub fn directory(&self) -> &Path {
         &self.directory
     }
 
     /// Returns warnings, such as of uncommitted changes that the agent does not see.
-    pub(crate) fn take_warnings(&mut self) -> Vec<String> {
+    pub fn take_warnings(&mut self) -> Vec<String> {
         std::mem::take(&mut self.warnings)
     }
 
@@ -430,33 +402,6 @@ fn write_info(folder: &Path, info: &Info) -> io::Result<()> {
     fs::write(&draft, serde_json::to_vec(info)?)?;
     File::open(&draft)?.sync_data()?;
     fs::rename(draft, folder.join(INFO))
-}
-
-/// Runs git and returns its output without trailing newlines. The error has git's message.
-fn git<A: AsRef<OsStr>>(
-    directory: &Path,
-    args: impl IntoIterator<Item = A>,
-) -> anyhow::Result<String> {
-    let mut command = Command::new("git");
-    // A git hook that starts teamster is bound to its own repository.
-    for name in LOCAL_GIT_VARIABLES {
-        command.env_remove(name);
-    }
-    let output = command
-        .arg("-C")
-        .arg(directory)
-        .args(args)
-        .env("LC_ALL", "C")
-        .stdin(Stdio::null())
-        .output()
-        .map_err(with_advice)
-        .context("cannot run git")?;
-    if !output.status.success() {
-        let stderr = String::from_utf8_lossy(&output.stderr);
-        bail!("git: {}", one_line(stderr.trim()));
-    }
-    let printed = String::from_utf8(output.stdout).context("git printed no UTF-8")?;
-    Ok(printed.trim_end_matches('\n').to_owned())
 }
 
 #[cfg(test)]

@@ -1,0 +1,10 @@
+//! Where an agent works: a git worktree for a run or session, and what is in it at the end.
+//!
+//! git commands are bound to the repository of their directory: variables such as `GIT_DIR`, which a hook or an alias sets,
+//! do not reach them.
+#![warn(missing_docs)]
+
+mod git;
+mod worktree;
+
+pub use worktree::{Changes, Worktree};
