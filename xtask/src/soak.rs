@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
 /// Runs the tests of killed leases with all of their steps.
 pub(crate) fn leases() -> anyhow::Result<Outcome> {
     let status = cargo()
-        .args(["test", "--package", "teamster-mcp", "--test", "it"])
+        .args(["test", "--package", "teamster-mcp-config", "--test", "it"])
         .args([
             "--",
             "lease::crash::",

@@ -118,7 +118,9 @@ pub fn main_with(providers: Providers) -> ExitCode {
         Command::Completions(args) => commands::completions::main(&args),
         Command::Man(args) => commands::man::main(&args, Cli::command()),
         Command::FakeAgent(args) => return fake_agent(args.args.into_iter()),
-        Command::FakeMcp(args) => return teamster_testkit::mcp_server::main(args.args.into_iter()),
+        Command::FakeMcp(args) => {
+            return teamster_testkit::fake_mcp_server::main(args.args.into_iter());
+        }
     })
 }
 

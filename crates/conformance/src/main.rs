@@ -61,7 +61,7 @@ enum Task {
     Resilience(resilience::Args),
     /// The MCP server of the scenarios.
     #[command(hide = true, disable_help_flag = true)]
-    McpServer {
+    FakeMcp {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         flags: Vec<String>,
     },
@@ -127,8 +127,8 @@ fn main() -> ExitCode {
         Task::Follow(args) => follow::run(&args),
         Task::Loop(args) => agent_loop::run(&args),
         Task::Resilience(args) => resilience::run(&args),
-        Task::McpServer { flags } => {
-            return teamster_testkit::mcp_server::main(flags.into_iter());
+        Task::FakeMcp { flags } => {
+            return teamster_testkit::fake_mcp_server::main(flags.into_iter());
         }
     };
     match done {

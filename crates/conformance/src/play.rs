@@ -252,7 +252,7 @@ pub(crate) fn params(
     params.timeouts.idle = run.idle_timeout_ms.map(Duration::from_millis);
     if let Some(flags) = &run.mcp {
         let program = std::env::current_exe()?;
-        let args = std::iter::once("mcp-server").chain(flags.iter().map(String::as_str));
+        let args = std::iter::once("fake-mcp").chain(flags.iter().map(String::as_str));
         params.mcp_servers.push(McpServer::stdio(
             "tiny",
             program.display().to_string(),

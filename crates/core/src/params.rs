@@ -28,7 +28,7 @@ use crate::{McpDelivery, McpServer};
 /// ```
 ///
 /// They can be deserialized, with names in camelCase and times such as `"90s"`. MCP servers are not part of
-/// that: `teamster_mcp::config` reads them from the JSON of configuration files.
+/// that: `teamster_mcp_config::config` reads them from the JSON of configuration files.
 ///
 /// ```
 /// # use teamster_core::ExecuteParams;

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 use teamster_core::ExecuteParams;
-use teamster_mcp::lease;
+use teamster_mcp_config::lease;
 use teamster_process::leasable_files;
 use teamster_providers::Providers;
 

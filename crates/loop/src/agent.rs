@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::Value;
 use teamster_core::provider::{LoopContext, LoopSettings};
 use teamster_core::{ExecuteParams, PermissionMode};
-use teamster_mcp::config::parse_available;
+use teamster_mcp_config::config::parse_available;
 
 use crate::folder::{AgentFolder, ORCHESTRATOR};
 use crate::log::Log;

@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use teamster_core::provider::{ConfigEdit, ConfigPlace, ConfigTable};
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
-use teamster_mcp::edit::names;
-use teamster_mcp::lease::{self, Lease, Released, pending, restore};
-use teamster_mcp::private_home::Home;
+use teamster_mcp_config::edit::names;
+use teamster_mcp_config::lease::{self, Lease, Released, pending, restore};
+use teamster_mcp_config::private_home::Home;
 
 use crate::launch::{Env, Plan};
 use crate::notice::Notice;

@@ -4,11 +4,11 @@
 /// MCP servers in users' configuration files.
 #[cfg(feature = "mcp-files")]
 pub mod mcp {
-    pub use teamster_mcp::{config, edit};
+    pub use teamster_mcp_config::{config, edit};
 
     /// Leases: temporary changes of a configuration file, shared by concurrent runs.
     pub mod lease {
-        pub use teamster_mcp::lease::{
+        pub use teamster_mcp_config::lease::{
             Lease, LeaseError, Pending, Released, exists, pending, restore,
         };
     }

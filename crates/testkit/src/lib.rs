@@ -3,8 +3,8 @@
 //! - [`mock_runtime`]: a runtime without processes that plays scripts, for tests of code that runs agents.
 //! - [`fake_agent`]: a program that poses as such a CLI and misbehaves as scripted: half lines, floods,
 //!   ignored signals, children that outlive it and hold its pipes, lost output.
+//! - [`fake_mcp_server`]: a small MCP server with tools that succeed, fail and wait, and with faults.
 //! - [`stand_in`]: the same program as an agent in a loop, controlled by a plan and by chance.
-//! - [`mcp_server`]: a small MCP server with tools that succeed, fail and wait, and with faults.
 //! - [`proc`]: checks for the end of processes, and waiting for conditions without fixed sleeps.
 //! - [`fixture`]: recorded runs of real CLIs, in folders.
 //! - [`replay`]: playback of a recorded run through the code of live runs.
@@ -22,10 +22,10 @@
 pub mod conformance;
 #[cfg(unix)]
 pub mod fake_agent;
+pub mod fake_mcp_server;
 pub mod fixture;
 #[cfg(feature = "service")]
 pub mod http;
-pub mod mcp_server;
 pub mod mock_runtime;
 #[cfg(unix)]
 pub mod proc;

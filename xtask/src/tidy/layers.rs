@@ -8,7 +8,14 @@ use super::{File, Problem, Tree};
 const LAYERS: &[&[&str]] = &[
     &["core", "mock-model"],
     &[
-        "api", "claude", "codex", "pi", "command", "acp", "mcp", "prices",
+        "api",
+        "claude",
+        "codex",
+        "pi",
+        "command",
+        "acp",
+        "mcp-config",
+        "prices",
     ],
     &[
         "gemini",

@@ -14,7 +14,7 @@ const ALLOWED: &[(&str, &str)] = &[
         "the host is away for longer than its limit",
     ),
     (
-        "crates/mcp/tests/lease/interleaving.rs",
+        "crates/mcp-config/tests/lease/interleaving.rs",
         "random pauses of processes that race",
     ),
     (

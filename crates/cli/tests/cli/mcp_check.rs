@@ -53,7 +53,7 @@ fn a_good_server_reports_its_tools() {
     assert_data_eq!(
         timeless(&ended.stdout),
         str![[r#"
-✓ good  teamster-mcp-server [..]  5 tools
+✓ good  teamster-fake-mcp-server [..]  5 tools
     echo  Gives the text back
     fail  Fails always
     slow  Answers after some seconds
@@ -81,7 +81,7 @@ fn a_filter_of_tools_shows_and_a_slip_in_it_too() {
     assert_data_eq!(
         timeless(&ended.stdout),
         str![[r#"
-✓ a  teamster-mcp-server [..]  5 tools
+✓ a  teamster-fake-mcp-server [..]  5 tools
     echo  Gives the text back
     fail  Fails always (left out)
     slow  Answers after some seconds (left out)
@@ -120,7 +120,7 @@ fn every_failure_is_reported_with_what_the_server_said() {
     stderr  broken on purpose
 ✗ refuses
     it answered `initialize` with the error -32000: refused on purpose
-✓ talks  teamster-mcp-server 0.1.0  5 tools
+✓ talks  teamster-fake-mcp-server 0.1.0  5 tools
     echo  Gives the text back
     fail  Fails always
     slow  Answers after some seconds
@@ -213,7 +213,7 @@ fn many_are_tried_at_once_and_reported_in_order() {
     assert_eq!(shown, names);
     for server in servers {
         assert_eq!(server["state"], "ok");
-        assert_eq!(server["serverName"], "teamster-mcp-server");
+        assert_eq!(server["serverName"], "teamster-fake-mcp-server");
         assert_eq!(server["tools"][0]["name"], "echo");
         assert_eq!(server["tools"][0]["offered"], true);
     }

@@ -64,7 +64,7 @@ impl Stage {
         fs::write(directory.join(".env"), env)?;
         if takes_servers(cli) {
             let server = json!({"mcpServers": {"tiny": {
-                "command": std::env::current_exe()?, "args": ["mcp-server"]}}});
+                "command": std::env::current_exe()?, "args": ["fake-mcp"]}}});
             fs::write(directory.join(".mcp.json"), server.to_string())?;
         }
         write_skill(&directory, "deploy", OWN_SKILL)?;

@@ -35,7 +35,7 @@ impl Neutral {
             }
         }
         if let Ok(program) = std::env::current_exe() {
-            path(&program, "/tmp/teamster-mcp-server");
+            path(&program, "/tmp/teamster-fake-mcp-server");
         }
         path(&bench.boxes, "/tmp");
         if let Ok(path) = std::env::var("PATH") {

@@ -156,7 +156,7 @@ fn server() {
         return;
     };
     let flags = Some(fault).filter(|fault| !fault.is_empty());
-    teamster_testkit::mcp_server::main(flags.into_iter());
+    teamster_testkit::fake_mcp_server::main(flags.into_iter());
     std::process::exit(3);
 }
 

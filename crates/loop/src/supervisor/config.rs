@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use teamster_core::provider::COMMON_INSTRUCTIONS;
-use teamster_mcp::config::is_slip;
+use teamster_mcp_config::config::is_slip;
 
 use super::state_folder::resolve_links;
 use crate::instructions::has_instructions;

@@ -13,7 +13,7 @@
 //! - A user's edit during the lease stays; only the entries of the lease are removed.
 //! - The file is never half written.
 //! - A killed holder leaves a journal. The next lease on the file undoes its change, and so does
-//!   [`restore`](teamster_mcp::lease::restore) or `teamster mcp restore`.
+//!   [`restore`](teamster_mcp_config::lease::restore) or `teamster mcp restore`.
 //! - A holder is alive as long as it holds a file lock; process ids are not used.
 //!
 //! # The life of a lease
@@ -21,7 +21,7 @@
 //! ```
 //! use serde_json::json;
 //! use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable};
-//! use teamster_mcp::lease::{Lease, Released};
+//! use teamster_mcp_config::lease::{Lease, Released};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let folder = tempfile::tempdir()?;
@@ -47,4 +47,4 @@
 //!
 //! A run does this by itself: it holds the lease from before the start of the CLI until the last process of the
 //! run is gone.
-//! [`teamster_mcp::lease`] describes the mechanism and the order of operations.
+//! [`teamster_mcp_config::lease`] describes the mechanism and the order of operations.

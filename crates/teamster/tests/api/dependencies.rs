@@ -4,7 +4,7 @@ use std::process::Command;
 
 /// Packages for editing configuration files, and those that use runtimes.
 const NOT_FOR_ONE_PROVIDER: &[&str] = &[
-    "teamster-mcp",
+    "teamster-mcp-config",
     "teamster-mcp-client",
     "teamster-orchestrator",
     "teamster-acp",

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 pub const HELP: &str = "\
 An MCP server for tests, on stdin and stdout, with the tools echo, fail, slow, env, draw and ask.
 
-Usage: teamster-mcp-server [FAULT]
+Usage: teamster-fake-mcp-server [FAULT]
 
 Faults:
   --exit        ends at once with code 3 and a line on stderr
@@ -80,7 +80,7 @@ pub fn main(args: impl Iterator<Item = String>) -> ExitCode {
         match Fault::of_flag(&arg) {
             Some(asked) => fault = Some(asked),
             None => {
-                eprintln!("teamster-mcp-server: {arg:?} is no fault; --help lists them");
+                eprintln!("teamster-fake-mcp-server: {arg:?} is no fault; --help lists them");
                 return ExitCode::from(2);
             }
         }
@@ -193,7 +193,7 @@ fn result(
         "initialize" => Ok(json!({
             "protocolVersion": params["protocolVersion"].as_str().unwrap_or("2025-06-18"),
             "capabilities": {"tools": {}},
-            "serverInfo": {"name": "teamster-mcp-server", "version": env!("CARGO_PKG_VERSION")},
+            "serverInfo": {"name": "teamster-fake-mcp-server", "version": env!("CARGO_PKG_VERSION")},
         })),
         "ping" => Ok(json!({})),
         "tools/list" if fault == Some(Fault::NoTools) => Ok(json!({"tools": []})),

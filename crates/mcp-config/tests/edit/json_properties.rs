@@ -7,7 +7,7 @@ use jsonc_parser::{CollectOptions, JsonValue, ParseOptions, parse_to_ast};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use teamster_core::provider::ConfigFormat::Json;
-use teamster_mcp::edit::{Clash, merge, names, remove};
+use teamster_mcp_config::edit::{Clash, merge, names, remove};
 
 use crate::edit::dice::{Dice, damage, dice, ours};
 use crate::edit::json_files::file;

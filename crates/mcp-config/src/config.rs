@@ -2,7 +2,7 @@
 //!
 //! ```
 //! use teamster_core::McpServer;
-//! use teamster_mcp::config;
+//! use teamster_mcp_config::config;
 //!
 //! let text = r#"{
 //!   // As Claude Code and others read it.

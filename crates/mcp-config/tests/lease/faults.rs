@@ -5,8 +5,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use teamster_mcp::lease::disk::{Disk, Step};
-use teamster_mcp::lease::{Lease, LeaseError, Released, restore};
+use teamster_mcp_config::lease::disk::{Disk, Step};
+use teamster_mcp_config::lease::{Lease, LeaseError, Released, restore};
 
 use crate::lease::support::{WORLDS, World};
 
@@ -181,7 +181,7 @@ fn a_restore_that_fails_can_be_repeated() {
                 copy.take_over(&world);
                 drop(lease);
                 let (disk, count) = bad_disk(at, fails, 28, true);
-                let restored = teamster_mcp::lease::restore_on(&disk, &copy.file);
+                let restored = teamster_mcp_config::lease::restore_on(&disk, &copy.file);
                 let done = count.load(Ordering::Relaxed) < at;
                 assert_eq!(restored.is_ok(), done, "{name} {fails:?} {at}");
                 restore(&copy.file).unwrap();
@@ -213,7 +213,7 @@ fn the_journal_is_on_the_disk_before_the_file_changes_and_goes_after_it() {
     let steps = Arc::new(std::sync::Mutex::new(Vec::new()));
     let seen = Arc::clone(&steps);
     let disk = Disk::with_hook(move |step, moment| {
-        if moment == teamster_mcp::lease::disk::Moment::Before {
+        if moment == teamster_mcp_config::lease::disk::Moment::Before {
             seen.lock().unwrap().push(step);
         }
         Ok(())

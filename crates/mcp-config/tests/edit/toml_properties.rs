@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use teamster_core::provider::ConfigFormat::Toml;
-use teamster_mcp::edit::{Clash, merge, names, remove};
+use teamster_mcp_config::edit::{Clash, merge, names, remove};
 use toml::Table;
 
 use crate::edit::dice::{Dice, damage, dice, ours};

@@ -12,8 +12,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::{Value, json};
 use teamster_core::provider::ConfigFormat;
-use teamster_mcp::lease::disk::{Disk, Step};
-use teamster_mcp::lease::{Lease, restore_on};
+use teamster_mcp_config::lease::disk::{Disk, Step};
+use teamster_mcp_config::lease::{Lease, restore_on};
 
 use crate::lease::support::edit_of;
 

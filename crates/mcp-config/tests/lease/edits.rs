@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 use teamster_core::provider::ConfigFormat;
-use teamster_mcp::edit::{self, Clash};
-use teamster_mcp::lease::disk::{Disk, Step};
-use teamster_mcp::lease::{Lease, Released, pending, restore};
+use teamster_mcp_config::edit::{self, Clash};
+use teamster_mcp_config::lease::disk::{Disk, Step};
+use teamster_mcp_config::lease::{Lease, Released, pending, restore};
 
 use crate::lease::support::{World, key};
 

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use teamster_core::provider::ConfigFormat;
-use teamster_mcp::lease::disk::Step;
-use teamster_mcp::lease::{Lease, Released, pending, restore};
+use teamster_mcp_config::lease::disk::Step;
+use teamster_mcp_config::lease::{Lease, Released, pending, restore};
 
 use crate::lease::agent::{Agent, Answer};
 use crate::lease::support::{WORLDS, World};

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::{Value, json};
 use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable};
-use teamster_mcp::edit;
+use teamster_mcp_config::edit;
 use tempfile::TempDir;
 
 /// Creates a folder in memory if possible, because these tests write to the disk a lot.

@@ -4,7 +4,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use teamster_core::provider::ConfigFormat;
-use teamster_mcp::lease::{Lease, Released};
+use teamster_mcp_config::lease::{Lease, Released};
 
 use crate::lease::support::{World, key};
 

@@ -10,9 +10,9 @@ use std::{env, fs};
 
 use serde_json::{Value, json};
 use teamster_core::provider::ConfigFormat;
-use teamster_mcp::edit;
-use teamster_mcp::lease::disk::{Disk, Step};
-use teamster_mcp::lease::{Lease, Released, pending, restore};
+use teamster_mcp_config::edit;
+use teamster_mcp_config::lease::disk::{Disk, Step};
+use teamster_mcp_config::lease::{Lease, Released, pending, restore};
 
 use crate::lease::agent::{command, deadly_disk, die};
 use crate::lease::support::{World, definition, edit_of, key};

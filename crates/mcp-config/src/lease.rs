@@ -127,9 +127,9 @@ pub enum Released {
 /// ```no_run
 /// use serde_json::json;
 /// use teamster_core::provider::{ConfigEdit, ConfigFormat, ConfigPlace, ConfigTable};
-/// use teamster_mcp::lease::{Lease, Released};
+/// use teamster_mcp_config::lease::{Lease, Released};
 ///
-/// # fn main() -> Result<(), teamster_mcp::lease::LeaseError> {
+/// # fn main() -> Result<(), teamster_mcp_config::lease::LeaseError> {
 /// let lease = Lease::acquire(&ConfigEdit {
 ///     table: ConfigTable {
 ///         file: ".gemini/settings.json".into(),

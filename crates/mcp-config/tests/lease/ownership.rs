@@ -5,8 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
 use nix::unistd::geteuid;
-use teamster_mcp::lease::disk::Disk;
-use teamster_mcp::lease::{Lease, Released, restore};
+use teamster_mcp_config::lease::disk::Disk;
+use teamster_mcp_config::lease::{Lease, Released, restore};
 
 use crate::lease::agent::{Agent, Answer};
 use crate::lease::support::World;
@@ -57,7 +57,7 @@ fn a_file_of_another_owner_keeps_its_owner_and_mode() {
         return;
     }
     let no_links = Disk::with_hook(|step, _| match step {
-        teamster_mcp::lease::disk::Step::LinkOriginal => {
+        teamster_mcp_config::lease::disk::Step::LinkOriginal => {
             Err(std::io::ErrorKind::Unsupported.into())
         }
         _ => Ok(()),

@@ -39,7 +39,7 @@ pub enum Clash {
 ///
 /// ```
 /// use teamster_core::provider::ConfigFormat;
-/// use teamster_mcp::edit::names;
+/// use teamster_mcp_config::edit::names;
 ///
 /// let text = "[mcp_servers.docs]\nurl = \"https://mcp.example.com\"\n";
 /// assert_eq!(names(text, ConfigFormat::Toml, "mcp_servers").unwrap(), ["docs"]);
@@ -65,7 +65,7 @@ pub fn names(text: &str, format: ConfigFormat, key: &str) -> Result<Vec<String>,
 /// ```
 /// use serde_json::json;
 /// use teamster_core::provider::ConfigFormat;
-/// use teamster_mcp::edit::{Clash, merge};
+/// use teamster_mcp_config::edit::{Clash, merge};
 ///
 /// let entry = ("docs".to_owned(), json!({"command": "docs-mcp", "args": ["--quiet"]}));
 /// let text = merge("model = \"a\" # mine\n", ConfigFormat::Toml, "mcp_servers", &[entry], Clash::Refuse);

@@ -4,5 +4,5 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     let args = std::env::args_os().skip(1);
-    teamster_testkit::mcp_server::main(args.map(|arg| arg.to_string_lossy().into_owned()))
+    teamster_testkit::fake_mcp_server::main(args.map(|arg| arg.to_string_lossy().into_owned()))
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use teamster_core::provider::ConfigFormat::{Json, Toml};
-use teamster_mcp::edit::{Clash, merge, names, remove};
+use teamster_mcp_config::edit::{Clash, merge, names, remove};
 
 use crate::edit::support::{JSON_KEY, TOML_KEY, docs};
 

@@ -5,8 +5,8 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use serde_json::json;
 use teamster_core::provider::ConfigFormat;
-use teamster_mcp::lease::disk::Disk;
-use teamster_mcp::lease::{Lease, Released, pending, restore};
+use teamster_mcp_config::lease::disk::Disk;
+use teamster_mcp_config::lease::{Lease, Released, pending, restore};
 
 use crate::lease::agent::{Agent, Answer};
 use crate::lease::support::{WORLDS, World, definition};

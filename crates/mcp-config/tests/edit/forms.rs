@@ -3,7 +3,7 @@
 use crate::edit::support::{JSON_KEY, TOML_KEY, docs};
 use serde_json::json;
 use teamster_core::provider::ConfigFormat::{Json, Toml};
-use teamster_mcp::edit::{Clash, merge, remove};
+use teamster_mcp_config::edit::{Clash, merge, remove};
 
 /// Returns the file with `docs` in it. Asserts that removing the entry restores the file.
 #[track_caller]
