@@ -5,6 +5,8 @@ pub mod agents;
 mod change;
 mod check;
 mod depth;
+mod diff;
+mod files;
 mod grants;
 mod handle;
 pub mod history;
@@ -32,6 +34,10 @@ mod worktree;
 
 pub use change::Change;
 pub use depth::AgentDepth;
+pub use diff::{DiffFile, DiffLine, DiffLineKind, DiffQuery, DiffStatus, Hunk, WorkspaceDiff};
+pub use files::{
+    ARTIFACTS, BUNDLE, FileHasher, FileList, FileManifest, PART_BYTES, PATCH, RunFile, is_file_name,
+};
 pub use grants::Grants;
 pub use handle::{LogStream, RunHandle};
 pub use info::{RunInfo, RunKind};

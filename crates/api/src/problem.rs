@@ -53,6 +53,12 @@ pub enum ProblemCode {
     RunEnded,
     /// 409: the run has not ended.
     RunLive,
+    /// 404: the run has no file or part with this name.
+    FileNotFound,
+    /// 422: a part of a file is not the one of the manifest.
+    FileDamaged,
+    /// 409: the run has no workspace of its own, or nothing is left of it.
+    NoWorkspace,
     /// 404: no session has this id.
     SessionNotFound,
     /// 409: a turn of the session is in progress.
@@ -113,6 +119,7 @@ impl ProblemCode {
             Self::HostNotAllowed => 421,
             Self::NotFound
             | Self::RunNotFound
+            | Self::FileNotFound
             | Self::SessionNotFound
             | Self::RequestNotFound
             | Self::AgentNotFound => 404,
@@ -129,8 +136,12 @@ impl ProblemCode {
             | Self::OutOfTime
             | Self::AlreadyAnswered
             | Self::AgentRefused
+            | Self::NoWorkspace
             | Self::Unsupported => 409,
-            Self::InvalidAnswer | Self::IdempotencyKeyReused | Self::InvalidParams => 422,
+            Self::InvalidAnswer
+            | Self::IdempotencyKeyReused
+            | Self::InvalidParams
+            | Self::FileDamaged => 422,
             Self::InvalidBody => 400,
             Self::BodyTooLarge => 413,
             Self::BodyTimeout => 408,

@@ -11,8 +11,8 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use crate::history::{ForgetRuns, Forgotten};
 use crate::{
-    Change, Command, LogLine, Problem, ProblemCode, RefusalCode, Reply, RunInfo, RunKind, RunList,
-    RunView, Spec, ViewState,
+    Change, Command, DiffQuery, FileList, FileManifest, LogLine, Problem, ProblemCode, RefusalCode,
+    Reply, RunInfo, RunKind, RunList, RunView, Spec, ViewState, WorkspaceDiff,
 };
 
 /// The future of a call.
@@ -94,6 +94,85 @@ pub trait RunService: Send + Sync {
     /// If one of the named runs is unknown, ambiguous or live, none of the named ones is deleted:
     /// [`ProblemCode::RunNotFound`], [`ProblemCode::RunIdAmbiguous`] or [`ProblemCode::RunLive`].
     fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten>;
+
+    /// Returns the changes of a run's workspace: so far while it is live, then those that it has left.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::RunNotFound`], or [`ProblemCode::NoWorkspace`] if the run has no workspace of its own.
+    fn diff<'a>(&'a self, id: &'a str, query: DiffQuery) -> ServiceFuture<'a, WorkspaceDiff> {
+        let _ = (id, query);
+        Box::pin(unsupported("changes of a workspace"))
+    }
+
+    /// Returns the files of an ended run that can be read: [`BUNDLE`](crate::BUNDLE), [`PATCH`](crate::PATCH) and the
+    /// collected ones.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::RunNotFound`], or [`ProblemCode::RunLive`] if it has not ended.
+    fn files<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, FileList> {
+        let _ = id;
+        Box::pin(unsupported("files of runs"))
+    }
+
+    /// Returns the manifest of a run's file. It does not change.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::RunNotFound`], [`ProblemCode::FileNotFound`] or [`ProblemCode::RunLive`].
+    fn manifest<'a>(&'a self, id: &'a str, name: &'a str) -> ServiceFuture<'a, FileManifest> {
+        let _ = (id, name);
+        Box::pin(unsupported("files of runs"))
+    }
+
+    /// Returns a part of a run's file, from 0. The caller checks it by [`FileManifest::check_part`].
+    ///
+    /// # Errors
+    ///
+    /// As [`manifest`](Self::manifest); [`ProblemCode::FileNotFound`] without such a part.
+    fn read_part<'a>(
+        &'a self,
+        id: &'a str,
+        name: &'a str,
+        number: u32,
+    ) -> ServiceFuture<'a, Vec<u8>> {
+        let _ = (id, name, number);
+        Box::pin(unsupported("files of runs"))
+    }
+
+    /// Keeps a part of a file that a run takes along. Repeating a call is safe.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::Unsupported`] if the service takes no files.
+    fn write_part<'a>(
+        &'a self,
+        id: &'a str,
+        name: &'a str,
+        number: u32,
+        content: Vec<u8>,
+    ) -> ServiceFuture<'a, ()> {
+        let _ = (id, name, number, content);
+        Box::pin(unsupported("uploads"))
+    }
+
+    /// Completes a file whose parts were all kept.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::FileDamaged`] if a part is missing or is not the one of the manifest,
+    /// [`ProblemCode::Unsupported`] if the service takes no files.
+    fn complete<'a>(&'a self, id: &'a str, manifest: FileManifest) -> ServiceFuture<'a, ()> {
+        let _ = (id, manifest);
+        Box::pin(unsupported("uploads"))
+    }
+}
+
+/// The refusal of what a service cannot do.
+async fn unsupported<T>(what: &'static str) -> Result<T, ServiceError> {
+    let message = format!("this service has no {what}");
+    Err(ServiceError::new(ProblemCode::Unsupported, message))
 }
 
 /// A run that was accepted.
