@@ -1,9 +1,10 @@
 //! The program git.
 
-use std::ffi::OsStr;
-use std::io;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Write};
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
 
 use anyhow::{Context, bail};
 use teamster_core::provider::LOCAL_GIT_VARIABLES;
@@ -35,6 +36,18 @@ pub(crate) fn git<A: AsRef<OsStr>>(
     Ok(printed.trim_end_matches('\n').to_owned())
 }
 
+/// Runs git and returns the path that it prints.
+pub(crate) fn git_path<A: AsRef<OsStr>>(
+    directory: &Path,
+    args: impl IntoIterator<Item = A>,
+) -> anyhow::Result<PathBuf> {
+    let mut printed = git_bytes(directory, args)?;
+    if printed.last() == Some(&b'\n') {
+        printed.pop();
+    }
+    Ok(PathBuf::from(OsString::from_vec(printed)))
+}
+
 /// Runs git and returns its output. The error has git's message.
 pub(crate) fn git_bytes<A: AsRef<OsStr>>(
     directory: &Path,
@@ -42,7 +55,43 @@ pub(crate) fn git_bytes<A: AsRef<OsStr>>(
 ) -> anyhow::Result<Vec<u8>> {
     let mut command = command(directory);
     let output = command.args(args).output();
-    let output = output.map_err(with_advice).context("cannot run git")?;
+    checked(output.map_err(with_advice).context("cannot run git")?)
+}
+
+/// Runs a git command and returns its output without trailing newlines. The error has git's message.
+pub(crate) fn run(command: &mut Command) -> anyhow::Result<String> {
+    let output = command.output();
+    let printed = checked(output.map_err(with_advice).context("cannot run git")?)?;
+    let printed = String::from_utf8(printed).context("git printed no UTF-8")?;
+    Ok(printed.trim_end_matches('\n').to_owned())
+}
+
+/// Runs a git command that reads `input`, which must be small enough to be written before git answers.
+pub(crate) fn run_with_input(mut command: Command, input: &[u8]) -> anyhow::Result<Vec<u8>> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(with_advice)
+        .context("cannot run git")?;
+    if let Some(mut stdin) = child.stdin.take() {
+        // If git ends without reading it, its message is the error.
+        let _ = stdin.write_all(input);
+    }
+    checked(child.wait_with_output().context("cannot run git")?)
+}
+
+/// Lets a command make commits with an author of its own, unsigned and without hooks.
+pub(crate) fn as_teamster(command: &mut Command) {
+    for role in ["AUTHOR", "COMMITTER"] {
+        command.env(format!("GIT_{role}_NAME"), "teamster");
+        command.env(format!("GIT_{role}_EMAIL"), "teamster@localhost");
+    }
+    command.args(["-c", "commit.gpgSign=false"]);
+}
+
+fn checked(output: Output) -> anyhow::Result<Vec<u8>> {
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         bail!("git: {}", one_line(stderr.trim()));

@@ -5,6 +5,10 @@
 #![warn(missing_docs)]
 
 mod git;
+mod mirror;
+mod upload;
 mod worktree;
 
+pub use mirror::Mirror;
+pub use upload::{Packed, Source};
 pub use worktree::{Changes, Worktree};

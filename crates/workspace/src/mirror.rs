@@ -1,0 +1,188 @@
+//! A mirror: a bare repository that a machine keeps for runs that bring their commits along.
+//!
+//! Commits are kept by refs: those of runs, and that of the latest upload, so that the next one needs little.
+
+use std::ffi::OsStr;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use crate::git::{self, git};
+use crate::upload::BASE;
+
+/// The ref of the latest upload.
+const LATEST: &str = "refs/teamster/latest";
+/// Settings for each command: git starts no process of its own that goes on in the background.
+const FOREGROUND: [&str; 4] = ["-c", "gc.autoDetach=false", "-c", "maintenance.auto=false"];
+
+/// A bare repository of a machine.
+#[derive(Debug)]
+pub struct Mirror {
+    path: PathBuf,
+    /// Locked while the mirror changes.
+    _lock: File,
+}
+
+impl Mirror {
+    /// Opens the mirror with this name in `root`, which is created if it is missing, and waits until no other process
+    /// changes it. `name` is the full id of a commit.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the name is not an id, or if the folder cannot be written.
+    pub fn open(root: &Path, name: &str) -> anyhow::Result<Self> {
+        if !is_commit_id(name) {
+            bail!(
+                "\"{}\" is not the id of a commit",
+                teamster_core::text::one_line(name)
+            );
+        }
+        let cannot = || format!("cannot write in {}", root.display());
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(root)
+            .with_context(cannot)?;
+        let lock = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(root.join(format!("{name}.lock")))
+            .with_context(cannot)?;
+        lock.lock().with_context(cannot)?;
+        let path = root.join(format!("{name}.git"));
+        if !path.join("HEAD").exists() {
+            // What a killed process has left is made again.
+            match fs::remove_dir_all(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                    return Err(error).with_context(cannot);
+                }
+                _ => {}
+            }
+            let draft = root.join(format!("{name}.new"));
+            let _ = fs::remove_dir_all(&draft);
+            let format = if name.len() == 64 { "sha256" } else { "sha1" };
+            let format = format!("--object-format={format}");
+            let init = ["init", "--quiet", "--bare", "--template=", &format];
+            git(
+                root,
+                init.map(OsStr::new).into_iter().chain([draft.as_os_str()]),
+            )?;
+            fs::rename(&draft, &path).with_context(cannot)?;
+        }
+        Ok(Self { path, _lock: lock })
+    }
+
+    /// Returns which of these commits the machine has with their whole history, in any mirror named so; none if there is
+    /// no mirror.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git does.
+    pub fn known(root: &Path, name: &str, offered: &[String]) -> anyhow::Result<Vec<String>> {
+        let path = root.join(format!("{name}.git"));
+        let offered = offered.iter().filter(|it| is_commit_id(it));
+        if !is_commit_id(name) || !path.join("HEAD").exists() {
+            return Ok(Vec::new());
+        }
+        let input: String = offered.clone().map(|it| format!("{it}\n")).collect();
+        let mut present = git::command(&path);
+        present.args(["cat-file", "--batch-check=%(objectname) %(objecttype)"]);
+        let present = git::run_with_input(present, input.as_bytes())?;
+        let present = String::from_utf8_lossy(&present);
+        let present: Vec<_> = present
+            .lines()
+            .filter_map(|line| line.strip_suffix(" commit"))
+            .collect();
+        if present.is_empty() {
+            return Ok(Vec::new());
+        }
+        // Commits that no ref keeps may have lost objects.
+        let mut kept_by_none = git::command(&path);
+        kept_by_none.args(["rev-list", "--stdin"]);
+        let input = format!("{}\n--not\n--all\n", present.join("\n"));
+        let lost = git::run_with_input(kept_by_none, input.as_bytes())?;
+        let lost = String::from_utf8_lossy(&lost);
+        let lost: Vec<_> = lost.lines().collect();
+        let known = present.into_iter().filter(|it| !lost.contains(it));
+        Ok(known.map(str::to_owned).collect())
+    }
+
+    /// Returns the path of the repository.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Takes the commit `base` of an upload for the run with this id, out of its bundle unless the mirror has it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bundle is damaged, needs commits that the mirror does not have, or does not contain the commit. The
+    /// mirror is unchanged then.
+    pub fn receive(&self, id: &str, base: &str, bundle: Option<&Path>) -> anyhow::Result<()> {
+        if !is_commit_id(base) {
+            bail!(
+                "\"{}\" is not the id of a commit",
+                teamster_core::text::one_line(base)
+            );
+        }
+        if let Some(bundle) = bundle {
+            let heads = ["bundle", "list-heads"].map(OsStr::new).into_iter();
+            let heads = git(&self.path, heads.chain([bundle.as_os_str()]))
+                .context("the upload is not a git bundle")?;
+            if heads != format!("{base} {BASE}") {
+                bail!("the upload does not contain the commit {base}");
+            }
+            let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"];
+            let args = FOREGROUND.iter().chain(&fetch).map(OsStr::new);
+            let ours = format!("+{BASE}:{LATEST}");
+            git(
+                &self.path,
+                args.chain([bundle.as_os_str(), OsStr::new(&ours)]),
+            )
+            .context("the upload cannot be used")?;
+        } else if Self::known_in(&self.path, base)? {
+            git(&self.path, ["update-ref", LATEST, base])?;
+        } else {
+            bail!("the machine no longer has the commit {base}: submit the run again");
+        }
+        git(&self.path, ["update-ref", &run_ref(id), base])?;
+        Ok(())
+    }
+
+    fn known_in(path: &Path, commit: &str) -> anyhow::Result<bool> {
+        if git(path, ["cat-file", "-e", &format!("{commit}^{{commit}}")]).is_err() {
+            return Ok(false);
+        }
+        let lost = git(
+            path,
+            ["rev-list", "--max-count=1", commit, "--not", "--all"],
+        )?;
+        Ok(lost.is_empty())
+    }
+
+    /// Removes what is kept for the run with this id.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git does.
+    pub fn forget(&self, id: &str) -> anyhow::Result<()> {
+        git(&self.path, ["update-ref", "-d", &run_ref(id)]).map(drop)
+    }
+}
+
+fn run_ref(id: &str) -> String {
+    format!("refs/teamster/runs/{id}")
+}
+
+/// Returns whether the text is the full id of a commit.
+pub(crate) fn is_commit_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64)
+        && text
+            .bytes()
+            .all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}

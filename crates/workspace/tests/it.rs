@@ -1,0 +1,6 @@
+//! Tests with git.
+
+mod it {
+    pub(crate) mod repository;
+    mod upload;
+}

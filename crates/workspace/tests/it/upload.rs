@@ -1,0 +1,216 @@
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::Path;
+
+use teamster_workspace::{Mirror, Packed, Source};
+use tempfile::TempDir;
+
+use super::repository::{Repository, files_of, git};
+
+/// Folders of a submitter and of a machine.
+struct Way {
+    packing: TempDir,
+    mirrors: TempDir,
+}
+
+impl Way {
+    fn new() -> Self {
+        Self {
+            packing: tempfile::tempdir().unwrap(),
+            mirrors: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn mirrors(&self) -> &Path {
+        self.mirrors.path()
+    }
+
+    /// Packs what the machine does not have.
+    fn pack(&self, source: &Source) -> anyhow::Result<Packed> {
+        let known = Mirror::known(self.mirrors(), source.root(), &source.offers()?)?;
+        let folder = tempfile::tempdir_in(self.packing.path())?.keep();
+        source.pack(&folder, &known)
+    }
+
+    fn receive(&self, source: &Source, id: &str, packed: &Packed) -> anyhow::Result<Mirror> {
+        let mirror = Mirror::open(self.mirrors(), source.root())?;
+        mirror.receive(id, &packed.base, packed.bundle.as_deref())?;
+        Ok(mirror)
+    }
+}
+
+#[test]
+fn another_machine_gets_the_files_as_they_are_and_the_repository_is_unchanged() {
+    let repository = Repository::new();
+    repository.write(".gitignore", "ignored\n");
+    repository.write("gone.txt", "gone\n");
+    repository.commit("second");
+    repository.write("a.txt", "staged\n");
+    repository.git(["add", "a.txt"]);
+    repository.write("a.txt", "staged, then changed\n");
+    fs::remove_file(repository.path().join("gone.txt")).unwrap();
+    repository.write("ignored", "secret\n");
+    repository.write("new\n\"name\"", "new\n");
+    repository.write(OsStr::from_bytes(b"bytes\xff"), "bytes\n");
+    repository.write("run.sh", "#!/bin/sh\n");
+    let run = repository.path().join("run.sh");
+    fs::set_permissions(run, fs::Permissions::from_mode(0o755)).unwrap();
+    symlink("/etc/passwd", repository.path().join("link")).unwrap();
+    let before = repository.files();
+
+    let way = Way::new();
+    let source = Source::find(&repository.path().join("sub")).unwrap();
+    assert_eq!(source.subdirectory(), Path::new("sub"));
+    assert_eq!(source.branch(), Some("main"));
+    let packed = way.pack(&source).unwrap();
+    assert_eq!(packed.uncommitted, 6);
+    assert_eq!(packed.warnings, Vec::<String>::new());
+    assert_eq!(repository.files(), before);
+
+    let mirror = way.receive(&source, "run1", &packed).unwrap();
+    assert_eq!(
+        git(mirror.path(), ["rev-parse", &format!("{}^", packed.base)]),
+        source.head()
+    );
+    let tree = tempfile::tempdir().unwrap();
+    let path = tree.path().join("w");
+    git(
+        mirror.path(),
+        [
+            OsStr::new("worktree"),
+            OsStr::new("add"),
+            OsStr::new("--quiet"),
+            path.as_os_str(),
+            OsStr::new(&packed.base),
+        ],
+    );
+    let except = |names: &'static [&str]| {
+        move |path: &Path| !names.contains(&path.to_str().unwrap_or_default())
+    };
+    assert_eq!(
+        files_of(&path, except(&[".git"])),
+        files_of(repository.path(), except(&[".git", "ignored"])),
+    );
+}
+
+#[test]
+fn the_next_upload_brings_only_what_is_new() {
+    let repository = Repository::new();
+    // Random, so that it cannot be compressed.
+    let large: String = (0..4000).map(|_| uuid()).collect();
+    repository.write("large", &large);
+    repository.commit("large");
+    let way = Way::new();
+    let source = Source::find(repository.path()).unwrap();
+    let first = way.pack(&source).unwrap();
+    way.receive(&source, "run1", &first).unwrap();
+
+    repository.write("a.txt", "two\n");
+    let source = Source::find(repository.path()).unwrap();
+    let second = way.pack(&source).unwrap();
+    let bytes = |packed: &Packed| fs::metadata(packed.bundle.as_ref().unwrap()).unwrap().len();
+    assert!(bytes(&first) > 60_000, "{}", bytes(&first));
+    assert!(bytes(&second) < 1_000, "{}", bytes(&second));
+    let mirror = way.receive(&source, "run2", &second).unwrap();
+    assert_eq!(
+        git(mirror.path(), ["show", &format!("{}:a.txt", second.base)]),
+        "two"
+    );
+    drop(mirror);
+
+    repository.git(["checkout", "--quiet", "--", "a.txt"]);
+    let source = Source::find(repository.path()).unwrap();
+    let third = way.pack(&source).unwrap();
+    assert_eq!(
+        (third.bundle.as_deref(), &*third.base),
+        (None, source.head())
+    );
+    way.receive(&source, "run3", &third).unwrap();
+}
+
+#[test]
+fn a_bundle_that_was_tampered_with_changes_nothing() {
+    let repository = Repository::new();
+    repository.write("a.txt", "two\n");
+    let way = Way::new();
+    let source = Source::find(repository.path()).unwrap();
+    let packed = way.pack(&source).unwrap();
+    let bundle = packed.bundle.clone().unwrap();
+    let whole = fs::read(&bundle).unwrap();
+    let mirror = Mirror::open(way.mirrors(), source.root()).unwrap();
+    let refs = || git(mirror.path(), ["for-each-ref"]);
+    for at in [0, whole.len() / 2, whole.len() - 1] {
+        let mut changed = whole.clone();
+        changed[at] ^= 1;
+        fs::write(&bundle, &changed).unwrap();
+        let error = mirror
+            .receive("run1", &packed.base, Some(&bundle))
+            .unwrap_err();
+        assert!(format!("{error:#}").contains("upload"), "{error:#}");
+        assert_eq!(refs(), "");
+    }
+    fs::write(&bundle, &whole[..whole.len() - 30]).unwrap();
+    mirror
+        .receive("run1", &packed.base, Some(&bundle))
+        .unwrap_err();
+    let other = "0".repeat(40);
+    fs::write(&bundle, &whole).unwrap();
+    mirror.receive("run1", &other, Some(&bundle)).unwrap_err();
+    assert_eq!(refs(), "");
+    mirror.receive("run1", &packed.base, Some(&bundle)).unwrap();
+}
+
+#[test]
+fn commits_that_no_ref_keeps_are_not_known() {
+    let repository = Repository::new();
+    let way = Way::new();
+    let source = Source::find(repository.path()).unwrap();
+    let packed = way.pack(&source).unwrap();
+    let mirror = way.receive(&source, "run1", &packed).unwrap();
+    let known = || Mirror::known(way.mirrors(), source.root(), &source.offers().unwrap()).unwrap();
+    assert_eq!(known(), [source.head()]);
+    mirror.forget("run1").unwrap();
+    assert_eq!(known(), [source.head()]);
+    git(mirror.path(), ["update-ref", "-d", "refs/teamster/latest"]);
+    assert_eq!(known(), Vec::<String>::new());
+    let error = mirror.receive("run2", source.head(), None).unwrap_err();
+    assert!(
+        format!("{error:#}").contains("submit the run again"),
+        "{error:#}"
+    );
+}
+
+#[test]
+fn what_cannot_be_uploaded_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let error = |path: &Path| format!("{:#}", Source::find(path).unwrap_err());
+    assert!(error(folder.path()).contains("is not in a git repository"));
+    git(folder.path(), ["init", "--quiet"]);
+    assert!(error(folder.path()).contains("has no commit yet"));
+
+    let repository = Repository::new();
+    repository.commit_empty("second");
+    let shallow = tempfile::tempdir().unwrap();
+    let url = format!("file://{}", repository.path().display());
+    git(shallow.path(), ["clone", "--quiet", "--depth=1", &url, "."]);
+    assert!(error(shallow.path()).contains("git fetch --unshallow"));
+
+    repository.write("big", &"x".repeat(5000));
+    repository.write("small", "x");
+    let source = Source::find(repository.path()).unwrap();
+    source.check_uncommitted(10_000).unwrap();
+    let refused = source.check_uncommitted(4000).unwrap_err().to_string();
+    assert!(refused.contains("big (0.0 MiB), small"), "{refused}");
+}
+
+fn uuid() -> String {
+    let mut bytes = [0; 16];
+    use std::io::Read;
+    fs::File::open("/dev/urandom")
+        .unwrap()
+        .read_exact(&mut bytes)
+        .unwrap();
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
