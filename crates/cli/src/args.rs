@@ -16,7 +16,7 @@ pub(crate) use mcp::{McpArgs, ServerArgs};
 pub(crate) use output::{AttachOutputArgs, OutputArgs};
 pub(crate) use remote::{REMOTE_TOKEN_VARIABLE, RemoteArgs};
 pub(crate) use store::{STORE_VARIABLE, StoreArgs};
-pub(crate) use teamster_host::Fallback;
+pub(crate) use teamster::Fallback;
 pub(crate) use value::EnvVar;
 
 /// The help heading of the most used options: `-h` lists them together with `--help` itself.

@@ -85,6 +85,12 @@ impl CliInfo {
         format!("TEAMSTER_{id}_BIN")
     }
 
+    /// Returns the program that a user has set in the environment that `variable` reads. An empty value counts as unset.
+    pub fn program_of(&self, variable: impl FnOnce(&str) -> Option<OsString>) -> Option<PathBuf> {
+        let program = variable(&self.program_variable())?;
+        (!program.is_empty()).then(|| program.into())
+    }
+
     /// Returns whether a version is older than [`oldest_version`](Self::oldest_version). `false` for text that is not
     /// a version.
     pub fn is_too_old(&self, version: &str) -> bool {

@@ -23,7 +23,5 @@ pub(crate) fn text(name: &str) -> Option<String> {
 
 /// Returns the program of an agent that the user has set: the value of `TEAMSTER_<AGENT>_BIN`.
 pub fn program_variable(info: &CliInfo) -> Option<PathBuf> {
-    variable(&info.program_variable())
-        .filter(|value| !value.is_empty())
-        .map(PathBuf::from)
+    info.program_of(variable)
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use teamster_core::AgentError;
 use teamster_core::sync::lock;
+use teamster_loop::Log;
 use teamster_orchestrator::{Candidate, RunObserver};
 use teamster_store::{
     Conversation, Recorder, SessionFilter, SessionLock, SessionOrLock, SessionRecord, Store,
@@ -78,6 +79,16 @@ impl KeptHistory {
     pub(crate) fn observer(&self) -> Option<Arc<dyn RunObserver>> {
         let open = self.open.as_ref()?;
         Some(Arc::new(open.recorder.clone()))
+    }
+
+    /// Writes the errors of the history to the log of a loop at once.
+    pub(crate) fn log_errors_to(&self, log: &Log) {
+        if let Some(open) = &self.open {
+            let log = log.clone();
+            // All recorders of a history share this callback.
+            let _ = (open.recorder.clone())
+                .on_error(move |error| log.line(format!("the history of runs: {error}")));
+        }
     }
 
     /// Closes the store after the end of what it keeps. A run with a session key first waits until its session is stored.

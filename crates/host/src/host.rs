@@ -4,7 +4,6 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use teamster_core::text::one_line;
 use teamster_core::{AgentError, CliInfo};
 use teamster_orchestrator::{Orchestrator, OrchestratorConfig, PriceList};
 use teamster_providers::Providers;
@@ -91,19 +90,11 @@ impl Host {
     ///
     /// # Errors
     ///
-    /// Fails with the names that there are.
+    /// Fails with the error in an agent's command, or with the names that there are.
     pub fn agent(&self, name: &str) -> Result<&'static CliInfo, AgentError> {
-        if let Some(provider) = self.providers.get(name) {
-            return Ok(provider.info());
-        }
-        let known = self.providers.all();
-        let known: Vec<_> = known.iter().map(|provider| provider.info().id).collect();
-        let problem = format!(
-            "no agent \"{}\"; available: {}",
-            one_line(name),
-            known.join(", ")
-        );
-        Err(AgentError::refused("provider", problem))
+        let provider = self.providers.find(name);
+        let provider = provider.map_err(|problem| AgentError::refused("provider", problem))?;
+        Ok(provider.info())
     }
 
     pub(crate) fn notice(&self, notice: Notice) {

@@ -4,7 +4,6 @@
 mod changed_files;
 mod depth;
 mod environment;
-mod fallback;
 mod guard;
 mod history;
 mod host;
@@ -35,7 +34,6 @@ mod warning;
 pub use changed_files::{ChangedFile, changed_files, config_files};
 pub use depth::agent_depth;
 pub use environment::{REMOTE_TOKEN_VARIABLE, STORE_VARIABLE, program_variable};
-pub use fallback::{Fallback, command_error};
 pub use guard::Guard;
 pub use history::KeptHistory;
 pub use host::{Host, Notice};
@@ -44,7 +42,8 @@ pub use machine::{LocalMachine, examine_agents, find_program, local_zone};
 pub use orphans::{adopt as adopt_orphans, end as end_orphans};
 pub use output::{Output, structured_answer, write as write_output};
 pub use prepare::{
-    Answers, Common, Fit, PreparedRun, PreparedSession, RunOptions, SessionOptions, missing_program,
+    Answers, Common, Fit, LoopOptions, PreparedLoop, PreparedRun, PreparedSession, RunOptions,
+    SessionOptions, missing_program,
 };
 pub use recording::Recording;
 pub use service::{ForgetError, LocalRuns, forget_runs};

@@ -1,10 +1,11 @@
-//! The preparation of runs and sessions, in one order for all who start them: worktree, parameters, history, locks,
+//! The preparation of runs, sessions and loops. That of runs and sessions is in one order for all who start them: worktree, parameters, history, locks,
 //! policy, budget, plan, orchestrator.
 //!
 //! Nothing of an agent is started meanwhile, so every error is a refusal that leaves nothing behind. The order has
 //! reasons: the sessions of a conversation are known before they are locked, a session is locked before its run is in
 //! the history or has a log, and the worktree is there before the parameters name it.
 
+mod agent_loop;
 mod common;
 mod options;
 
@@ -31,6 +32,7 @@ use crate::output::Output;
 use crate::recording::Recording;
 use crate::request_policy::RequestPolicy;
 use crate::{Host, Warning, environment, params, request, state, turns};
+pub use agent_loop::{LoopOptions, PreparedLoop};
 pub use common::Common;
 pub use options::{Answers, Fit, RunOptions, SessionOptions};
 

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use teamster_api::RunSpec;
 use teamster_core::{AgentError, CliInfo, ExecuteParams};
 use teamster_orchestrator::{Budget, Candidate, RunRequest};
-use teamster_providers::{AgentConfig, Runtimes};
+use teamster_providers::{AgentConfig, Fallback, Runtimes};
 use teamster_runner::{OneWriter, SessionLocks};
 use teamster_store::{Conversation, SessionRecord};
 
 use crate::request_policy::RequestPolicy;
 use crate::turns::{self, of_fallback};
-use crate::{Fallback, Host, Warning, params};
+use crate::{Host, Warning, params};
 
 /// An agent of a run, with the parameters that it is given.
 pub(crate) struct RunAgent {
@@ -109,8 +109,7 @@ pub(crate) fn plan(
     let mut request = RunRequest::new(first.runtime, first.params);
     request.candidates.extend(candidates);
     request.budget = budget;
-    request.retry.retries = spec.retries;
-    turns::wait(&mut request.retry, spec.max_wait_ms);
+    request.retry = (request.retry).chosen(spec.retries, spec.max_wait_ms.map(params::limit));
     Ok(request)
 }
 

@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use teamster_api::{Grants, SessionSpec};
 use teamster_core::{
-    AgentError, Capabilities, CliInfo, ErrorKind, ExecuteParams, PermissionPolicy,
-    SessionCapabilities, SessionOptions, SessionRuntime, SharedRuntime,
+    AgentError, Capabilities, CliInfo, ExecuteParams, PermissionPolicy, SessionCapabilities,
+    SessionOptions, SessionRuntime, SharedRuntime,
 };
-use teamster_orchestrator::{Action, Budget, Candidate, RetryPolicy};
+use teamster_orchestrator::{Budget, Candidate, RetryPolicy};
+use teamster_providers::Fallback;
 use teamster_runner::{SessionCandidate, SessionRuns};
 
-use crate::{Fallback, Host, params};
+use crate::{Host, params};
 
 /// The `fit` of [`plan`] where every parameter is one that the user has set: nothing is removed.
 pub(crate) fn as_set(_: &CliInfo, _: &Capabilities, _: &mut ExecuteParams) -> bool {
@@ -70,7 +71,7 @@ pub(crate) fn plan(
             runs.add_fallback(fallback)?;
         }
     }
-    runs.retry = retry(spec);
+    runs.retry = RetryPolicy::default().chosen(spec.retries, spec.max_wait_ms.map(params::limit));
     Ok(runs)
 }
 
@@ -99,26 +100,4 @@ pub(crate) fn grants(host: &Host, spec: &SessionSpec) -> Result<Grants, AgentErr
 pub(crate) fn limited(ms: Option<u64>) -> Option<Duration> {
     let limit = ms.map(params::limit);
     limit.filter(|time| *time != Duration::MAX)
-}
-
-fn retry(spec: &SessionSpec) -> RetryPolicy {
-    let mut retry = RetryPolicy::default().retries(spec.retries);
-    wait(&mut retry, spec.max_wait_ms);
-    retry
-}
-
-/// Sets the maximum wait for a limit to reset.
-pub(crate) fn wait(retry: &mut RetryPolicy, max_wait_ms: Option<u64>) {
-    match max_wait_ms.map(params::limit) {
-        Some(longest) => {
-            retry.max_wait = longest;
-            if retry.retries == 0 {
-                // Waiting for a limit is not a retry. The policy already waits for other kinds of limits.
-                retry.actions.extend([(ErrorKind::RateLimit, Action::Wait)]);
-            }
-        }
-        // No retries means no waits either.
-        None if retry.retries == 0 => retry.max_wait = Duration::ZERO,
-        None => {}
-    }
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 use teamster_api::{RunService, RunSpec};
-use teamster_host::{Host, LocalRuns};
+use teamster_host::{Host, LocalRuns, LoopOptions};
 use teamster_providers::Providers;
 
 /// Made by hand: what Claude Code prints in a turn in which it asks whether it may write a file.
@@ -150,4 +150,34 @@ fn what_cannot_be_carried_out_leaves_no_folder() {
         let runs = LocalRuns::new(&host).unwrap();
         assert!(runs.show("w").await.is_err());
     });
+}
+
+#[test]
+fn a_program_runs_the_loop_of_an_agent_as_it_runs_anything_else() {
+    let test = "a_program_runs_the_loop_of_an_agent_as_it_runs_anything_else";
+    let script =
+        format!("#!/bin/sh\nprintf %s \"${{TEAMSTER_REMOTE_TOKEN-none}}\" > seen\n{AGENT}");
+    let variables = [("TEAMSTER_REMOTE_TOKEN", "made-up"), ("TIMEOUT_SECS", "60")];
+    if !is_own_process_with(test, &script, &variables) {
+        return;
+    }
+    let host = Host::new(Providers::builtin());
+    let here = env::current_dir().unwrap();
+    let agent = here.join("agent");
+    fs::create_dir(&agent).unwrap();
+    fs::write(agent.join("CLAUDE.md"), "Do nothing.").unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let list = runtime.block_on(async {
+        let mut options = LoopOptions::default();
+        options.ticks = Some(1);
+        let prepared = host.prepare_loop(&agent, options).await.unwrap();
+        assert_eq!(prepared.directory, agent.canonicalize().unwrap());
+        assert_eq!(prepared.run().await.unwrap(), None);
+        let runs = LocalRuns::new(&host).unwrap();
+        runs.list(teamster_api::RunQuery::default()).await.unwrap()
+    });
+    // The tick has a log among the runs, and its agent has none of this program's secrets.
+    assert_eq!(list.runs.len(), 1, "{list:?}");
+    assert_eq!(list.runs[0].info.kind, teamster_api::RunKind::Tick);
+    assert_eq!(fs::read_to_string(agent.join("seen")).unwrap(), "none");
 }

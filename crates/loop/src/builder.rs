@@ -15,7 +15,7 @@ use teamster_runner::{OneWriter, Retention, SessionLocks};
 use teamster_usage::prices::{PriceFileError, PriceList};
 use teamster_usage::{Places, TickMeter};
 
-use crate::by_name::{agent_and_model, loop_adapter, loop_agent, loop_fallback};
+use crate::by_name::{loop_adapter, loop_agent, loop_fallback};
 use crate::clock::SystemClock;
 use crate::supervisor::AgentConfig;
 use crate::{
@@ -284,15 +284,15 @@ impl LoopBuilder {
         let prompts = Prompts::read(&settings, &directory)?;
         let (params, _) = crate::params(&settings, &folder, &file)?;
         let mut options = options.with_settings(&settings);
-        for name in &settings.fallback {
+        let config_of = |info: &CliInfo| {
             let mut config = config.clone();
             config.spill_limit_bytes = UNREAD_OUTPUT_LIMIT;
             config.observer = Some(settings.stderr_to(&log));
-            let (agent, _) = agent_and_model(&providers, name);
-            if let Ok(info) = loop_agent(&providers, Some(agent)) {
-                config.program = program(info, &own, &file);
-            }
-            let candidate = loop_fallback(&providers, name, &folder, &file, config);
+            config.program = program(info, &own, &file);
+            config
+        };
+        for name in &settings.fallback {
+            let candidate = loop_fallback(&providers, name, &folder, &file, &config_of);
             let mut candidate = candidate.map_err(LoopError::Agent)?;
             if let Some(locks) = &locks {
                 let locks = locks.clone().held_by_agent(&directory);
@@ -378,9 +378,6 @@ fn program(
     variable: &dyn Fn(&str) -> Option<OsString>,
     file: &BTreeMap<String, String>,
 ) -> Option<PathBuf> {
-    let name = info.program_variable();
-    let set = variable(&name).filter(|value| !value.is_empty());
-    let of_file = || file.get(&name).filter(|value| !value.is_empty());
-    set.map(PathBuf::from)
-        .or_else(|| of_file().map(PathBuf::from))
+    let of_file = |name: &str| file.get(name).map(OsString::from);
+    (info.program_of(variable)).or_else(|| info.program_of(of_file))
 }

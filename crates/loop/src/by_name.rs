@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use teamster_core::{AgentError, CliInfo, ExecuteParams, PermissionPolicy, SessionOptions};
 use teamster_orchestrator::Candidate;
 use teamster_process::RuntimeConfig;
-use teamster_providers::Providers;
+use teamster_providers::{Fallback, Providers};
 
 use crate::{
     Adapter, AdapterKind, AgentFolder, ColdAdapter, HotAdapter, Settings, fallback_params,
@@ -90,36 +90,25 @@ pub fn loop_agent(
     }
 }
 
-/// Creates a fallback of a loop in this directory. `name` is that of a provider, or `NAME:MODEL`. `config`
-/// applies to its process, and `env` has the variables of the agent's `.env`.
+/// Creates a fallback of a loop in this directory. `text` is the name of a provider, or `NAME:MODEL`. `config_of`
+/// returns the configuration of its process, and `env` has the variables of the agent's `.env`.
 ///
 /// # Errors
 ///
 /// Fails if the name is unknown, or if a file of the agent cannot be used.
 pub(crate) fn loop_fallback(
     providers: &Providers,
-    name: &str,
+    text: &str,
     folder: &AgentFolder,
     env: &BTreeMap<String, String>,
-    config: RuntimeConfig,
+    config_of: &dyn Fn(&CliInfo) -> RuntimeConfig,
 ) -> Result<Candidate, AgentError> {
-    let (name, model) = agent_and_model(providers, name);
     let invalid = |problem: String| AgentError::invalid_params(format!("FALLBACK: {problem}"));
-    let agent = loop_agent(providers, Some(name));
+    let fallback = Fallback::parse(providers, text).map_err(invalid)?;
+    let agent = loop_agent(providers, Some(&fallback.provider));
     let mut settings = Settings::new(agent.map_err(|error| invalid(error.message))?);
-    settings.model = model.map(str::to_owned);
+    settings.model = fallback.model;
     let params =
         fallback_params(&settings, folder, env).map_err(|error| invalid(error.to_string()))?;
-    providers.candidate(settings.agent.id, config, params)
-}
-
-/// Splits `AGENT:MODEL`. The text after `acp:` is a command.
-pub(crate) fn agent_and_model<'n>(
-    providers: &Providers,
-    name: &'n str,
-) -> (&'n str, Option<&'n str>) {
-    match name.split_once(':') {
-        Some((agent, model)) if providers.get(agent).is_some() => (agent, Some(model)),
-        _ => (name, None),
-    }
+    providers.candidate(settings.agent.id, config_of(settings.agent), params)
 }

@@ -1,7 +1,6 @@
 //! Ticks as runs, with retries, fallbacks, budget, history and log.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use derive_setters::Setters;
 use teamster_core::provider::RunAssembler;
@@ -9,7 +8,7 @@ use teamster_core::{
     AbortHandle, AgentError, AgentRuntime, Capabilities, ErrorCode, ErrorKind, EventStream,
     ExecuteParams, LogEntry,
 };
-use teamster_orchestrator::{Action, Budget, Candidate, RetryPolicy, RunObserver};
+use teamster_orchestrator::{Budget, Candidate, RetryPolicy, RunObserver};
 use tokio::sync::{mpsc, oneshot};
 
 use crate::adapter::Adapter;
@@ -39,7 +38,7 @@ pub struct TickOptions {
 impl Default for TickOptions {
     fn default() -> Self {
         Self {
-            retry: RetryPolicy::default().retries(0).max_wait(Duration::ZERO),
+            retry: RetryPolicy::default().chosen(0, None),
             budget: Budget::default(),
             fallbacks: Vec::new(),
             observer: None,
@@ -53,17 +52,12 @@ impl TickOptions {
     /// them.
     #[must_use]
     pub fn with_settings(mut self, settings: &Settings) -> Self {
-        if settings.retries > 0 {
-            self.retry.retries = settings.retries;
-            self.retry.max_wait = RetryPolicy::default().max_wait;
-        }
-        if let Some(longest) = settings.max_wait {
-            self.retry.max_wait = longest;
-            if settings.retries == 0 {
-                // Waiting for a rate limit is no retry. Other limits are waited for by default.
-                let wait = (ErrorKind::RateLimit, Action::Wait);
-                self.retry.actions.extend([wait]);
-            }
+        if settings.retries > 0 || settings.max_wait.is_some() {
+            let retries = match settings.retries {
+                0 => self.retry.retries,
+                retries => retries,
+            };
+            self.retry = self.retry.chosen(retries, settings.max_wait);
         }
         let budget = settings.budget;
         self.budget.tokens = budget.tokens.or(self.budget.tokens);

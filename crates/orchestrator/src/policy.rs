@@ -133,6 +133,33 @@ impl RetryPolicy {
         }
     }
 
+    /// Sets the retries and the longest wait for a limit to reset that a user has chosen. Without a wait of the user's, it
+    /// is the default one; no retries then mean no waits either.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use teamster_core::ErrorKind;
+    /// use teamster_orchestrator::{Action, RetryPolicy};
+    ///
+    /// let patient = RetryPolicy::default().chosen(0, Some(Duration::from_mins(1)));
+    /// assert_eq!(patient.actions[&ErrorKind::RateLimit], Action::Wait);
+    /// assert_eq!(RetryPolicy::default().chosen(0, None).max_wait, Duration::ZERO);
+    /// ```
+    #[must_use]
+    pub fn chosen(mut self, retries: u32, max_wait: Option<Duration>) -> Self {
+        self.retries = retries;
+        self.max_wait = match max_wait {
+            Some(longest) => longest,
+            None if retries == 0 => Duration::ZERO,
+            None => Self::default().max_wait,
+        };
+        if retries == 0 && max_wait.is_some() {
+            // Waiting for a limit is not a retry. Limits of other kinds are waited for by default.
+            self.actions.insert(ErrorKind::RateLimit, Action::Wait);
+        }
+        self
+    }
+
     /// Sets the action for errors of this kind, in place of [`Action::for_kind`].
     #[must_use]
     pub fn on(mut self, kind: ErrorKind, action: Action) -> Self {

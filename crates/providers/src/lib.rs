@@ -6,12 +6,14 @@
 pub mod acp_probe;
 #[cfg(feature = "doctor")]
 pub mod doctor;
+mod fallback;
 mod in_process;
 mod providers;
 mod reexports;
 mod selection;
 mod sessions;
 
+pub use fallback::{Fallback, command_error};
 pub use in_process::InProcess;
 pub use providers::{Providers, create_cli_runtime, provider, providers};
 pub use reexports::*;

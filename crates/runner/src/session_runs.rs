@@ -120,7 +120,7 @@ impl SessionRuns {
             id: id.into(),
             budget: candidate.budget,
             candidates: vec![candidate],
-            retry: RetryPolicy::default().retries(0).max_wait(Duration::ZERO),
+            retry: RetryPolicy::default().chosen(0, None),
             observer: None,
             writer: None,
             current: 0,

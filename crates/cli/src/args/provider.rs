@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind as ClapErrorKind;
 use clap::{Arg, Command, Error};
-use teamster_host::{Fallback, command_error};
+use teamster::{Fallback, command_error};
 
 /// Parses the name of an agent, or the command of one, into a provider id.
 ///

@@ -311,7 +311,7 @@ fn a_fallback_or_a_limit_that_cannot_be_is_reported_before_anything_starts() {
         (
             "FALLBACK",
             "cluade",
-            "error: FALLBACK: there is no provider `cluade`",
+            "error: FALLBACK: no agent \"cluade\"; available: claude, ",
         ),
         (
             "MAX_TOKENS",

@@ -1,11 +1,10 @@
-//! Fallback agents of a run, by name.
+//! Fallback agents by name, and the model of each.
 
 use std::fmt;
 
-use teamster_acp::AcpAgent;
-use teamster_command::TextCommand;
 use teamster_core::AgentError;
-use teamster_providers::Providers;
+
+use crate::Providers;
 
 /// A fallback agent and its model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,25 +41,13 @@ impl Fallback {
     ///
     /// Fails with the reason if there is no such agent.
     pub fn parse(providers: &Providers, text: &str) -> Result<Self, String> {
-        let is_command = AcpAgent::named(text).is_some() || TextCommand::named(text).is_some();
         let (name, model) = match text.split_once(':') {
-            _ if is_command => (text, None),
+            _ if command(text).is_some() => (text, None),
             Some((_, "")) => return Err("the model after the `:` is missing".into()),
             Some((name, model)) => (name, Some(model.to_owned())),
             None => (text, None),
         };
-        let Some(provider) = providers.get(name) else {
-            if let Some(error) = command_error(name) {
-                return Err(error.message);
-            }
-            let known: Vec<_> = (providers.all().iter())
-                .map(|provider| provider.info().id)
-                .collect();
-            return Err(format!(
-                "there is no agent `{name}`; there is: {}",
-                known.join(", ")
-            ));
-        };
+        let provider = providers.find(name)?;
         Ok(Self {
             provider: provider.info().id.to_owned(),
             model,
@@ -70,20 +57,33 @@ impl Fallback {
 
 /// Returns the error in an agent's command; `None` if `name` is not one, or is valid.
 pub fn command_error(name: &str) -> Option<AgentError> {
-    let acp = AcpAgent::named(name).and_then(Result::err);
-    acp.or_else(|| TextCommand::named(name)?.err())
+    command(name)?.err()
 }
 
-#[cfg(test)]
+/// Returns whether an agent's command is valid; `None` if `name` is not a command in this build.
+fn command(name: &str) -> Option<Result<(), AgentError>> {
+    #[cfg(feature = "acp")]
+    if let Some(agent) = teamster_acp::AcpAgent::named(name) {
+        return Some(agent.map(drop));
+    }
+    #[cfg(feature = "command")]
+    if let Some(command) = teamster_command::TextCommand::named(name) {
+        return Some(command.map(drop));
+    }
+    // Without these features there is no command.
+    let _ = name;
+    None
+}
+
+#[cfg(all(test, feature = "acp", feature = "command"))]
 mod tests {
     use super::*;
 
     #[test]
     fn fallbacks_are_parsed() {
-        let providers = Providers::builtin().with_command(
-            TextCommand::with_settings("mine", teamster_command::CommandSettings::new("cat"))
-                .unwrap(),
-        );
+        let settings = teamster_command::CommandSettings::new("cat");
+        let mine = teamster_command::TextCommand::with_settings("mine", settings).unwrap();
+        let providers = Providers::builtin().with_command(mine);
         let of = |provider: &str, model: Option<&str>| {
             Ok(Fallback {
                 provider: provider.into(),
@@ -106,7 +106,7 @@ mod tests {
         );
         let error = parse("myne").unwrap_err();
         assert!(
-            error.starts_with("there is no agent `myne`; there is: ") && error.ends_with("mine"),
+            error.starts_with("no agent \"myne\"; available: ") && error.ends_with("mine"),
             "{error}"
         );
     }
