@@ -59,6 +59,8 @@ pub enum ProblemCode {
     FileDamaged,
     /// 409: the run has no workspace of its own, or nothing is left of it.
     NoWorkspace,
+    /// 507: the files that runs take along have reached the limit of the machine.
+    OverQuota,
     /// 404: no session has this id.
     SessionNotFound,
     /// 409: a turn of the session is in progress.
@@ -149,6 +151,7 @@ impl ProblemCode {
             Self::SupervisorNotRunning | Self::RunnerNotResponding | Self::TooManyConnections => {
                 503
             }
+            Self::OverQuota => 507,
             Self::Internal => 500,
         }
     }
@@ -173,6 +176,7 @@ impl ProblemCode {
             421 => "Misdirected Request",
             422 => "Unprocessable Entity",
             503 => "Service Unavailable",
+            507 => "Insufficient Storage",
             _ => "Internal Server Error",
         }
     }

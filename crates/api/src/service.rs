@@ -141,11 +141,38 @@ pub trait RunService: Send + Sync {
         Box::pin(unsupported("files of runs"))
     }
 
-    /// Keeps a part of a file that a run takes along. Repeating a call is safe.
+    /// Returns which of these commits the service has, each with its whole history, in a repository that is known by its
+    /// first commit: an upload need not bring them.
+    fn known_commits<'a>(
+        &'a self,
+        root: &'a str,
+        offered: Vec<String>,
+    ) -> ServiceFuture<'a, Vec<String>> {
+        let _ = (root, offered);
+        Box::pin(async { Ok(Vec::new()) })
+    }
+
+    /// Declares a file that the run with this id will take along, before the run is started. Returns the numbers of the
+    /// parts that are missing, in ascending order; none once the file is complete. Repeating a call is safe; with another
+    /// manifest, it replaces the file.
+    ///
+    /// A file whose run is not started is removed after a day.
     ///
     /// # Errors
     ///
-    /// [`ProblemCode::Unsupported`] if the service takes no files.
+    /// [`ProblemCode::InvalidParams`] if the manifest is none, [`ProblemCode::RunExists`] if the run was started,
+    /// [`ProblemCode::OverQuota`] if the service keeps no more files, [`ProblemCode::Unsupported`] if it takes none.
+    fn offer<'a>(&'a self, id: &'a str, manifest: FileManifest) -> ServiceFuture<'a, Vec<u32>> {
+        let _ = (id, manifest);
+        Box::pin(unsupported("uploads"))
+    }
+
+    /// Keeps a part of a file that was [offered](Self::offer), from 0. Repeating a call is safe.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::FileNotFound`] if the file was not offered or has no such part, [`ProblemCode::FileDamaged`] if the
+    /// content is not the one of the manifest, [`ProblemCode::Unsupported`] if the service takes no files.
     fn write_part<'a>(
         &'a self,
         id: &'a str,
@@ -154,17 +181,6 @@ pub trait RunService: Send + Sync {
         content: Vec<u8>,
     ) -> ServiceFuture<'a, ()> {
         let _ = (id, name, number, content);
-        Box::pin(unsupported("uploads"))
-    }
-
-    /// Completes a file whose parts were all kept.
-    ///
-    /// # Errors
-    ///
-    /// [`ProblemCode::FileDamaged`] if a part is missing or is not the one of the manifest,
-    /// [`ProblemCode::Unsupported`] if the service takes no files.
-    fn complete<'a>(&'a self, id: &'a str, manifest: FileManifest) -> ServiceFuture<'a, ()> {
-        let _ = (id, manifest);
         Box::pin(unsupported("uploads"))
     }
 }

@@ -1,5 +1,6 @@
 //! A request before it is sent: its path, query and body.
 
+use bytes::Bytes;
 use hyper::Method;
 use hyper::header::HeaderValue;
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
@@ -14,6 +15,7 @@ pub(crate) enum Media {
     Json,
     Stream,
     Text,
+    Bytes,
 }
 
 impl Media {
@@ -22,6 +24,7 @@ impl Media {
             Self::Json => "application/json",
             Self::Stream => "text/event-stream",
             Self::Text => "text/plain",
+            Self::Bytes => "application/octet-stream",
         }
     }
 }
@@ -35,7 +38,7 @@ pub(crate) struct Call {
     pub(crate) media: Media,
     /// The value of `Idempotency-Key`.
     pub(crate) key: Option<HeaderValue>,
-    pub(crate) body: Option<Vec<u8>>,
+    pub(crate) body: Option<(Media, Bytes)>,
 }
 
 impl Call {
@@ -76,8 +79,14 @@ impl Call {
 
     pub(crate) fn with_body(mut self, body: &impl Serialize) -> Result<Self, ClientError> {
         let json = serde_json::to_vec(body);
-        self.body = Some(json.map_err(|error| ClientError::argument("body", error.to_string()))?);
+        let json = json.map_err(|error| ClientError::argument("body", error.to_string()))?;
+        self.body = Some((Media::Json, json.into()));
         Ok(self)
+    }
+
+    pub(crate) fn with_bytes(mut self, body: Vec<u8>) -> Self {
+        self.body = Some((Media::Bytes, body.into()));
+        self
     }
 
     pub(crate) fn with_media(mut self, media: Media) -> Self {

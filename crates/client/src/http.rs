@@ -18,7 +18,7 @@ use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
 use crate::address::{Address, reason};
-use crate::call::{Call, Media};
+use crate::call::Call;
 use crate::error::{ClientError, ClientErrorKind};
 use crate::patience::{ConnectionChange, Patience};
 
@@ -153,15 +153,18 @@ impl Http {
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, token);
         }
-        if call.body.is_some() {
-            request = request.header(CONTENT_TYPE, Media::Json.name());
-        }
+        let body = match &call.body {
+            Some((media, body)) => {
+                request = request.header(CONTENT_TYPE, media.name());
+                body.clone()
+            }
+            None => Bytes::new(),
+        };
         if let Some(key) = &call.key {
             request = request.header("idempotency-key", key);
         }
-        let body = Full::new(Bytes::from(call.body.clone().unwrap_or_default()));
         let request = request
-            .body(body)
+            .body(Full::new(body))
             .map_err(|error| self.unexpected(&error))?;
 
         let connection = self.address.connect().await;
@@ -245,14 +248,20 @@ impl Http {
         self: &Arc<Self>,
         call: &Call,
     ) -> Result<(T, bool), ClientError> {
-        let answer = async || {
-            let response = self.send(call).await?;
-            let is_new = response.status() == StatusCode::CREATED;
-            Ok((self.read(&self.body(response).await?)?, !is_new))
-        };
+        let (body, is_new) = self.patiently(call).await?;
+        Ok((self.read(&body)?, !is_new))
+    }
+
+    /// Sends a request without a response, and repeats it after transient failures if its effect happens once.
+    pub(crate) async fn put(self: &Arc<Self>, call: &Call) -> Result<(), ClientError> {
+        self.patiently(call).await.map(drop)
+    }
+
+    /// Returns the body of the response, and whether something was created.
+    async fn patiently(self: &Arc<Self>, call: &Call) -> Result<(Bytes, bool), ClientError> {
         let mut patience = Patience::new(self.clone());
         loop {
-            match answer().await {
+            match self.answer(call).await {
                 Err(error) if call.happens_once() => patience.wait(error).await?,
                 result => {
                     patience.connected();
@@ -260,6 +269,12 @@ impl Http {
                 }
             }
         }
+    }
+
+    async fn answer(&self, call: &Call) -> Result<(Bytes, bool), ClientError> {
+        let response = self.send(call).await?;
+        let is_new = response.status() == StatusCode::CREATED;
+        Ok((self.body(response).await?, is_new))
     }
 }
 

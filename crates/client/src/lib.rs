@@ -13,6 +13,7 @@ mod runs;
 mod service;
 mod sessions;
 mod sse;
+mod uploads;
 
 use std::sync::Arc;
 use std::time::Duration;

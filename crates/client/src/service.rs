@@ -7,9 +7,9 @@ use teamster_api::agents::{AgentList, Command as LoopCommand};
 use teamster_api::history::{ForgetRuns, Forgotten, RunFilter, RunRecord};
 use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
 use teamster_api::{
-    Accepted, Change, Command, LogLine, MachineService, ProblemCode, ProviderReport, RefusalCode,
-    Reply, RunInfo, RunKind, RunList, RunQuery, RunService, RunView, ServiceError, ServiceFuture,
-    Spec, ViewState,
+    Accepted, Change, Command, FileManifest, LogLine, MachineService, ProblemCode, ProviderReport,
+    RefusalCode, Reply, RunInfo, RunKind, RunList, RunQuery, RunService, RunView, ServiceError,
+    ServiceFuture, Spec, ViewState,
 };
 
 use crate::call::Call;
@@ -70,6 +70,28 @@ impl RunService for Client {
 
     fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
         Box::pin(self.command_of(id, command))
+    }
+
+    fn known_commits<'a>(
+        &'a self,
+        root: &'a str,
+        offered: Vec<String>,
+    ) -> ServiceFuture<'a, Vec<String>> {
+        Box::pin(async move { Ok(Self::known_commits(self, root, offered).await?) })
+    }
+
+    fn offer<'a>(&'a self, id: &'a str, manifest: FileManifest) -> ServiceFuture<'a, Vec<u32>> {
+        Box::pin(async move { Ok(Self::offer(self, id, &manifest).await?) })
+    }
+
+    fn write_part<'a>(
+        &'a self,
+        id: &'a str,
+        name: &'a str,
+        number: u32,
+        content: Vec<u8>,
+    ) -> ServiceFuture<'a, ()> {
+        Box::pin(async move { Ok(Self::write_part(self, id, name, number, content).await?) })
     }
 
     fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {

@@ -27,6 +27,7 @@ mod store;
 pub mod text;
 pub mod threads;
 mod turns;
+mod uploads;
 pub mod usage;
 pub mod value;
 mod warning;

@@ -13,22 +13,24 @@ use async_stream::try_stream;
 use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten, RunCursor};
 use teamster_api::{
-    Accepted, Change, Command, LogLine, ProblemCode, RefusalCode, Reply, RunInfo, RunList,
-    RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState,
+    Accepted, Change, Command, FileManifest, LogLine, ProblemCode, RefusalCode, Reply, RunInfo,
+    RunList, RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState,
 };
 use teamster_core::{AgentError, ErrorCode};
 use teamster_runner::RunsError;
 use teamster_runner::client::{self, Follow};
 use teamster_store::check_run_id;
+use teamster_workspace::Mirror;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
+use crate::text::error_chain;
 use crate::{Host, state};
 use changes::Changes;
 pub use forget::{ForgetError, forget_runs};
 use index::{AT_ONCE, Index, not_ended, order};
 pub(crate) use limited::blocking;
-use limited::runner_reply;
+use limited::{runner_reply, unlimited};
 
 /// The default number of runs in a page.
 const PAGE: usize = 50;
@@ -261,6 +263,41 @@ impl RunService for LocalRuns {
 
     fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
         Box::pin(self.command(id, command))
+    }
+
+    fn known_commits<'a>(
+        &'a self,
+        root: &'a str,
+        offered: Vec<String>,
+    ) -> ServiceFuture<'a, Vec<String>> {
+        let root = root.to_owned();
+        Box::pin(unlimited(move || {
+            let known = Mirror::known(&state::mirrors()?, &root, &offered);
+            known.map_err(|error| ServiceError::new(ProblemCode::Internal, error_chain(&error)))
+        }))
+    }
+
+    fn offer<'a>(&'a self, id: &'a str, manifest: FileManifest) -> ServiceFuture<'a, Vec<u32>> {
+        Box::pin(async move {
+            if self.index.get(id).await.is_ok() {
+                return Err(RunsError::Exists { id: id.to_owned() }.into());
+            }
+            let id = id.to_owned();
+            unlimited(move || state::uploads()?.offer(&id, &manifest)).await
+        })
+    }
+
+    fn write_part<'a>(
+        &'a self,
+        id: &'a str,
+        name: &'a str,
+        number: u32,
+        content: Vec<u8>,
+    ) -> ServiceFuture<'a, ()> {
+        let (id, name) = (id.to_owned(), name.to_owned());
+        Box::pin(blocking(move || {
+            state::uploads()?.write_part(&id, &name, number, &content)
+        }))
     }
 
     fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {

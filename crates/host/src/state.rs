@@ -7,12 +7,17 @@ use teamster_api::{KeptSpec, KeptTexts, Spec};
 use teamster_core::AgentError;
 use teamster_runner::{Retention, Runs, SessionLocks};
 
+use crate::uploads::Uploads;
 use crate::{environment, value};
 
 /// The folder of detached runs, beside the store.
 const RUNS: &str = "teamster/runs";
 /// The folder of the locks of sessions.
 const SESSIONS: &str = "teamster/sessions";
+/// The folder of files that runs take along.
+const UPLOADS: &str = "teamster/uploads";
+/// The folder of mirrors of repositories.
+const MIRRORS: &str = "teamster/repositories";
 /// Variables that limit the age and size of kept logs.
 const LOGS_AGE: &str = "TEAMSTER_LOGS_AGE";
 const LOGS_SIZE: &str = "TEAMSTER_LOGS_SIZE";
@@ -46,6 +51,30 @@ pub fn runs() -> Result<Runs, AgentError> {
         )
     })?;
     Ok(Runs::at(root))
+}
+
+/// Returns the files that runs take along.
+///
+/// # Errors
+///
+/// Fails without a state directory.
+pub(crate) fn uploads() -> Result<Uploads, AgentError> {
+    file(UPLOADS).map(Uploads::at).ok_or_else(no_directory)
+}
+
+/// Returns the folder of mirrors of repositories.
+///
+/// # Errors
+///
+/// Fails without a state directory.
+pub(crate) fn mirrors() -> Result<PathBuf, AgentError> {
+    file(MIRRORS).ok_or_else(no_directory)
+}
+
+fn no_directory() -> AgentError {
+    AgentError::invalid_params(
+        "no directory for repositories: set XDG_STATE_HOME or HOME to an absolute path",
+    )
 }
 
 /// Returns the retention of ended runs' logs: 90 days and 8 GiB, or the values of `TEAMSTER_LOGS_AGE` and

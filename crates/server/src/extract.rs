@@ -27,6 +27,9 @@ pub(crate) struct Json<T> {
 /// An optional JSON body.
 pub(crate) struct Optional<T>(pub(crate) T);
 
+/// A body of bytes.
+pub(crate) struct Part(pub(crate) Vec<u8>);
+
 /// Path parameters.
 pub(crate) struct Path<T>(pub(crate) T);
 
@@ -34,12 +37,20 @@ pub(crate) struct Path<T>(pub(crate) T);
 pub(crate) struct Query<T>(pub(crate) T);
 
 async fn body(request: Request) -> Result<(Bytes, bool), ApiError> {
+    let is_json = has_media(&request, "application/json");
+    Ok((collected(request).await?, is_json))
+}
+
+fn has_media(request: &Request, expected: &str) -> bool {
     let media = request.headers().get(CONTENT_TYPE);
     let media = media
         .and_then(|value| value.to_str().ok())
         .unwrap_or_default();
     let media = media.split(';').next().unwrap_or_default().trim();
-    let is_json = media.eq_ignore_ascii_case("application/json");
+    media.eq_ignore_ascii_case(expected)
+}
+
+async fn collected(request: Request) -> Result<Bytes, ApiError> {
     let body = Limited::new(request.into_body(), LARGEST_BODY).collect();
     let collected = timeout(BODY_LIMIT, body).await.map_err(|_| {
         let detail = format!("the body did not arrive within {BODY_LIMIT:?}");
@@ -53,7 +64,7 @@ async fn body(request: Request) -> Result<(Bytes, bool), ApiError> {
             ApiError::new(ProblemCode::InvalidBody, "the body is incomplete")
         }
     })?;
-    Ok((collected.to_bytes(), is_json))
+    Ok(collected.to_bytes())
 }
 
 fn parse<T: DeserializeOwned>(bytes: &[u8], is_json: bool) -> Result<T, ApiError> {
@@ -85,6 +96,21 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Json<T> {
         let (bytes, is_json) = body(request).await?;
         let value = parse(&bytes, is_json)?;
         Ok(Self { value, bytes })
+    }
+}
+
+impl<S: Send + Sync> FromRequest<S> for Part {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        if !has_media(&request, "application/octet-stream") {
+            // A form of another origin can send other types without a CORS preflight.
+            return Err(ApiError::new(
+                ProblemCode::UnsupportedMediaType,
+                "send bytes with the header `Content-Type: application/octet-stream`",
+            ));
+        }
+        Ok(Self(collected(request).await?.into()))
     }
 }
 

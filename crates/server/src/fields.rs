@@ -6,7 +6,9 @@ use std::time::Duration;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de};
 use teamster_api::history::RunCursor;
-use teamster_api::{SESSION_KEY_PATTERN, is_run_id, is_turn_id, session_key_parts};
+use teamster_api::{ProblemCode, SESSION_KEY_PATTERN, is_run_id, is_turn_id, session_key_parts};
+
+use crate::ApiError;
 
 /// A text that is not blank.
 #[derive(Debug, Clone)]
@@ -98,6 +100,16 @@ impl NewRunId {
     /// Returns whether the text can be an id. The history has turns under ids of their own.
     pub(crate) fn is_valid(text: &str) -> bool {
         is_run_id(text) && !is_turn_id(text)
+    }
+
+    /// Refuses a text that cannot be the id of a new run.
+    pub(crate) fn check(text: &str) -> Result<(), ApiError> {
+        if Self::is_valid(text) {
+            return Ok(());
+        }
+        let detail = "id: expected at most 100 letters of ASCII, digits and `_`, `-`, `:`, `.`, of which `.` is not first, \
+            and no `.` with a number at the end";
+        Err(ApiError::new(ProblemCode::InvalidParams, detail))
     }
 }
 

@@ -89,10 +89,10 @@ fn document(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
     if !parameters.is_empty() {
         document["parameters"] = parameters.into();
     }
-    if let Some((schema, required)) = operation.body {
+    if let Some(body) = &operation.body {
         document["requestBody"] = json!({
-            "required": required,
-            "content": {"application/json": {"schema": schema(generator)}},
+            "required": body.required,
+            "content": {body.media: {"schema": (body.content)(generator)}},
         });
     }
     document["security"] = match operation.scope {

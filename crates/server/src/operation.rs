@@ -30,11 +30,17 @@ pub(crate) struct Operation {
     /// A type whose fields are the query parameters.
     pub(crate) query: Option<SchemaOf>,
     pub(crate) headers: &'static [Header],
-    /// The body, and whether it is required.
-    pub(crate) body: Option<(SchemaOf, bool)>,
+    pub(crate) body: Option<RequestBody>,
     pub(crate) replies: Vec<Reply>,
     pub(crate) problems: Vec<ProblemCode>,
     handler: MethodRouter<State>,
+}
+
+/// The body of a request.
+pub(crate) struct RequestBody {
+    pub(crate) media: &'static str,
+    pub(crate) content: SchemaOf,
+    pub(crate) required: bool,
 }
 
 /// A request header that changes the response.
@@ -106,8 +112,23 @@ impl Operation {
         self
     }
 
+    /// Sets a body of JSON.
     pub(crate) fn body<T: JsonSchema>(mut self, required: bool) -> Self {
-        self.body = Some((SchemaGenerator::subschema_for::<T>, required));
+        self.body = Some(RequestBody {
+            media: "application/json",
+            content: SchemaGenerator::subschema_for::<T>,
+            required,
+        });
+        self
+    }
+
+    /// Sets a body of bytes.
+    pub(crate) fn bytes(mut self) -> Self {
+        self.body = Some(RequestBody {
+            media: "application/octet-stream",
+            content: |_| schemars::json_schema!({"type": "string", "format": "binary"}),
+            required: true,
+        });
         self
     }
 

@@ -11,6 +11,7 @@ mod meta;
 mod requests;
 mod runs;
 mod sessions;
+mod uploads;
 
 use std::sync::Arc;
 
@@ -36,6 +37,7 @@ pub(crate) fn operations() -> Vec<Operation> {
     let parts = [
         runs::operations(),
         sessions::operations(),
+        uploads::operations(),
         requests::operations(),
         feed::operations(),
         history::operations(),

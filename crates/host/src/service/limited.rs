@@ -53,3 +53,11 @@ pub(crate) async fn blocking<T: Send + 'static>(
         )),
     }
 }
+
+/// Runs blocking work that may take long, such as with git or with a large file.
+pub(crate) async fn unlimited<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
+) -> Result<T, ServiceError> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| ServiceError::new(ProblemCode::Internal, error.to_string()))?
+}

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use jsonschema::{Draft, Validator};
 use serde_json::{Value, json};
+use teamster_api::FileManifest;
 use teamster_testkit::http::{Request, Response};
 
 use super::served::Served;
@@ -254,6 +255,7 @@ fn real_responses_are_what_the_document_says() {
         &forget(&json!({"logsOver": 1_u64 << 40})),
     );
     session_responses(&served, &mut document);
+    upload_responses(&served, &mut document);
     let mut stream = served.request("GET", "/v1/events").open();
     let snapshot = stream.until("\n");
     let schema = &document.document["paths"]["/v1/events"]["get"]["responses"]["200"]["content"]["application/x-ndjson"]
@@ -274,6 +276,51 @@ fn real_responses_are_what_the_document_says() {
             "{own}"
         );
     }
+}
+
+/// Responses about a file that a run takes along.
+fn upload_responses(served: &Served, document: &mut Document) {
+    let known = "/v1/repositories/{root}/known";
+    let commit = "0".repeat(40);
+    let found = served.post(
+        &known.replace("{root}", &commit),
+        &json!({"commits": [commit]}),
+    );
+    assert_eq!(found.json(), json!({"commits": []}));
+    document.has("POST", known, &found);
+    let manifest = FileManifest::of("bundle", b"content");
+    let offer = |id: &str, body: &Value| {
+        let path = format!("/v1/uploads/{id}/bundle");
+        served.request("PUT", &path).json(body).send()
+    };
+    let file = "/v1/uploads/{id}/{name}";
+    let body = serde_json::to_value(&manifest).unwrap();
+    let missing = offer("later", &body);
+    assert_eq!(missing.json(), json!({"missing": [0]}));
+    document.has("PUT", file, &missing);
+    let mut other = body.clone();
+    other["name"] = "other".into();
+    assert_eq!(offer("later", &other).status, 422);
+    let started = offer("mine", &body);
+    assert_eq!(started.json()["code"], "RUN_EXISTS");
+    document.has("PUT", file, &started);
+    let part = "/v1/uploads/{id}/{name}/parts/{number}";
+    let write = |number: u32, media: &str, content: &[u8]| {
+        let path = format!("/v1/uploads/later/bundle/parts/{number}");
+        let request = served.request("PUT", &path).header("Content-Type", media);
+        request.body(content).send()
+    };
+    let bytes = "application/octet-stream";
+    let damaged = write(0, bytes, b"c0ntent");
+    assert_eq!(damaged.json()["code"], "FILE_DAMAGED");
+    document.has("PUT", part, &damaged);
+    let form = write(0, "text/plain", b"content");
+    assert_eq!(form.json()["code"], "UNSUPPORTED_MEDIA_TYPE");
+    document.has("PUT", part, &form);
+    let kept = write(0, bytes, b"content");
+    assert_eq!(kept.status, 204);
+    document.has("PUT", part, &kept);
+    assert_eq!(offer("later", &body).json(), json!({"missing": []}));
 }
 
 /// Responses about a session, from its start to its end.

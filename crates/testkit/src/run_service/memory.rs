@@ -8,8 +8,8 @@ use async_stream::stream;
 use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
-    Accepted, Change, Command, LogLine, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService,
-    RunSummary, RunView, ServiceError, ServiceFuture, Spec, ViewState,
+    Accepted, Change, Command, FileManifest, LogLine, ProblemCode, Reply, RunInfo, RunList,
+    RunQuery, RunService, RunSummary, RunView, ServiceError, ServiceFuture, Spec, ViewState,
 };
 use teamster_core::sync::lock;
 use teamster_core::{AgentError, AgentEvent, PermissionRequest};
@@ -52,6 +52,14 @@ struct Shared {
     runs: Mutex<BTreeMap<String, Arc<MemoryRun>>>,
     /// The number of changes of any run.
     changes: watch::Sender<u64>,
+    /// Files that runs take along, by run and name.
+    uploads: Mutex<BTreeMap<(String, String), Upload>>,
+}
+
+/// A file with the parts that are there.
+struct Upload {
+    manifest: FileManifest,
+    parts: BTreeMap<u32, Vec<u8>>,
 }
 
 impl fmt::Debug for MemoryService {
@@ -72,6 +80,7 @@ impl MemoryService {
                 agents: agents.into_iter().map(Into::into).collect(),
                 runs: Mutex::default(),
                 changes: watch::Sender::new(0),
+                uploads: Mutex::default(),
             }),
         }
     }
@@ -103,10 +112,7 @@ impl MemoryService {
             if known.spec == spec {
                 return Ok(Accepted::existed());
             }
-            return Err(ServiceError::new(
-                ProblemCode::RunExists,
-                format!("a run `{id}` exists already: give every run an id of its own"),
-            ));
+            return Err(exists(id));
         }
         let changes = self.shared.changes.clone();
         let run = MemoryRun::new(id, spec, self.shared.script.clone(), changes);
@@ -188,6 +194,38 @@ impl MemoryService {
         Ok(forgotten)
     }
 
+    fn offered(&self, id: &str, manifest: FileManifest) -> Result<Vec<u32>, ServiceError> {
+        manifest.check()?;
+        if self.run(id).is_ok() {
+            return Err(exists(id));
+        }
+        let mut uploads = lock(&self.shared.uploads);
+        let key = (id.to_owned(), manifest.name.clone());
+        let upload = uploads.entry(key).or_insert_with(|| Upload {
+            manifest: manifest.clone(),
+            parts: BTreeMap::new(),
+        });
+        upload.manifest = manifest;
+        let manifest = &upload.manifest;
+        (upload.parts).retain(|number, part| manifest.check_part(*number, part).is_ok());
+        let all = 0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX);
+        Ok(all
+            .filter(|number| !upload.parts.contains_key(number))
+            .collect())
+    }
+
+    fn part(&self, id: &str, name: &str, number: u32, part: Vec<u8>) -> Result<(), ServiceError> {
+        let mut uploads = lock(&self.shared.uploads);
+        let upload = uploads.get_mut(&(id.to_owned(), name.to_owned()));
+        let upload = upload.ok_or_else(|| {
+            let message = format!("the file \"{name}\" was not declared for this run");
+            ServiceError::new(ProblemCode::FileNotFound, message)
+        })?;
+        upload.manifest.check_part(number, &part)?;
+        upload.parts.insert(number, part);
+        Ok(())
+    }
+
     fn summaries(&self) -> Vec<Arc<RunSummary>> {
         let runs = self.all();
         runs.iter()
@@ -214,6 +252,13 @@ fn check(spec: &Spec) -> Result<(), ServiceError> {
         Spec::Session(spec) => spec.check()?,
     }
     Ok(())
+}
+
+fn exists(id: &str) -> ServiceError {
+    ServiceError::new(
+        ProblemCode::RunExists,
+        format!("a run `{id}` exists already: give every run an id of its own"),
+    )
 }
 
 fn not_found(id: &str) -> ServiceError {
@@ -292,6 +337,20 @@ impl RunService for MemoryService {
 
     fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
         Box::pin(async move { self.run(id)?.send(command) })
+    }
+
+    fn offer<'a>(&'a self, id: &'a str, manifest: FileManifest) -> ServiceFuture<'a, Vec<u32>> {
+        Box::pin(async move { self.offered(id, manifest) })
+    }
+
+    fn write_part<'a>(
+        &'a self,
+        id: &'a str,
+        name: &'a str,
+        number: u32,
+        content: Vec<u8>,
+    ) -> ServiceFuture<'a, ()> {
+        Box::pin(async move { self.part(id, name, number, content) })
     }
 
     fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {

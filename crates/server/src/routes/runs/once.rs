@@ -54,11 +54,7 @@ pub(in crate::routes) async fn start_with_id(
     id: &str,
     spec: impl Into<Spec>,
 ) -> Result<(RunHandle, StatusCode), ApiError> {
-    if !NewRunId::is_valid(id) {
-        let detail = "id: expected at most 100 letters of ASCII, digits and `_`, `-`, `:`, `.`, of which `.` is not first, \
-            and no `.` with a number at the end";
-        return Err(ApiError::new(ProblemCode::InvalidParams, detail));
-    }
+    NewRunId::check(id)?;
     let _others = shared.starts.lock_of(id).lock().await;
     let known = match shared.runs.resolve(id).await {
         Ok(run) => run.run_id == id,

@@ -1,0 +1,301 @@
+//! Files that runs take along, until the run is started.
+//!
+//! A file is a folder with its manifest and its content, in the folder of its run's id. A part is written at its place, and
+//! what is missing is found by the hashes: after a crash, no note about parts can be wrong.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use sha2::{Digest, Sha256};
+use teamster_api::{FileManifest, ProblemCode, ServiceError, is_run_id, is_turn_id};
+use teamster_process::{FileMode, replace_file};
+
+use crate::{environment, value};
+
+const MANIFEST: &str = "manifest.json";
+const CONTENT: &str = "content";
+/// Time after which a file is removed whose run was not started.
+const KEPT: Duration = Duration::from_hours(24);
+/// Variable for the limit of all files together.
+const SIZE: &str = "TEAMSTER_UPLOADS_SIZE";
+/// The default of that limit, in bytes.
+const DEFAULT_SIZE: u64 = 8 << 30;
+
+/// The files of a machine that runs take along.
+#[derive(Debug, Clone)]
+pub(crate) struct Uploads {
+    root: PathBuf,
+}
+
+impl Uploads {
+    pub(crate) fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// Declares a file of a run. Returns the numbers of missing parts.
+    pub(crate) fn offer(
+        &self,
+        id: &str,
+        manifest: &FileManifest,
+    ) -> Result<Vec<u32>, ServiceError> {
+        manifest.check()?;
+        let folder = self.folder(id, &manifest.name)?;
+        self.sweep(SystemTime::now());
+        let limit = limit()?;
+        let others = self.bytes_besides(&folder);
+        if others.saturating_add(manifest.bytes) > limit {
+            let message = format!(
+                "the file has {} bytes, and with the {others} bytes of other runs that were not started the limit is \
+                 {limit}: wait until they are, or raise `{SIZE}` on that machine",
+                manifest.bytes
+            );
+            return Err(ServiceError::new(ProblemCode::OverQuota, message));
+        }
+        let write = || -> io::Result<File> {
+            fs::DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(&folder)?;
+            let content = open(&folder)?;
+            content.set_len(manifest.bytes)?;
+            let json = serde_json::to_vec(manifest)?;
+            replace_file(&folder.join(MANIFEST), &json, FileMode::Private)?;
+            Ok(content)
+        };
+        let content = write().map_err(|error| unwritable(&error))?;
+        missing(&content, manifest).map_err(|error| unwritable(&error))
+    }
+
+    /// Writes a part of a file.
+    pub(crate) fn write_part(
+        &self,
+        id: &str,
+        name: &str,
+        number: u32,
+        part: &[u8],
+    ) -> Result<(), ServiceError> {
+        let folder = self.folder(id, name)?;
+        let manifest = manifest(&folder)?.ok_or_else(|| not_offered(name))?;
+        manifest.check_part(number, part)?;
+        let (start, _) = manifest.range(number).ok_or_else(|| not_offered(name))?;
+        let write = || open(&folder)?.write_all_at(part, start);
+        write().map_err(|error: io::Error| unwritable(&error))
+    }
+
+    /// Returns the path of a file's content, all of which is there.
+    pub(crate) fn complete(&self, id: &str, name: &str) -> Result<PathBuf, ServiceError> {
+        let folder = self.folder(id, name)?;
+        let manifest = manifest(&folder)?.ok_or_else(|| {
+            let message = format!(
+                "the file \"{name}\" of the run was not uploaded, or was removed after a day"
+            );
+            ServiceError::new(ProblemCode::FileNotFound, message)
+        })?;
+        let content = open(&folder).map_err(|error| unwritable(&error))?;
+        let missing = missing(&content, &manifest).map_err(|error| unwritable(&error))?;
+        if missing.is_empty() {
+            return Ok(folder.join(CONTENT));
+        }
+        let message = format!(
+            "{} of {} parts of the file \"{name}\" are missing: upload them first",
+            missing.len(),
+            manifest.parts.len()
+        );
+        Err(ServiceError::new(ProblemCode::FileDamaged, message))
+    }
+
+    /// Removes the files of a run.
+    pub(crate) fn remove(&self, id: &str) {
+        if is_run_id(id) {
+            // What cannot be removed now is removed after a day.
+            let _ = fs::remove_dir_all(self.root.join(id));
+        }
+    }
+
+    fn folder(&self, id: &str, name: &str) -> Result<PathBuf, ServiceError> {
+        if !is_run_id(id) || is_turn_id(id) {
+            let message = format!(
+                "\"{}\" cannot be the id of a run",
+                teamster_core::text::one_line(id)
+            );
+            return Err(ServiceError::new(ProblemCode::InvalidParams, message));
+        }
+        // A name may be longer than that of a file.
+        let name = Sha256::digest(name)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect::<String>();
+        Ok(self.root.join(id).join(name))
+    }
+
+    /// Returns the size of all files but the one in this folder, in bytes.
+    fn bytes_besides(&self, folder: &Path) -> u64 {
+        let files = entries(&self.root).flat_map(|run| entries(&run).collect::<Vec<_>>());
+        let others = files.filter(|other| other != folder);
+        others
+            .filter_map(|other| manifest(&other).ok()?)
+            .map(|manifest| manifest.bytes)
+            .sum()
+    }
+
+    /// Removes the files of runs that were not started for a day.
+    fn sweep(&self, now: SystemTime) {
+        for run in entries(&self.root) {
+            let newest = entries(&run)
+                .chain([run.clone()])
+                .filter_map(|path| {
+                    let written = |path: &Path| fs::metadata(path).ok()?.modified().ok();
+                    written(&path.join(CONTENT)).or_else(|| written(&path))
+                })
+                .max();
+            let is_old = |at: SystemTime| now.duration_since(at).is_ok_and(|age| age > KEPT);
+            if newest.is_some_and(is_old) {
+                let _ = fs::remove_dir_all(run);
+            }
+        }
+    }
+}
+
+fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path())
+}
+
+fn open(folder: &Path) -> io::Result<File> {
+    File::options()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(folder.join(CONTENT))
+}
+
+fn manifest(folder: &Path) -> Result<Option<FileManifest>, ServiceError> {
+    match fs::read(folder.join(MANIFEST)) {
+        Ok(json) => serde_json::from_slice(&json)
+            .map(Some)
+            .map_err(|error| unwritable(&error.into())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(unwritable(&error)),
+    }
+}
+
+/// Returns the numbers of the parts that are not as the manifest has them.
+fn missing(content: &File, manifest: &FileManifest) -> io::Result<Vec<u32>> {
+    let mut missing = Vec::new();
+    let mut part = Vec::new();
+    for number in 0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX) {
+        let Some((start, size)) = manifest.range(number) else {
+            break;
+        };
+        part.resize(usize::try_from(size).unwrap_or_default(), 0);
+        content.read_exact_at(&mut part, start)?;
+        if manifest.check_part(number, &part).is_err() {
+            missing.push(number);
+        }
+    }
+    Ok(missing)
+}
+
+fn not_offered(name: &str) -> ServiceError {
+    let message = format!("the file \"{name}\" was not declared for this run");
+    ServiceError::new(ProblemCode::FileNotFound, message)
+}
+
+fn unwritable(error: &io::Error) -> ServiceError {
+    let message = format!("the machine cannot keep the file: {error}");
+    ServiceError::new(ProblemCode::Internal, message)
+}
+
+/// Returns the limit of all files together, in bytes.
+fn limit() -> Result<u64, ServiceError> {
+    match environment::text(SIZE).as_deref() {
+        None => Ok(DEFAULT_SIZE),
+        Some("off") => Ok(u64::MAX),
+        Some(size) => value::size(size).map_err(|error| {
+            let message = format!("{SIZE}: {error}; `off` is no limit");
+            ServiceError::new(ProblemCode::Internal, message)
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use teamster_api::PART_BYTES;
+
+    use super::*;
+
+    fn uploads() -> (tempfile::TempDir, Uploads) {
+        let root = tempfile::tempdir().unwrap();
+        let uploads = Uploads::at(root.path().join("uploads"));
+        (root, uploads)
+    }
+
+    fn content() -> Vec<u8> {
+        (0..2 * PART_BYTES + 5).map(|it| (it % 251) as u8).collect()
+    }
+
+    #[test]
+    fn a_broken_upload_goes_on_with_the_missing_parts() {
+        let (_root, uploads) = uploads();
+        let content = content();
+        let manifest = FileManifest::of("bundle", &content);
+        let part = |number: u32| {
+            let (start, size) = manifest.range(number).unwrap();
+            &content[start as usize..(start + size) as usize]
+        };
+        assert_eq!(uploads.offer("run1", &manifest).unwrap(), [0, 1, 2]);
+        uploads.write_part("run1", "bundle", 2, part(2)).unwrap();
+        uploads.write_part("run1", "bundle", 0, part(0)).unwrap();
+        let damaged = uploads
+            .write_part("run1", "bundle", 1, part(0))
+            .unwrap_err();
+        assert_eq!(damaged.code, Some(ProblemCode::FileDamaged));
+        assert_eq!(uploads.offer("run1", &manifest).unwrap(), [1]);
+        let early = uploads.complete("run1", "bundle").unwrap_err();
+        assert!(early.message.contains("1 of 3 parts"), "{early}");
+        uploads.write_part("run1", "bundle", 1, part(1)).unwrap();
+        assert_eq!(uploads.offer("run1", &manifest).unwrap(), Vec::<u32>::new());
+        let path = uploads.complete("run1", "bundle").unwrap();
+        assert_eq!(fs::read(path).unwrap(), content);
+        uploads.remove("run1");
+        let gone = uploads.complete("run1", "bundle").unwrap_err();
+        assert_eq!(gone.code, Some(ProblemCode::FileNotFound));
+    }
+
+    #[test]
+    fn what_is_no_upload_is_refused() {
+        let (_root, uploads) = uploads();
+        let manifest = FileManifest::of("bundle", b"x");
+        let code = |result: Result<(), ServiceError>| result.unwrap_err().code;
+        for id in ["", "../x", "a/b", "run.1"] {
+            let refused = uploads.offer(id, &manifest).map(drop);
+            assert_eq!(code(refused), Some(ProblemCode::InvalidParams), "{id}");
+        }
+        let refused = uploads.write_part("run1", "bundle", 0, b"x");
+        assert_eq!(code(refused), Some(ProblemCode::FileNotFound));
+        uploads.offer("run1", &manifest).unwrap();
+        let refused = uploads.write_part("run1", "bundle", 1, b"x");
+        assert_eq!(code(refused), Some(ProblemCode::FileNotFound));
+        let mut huge = FileManifest::of("huge", b"");
+        huge.bytes = DEFAULT_SIZE;
+        huge.parts = vec!["0".repeat(64); (DEFAULT_SIZE / PART_BYTES) as usize];
+        let refused = uploads.offer("run2", &huge).map(drop);
+        assert_eq!(code(refused), Some(ProblemCode::OverQuota));
+    }
+
+    #[test]
+    fn files_of_runs_that_were_not_started_are_removed_after_a_day() {
+        let (_root, uploads) = uploads();
+        let manifest = FileManifest::of("bundle", b"x");
+        uploads.offer("run1", &manifest).unwrap();
+        uploads.sweep(SystemTime::now() + KEPT - Duration::from_mins(1));
+        assert_eq!(uploads.bytes_besides(Path::new("")), 1);
+        uploads.sweep(SystemTime::now() + KEPT + Duration::from_mins(1));
+        assert_eq!(uploads.bytes_besides(Path::new("")), 0);
+    }
+}
