@@ -253,6 +253,12 @@ export interface ChangeSession {
   permission?: PermissionMode | null;
 }
 
+/** Commits, by their full ids. */
+export interface Commits {
+  /** The full ids of commits. */
+  commits: string[];
+}
+
 /** Source of a cost. */
 export type CostSource = "reported" | "estimated";
 
@@ -915,6 +921,20 @@ export interface Figures {
   premiumRequests?: number | null;
 }
 
+/** The content of a file, by hashes. */
+export interface FileManifest {
+  /** Name of the file. */
+  name: string;
+  /** Size of the file, in bytes. */
+  bytes: number;
+  /** SHA-256 of the file, in hexadecimal. */
+  sha256: string;
+  /** Size of every part but the last, in bytes. */
+  partBytes: number;
+  /** SHA-256 of each part, in hexadecimal. An empty file has none. */
+  parts: string[];
+}
+
 /** Runs and logs to delete. Live runs are kept. */
 export interface ForgetRuns {
   /** Ids or unique id prefixes of runs to delete. If one of them cannot be deleted, none is. */
@@ -1072,6 +1092,12 @@ export interface McpTool {
   server: string;
   /** The tool's own name. */
   tool: string;
+}
+
+/** What is missing of a file. */
+export interface MissingParts {
+  /** The numbers of the missing parts, in ascending order. */
+  missing: number[];
 }
 
 /** The figures of a model within a group. */
@@ -1264,7 +1290,7 @@ export interface Problem {
 }
 
 /** A stable error code of the API. */
-export type ProblemCode = "UNAUTHORIZED" | "INSUFFICIENT_SCOPE" | "HOST_NOT_ALLOWED" | "ORIGIN_NOT_ALLOWED" | "BYPASS_NOT_ALLOWED" | "COMMAND_NOT_ALLOWED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "RUN_NOT_FOUND" | "RUN_ID_AMBIGUOUS" | "RUN_EXISTS" | "RUN_ENDED" | "RUN_LIVE" | "SESSION_NOT_FOUND" | "SESSION_BUSY" | "SESSION_IN_USE" | "NO_TURN" | "SESSION_ENDING" | "OVER_BUDGET" | "OUT_OF_TIME" | "REQUEST_NOT_FOUND" | "ALREADY_ANSWERED" | "INVALID_ANSWER" | "IDEMPOTENCY_KEY_REUSED" | "INVALID_BODY" | "INVALID_PARAMS" | "BODY_TOO_LARGE" | "BODY_TIMEOUT" | "UNSUPPORTED_MEDIA_TYPE" | "AGENT_NOT_FOUND" | "AGENT_REFUSED" | "SUPERVISOR_NOT_RUNNING" | "RUNNER_NOT_RESPONDING" | "TOO_MANY_CONNECTIONS" | "UNSUPPORTED" | "INTERNAL";
+export type ProblemCode = "UNAUTHORIZED" | "INSUFFICIENT_SCOPE" | "HOST_NOT_ALLOWED" | "ORIGIN_NOT_ALLOWED" | "BYPASS_NOT_ALLOWED" | "COMMAND_NOT_ALLOWED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "RUN_NOT_FOUND" | "RUN_ID_AMBIGUOUS" | "RUN_EXISTS" | "RUN_ENDED" | "RUN_LIVE" | "FILE_NOT_FOUND" | "FILE_DAMAGED" | "NO_WORKSPACE" | "OVER_QUOTA" | "SESSION_NOT_FOUND" | "SESSION_BUSY" | "SESSION_IN_USE" | "NO_TURN" | "SESSION_ENDING" | "OVER_BUDGET" | "OUT_OF_TIME" | "REQUEST_NOT_FOUND" | "ALREADY_ANSWERED" | "INVALID_ANSWER" | "IDEMPOTENCY_KEY_REUSED" | "INVALID_BODY" | "INVALID_PARAMS" | "BODY_TOO_LARGE" | "BODY_TIMEOUT" | "UNSUPPORTED_MEDIA_TYPE" | "AGENT_NOT_FOUND" | "AGENT_REFUSED" | "SUPERVISOR_NOT_RUNNING" | "RUNNER_NOT_RESPONDING" | "TOO_MANY_CONNECTIONS" | "UNSUPPORTED" | "INTERNAL";
 
 /** The agents of this machine. */
 export interface ProviderList {
@@ -1449,6 +1475,8 @@ export interface RunSpec {
   workingDirectory?: string | null;
   /** Run in a new git worktree: `true`, or the name of its branch. */
   worktree?: Worktree | null;
+  /** Where the agent works, in the long form. Excludes `workingDirectory` and `worktree`. */
+  workspace?: Workspace | null;
   /** The session to resume. */
   sessionId?: string | null;
   /** The conversation, such as `slack:U42`: its session is resumed, or started by the first run with this key. */
@@ -1608,6 +1636,8 @@ export interface SessionSpec {
   workingDirectory?: string | null;
   /** Work in a new git worktree: `true`, or the name of its branch. */
   worktree?: Worktree | null;
+  /** Where the agent works, in the long form. Excludes `workingDirectory` and `worktree`. */
+  workspace?: Workspace | null;
   /** The agent's session to resume. */
   sessionId?: string | null;
   /** With `sessionId`: continue in a new session and leave that one unchanged. */
@@ -1876,6 +1906,45 @@ export interface UsageSummary {
 
 /** The state of a run. */
 export type ViewState = "running" | "waiting" | "ended";
+
+export interface 0Workspace {
+  kind: "directory";
+  /** An absolute path. */
+  path: string;
+}
+
+export interface 1Workspace {
+  kind: "worktree";
+  /** The directory, an absolute path. Default: that of the server. */
+  directory?: string | null;
+  /** The commit at which the worktree starts, as git names it. Default: `HEAD`. */
+  from?: string | null;
+  /** The name of its new branch. Default: `teamster/` and the run's id. */
+  branch?: string | null;
+}
+
+export interface 2Workspace {
+  kind: "repository";
+  /** The repository's URL, without a user's password or token in it. */
+  url: string;
+  /** The commit at which the worktree starts: its full hash. */
+  commit: string;
+  /** The agent's directory in the repository, a relative path. Default: its root. */
+  subdirectory?: string | null;
+}
+
+export interface 3Workspace {
+  kind: "upload";
+  /** The agent's directory in the repository, a relative path. Default: its root. */
+  subdirectory?: string | null;
+}
+
+export interface 4Workspace {
+  kind: "empty";
+}
+
+/** Where an agent works: the long form of `workingDirectory` and `worktree`. */
+export type Workspace = 0Workspace | 1Workspace | 2Workspace | 3Workspace | 4Workspace;
 
 /** A new git worktree for a run. */
 export type Worktree = boolean | string;

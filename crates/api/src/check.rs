@@ -2,7 +2,7 @@
 
 use teamster_core::AgentError;
 
-use crate::{RunSpec, SessionSpec, Trusted, Worktree};
+use crate::{RunSpec, SessionSpec, Trusted, Workspace, Worktree};
 
 impl RunSpec {
     /// Checks what can be checked without the machine that carries it out.
@@ -29,7 +29,9 @@ impl RunSpec {
             ],
             resumes: self.session_id.is_some(),
             forks: self.fork,
+            directory: self.working_directory.is_some(),
             worktree: self.worktree.as_ref(),
+            workspace: self.workspace.as_ref(),
             system_prompts: (&self.system_prompt, &self.append_system_prompt),
             max_budget_usd: self.max_budget_usd,
             trusted: &self.trusted,
@@ -51,11 +53,11 @@ impl RunSpec {
                     "the conversation has its own session: omit `session_id` and `new_session_id`",
                 );
             }
-            if Worktree::is_requested(self.worktree.as_ref()) {
+            if (self.workspace.as_ref()).is_some_and(Workspace::is_of_one_run) {
                 return refuse(
-                    "worktree",
-                    "each run gets a new one, and the session of a conversation could not be resumed in another: \
-                     make one for the conversation, as with `git worktree add`, and name it with `working_directory`",
+                    "workspace",
+                    "each run gets a new one, and the session of a conversation can only be resumed in the \
+                     directory where it began: name one with `working_directory`, or use `worktree`",
                 );
             }
         }
@@ -90,7 +92,9 @@ impl SessionSpec {
             ],
             resumes: self.session_id.is_some(),
             forks: self.fork,
+            directory: self.working_directory.is_some(),
             worktree: self.worktree.as_ref(),
+            workspace: self.workspace.as_ref(),
             system_prompts: (&self.system_prompt, &self.append_system_prompt),
             max_budget_usd: self.max_budget_usd,
             trusted: &self.trusted,
@@ -110,6 +114,10 @@ impl SessionSpec {
     }
 }
 
+/// The problem of a new directory for a session that exists.
+const ELSEWHERE: &str =
+    "excludes `session_id`: a session can only be resumed in the directory where it began";
+
 /// The fields that a run and a session have in common.
 struct Common<'a> {
     provider: &'a str,
@@ -118,7 +126,9 @@ struct Common<'a> {
     lists: [(&'static str, &'a Vec<String>); 3],
     resumes: bool,
     forks: bool,
+    directory: bool,
     worktree: Option<&'a Worktree>,
+    workspace: Option<&'a Workspace>,
     /// The replacing and the appended one.
     system_prompts: (&'a Option<String>, &'a Option<String>),
     max_budget_usd: Option<f64>,
@@ -145,6 +155,18 @@ impl Common<'_> {
                 return refuse(name, "expected texts that are not blank");
             }
         }
+        if let Some(workspace) = self.workspace {
+            if self.directory {
+                return refuse("workspace", "excludes `working_directory`");
+            }
+            if Worktree::is_requested(self.worktree) {
+                return refuse("workspace", "excludes `worktree`");
+            }
+            if self.resumes && workspace.is_made() {
+                return refuse("workspace", ELSEWHERE);
+            }
+            workspace.check()?;
+        }
         if let Some(Worktree::Branch(branch)) = self.worktree
             && branch.is_empty()
         {
@@ -154,10 +176,7 @@ impl Common<'_> {
             return refuse("fork", "requires `session_id`");
         }
         if self.resumes && Worktree::is_requested(self.worktree) {
-            return refuse(
-                "worktree",
-                "excludes `session_id`: a session can only be resumed in the directory where it began",
-            );
+            return refuse("worktree", ELSEWHERE);
         }
         if let (Some(_), Some(_)) = self.system_prompts {
             return refuse("system_prompt", "excludes `append_system_prompt`");
@@ -224,12 +243,26 @@ mod tests {
         };
         assert_eq!(keyed(|it| it.new_session = true), None);
         let switch = |it: &mut RunSpec| it.worktree = Some(Worktree::Switch(true));
-        assert_eq!(keyed(switch).as_deref(), Some("worktree"));
-        // Not a worktree at all.
+        assert_eq!(keyed(switch), None);
+        let resumed_elsewhere = |it: &mut RunSpec| {
+            it.session_id = Some("s".into());
+            it.workspace = Some(Workspace::Empty {});
+        };
+        assert_eq!(refused(resumed_elsewhere).as_deref(), Some("workspace"));
         assert_eq!(
-            keyed(|it| it.worktree = Some(Worktree::Switch(false))),
-            None
+            keyed(|it| it.workspace = Some(Workspace::Empty {})).as_deref(),
+            Some("workspace")
         );
+        let two_places = |it: &mut RunSpec| {
+            it.workspace = Some(Workspace::Empty {});
+            it.working_directory = Some("/a".into());
+        };
+        assert_eq!(refused(two_places).as_deref(), Some("workspace"));
+        let two_worktrees = |it: &mut RunSpec| {
+            it.workspace = Some(Workspace::Empty {});
+            it.worktree = Some(Worktree::Switch(true));
+        };
+        assert_eq!(refused(two_worktrees).as_deref(), Some("workspace"));
         let resumed = |it: &mut RunSpec| it.session_id = Some("s".into());
         assert_eq!(keyed(resumed).as_deref(), Some("session_key"));
         let both = |it: &mut RunSpec| {

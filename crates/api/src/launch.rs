@@ -117,8 +117,8 @@ mod tests {
     #[test]
     fn an_unknown_field_is_named() {
         let launch = r#"{"version": 1, "id": "r",
-            "what": {"run": {"provider": "claude", "prompt": "hi", "workspace": {}}}}"#;
+            "what": {"run": {"provider": "claude", "prompt": "hi", "workplace": {}}}}"#;
         let error = Launch::parse(launch).unwrap_err();
-        assert!(error.message.contains("workspace"), "{error}");
+        assert!(error.message.contains("workplace"), "{error}");
     }
 }

@@ -30,6 +30,7 @@ pub mod tool_input;
 mod trusted;
 pub mod usage;
 mod view;
+mod workspace;
 mod worktree;
 
 pub use change::Change;
@@ -57,6 +58,7 @@ pub use spec::{RunSpec, SessionSpec, Spec};
 pub use status::{LiveState, LiveStatus, TurnStatus};
 pub use trusted::Trusted;
 pub use view::{RunList, RunSummary, RunView, ViewState};
+pub use workspace::{Workspace, check_url};
 pub use worktree::Worktree;
 
 /// Returns whether a field has its default, which is not written.

@@ -36,6 +36,21 @@ impl From<Read> for PathBuf {
     }
 }
 
+/// A path.
+pub(crate) mod required {
+    use super::{Deserialize, Deserializer, Path, PathBuf, Read, Serialize, Serializer, Written};
+
+    pub(crate) fn serialize<S: Serializer>(path: &Path, serializer: S) -> Result<S::Ok, S::Error> {
+        Written::from(path).serialize(serializer)
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<PathBuf, D::Error> {
+        Ok(Read::deserialize(deserializer)?.into())
+    }
+}
+
 /// An optional path.
 pub(crate) mod optional {
     use super::{Deserialize, Deserializer, PathBuf, Read, Serialize, Serializer, Written};

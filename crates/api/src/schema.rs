@@ -15,8 +15,11 @@ pub(crate) fn excluded_in_run() -> Value {
         alone("fork", "sessionId"),
         alone("newSession", "sessionKey"),
         both("worktree", "sessionId"),
+        both("workspace", "workingDirectory"),
+        both("workspace", "worktree"),
+        made("sessionId"),
         both("sessionKey", "sessionId"),
-        both("sessionKey", "worktree"),
+        with_workspace("sessionKey", &json!({"enum": ["empty", "upload"]})),
         both("systemPrompt", "appendSystemPrompt"),
     ]})
 }
@@ -26,6 +29,9 @@ pub(crate) fn excluded_in_session() -> Value {
     json!({"anyOf": [
         alone("fork", "sessionId"),
         both("worktree", "sessionId"),
+        both("workspace", "workingDirectory"),
+        both("workspace", "worktree"),
+        made("sessionId"),
         both("systemPrompt", "appendSystemPrompt"),
     ]})
 }
@@ -34,6 +40,22 @@ pub(crate) fn excluded_in_session() -> Value {
 fn both(one: &str, other: &str) -> Value {
     let given = json!({"not": {"enum": [null, false]}});
     json!({"type": "object", "required": [one, other], "properties": {one: given, other: given}})
+}
+
+/// Returns the schema of objects that have the field beside a workspace that is made for it.
+fn made(field: &str) -> Value {
+    with_workspace(field, &json!({"not": {"const": "directory"}}))
+}
+
+/// Returns the schema of objects that have the field beside a workspace of such a kind.
+fn with_workspace(field: &str, kind: &Value) -> Value {
+    let given = json!({"not": {"enum": [null, false]}});
+    let workspace = json!({"type": "object", "required": ["kind"], "properties": {"kind": kind}});
+    json!({
+        "type": "object",
+        "required": ["workspace", field],
+        "properties": {"workspace": workspace, field: given},
+    })
 }
 
 /// Returns the schema of objects that have the switch without the field that it belongs to.

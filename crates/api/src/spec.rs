@@ -9,7 +9,7 @@ use teamster_core::PermissionMode;
 
 #[cfg(feature = "schema")]
 use crate::schema;
-use crate::{AgentDepth, Trusted, Worktree};
+use crate::{AgentDepth, Trusted, Workspace, Worktree};
 
 /// A run to start.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -77,6 +77,9 @@ pub struct RunSpec {
     /// Run in a new git worktree: `true`, or the name of its branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<Worktree>,
+    /// Where the agent works, in the long form. Excludes `workingDirectory` and `worktree`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Workspace>,
     /// The session to resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
@@ -181,6 +184,7 @@ impl RunSpec {
             denied_tools: Vec::new(),
             working_directory: None,
             worktree: None,
+            workspace: None,
             session_id: None,
             session_key: None,
             new_session: false,
@@ -268,6 +272,9 @@ pub struct SessionSpec {
     /// Work in a new git worktree: `true`, or the name of its branch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub worktree: Option<Worktree>,
+    /// Where the agent works, in the long form. Excludes `workingDirectory` and `worktree`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Workspace>,
     /// The agent's session to resume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
@@ -353,6 +360,7 @@ impl SessionSpec {
             denied_tools: Vec::new(),
             working_directory: None,
             worktree: None,
+            workspace: None,
             session_id: None,
             fork: false,
             system_prompt: None,
@@ -440,11 +448,11 @@ mod tests {
     #[test]
     fn an_unknown_field_is_named() {
         for json in [
-            json!({"provider": "claude", "prompt": "hi", "workspace": 1}),
-            json!({"provider": "claude", "prompt": "hi", "trusted": {"workspace": 1}}),
+            json!({"provider": "claude", "prompt": "hi", "workplace": 1}),
+            json!({"provider": "claude", "prompt": "hi", "trusted": {"workplace": 1}}),
         ] {
             let error = serde_json::from_value::<RunSpec>(json).unwrap_err();
-            assert!(error.to_string().contains("workspace"), "{error}");
+            assert!(error.to_string().contains("workplace"), "{error}");
         }
     }
 

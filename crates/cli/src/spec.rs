@@ -10,7 +10,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use teamster::Timeouts;
-use teamster_api::{SessionSpec, Trusted, Worktree};
+use teamster_api::{SessionSpec, Trusted, Workspace, Worktree};
 use teamster_core::time::millis;
 
 use crate::args::{
@@ -47,14 +47,20 @@ pub(crate) fn agent(spec: &mut SessionSpec, model: ModelArgs, permissions: Permi
     spec.denied_tools = deny_tool;
 }
 
-/// Sets the options of the agent's process. Returns its working directory and worktree.
-pub(crate) fn process_args(
-    args: ProcessArgs,
-    trusted: &mut Trusted,
-) -> anyhow::Result<(Option<PathBuf>, Option<Worktree>)> {
+/// Where an agent works, as the fields of a description.
+pub(crate) struct Place {
+    pub(crate) working_directory: Option<PathBuf>,
+    pub(crate) worktree: Option<Worktree>,
+    pub(crate) workspace: Option<Workspace>,
+}
+
+/// Sets the options of the agent's process. Returns where it works.
+pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::Result<Place> {
     let ProcessArgs {
         cwd,
         worktree,
+        worktree_from,
+        empty_dir,
         add_dir,
         env,
         clean_env,
@@ -68,11 +74,29 @@ pub(crate) fn process_args(
     trusted.keep_env = keep_env;
     trusted.program = bin;
     trusted.keep_background = keep_background;
-    let worktree = worktree.map(|branch| match &*branch {
-        "" => Worktree::Switch(true),
-        _ => Worktree::Branch(branch),
-    });
-    Ok((cwd, worktree))
+    let long = |workspace| Place {
+        working_directory: None,
+        worktree: None,
+        workspace: Some(workspace),
+    };
+    Ok(if empty_dir {
+        long(Workspace::Empty {})
+    } else if worktree_from.is_some() {
+        long(Workspace::Worktree {
+            directory: cwd,
+            from: worktree_from,
+            branch: worktree.filter(|branch| !branch.is_empty()),
+        })
+    } else {
+        Place {
+            working_directory: cwd,
+            worktree: worktree.map(|branch| match &*branch {
+                "" => Worktree::Switch(true),
+                _ => Worktree::Branch(branch),
+            }),
+            workspace: None,
+        }
+    })
 }
 
 pub(crate) fn chat_limits(args: ChatLimitArgs, trusted: &mut Trusted) {

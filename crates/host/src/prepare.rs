@@ -34,6 +34,7 @@ use crate::request_policy::RequestPolicy;
 use crate::{Host, Warning, environment, params, request, state, turns};
 pub use agent_loop::{LoopOptions, PreparedLoop};
 pub use common::Common;
+use common::{Key, Wanted};
 pub use options::{Answers, Fit, RunOptions, SessionOptions};
 
 /// A run that is ready to start.
@@ -124,7 +125,13 @@ impl Host {
         if spec.ask_timeout_ms.is_some() && !clients_answer {
             ground.warnings.push(no_clients());
         }
-        (ground.enter(&mut spec.working_directory, spec.worktree.as_ref())).await?;
+        let wanted = Wanted {
+            place: spec.place(),
+            parameter: parameter(spec.workspace.is_some()),
+            key: Key::of(&spec)?,
+        };
+        spec.working_directory = ground.enter(wanted).await?;
+        spec.workspace = None;
 
         let mut params = params::of_run(&spec)?;
         params.include_native = native;
@@ -161,6 +168,7 @@ impl Host {
         let history = Arc::new(KeptHistory { history, open });
         request.observer = history.observer();
         let orchestrator = self.orchestrator()?;
+        ground.begin()?;
         let recording = Recording::of(&spec.trusted, ground.agent);
         Ok(Box::new(move |ground| PreparedRun {
             recording,
@@ -219,7 +227,13 @@ impl Host {
         if spec.ask_timeout_ms.is_some() && !matches!(answers, Answers::Clients { .. }) {
             ground.warnings.push(no_clients());
         }
-        (ground.enter(&mut spec.working_directory, spec.worktree.as_ref())).await?;
+        let wanted = Wanted {
+            place: spec.place(),
+            parameter: parameter(spec.workspace.is_some()),
+            key: None,
+        };
+        spec.working_directory = ground.enter(wanted).await?;
+        spec.workspace = None;
         let info = ground.agent;
 
         let mut params = params::of_session(&spec)?;
@@ -273,6 +287,7 @@ impl Host {
         runs.writer = writer;
         runs.observer = history.observer_of_session(info.id, params.session_id.as_deref(), begins);
         let orchestrator = self.orchestrator()?;
+        ground.begin()?;
         Ok(Box::new(move |ground| PreparedSession {
             ground,
             idle: turns::limited(spec.end_idle_ms),
@@ -388,6 +403,11 @@ fn accept(runs: &Runs, about: &RunInfo, kept: Option<&KeptSpec>) -> Result<NewRu
         }
         _ => AgentError::invalid_params(error.to_string()),
     })
+}
+
+/// Returns the parameter that errors of a workspace name.
+const fn parameter(is_long: bool) -> &'static str {
+    if is_long { "workspace" } else { "worktree" }
 }
 
 fn no_clients() -> Warning {

@@ -15,6 +15,7 @@ use teamster_api::history::{ForgetRuns, Forgotten, RunCursor};
 use teamster_api::{
     Accepted, Change, Command, FileManifest, LogLine, ProblemCode, RefusalCode, Reply, RunInfo,
     RunList, RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState,
+    Workspace,
 };
 use teamster_core::{AgentError, ErrorCode};
 use teamster_runner::RunsError;
@@ -74,14 +75,16 @@ impl LocalRuns {
         if let Some(accepted) = self.existing(id, &spec).await? {
             return Ok(accepted);
         }
-        let directory = match &spec {
-            Spec::Run(spec) => spec.working_directory.clone(),
-            Spec::Session(spec) => spec.working_directory.clone(),
+        let (place, parameter) = match &spec {
+            Spec::Run(spec) => (spec.place(), spec.workspace.as_ref()),
+            Spec::Session(spec) => (spec.place(), spec.workspace.as_ref()),
         };
+        let parameter = parameter.map_or("working_directory", |_| "workspace");
+        let directory = place.as_ref().and_then(Workspace::path).cloned();
         blocking(move || match directory {
             Some(path) if !path.is_dir() => {
                 let problem = format!("no such directory: {}", path.display());
-                Err(AgentError::refused("working_directory", problem).into())
+                Err(AgentError::refused(parameter, problem).into())
             }
             _ => Ok(()),
         })
@@ -197,8 +200,8 @@ fn of_start(id: &str, error: AgentError) -> ServiceError {
 
 /// Returns `true` if the error is that the run with this id holds a session or has a worktree.
 fn is_held_by(id: &str, error: &AgentError) -> bool {
-    let is_of_worktree =
-        error.parameter() == Some("worktree") && error.message.contains(" exists ");
+    let is_of_worktree = matches!(error.parameter(), Some("worktree" | "workspace"))
+        && error.message.contains(" exists ");
     (is_of_worktree || error.code == ErrorCode::SessionInUse)
         && error
             .message

@@ -2,8 +2,11 @@
 
 use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
+use std::path::PathBuf;
 
-use teamster_api::{ProblemCode, RunSpec, ServiceError, SessionSpec, Trusted, json_name};
+use teamster_api::{
+    ProblemCode, RunSpec, ServiceError, SessionSpec, Trusted, Workspace, json_name,
+};
 use tokio::sync::Mutex;
 
 use crate::callbacks::check_target;
@@ -28,7 +31,7 @@ impl Demand for SessionSpec {
 pub(crate) async fn check_run(spec: &RunSpec, config: &ServerConfig) -> Result<(), ApiError> {
     spec.check().map_err(ServiceError::from)?;
     check(
-        spec.working_directory.as_deref(),
+        &directory(spec.place().as_ref(), spec.workspace.as_ref()),
         spec.callback.as_deref(),
         &spec.trusted,
         config,
@@ -43,7 +46,7 @@ pub(crate) async fn check_session(
 ) -> Result<(), ApiError> {
     spec.check().map_err(ServiceError::from)?;
     check(
-        spec.working_directory.as_deref(),
+        &directory(spec.place().as_ref(), spec.workspace.as_ref()),
         spec.callback.as_deref(),
         &spec.trusted,
         config,
@@ -51,8 +54,17 @@ pub(crate) async fn check_session(
     .await
 }
 
+/// Returns the directory of the machine that the body names, and the field that has it.
+fn directory(
+    place: Option<&Workspace>,
+    long: Option<&Workspace>,
+) -> (&'static str, Option<PathBuf>) {
+    let field = long.map_or("workingDirectory", |_| "workspace");
+    (field, place.and_then(Workspace::path).cloned())
+}
+
 async fn check(
-    working_directory: Option<&std::path::Path>,
+    (field, directory): &(&str, Option<PathBuf>),
     callback: Option<&str>,
     trusted: &Trusted,
     config: &ServerConfig,
@@ -64,8 +76,8 @@ async fn check(
             json_name(name)
         ));
     }
-    if working_directory.is_some_and(|path| !path.is_absolute()) {
-        return invalid("workingDirectory: expected an absolute path".to_owned());
+    if directory.as_ref().is_some_and(|path| !path.is_absolute()) {
+        return invalid(format!("{field}: expected an absolute path"));
     }
     if let Some(url) = callback
         && let Err(error) = check_target(url, config.allow_private_callbacks).await

@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::thread;
 
 use anyhow::{Context, bail};
 use teamster_core::provider::LOCAL_GIT_VARIABLES;
-use teamster_core::text::one_line;
+use teamster_core::text::{one_line, printable};
 use teamster_process::with_advice;
 
 /// Creates a git command in a directory. It is bound to no other repository, speaks English and asks for nothing.
@@ -66,8 +67,17 @@ pub(crate) fn run(command: &mut Command) -> anyhow::Result<String> {
     Ok(printed.trim_end_matches('\n').to_owned())
 }
 
-/// Runs a git command that reads `input`, which must be small enough to be written before git answers.
-pub(crate) fn run_with_input(mut command: Command, input: &[u8]) -> anyhow::Result<Vec<u8>> {
+/// Runs a git command that reads `input`, and returns its output.
+pub(crate) fn run_with_input(command: Command, input: &[u8]) -> anyhow::Result<Vec<u8>> {
+    run_with_input_or(command, input, 0)
+}
+
+/// As [`run_with_input`], for a command that also succeeds with this exit code.
+pub(crate) fn run_with_input_or(
+    mut command: Command,
+    input: &[u8],
+    success: i32,
+) -> anyhow::Result<Vec<u8>> {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -75,11 +85,22 @@ pub(crate) fn run_with_input(mut command: Command, input: &[u8]) -> anyhow::Resu
         .spawn()
         .map_err(with_advice)
         .context("cannot run git")?;
-    if let Some(mut stdin) = child.stdin.take() {
-        // If git ends without reading it, its message is the error.
-        let _ = stdin.write_all(input);
+    let stdin = child.stdin.take();
+    // Git may answer before it has read all.
+    let output = thread::scope(|scope| {
+        scope.spawn(move || {
+            if let Some(mut stdin) = stdin {
+                // If git ends without reading it, its message is the error.
+                let _ = stdin.write_all(input);
+            }
+        });
+        child.wait_with_output()
+    });
+    let output = output.context("cannot run git")?;
+    if output.status.code() == Some(success) {
+        return Ok(output.stdout);
     }
-    checked(child.wait_with_output().context("cannot run git")?)
+    checked(output)
 }
 
 /// Lets a command make commits with an author of its own, unsigned and without hooks.
@@ -94,9 +115,33 @@ pub(crate) fn as_teamster(command: &mut Command) {
 fn checked(output: Output) -> anyhow::Result<Vec<u8>> {
     if !output.status.success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
+        if let Some(owned) = foreign(&stderr) {
+            return Err(Foreign(owned.to_owned()).into());
+        }
         bail!("git: {}", one_line(stderr.trim()));
     }
     Ok(output.stdout)
+}
+
+/// A repository of another user, which git does not use unless it is listed as safe.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "the repository {shown} belongs to another user, so git does not use it: if you trust it, run \
+     `git config --global --add safe.directory {shown}`",
+    shown = printable(.0)
+)]
+struct Foreign(String);
+
+/// Returns whether git did not use a repository because of its owner.
+pub(crate) fn is_foreign(error: &anyhow::Error) -> bool {
+    error.is::<Foreign>()
+}
+
+/// Returns the repository that git did not use because of its owner.
+fn foreign(stderr: &str) -> Option<&str> {
+    let (_, rest) = stderr.split_once("dubious ownership in repository at '")?;
+    let (path, _) = rest.split_once("'\n")?;
+    Some(path)
 }
 
 /// Checks that git can be run.

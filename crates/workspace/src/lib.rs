@@ -11,4 +11,4 @@ mod worktree;
 
 pub use mirror::Mirror;
 pub use upload::{Packed, Source};
-pub use worktree::{Changes, Worktree};
+pub use worktree::{Changes, NewWorktree, Worktree, WorktreeKey};

@@ -103,8 +103,9 @@ impl Mirror {
         }
         // Commits that no ref keeps may have lost objects.
         let mut kept_by_none = git::command(&path);
-        kept_by_none.args(["rev-list", "--stdin"]);
-        let input = format!("{}\n--not\n--all\n", present.join("\n"));
+        // Options are not read from stdin before git 2.42.
+        kept_by_none.args(["rev-list", "--stdin", "--not", "--all"]);
+        let input = format!("{}\n", present.join("\n"));
         let lost = git::run_with_input(kept_by_none, input.as_bytes())?;
         let lost = String::from_utf8_lossy(&lost);
         let lost: Vec<_> = lost.lines().collect();

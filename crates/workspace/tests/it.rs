@@ -3,4 +3,5 @@
 mod it {
     pub(crate) mod repository;
     mod upload;
+    mod worktree;
 }

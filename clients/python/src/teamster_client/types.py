@@ -252,6 +252,12 @@ class ChangeSession(TypedDict):
     #: The permission mode.
     permission: NotRequired[Union["PermissionMode", None]]
 
+class Commits(TypedDict):
+    """Commits, by their full ids."""
+
+    #: The full ids of commits.
+    commits: list[str]
+
 #: Source of a cost.
 CostSource: TypeAlias = Literal["reported", "estimated"]
 
@@ -875,6 +881,20 @@ class Figures(TypedDict):
     #: Premium requests as counted by Copilot.
     premiumRequests: NotRequired[Union[float, None]]
 
+class FileManifest(TypedDict):
+    """The content of a file, by hashes."""
+
+    #: Name of the file.
+    name: str
+    #: Size of the file, in bytes.
+    bytes: int
+    #: SHA-256 of the file, in hexadecimal.
+    sha256: str
+    #: Size of every part but the last, in bytes.
+    partBytes: int
+    #: SHA-256 of each part, in hexadecimal. An empty file has none.
+    parts: list[str]
+
 class ForgetRuns(TypedDict):
     """Runs and logs to delete. Live runs are kept."""
 
@@ -1034,6 +1054,12 @@ class McpTool(TypedDict):
     server: str
     #: The tool's own name.
     tool: str
+
+class MissingParts(TypedDict):
+    """What is missing of a file."""
+
+    #: The numbers of the missing parts, in ascending order.
+    missing: list[int]
 
 class ModelFigures(TypedDict):
     """The figures of a model within a group."""
@@ -1225,7 +1251,7 @@ class Problem(TypedDict):
     detail: str
 
 #: A stable error code of the API.
-ProblemCode: TypeAlias = Literal["UNAUTHORIZED", "INSUFFICIENT_SCOPE", "HOST_NOT_ALLOWED", "ORIGIN_NOT_ALLOWED", "BYPASS_NOT_ALLOWED", "COMMAND_NOT_ALLOWED", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RUN_NOT_FOUND", "RUN_ID_AMBIGUOUS", "RUN_EXISTS", "RUN_ENDED", "RUN_LIVE", "SESSION_NOT_FOUND", "SESSION_BUSY", "SESSION_IN_USE", "NO_TURN", "SESSION_ENDING", "OVER_BUDGET", "OUT_OF_TIME", "REQUEST_NOT_FOUND", "ALREADY_ANSWERED", "INVALID_ANSWER", "IDEMPOTENCY_KEY_REUSED", "INVALID_BODY", "INVALID_PARAMS", "BODY_TOO_LARGE", "BODY_TIMEOUT", "UNSUPPORTED_MEDIA_TYPE", "AGENT_NOT_FOUND", "AGENT_REFUSED", "SUPERVISOR_NOT_RUNNING", "RUNNER_NOT_RESPONDING", "TOO_MANY_CONNECTIONS", "UNSUPPORTED", "INTERNAL"]
+ProblemCode: TypeAlias = Literal["UNAUTHORIZED", "INSUFFICIENT_SCOPE", "HOST_NOT_ALLOWED", "ORIGIN_NOT_ALLOWED", "BYPASS_NOT_ALLOWED", "COMMAND_NOT_ALLOWED", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RUN_NOT_FOUND", "RUN_ID_AMBIGUOUS", "RUN_EXISTS", "RUN_ENDED", "RUN_LIVE", "FILE_NOT_FOUND", "FILE_DAMAGED", "NO_WORKSPACE", "OVER_QUOTA", "SESSION_NOT_FOUND", "SESSION_BUSY", "SESSION_IN_USE", "NO_TURN", "SESSION_ENDING", "OVER_BUDGET", "OUT_OF_TIME", "REQUEST_NOT_FOUND", "ALREADY_ANSWERED", "INVALID_ANSWER", "IDEMPOTENCY_KEY_REUSED", "INVALID_BODY", "INVALID_PARAMS", "BODY_TOO_LARGE", "BODY_TIMEOUT", "UNSUPPORTED_MEDIA_TYPE", "AGENT_NOT_FOUND", "AGENT_REFUSED", "SUPERVISOR_NOT_RUNNING", "RUNNER_NOT_RESPONDING", "TOO_MANY_CONNECTIONS", "UNSUPPORTED", "INTERNAL"]
 
 class ProviderList(TypedDict):
     """The agents of this machine."""
@@ -1409,6 +1435,8 @@ class RunSpec(TypedDict):
     workingDirectory: NotRequired[Union[str, None]]
     #: Run in a new git worktree: `true`, or the name of its branch.
     worktree: NotRequired[Union["Worktree", None]]
+    #: Where the agent works, in the long form. Excludes `workingDirectory` and `worktree`.
+    workspace: NotRequired[Union["Workspace", None]]
     #: The session to resume.
     sessionId: NotRequired[Union[str, None]]
     #: The conversation, such as `slack:U42`: its session is resumed, or started by the first run with this key.
@@ -1568,6 +1596,8 @@ class SessionSpec(TypedDict):
     workingDirectory: NotRequired[Union[str, None]]
     #: Work in a new git worktree: `true`, or the name of its branch.
     worktree: NotRequired[Union["Worktree", None]]
+    #: Where the agent works, in the long form. Excludes `workingDirectory` and `worktree`.
+    workspace: NotRequired[Union["Workspace", None]]
     #: The agent's session to resume.
     sessionId: NotRequired[Union[str, None]]
     #: With `sessionId`: continue in a new session and leave that one unchanged.
@@ -1828,6 +1858,38 @@ class UsageSummary(TypedDict):
 
 #: The state of a run.
 ViewState: TypeAlias = Literal["running", "waiting", "ended"]
+
+class 0Workspace(TypedDict):
+    kind: Literal["directory"]
+    #: An absolute path.
+    path: str
+
+1Workspace = TypedDict("1Workspace", {
+    "kind": Literal["worktree"],
+    "directory": NotRequired[Union[str, None]],
+    "from": NotRequired[Union[str, None]],
+    "branch": NotRequired[Union[str, None]],
+})
+
+class 2Workspace(TypedDict):
+    kind: Literal["repository"]
+    #: The repository's URL, without a user's password or token in it.
+    url: str
+    #: The commit at which the worktree starts: its full hash.
+    commit: str
+    #: The agent's directory in the repository, a relative path. Default: its root.
+    subdirectory: NotRequired[Union[str, None]]
+
+class 3Workspace(TypedDict):
+    kind: Literal["upload"]
+    #: The agent's directory in the repository, a relative path. Default: its root.
+    subdirectory: NotRequired[Union[str, None]]
+
+class 4Workspace(TypedDict):
+    kind: Literal["empty"]
+
+#: Where an agent works: the long form of `workingDirectory` and `worktree`.
+Workspace: TypeAlias = Union["0Workspace", "1Workspace", "2Workspace", "3Workspace", "4Workspace"]
 
 #: A new git worktree for a run.
 Worktree: TypeAlias = Union[bool, str]

@@ -116,6 +116,24 @@ pub(crate) struct ProcessArgs {
         hide_short_help = true
     )]
     pub(crate) worktree: Option<String>,
+    /// Start the worktree at this commit, such as origin/main; implies --worktree [default: HEAD]
+    #[arg(
+        long,
+        value_name = "REF",
+        conflicts_with = "resume",
+        hide_short_help = true
+    )]
+    pub(crate) worktree_from: Option<String>,
+    /// Work in a new, empty directory
+    ///
+    /// It is created in `teamster/worktrees` of `$XDG_STATE_HOME`, else of `~/.local/state`. At the end it is
+    /// removed if it is still empty, else kept; stderr reports which.
+    #[arg(
+        long,
+        conflicts_with_all = ["resume", "cwd", "worktree", "worktree_from"],
+        hide_short_help = true
+    )]
+    pub(crate) empty_dir: bool,
     /// Another directory that the agent may use (repeatable)
     #[arg(long, value_name = "DIR", hide_short_help = true, value_hint = ValueHint::DirPath)]
     pub(crate) add_dir: Vec<PathBuf>,

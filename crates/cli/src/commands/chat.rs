@@ -81,7 +81,12 @@ fn begin(args: ChatArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>
     {
         Ok(prepared) => prepared,
         // Those of the agent are shown as the failure of a run.
-        Err(error) if matches!(error.parameter(), Some("fallback" | "worktree")) => {
+        Err(error)
+            if matches!(
+                error.parameter(),
+                Some("fallback" | "worktree" | "workspace")
+            ) =>
+        {
             return Err(error.into());
         }
         Err(error) => {

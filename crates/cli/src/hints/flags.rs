@@ -134,6 +134,7 @@ pub(crate) fn option(field: &str) -> Option<&'static str> {
         "store" => "--store",
         "run_id" => "--run-id",
         "worktree" => "--worktree",
+        "workspace" => "--worktree-from or --empty-dir",
         "ask_timeout_ms" => "--ask-timeout",
         "max_wait_ms" => "--max-wait",
         "retries" => "--retries",

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use teamster_api::{ProblemCode, RunSpec, SessionSpec, Trusted};
+use teamster_api::{ProblemCode, RunSpec, SessionSpec, Trusted, Workspace};
 use teamster_client::{Client, ClientError};
 use uuid::Uuid;
 
@@ -21,6 +21,7 @@ pub(crate) fn prepare_run(spec: &mut RunSpec, local: &Local) -> anyhow::Result<O
     let output_file = spec.trusted.output_file.take();
     check(&mut spec.trusted, local)?;
     spec.working_directory = directory(spec.working_directory.as_deref())?;
+    workspace(spec.workspace.as_mut())?;
     spec.ask_timeout_ms = if local.detach {
         spec.ask_timeout_ms.map(|ms| ms.min(LONGEST_WAIT_MS))
     } else {
@@ -34,6 +35,7 @@ pub(crate) fn prepare_run(spec: &mut RunSpec, local: &Local) -> anyhow::Result<O
 fn session(spec: &mut SessionSpec, local: &Local) -> anyhow::Result<()> {
     check(&mut spec.trusted, local)?;
     spec.working_directory = directory(spec.working_directory.as_deref())?;
+    workspace(spec.workspace.as_mut())?;
     spec.ask_timeout_ms = spec.ask_timeout_ms.map(|ms| ms.min(LONGEST_WAIT_MS));
     Ok(())
 }
@@ -70,6 +72,15 @@ fn check(trusted: &mut Trusted, local: &Local) -> anyhow::Result<()> {
         bail!(
             "{flag} cannot be used with --remote: omit it, or run the command on the server's machine"
         );
+    }
+    Ok(())
+}
+
+fn workspace(workspace: Option<&mut Workspace>) -> anyhow::Result<()> {
+    if let Some(workspace) = workspace
+        && let Some(path) = directory(workspace.path().map(PathBuf::as_path))?
+    {
+        workspace.set_path(path);
     }
     Ok(())
 }

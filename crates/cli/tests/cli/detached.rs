@@ -10,6 +10,7 @@ mod requests;
 mod retention;
 mod sessions;
 mod submodules;
+mod workspace;
 mod worktree;
 
 use std::fs;

@@ -193,23 +193,6 @@ fn a_folder_that_is_gone_is_never_advised() {
 }
 
 #[test]
-fn a_key_and_a_worktree_are_refused_together_before_anything_starts() {
-    let agent = Agent::new();
-    for args in [&[][..], &["--detach"], &["--new"]] {
-        let args = [&["x", "--worktree", "--session-key=k"], args].concat();
-        let ended = started(&agent, &args);
-        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{args:?}");
-        assert!(
-            ended.stderr.contains("git worktree add"),
-            "{}",
-            ended.stderr
-        );
-    }
-    assert_eq!(agent.starts(), [""; 0]);
-    assert!(!agent.path("state/teamster/worktrees").exists());
-}
-
-#[test]
 fn a_run_whose_session_is_in_use_leaves_no_row() {
     let agent = Agent::new();
     agent.install(

@@ -1,17 +1,18 @@
 //! The parts that runs and sessions share, and their worktree.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use teamster_api::Worktree as WantedWorktree;
+use sha2::{Digest, Sha256};
+use teamster_api::{RunSpec, Workspace};
 use teamster_core::{
     AgentError, AgentEvent, CliInfo, ExecuteParams, McpDelivery, NoticeLevel, NoticeSource,
 };
 use teamster_runner::BeforeDone;
-
-use teamster_workspace::Worktree;
+use teamster_store::{Conversation, StoreError};
+use teamster_workspace::{NewWorktree, Worktree, WorktreeKey};
 
 use crate::text::error_chain;
-use crate::{Host, Notice, Warning, params, state};
+use crate::{Host, Notice, Warning, params, state, store};
 
 /// Prepared parts that runs and sessions share.
 #[non_exhaustive]
@@ -31,31 +32,36 @@ pub struct Common {
 }
 
 impl Common {
-    /// Makes the worktree, if one is wanted, and sets the working directory.
-    pub(super) async fn enter(
-        &mut self,
-        working_directory: &mut Option<PathBuf>,
-        wanted: Option<&WantedWorktree>,
-    ) -> Result<(), AgentError> {
-        if let Some(wanted) = wanted {
-            let (directory, wanted, id) =
-                (working_directory.clone(), wanted.clone(), self.id.clone());
-            // Git takes a while.
-            let make = move || create(directory.as_deref(), &wanted, &id);
-            let made = tokio::task::spawn_blocking(make).await;
-            let made = made.unwrap_or_else(|error| match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => Err(AgentError::invalid_params("the program is ending")),
-            });
-            self.worktree = made?;
-        }
-        if let Some(worktree) = &mut self.worktree {
-            self.warnings
-                .extend(worktree.take_warnings().into_iter().map(Warning::new));
-            *working_directory = Some(worktree.directory().to_owned());
-        }
-        self.directory = params::absolute(working_directory.as_deref());
-        Ok(())
+    /// Makes the workspace, if one is to be made. Returns the working directory, as the spec is to have it.
+    pub(super) async fn enter(&mut self, wanted: Wanted) -> Result<Option<PathBuf>, AgentError> {
+        let place = match wanted.place {
+            Some(Workspace::Directory { path }) => Some(path),
+            None => None,
+            Some(_) => {
+                let id = self.id.clone();
+                // Git takes a while.
+                let made = tokio::task::spawn_blocking(move || make(&wanted, &id)).await;
+                let made = made.unwrap_or_else(|error| match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    Err(_) => Err(AgentError::invalid_params("the program is ending")),
+                });
+                let worktree = self.worktree.insert(made?);
+                let warnings = worktree.take_warnings().into_iter().map(Warning::new);
+                self.warnings.extend(warnings);
+                Some(worktree.directory().to_owned())
+            }
+        };
+        self.directory = params::absolute(place.as_deref());
+        Ok(place)
+    }
+
+    /// Notes that an agent is started in the workspace now.
+    pub(super) fn begin(&mut self) -> Result<(), AgentError> {
+        let Some(worktree) = &mut self.worktree else {
+            return Ok(());
+        };
+        let started = worktree.start();
+        started.map_err(|error| AgentError::refused("workspace", error_chain(&error)))
     }
 
     pub(super) fn set_mcp(&mut self, params: &ExecuteParams) {
@@ -87,34 +93,75 @@ impl Common {
 
     /// Returns the branch of the worktree.
     pub(super) fn branch(&self) -> Option<String> {
-        self.worktree.as_ref().map(|it| it.branch().to_owned())
+        self.worktree.as_ref()?.branch().map(str::to_owned)
+    }
+}
+
+/// The workspace that is wanted.
+pub(super) struct Wanted {
+    pub(super) place: Option<Workspace>,
+    /// The parameter for errors.
+    pub(super) parameter: &'static str,
+    pub(super) key: Option<Key>,
+}
+
+/// The session key of a run, to which a worktree belongs.
+pub(super) struct Key {
+    key: WorktreeKey,
+    over: bool,
+}
+
+impl Key {
+    /// Returns the key of a run, if it has one.
+    pub(super) fn of(spec: &RunSpec) -> Result<Option<Self>, AgentError> {
+        let Some(name) = &spec.session_key else {
+            return Ok(None);
+        };
+        let conversation: Conversation = (name.parse())
+            .map_err(|error: StoreError| AgentError::invalid_params(error.to_string()))?;
+        let name = conversation.to_string();
+        let store = store::location(spec.trusted.store.as_deref()).unwrap_or_default();
+        // The location may have a password.
+        let id = format!("{:x}", Sha256::digest(format!("{store}\0{name}")));
+        Ok(Some(Self {
+            key: WorktreeKey::new(id, name),
+            over: spec.new_session,
+        }))
     }
 }
 
 /// The folder of all worktrees in the state directory.
 const WORKTREES: &str = "teamster/worktrees";
 
-/// Creates the wanted worktree of a run with this id. Every error leaves nothing behind.
-fn create(
-    working_directory: Option<&Path>,
-    wanted: &WantedWorktree,
-    id: &str,
-) -> Result<Option<Worktree>, AgentError> {
-    let branch = match wanted {
-        WantedWorktree::Switch(false) => return Ok(None),
-        WantedWorktree::Switch(true) => None,
-        WantedWorktree::Branch(branch) => Some(&**branch),
-    };
-    let directory = params::absolute(working_directory)
-        .ok_or_else(|| AgentError::invalid_params("there is no working directory"))?;
+/// Makes the wanted workspace of a run with this id. Every error leaves nothing behind.
+fn make(wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> {
+    let refused = |problem: String| AgentError::refused(wanted.parameter, problem);
     let root = state::file(WORKTREES).ok_or_else(|| {
-        AgentError::refused(
-            "worktree",
-            "no directory for it: set XDG_STATE_HOME or HOME to an absolute path",
-        )
+        let problem = "no directory for it: set XDG_STATE_HOME or HOME to an absolute path";
+        refused(problem.to_owned())
     })?;
-    let worktree = Worktree::create(&root, &directory, branch, id);
-    worktree
-        .map(Some)
-        .map_err(|error| AgentError::refused("worktree", error_chain(&error)))
+    let made = match &wanted.place {
+        Some(Workspace::Worktree {
+            directory,
+            from,
+            branch,
+        }) => {
+            let directory = params::absolute(directory.as_deref())
+                .ok_or_else(|| AgentError::invalid_params("there is no working directory"))?;
+            let mut new = NewWorktree::of(directory);
+            new.from.clone_from(from);
+            new.branch.clone_from(branch);
+            match &wanted.key {
+                Some(Key { key, over }) => Worktree::of_key(&root, id, &new, key, *over),
+                None => Worktree::create(&root, id, &new),
+            }
+        }
+        Some(Workspace::Empty {}) => Worktree::empty(&root, id),
+        _ => {
+            return Err(refused(
+                "this version cannot make such a workspace".to_owned(),
+            ));
+        }
+    };
+    made.map_err(|error| refused(error_chain(&error)))
 }

@@ -86,7 +86,25 @@ fn the_document_forbids_the_bodies_that_the_server_refuses() {
             "POST",
             "/v1/runs",
             "RunSpec",
-            run(json!({"sessionKey": text, "worktree": text})),
+            run(json!({"sessionId": text, "workspace": {"kind": "worktree"}})),
+        ),
+        (
+            "POST",
+            "/v1/runs",
+            "RunSpec",
+            run(json!({"worktree": true, "workspace": {"kind": "empty"}})),
+        ),
+        (
+            "POST",
+            "/v1/runs",
+            "RunSpec",
+            run(json!({"workspace": {"kind": "empty", "path": "/x"}})),
+        ),
+        (
+            "POST",
+            "/v1/runs",
+            "RunSpec",
+            run(json!({"workspace": {"kind": "worktree", "from": "-x"}})),
         ),
         (
             "POST",
@@ -175,6 +193,10 @@ fn the_document_forbids_the_bodies_that_the_server_refuses() {
         (
             "SessionSpec",
             session(json!({"worktree": true, "maxBudgetUsd": 0.01})),
+        ),
+        (
+            "RunSpec",
+            run(json!({"worktree": false, "workspace": {"kind": "worktree", "from": "main~1"}})),
         ),
         (
             "ChangeSession",

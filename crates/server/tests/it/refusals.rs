@@ -96,15 +96,17 @@ fn every_error_is_a_problem() {
 }
 
 #[test]
-fn a_session_key_and_a_worktree_are_refused_together_with_the_next_step() {
+fn two_places_of_a_run_are_refused() {
     let served = Served::start();
-    let body = json!({"provider": "claude", "prompt": "x", "sessionKey": "k", "worktree": true});
+    let body = json!({
+        "provider": "claude", "prompt": "x", "workingDirectory": "/", "workspace": {"kind": "empty"},
+    });
     let refused = served.post("/v1/runs", &body);
-    let message = refused.json()["detail"]
-        .as_str()
-        .unwrap_or_default()
-        .to_owned();
-    assert!(message.contains("git worktree add"), "{message}");
+    let detail = refused.json()["detail"].to_string();
+    assert!(
+        detail.contains("workspace: excludes `workingDirectory`"),
+        "{detail}"
+    );
     refused.is_problem(422, "INVALID_PARAMS");
     let body = json!({"provider": "claude", "prompt": "x", "newSession": true});
     served

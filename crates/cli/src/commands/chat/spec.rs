@@ -6,7 +6,8 @@ use teamster_core::time::millis;
 use super::args::{ChatArgs, TurnArgs};
 use crate::args::{AgentSessionArgs, AskTimeoutArgs, StoreArgs};
 use crate::spec::{
-    Local, agent, chat_limits, fallbacks, limit_ms, mcp_servers, process_args, system_prompts, warn,
+    Local, Place, agent, chat_limits, fallbacks, limit_ms, mcp_servers, process_args,
+    system_prompts, warn,
 };
 
 /// Returns the session that the arguments describe. Prints warnings, and reads the files that they name.
@@ -59,7 +60,11 @@ pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
     spec.ask_timeout_ms = ask_timeout.map(millis);
     spec.end_idle_ms = end_idle.map(limit_ms);
     let trusted = &mut spec.trusted;
-    (spec.working_directory, spec.worktree) = process_args(process, trusted)?;
+    Place {
+        working_directory: spec.working_directory,
+        worktree: spec.worktree,
+        workspace: spec.workspace,
+    } = process_args(process, trusted)?;
     mcp_servers(mcp, trusted, &mut warnings)?;
     chat_limits(limits, trusted);
     trusted.extra_args = extra_args;

@@ -6,8 +6,8 @@ use teamster_core::time::millis;
 use super::args::{InputArgs, LimitArgs, RetryArgs, RunArgs, SessionArgs};
 use crate::args::{AgentSessionArgs, AskTimeoutArgs, ModelArgs, PermissionArgs, StoreArgs};
 use crate::spec::{
-    Local, fallbacks, limit_ms, limits_of_silence, mcp_servers, process_args, read_prompt, schema,
-    system_prompts, warn,
+    Local, Place, fallbacks, limit_ms, limits_of_silence, mcp_servers, process_args, read_prompt,
+    schema, system_prompts, warn,
 };
 
 /// Returns the run that the arguments describe. Prints warnings, and reads the prompt and the files that they name.
@@ -94,7 +94,11 @@ pub(crate) fn of_run(args: RunArgs) -> anyhow::Result<(RunSpec, Local)> {
     spec.fallback = fallbacks(&fallback);
     spec.ask_timeout_ms = ask_timeout.map(millis);
     let trusted = &mut spec.trusted;
-    (spec.working_directory, spec.worktree) = process_args(process, trusted)?;
+    Place {
+        working_directory: spec.working_directory,
+        worktree: spec.worktree,
+        workspace: spec.workspace,
+    } = process_args(process, trusted)?;
     mcp_servers(mcp, trusted, &mut warnings)?;
     trusted.extra_args = extra_args;
     trusted.images = image;

@@ -1,0 +1,347 @@
+//! Where an agent works.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+use teamster_core::AgentError;
+
+use crate::{RunSpec, SessionSpec, Worktree};
+
+/// Where an agent works: the long form of `workingDirectory` and `worktree`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(
+    tag = "kind",
+    rename_all = "camelCase",
+    rename_all_fields = "camelCase",
+    deny_unknown_fields
+)]
+#[non_exhaustive]
+pub enum Workspace {
+    /// A directory of the machine that runs the agent.
+    Directory {
+        /// An absolute path.
+        #[serde(with = "crate::path::required")]
+        #[cfg_attr(feature = "schema", schemars(with = "PathBuf", regex(pattern = "^/")))]
+        path: PathBuf,
+    },
+    /// A new git worktree of a directory's repository.
+    Worktree {
+        /// The directory, an absolute path. Default: that of the server.
+        #[serde(
+            default,
+            with = "crate::path::optional",
+            skip_serializing_if = "Option::is_none"
+        )]
+        #[cfg_attr(
+            feature = "schema",
+            schemars(with = "Option<PathBuf>", regex(pattern = "^/"))
+        )]
+        directory: Option<PathBuf>,
+        /// The commit at which the worktree starts, as git names it. Default: `HEAD`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(
+            feature = "schema",
+            schemars(length(min = 1), regex(pattern = r"^[^-\s]"))
+        )]
+        from: Option<String>,
+        /// The name of its new branch. Default: `teamster/` and the run's id.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+        branch: Option<String>,
+    },
+    /// A new git worktree of a repository that is fetched.
+    Repository {
+        /// The repository's URL, without a user's password or token in it.
+        #[cfg_attr(
+            feature = "schema",
+            schemars(length(min = 1), regex(pattern = r"^[^-\s]"))
+        )]
+        url: String,
+        /// The commit at which the worktree starts: its full hash.
+        #[cfg_attr(
+            feature = "schema",
+            schemars(regex(pattern = "^([0-9a-f]{40}|[0-9a-f]{64})$"))
+        )]
+        commit: String,
+        /// The agent's directory in the repository, a relative path. Default: its root.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+        subdirectory: Option<String>,
+    },
+    /// A new git worktree of the repository that was uploaded for this run.
+    Upload {
+        /// The agent's directory in the repository, a relative path. Default: its root.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+        subdirectory: Option<String>,
+    },
+    /// A new directory without files.
+    Empty {},
+}
+
+impl Workspace {
+    fn of_fields(
+        workspace: Option<&Self>,
+        working_directory: Option<&PathBuf>,
+        worktree: Option<&Worktree>,
+    ) -> Option<Self> {
+        if workspace.is_some() {
+            return workspace.cloned();
+        }
+        let branch = match worktree {
+            None | Some(Worktree::Switch(false)) => {
+                let path = working_directory?.clone();
+                return Some(Self::Directory { path });
+            }
+            Some(Worktree::Switch(true)) => None,
+            Some(Worktree::Branch(branch)) => Some(branch.clone()),
+        };
+        Some(Self::Worktree {
+            directory: working_directory.cloned(),
+            from: None,
+            branch,
+        })
+    }
+
+    /// Returns the directory of the machine that is named, be it the agent's or that of the repository.
+    pub fn path(&self) -> Option<&PathBuf> {
+        match self {
+            Self::Directory { path } => Some(path),
+            Self::Worktree { directory, .. } => directory.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Sets the directory that [`path`](Self::path) returns.
+    pub fn set_path(&mut self, new: PathBuf) {
+        match self {
+            Self::Directory { path } => *path = new,
+            Self::Worktree { directory, .. } => *directory = Some(new),
+            _ => {}
+        }
+    }
+
+    /// Returns whether the workspace is made for the run, and removed after it unless it was changed.
+    pub fn is_made(&self) -> bool {
+        !matches!(self, Self::Directory { .. })
+    }
+
+    /// Returns whether each run has its own, so that no other run can continue there.
+    pub(crate) fn is_of_one_run(&self) -> bool {
+        matches!(self, Self::Empty {} | Self::Upload { .. })
+    }
+
+    /// Checks what can be checked without the machine that makes the workspace.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the parameter `workspace` and the field that is wrong.
+    pub(crate) fn check(&self) -> Result<(), AgentError> {
+        let refuse = |problem: &str| Err(AgentError::refused("workspace", problem));
+        let starts_wrong = |text: &str| text.is_empty() || text.starts_with('-');
+        match self {
+            Self::Directory { path } if path.as_os_str().is_empty() => {
+                refuse("`path`: expected a directory")
+            }
+            Self::Worktree { from, branch, .. } => {
+                if from.as_deref().is_some_and(starts_wrong) {
+                    return refuse("`from`: expected a commit, such as `origin/main`");
+                }
+                if branch.as_deref().is_some_and(str::is_empty) {
+                    return refuse(
+                        "`branch`: expected the name of a branch; omit it for a new one",
+                    );
+                }
+                Ok(())
+            }
+            Self::Repository {
+                url,
+                commit,
+                subdirectory,
+            } => {
+                check_url(url)?;
+                let is_hex = |it: u8| it.is_ascii_digit() || (b'a'..=b'f').contains(&it);
+                if !matches!(commit.len(), 40 | 64) || !commit.bytes().all(is_hex) {
+                    return refuse("`commit`: expected the full hash of a commit");
+                }
+                check_subdirectory(subdirectory.as_deref())
+            }
+            Self::Upload { subdirectory } => check_subdirectory(subdirectory.as_deref()),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl RunSpec {
+    /// Returns where the agent works; `None` in the directory of the program that carries the spec out.
+    pub fn place(&self) -> Option<Workspace> {
+        Workspace::of_fields(
+            self.workspace.as_ref(),
+            self.working_directory.as_ref(),
+            self.worktree.as_ref(),
+        )
+    }
+}
+
+impl SessionSpec {
+    /// Returns where the agent works; `None` in the directory of the program that carries the spec out.
+    pub fn place(&self) -> Option<Workspace> {
+        Workspace::of_fields(
+            self.workspace.as_ref(),
+            self.working_directory.as_ref(),
+            self.worktree.as_ref(),
+        )
+    }
+}
+
+/// Checks that the URL of a repository has no secret. The error does not have the URL, as it may be logged.
+///
+/// # Errors
+///
+/// Fails with the parameter `workspace`.
+pub fn check_url(url: &str) -> Result<(), AgentError> {
+    let refuse = |problem: &str| Err(AgentError::refused("workspace", problem));
+    if url.is_empty() || url.starts_with('-') || url.contains(|it: char| it.is_control()) {
+        return refuse(
+            "`url`: expected the URL of a repository, such as https://example.com/a/b.git",
+        );
+    }
+    if url.contains("::") {
+        // As in `ext::sh -c …`: git would start a program.
+        return refuse("`url`: a transport of git that starts a program is not accepted");
+    }
+    let authority = match url.split_once("://") {
+        Some((_, rest)) => rest.split(['/', '?', '#']).next().unwrap_or_default(),
+        None => return Ok(()),
+    };
+    let Some((user, _)) = authority.rsplit_once('@') else {
+        return Ok(());
+    };
+    let is_http = ["http://", "https://"].iter().any(|scheme| {
+        url.get(..scheme.len())
+            .is_some_and(|it| it.eq_ignore_ascii_case(scheme))
+    });
+    if user.contains(':') || is_http {
+        return refuse(
+            "`url`: it has credentials: leave them out, and let git of the machine that runs the agent know them, \
+             as by a credential helper or an SSH key",
+        );
+    }
+    Ok(())
+}
+
+fn check_subdirectory(subdirectory: Option<&str>) -> Result<(), AgentError> {
+    use std::path::{Component, Path};
+
+    let Some(subdirectory) = subdirectory else {
+        return Ok(());
+    };
+    let is_inside = |part| matches!(part, Component::Normal(_));
+    if subdirectory.is_empty() || !Path::new(subdirectory).components().all(is_inside) {
+        return Err(AgentError::refused(
+            "workspace",
+            "`subdirectory`: expected a relative path inside of the repository",
+        ));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn refused(json: serde_json::Value) -> Option<String> {
+        let workspace: Workspace = serde_json::from_value(json).unwrap();
+        let error = workspace.check().err()?;
+        assert_eq!(error.parameter(), Some("workspace"));
+        Some(error.message)
+    }
+
+    const COMMIT: &str = "0123456789012345678901234567890123456789";
+
+    #[test]
+    fn every_kind_is_the_same_after_json() {
+        for json in [
+            json!({"kind": "directory", "path": "/a"}),
+            json!({"kind": "worktree"}),
+            json!({"kind": "worktree", "directory": "/a", "from": "origin/main", "branch": "b"}),
+            json!({"kind": "repository", "url": "git@example.com:a/b.git", "commit": COMMIT, "subdirectory": "c"}),
+            json!({"kind": "upload"}),
+            json!({"kind": "empty"}),
+        ] {
+            let workspace: Workspace = serde_json::from_value(json.clone()).unwrap();
+            assert_eq!(serde_json::to_value(&workspace).unwrap(), json);
+            assert_eq!(refused(json), None);
+        }
+        for json in [
+            json!({"kind": "empty", "form": 1}),
+            json!({"kind": "worktree", "form": "x"}),
+        ] {
+            let error = serde_json::from_value::<Workspace>(json).unwrap_err();
+            assert!(error.to_string().contains("form"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_is_wrong_is_named() {
+        let named = |json, name: &str| {
+            let message = refused(json).unwrap();
+            assert!(message.contains(name), "{message}");
+        };
+        named(json!({"kind": "worktree", "from": "-x"}), "`from`");
+        named(json!({"kind": "worktree", "branch": ""}), "`branch`");
+        named(
+            json!({"kind": "repository", "url": "https://a/b", "commit": "main"}),
+            "`commit`",
+        );
+        named(
+            json!({"kind": "upload", "subdirectory": "../x"}),
+            "`subdirectory`",
+        );
+    }
+
+    #[test]
+    fn a_url_with_a_secret_is_refused_and_not_repeated() {
+        for url in [
+            "https://user:s3cret@example.com/a.git",
+            "https://s3cret@example.com/a.git",
+            "HTTPS://s3cret@example.com/a.git",
+            "ssh://git:s3cret@example.com/a.git",
+            "ext::sh -c s3cret",
+            "-s3cret",
+        ] {
+            let error = check_url(url).unwrap_err();
+            assert!(!error.message.contains("s3cret"), "{}", error.message);
+        }
+        for url in [
+            "https://example.com/a@b.git",
+            "git@example.com:a/b.git",
+            "ssh://git@example.com:22/a.git",
+            "file:///a/b",
+            "/a/b.git",
+        ] {
+            assert_eq!(check_url(url), Ok(()), "{url}");
+        }
+    }
+
+    #[test]
+    fn the_short_form_means_the_long_one() {
+        let path = PathBuf::from("/a");
+        let of = |worktree: Option<Worktree>| {
+            Workspace::of_fields(None, Some(&path), worktree.as_ref()).unwrap()
+        };
+        let directory = Workspace::Directory { path: path.clone() };
+        assert_eq!(of(None), directory);
+        assert_eq!(of(Some(Worktree::Switch(false))), directory);
+        let branch = Workspace::Worktree {
+            directory: Some(path.clone()),
+            from: None,
+            branch: Some("b".into()),
+        };
+        assert_eq!(of(Some(Worktree::Branch("b".into()))), branch);
+        assert_eq!(Workspace::of_fields(None, None, None), None);
+    }
+}

@@ -1,0 +1,284 @@
+//! How a worktree is made.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, anyhow, bail};
+use teamster_core::text::{one_line, plural, printable};
+
+use super::folder::{Info, Kind, Step, claim, make, sweep};
+use super::{Worktree, include, keyed, lfs, submodules};
+use crate::git::{self, git, git_path};
+
+/// The prefix of the default branch name, before the run's id.
+const BRANCH: &str = "teamster/";
+
+/// The worktree that is wanted.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct NewWorktree {
+    /// Directory whose repository gets the worktree.
+    pub directory: PathBuf,
+    /// The commit to start at, as git names it. Default: `HEAD`.
+    pub from: Option<String>,
+    /// The name of the new branch. Default: one that is named after the id.
+    pub branch: Option<String>,
+}
+
+impl NewWorktree {
+    /// Creates the description of a worktree of the repository that contains this directory.
+    pub fn of(directory: impl Into<PathBuf>) -> Self {
+        Self {
+            directory: directory.into(),
+            ..Self::default()
+        }
+    }
+}
+
+impl Worktree {
+    /// Creates a worktree in a folder of `root` with this id. First cleans up after killed processes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git is not installed, without a repository or the commit, or if the branch exists. Nothing is left behind.
+    pub fn create(root: &Path, id: &str, wanted: &NewWorktree) -> anyhow::Result<Self> {
+        sweep(root);
+        let place = Place::find(&wanted.directory)?;
+        let base = place.commit(wanted.from.as_deref())?;
+        let branch = match &wanted.branch {
+            Some(branch) => branch.clone(),
+            None => format!("{BRANCH}{id}"),
+        };
+        place.check_branch(&branch)?;
+        let mut made = Self::begin(root, id, |folder| Info {
+            kind: Kind::Worktree,
+            repository: place.repository.clone(),
+            path: folder.join(&place.name),
+            branch,
+            base,
+            step: Step::Making,
+            kept: false,
+            key: None,
+        })?;
+        made.directory = made.info.path.join(&place.inside).components().collect();
+        made.add()?;
+        if let Some(top) = &place.top {
+            if wanted.from.is_none() {
+                made.warnings.extend(uncommitted(top));
+            }
+            let submodules = submodules::check_out(top, &made.info.path);
+            made.warnings.extend(submodules);
+            made.warnings.extend(include::copy(top, &made.info.path));
+        }
+        made.warnings.extend(lfs::pointers(&made.info.path));
+        made.info.step = Step::Prepared;
+        made.write_info()?;
+        if !made.directory.is_dir() {
+            // The directory is not in the commit.
+            made.directory.clone_from(&made.info.path);
+        }
+        Ok(made)
+    }
+
+    /// Creates an empty directory in a folder of `root` with this id. First cleans up after killed processes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it cannot be created. Nothing is left behind.
+    pub fn empty(root: &Path, id: &str) -> anyhow::Result<Self> {
+        sweep(root);
+        let mut made = Self::begin(root, id, |folder| Info {
+            kind: Kind::Empty,
+            repository: folder.join("files"),
+            path: folder.join("files"),
+            branch: String::new(),
+            base: String::new(),
+            step: Step::Making,
+            kept: false,
+            key: None,
+        })?;
+        make(&made.info.path)
+            .with_context(|| format!("cannot create {}", made.info.path.display()))?;
+        made.info.step = Step::Prepared;
+        made.write_info()?;
+        Ok(made)
+    }
+
+    /// Creates the folder of a new workspace. From here on, dropping it cleans up.
+    fn begin(root: &Path, id: &str, info: impl FnOnce(&Path) -> Info) -> anyhow::Result<Self> {
+        let folder = root.join(id);
+        make(root).with_context(|| format!("cannot create {}", root.display()))?;
+        if folder.exists() {
+            bail!("a worktree exists in {} already", folder.display());
+        }
+        let lock = claim(&folder).with_context(|| format!("cannot create {}", folder.display()))?;
+        let info = info(&folder);
+        let made = Self {
+            directory: info.path.clone(),
+            info,
+            folder,
+            lock: Some(lock),
+            keyed: None,
+            warnings: Vec::new(),
+        };
+        made.write_info()?;
+        Ok(made)
+    }
+
+    /// Lets git check the worktree out.
+    fn add(&mut self) -> anyhow::Result<()> {
+        let info = &self.info;
+        let args = [
+            OsStr::new("worktree"),
+            OsStr::new("add"),
+            OsStr::new("--quiet"),
+            OsStr::new("-b"),
+            OsStr::new(&info.branch),
+            info.path.as_os_str(),
+            OsStr::new(&info.base),
+        ];
+        let options = lfs::options(&info.repository).iter().map(OsStr::new);
+        let Err(error) = git(&info.repository, options.chain(args)) else {
+            return Ok(());
+        };
+        // A hook of the user's runs at the end, when all is checked out, and git reports its failure as its own.
+        let complete = ["status", "--porcelain", "--untracked-files=no"];
+        let head = git(&info.path, ["rev-parse", "HEAD"]).ok();
+        if head.as_deref() != Some(&info.base)
+            || !info.path.join(".git").is_file()
+            || git(&info.path, complete)
+                .ok()
+                .is_none_or(|it| !it.is_empty())
+        {
+            return Err(error);
+        }
+        self.warnings.push(format!(
+            "`worktree`: the hook post-checkout has failed: {error:#}"
+        ));
+        Ok(())
+    }
+}
+
+/// The repository of a directory.
+pub(super) struct Place {
+    /// The worktree that contains the directory, or the repository if it has none.
+    repository: PathBuf,
+    /// The worktree, if there is one.
+    top: Option<PathBuf>,
+    /// The name of new worktrees' folders.
+    name: OsString,
+    /// The directory in the worktree.
+    pub(super) inside: PathBuf,
+    /// The directory, for messages.
+    shown: String,
+    directory: PathBuf,
+}
+
+impl Place {
+    pub(super) fn find(directory: &Path) -> anyhow::Result<Self> {
+        let shown = printable(&directory.to_string_lossy());
+        let name = |path: &Path| {
+            path.file_name()
+                .unwrap_or(OsStr::new("worktree"))
+                .to_owned()
+        };
+        let directory = directory.to_owned();
+        let error = match git_path(&directory, ["rev-parse", "--show-toplevel"]) {
+            Ok(top) => {
+                return Ok(Self {
+                    name: name(&top),
+                    inside: git_path(&directory, ["rev-parse", "--show-prefix"])?,
+                    repository: top.clone(),
+                    top: Some(top),
+                    shown,
+                    directory,
+                });
+            }
+            Err(error) => error,
+        };
+        git::check()?;
+        if !directory.is_dir() {
+            bail!("{shown} is not a directory");
+        }
+        // A repository without a worktree of its own, from inside of it or by a file `.git` that leads to it.
+        if git(&directory, ["rev-parse", "--is-bare-repository"]).is_ok_and(|it| it == "true") {
+            let repository = git_path(&directory, ["rev-parse", "--absolute-git-dir"])?;
+            // As in `project/.bare`.
+            let named = name(&repository);
+            let is_hidden = named.as_encoded_bytes().starts_with(b".");
+            let parent = repository.parent().filter(|_| is_hidden).map(name);
+            let stem = || repository.file_stem().unwrap_or(&named).to_owned();
+            return Ok(Self {
+                name: parent.unwrap_or_else(stem),
+                repository,
+                top: None,
+                inside: PathBuf::new(),
+                shown,
+                directory,
+            });
+        }
+        if git(&directory, ["rev-parse", "--is-inside-git-dir"]).is_ok_and(|it| it == "true") {
+            bail!("{shown} is the inside of a git repository: run it in one of its worktrees");
+        }
+        if git::is_foreign(&error) {
+            return Err(error);
+        }
+        bail!("{shown} is not in a git repository: run it in one, or set working_directory")
+    }
+
+    /// Returns the commit to start at.
+    fn commit(&self, from: Option<&str>) -> anyhow::Result<String> {
+        let shown = &self.shown;
+        let wanted = format!("{}^{{commit}}", from.unwrap_or("HEAD"));
+        let found = git(
+            &self.directory,
+            ["rev-parse", "--verify", "--quiet", &wanted],
+        );
+        found.map_err(|_| match from {
+            Some(from) => anyhow!(
+                "\"{}\" is no commit that the repository {shown} has: fetch it first, or name another one",
+                one_line(from)
+            ),
+            None if git(&self.directory, ["for-each-ref", "--count=1"])
+                .is_ok_and(|refs| !refs.is_empty()) =>
+            {
+                anyhow!(
+                    "the branch of {shown} has no commit yet: create one first, or name a commit to start at"
+                )
+            }
+            None => anyhow!("the repository {shown} has no commit yet: create one first"),
+        })
+    }
+
+    /// Returns the folder that all worktrees of the repository share.
+    pub(super) fn common(&self) -> anyhow::Result<PathBuf> {
+        keyed::common(&self.repository)
+    }
+
+    fn check_branch(&self, branch: &str) -> anyhow::Result<()> {
+        if branch.starts_with('-')
+            || git(&self.directory, ["check-ref-format", "--branch", branch]).is_err()
+        {
+            bail!("\"{}\" is not a valid branch name", one_line(branch));
+        }
+        let reference = format!("refs/heads/{branch}");
+        let exists = git(
+            &self.directory,
+            ["rev-parse", "--verify", "--quiet", &reference],
+        );
+        if exists.is_ok() {
+            bail!("a branch \"{branch}\" exists already: choose another name, or omit it");
+        }
+        Ok(())
+    }
+}
+
+/// Returns a warning about uncommitted changes that the agent does not see.
+fn uncommitted(top: &Path) -> Option<String> {
+    let changed = git(top, ["status", "--porcelain"]).ok()?;
+    let changed = changed.lines().count() as u64;
+    (changed > 0).then(|| {
+        let files = plural(changed, "file");
+        format!("`worktree` starts at the last commit, without the uncommitted changes to {files}")
+    })
+}

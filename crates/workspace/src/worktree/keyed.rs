@@ -1,0 +1,239 @@
+//! The worktree of a session key: the runs of a key share it, and it stays until the key starts over or is not used for a
+//! long time.
+
+use std::fs::{self, File, OpenOptions};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::{Context, bail};
+use teamster_core::text::one_line;
+
+use super::create::Place;
+use super::folder::{INFO, Info, LOCK, Step, make, read_info, write_info};
+use super::{NewWorktree, Outcome, Worktree, finish};
+use crate::git::git;
+
+/// Time without a run after which a worktree no longer belongs to its key: the age at which logs are removed.
+const UNUSED: Duration = Duration::from_secs(90 * 24 * 3600);
+
+/// A session key, to which a worktree belongs.
+#[derive(Debug, Clone)]
+pub struct WorktreeKey {
+    id: String,
+    name: String,
+}
+
+impl WorktreeKey {
+    /// Creates the key with this name. `id` is a text in hexadecimal digits that no other key has.
+    pub fn new(id: impl Into<String>, name: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            name: name.into(),
+        }
+    }
+}
+
+/// What a worktree has to do with a key.
+#[derive(Debug, Clone)]
+pub(super) struct Keyed {
+    root: PathBuf,
+    key: WorktreeKey,
+    /// It takes the key over from the worktree that has it.
+    starts_over: bool,
+}
+
+impl Worktree {
+    /// Opens the worktree of a session key, or creates it in a folder of `root` with this id. To start `over`, it is created
+    /// in any case, and gets the key when it is [started](Self::start).
+    ///
+    /// # Errors
+    ///
+    /// As [`create`](Self::create); also if the key's worktree is of another repository.
+    pub fn of_key(
+        root: &Path,
+        id: &str,
+        wanted: &NewWorktree,
+        key: &WorktreeKey,
+        over: bool,
+    ) -> anyhow::Result<Self> {
+        make(root).with_context(|| format!("cannot create {}", root.display()))?;
+        let keyed = Keyed {
+            root: root.to_owned(),
+            key: key.clone(),
+            starts_over: over,
+        };
+        let lock = keyed.lock()?;
+        if !over && let Some((folder, _)) = keyed.find() {
+            let opened = Self::open(folder, wanted, keyed.clone())?;
+            if let Some(opened) = opened {
+                return Ok(opened);
+            }
+        }
+        let mut made = Self::create(root, id, wanted)?;
+        if !over {
+            made.info.key = Some(key.id.clone());
+            made.write_info()?;
+            made.share()?;
+        }
+        made.keyed = Some(keyed);
+        let _ = lock.unlock();
+        Ok(made)
+    }
+
+    /// Opens a worktree that exists. `None` if it cannot be used any more.
+    fn open(folder: PathBuf, wanted: &NewWorktree, keyed: Keyed) -> anyhow::Result<Option<Self>> {
+        let file = OpenOptions::new().read(true).open(folder.join(LOCK));
+        let Ok(file) = file.and_then(|file| file.lock_shared().map(|()| file)) else {
+            return Ok(None);
+        };
+        // Its last run may have removed it meanwhile.
+        let Ok(Some(info)) = read_info(&folder) else {
+            return Ok(None);
+        };
+        if !info.path.join(".git").is_file() || git(&info.path, ["rev-parse", "HEAD"]).is_err() {
+            return Ok(None);
+        }
+        let place = Place::find(&wanted.directory)?;
+        let name = one_line(&keyed.key.name);
+        let advice = "start the conversation over with new_session, or use another key";
+        let is_of = |path: &Path| {
+            place
+                .common()
+                .is_ok_and(|it| common(path).is_ok_and(|of| of == it))
+        };
+        if !is_of(&info.path) {
+            bail!(
+                "the worktree of \"{name}\" is of another repository ({}): run it there, {advice}",
+                info.repository.display()
+            );
+        }
+        if let Some(branch) = wanted.branch.as_ref().filter(|it| **it != info.branch) {
+            bail!(
+                "the worktree of \"{name}\" is on the branch {}, not on {}: {advice}",
+                info.branch,
+                one_line(branch)
+            );
+        }
+        let mut warnings = Vec::new();
+        if let Some(from) = &wanted.from {
+            warnings.push(format!(
+                "the worktree of \"{name}\" exists already, so it does not start at {}",
+                one_line(from)
+            ));
+        }
+        let directory: PathBuf = info.path.join(&place.inside).components().collect();
+        Ok(Some(Self {
+            directory: if directory.is_dir() {
+                directory
+            } else {
+                info.path.clone()
+            },
+            info,
+            folder,
+            lock: Some(file),
+            keyed: Some(keyed),
+            warnings,
+        }))
+    }
+
+    /// Lets other runs of the key use the worktree at the same time.
+    fn share(&self) -> anyhow::Result<()> {
+        let Some(lock) = &self.lock else {
+            return Ok(());
+        };
+        lock.lock_shared()
+            .with_context(|| format!("cannot lock {}", self.folder.display()))
+    }
+
+    /// Takes the key over from the worktree that had it.
+    pub(super) fn take_key(&mut self) -> anyhow::Result<()> {
+        let Some(keyed) = self.keyed.clone().filter(|it| it.starts_over) else {
+            return Ok(());
+        };
+        let lock = keyed.lock()?;
+        while let Some((folder, mut info)) = keyed.find() {
+            info.key = None;
+            write_info(&folder, &info)?;
+            // Unless another run uses it, which then does this at its end.
+            if let Ok(Some(lock)) = super::folder::lock(&folder) {
+                finish(&folder, &mut info);
+                let _ = lock.unlock();
+            }
+        }
+        self.info.key = Some(keyed.key.id.clone());
+        self.write_info()?;
+        self.share()?;
+        if let Some(keyed) = &mut self.keyed {
+            keyed.starts_over = false;
+        }
+        let _ = lock.unlock();
+        Ok(())
+    }
+
+    /// Returns the right to remove a worktree of a key, if it belongs to none any more and no other run uses it.
+    pub(super) fn last_of_key(&mut self, lock: &File) -> bool {
+        if let Ok(Some(now)) = read_info(&self.folder) {
+            self.info.key = now.key;
+            self.info.step = now.step;
+        }
+        // What was never started leaves nothing behind.
+        if self.info.key.is_some() && self.info.step >= Step::Started {
+            return false;
+        }
+        let _ = lock.unlock();
+        lock.try_lock().is_ok() && self.folder.join(INFO).exists()
+    }
+}
+
+impl Keyed {
+    /// Waits until no other process makes the worktree of this key, or of a few others.
+    fn lock(&self) -> anyhow::Result<File> {
+        let folder = self.root.with_extension("keys");
+        let cannot = || format!("cannot lock in {}", folder.display());
+        make(&folder).with_context(cannot)?;
+        let name: String = self.key.id.chars().take(1).collect();
+        let file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(folder.join(name))
+            .with_context(cannot)?;
+        file.lock().with_context(cannot)?;
+        Ok(file)
+    }
+
+    /// Returns the worktree of the key.
+    fn find(&self) -> Option<(PathBuf, Info)> {
+        let entries = fs::read_dir(&self.root).into_iter().flatten().flatten();
+        entries.into_iter().find_map(|entry| {
+            let folder = entry.path();
+            let info = read_info(&folder).ok().flatten()?;
+            let is_it = info.key.as_ref() == Some(&self.key.id) && info.step > Step::Making;
+            is_it.then_some((folder, info))
+        })
+    }
+}
+
+/// Returns the outcome of a worktree that stays with its key.
+pub(super) fn kept(info: &Info) -> Outcome {
+    let changes = super::changes(info).map_or_else(String::new, |it| format!("{it}, "));
+    Outcome::Kept(format!("{changes}for the next run with the session key"))
+}
+
+/// Returns the folder that all worktrees of a repository share.
+pub(super) fn common(directory: &Path) -> anyhow::Result<PathBuf> {
+    let common = crate::git::git_path(directory, ["rev-parse", "--git-common-dir"])?;
+    Ok(directory.join(common).canonicalize()?)
+}
+
+/// Returns whether a key has not used its worktree for a long time.
+pub(super) fn is_unused(folder: &Path) -> bool {
+    let used = fs::metadata(folder.join(INFO)).and_then(|it| it.modified());
+    used.is_ok_and(|used| {
+        SystemTime::now()
+            .duration_since(used)
+            .is_ok_and(|it| it > UNUSED)
+    })
+}
