@@ -69,8 +69,36 @@ pub enum Workspace {
         #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
         subdirectory: Option<String>,
     },
-    /// A new git worktree of the repository that was uploaded for this run.
+    /// A new git worktree of the repository that was uploaded for this run. Its file `bundle` has the commits that the
+    /// machine did not have; without it, the machine has all.
     Upload {
+        /// The full hash of the repository's first commit, by which the machine knows copies of it.
+        #[cfg_attr(
+            feature = "schema",
+            schemars(regex(pattern = "^([0-9a-f]{40}|[0-9a-f]{64})$"))
+        )]
+        repository: String,
+        /// The commit at which the worktree starts: its full hash.
+        #[cfg_attr(
+            feature = "schema",
+            schemars(regex(pattern = "^([0-9a-f]{40}|[0-9a-f]{64})$"))
+        )]
+        commit: String,
+        /// The commit on which that one has the uncommitted files, and which the submitter has: what comes back begins
+        /// there. Default: the same commit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(
+            feature = "schema",
+            schemars(regex(pattern = "^([0-9a-f]{40}|[0-9a-f]{64})$"))
+        )]
+        head: Option<String>,
+        /// The name of the worktree's folder. Default: the first commit.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(
+            feature = "schema",
+            schemars(length(min = 1, max = 200), regex(pattern = "^[^/.][^/]*$"))
+        )]
+        name: Option<String>,
         /// The agent's directory in the repository, a relative path. Default: its root.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
@@ -161,13 +189,31 @@ impl Workspace {
                 subdirectory,
             } => {
                 check_url(url)?;
-                let is_hex = |it: u8| it.is_ascii_digit() || (b'a'..=b'f').contains(&it);
-                if !matches!(commit.len(), 40 | 64) || !commit.bytes().all(is_hex) {
-                    return refuse("`commit`: expected the full hash of a commit");
+                check_commit("commit", commit)?;
+                check_subdirectory(subdirectory.as_deref())
+            }
+            Self::Upload {
+                repository,
+                commit,
+                head,
+                name,
+                subdirectory,
+            } => {
+                check_commit("repository", repository)?;
+                check_commit("commit", commit)?;
+                if let Some(head) = head {
+                    check_commit("head", head)?;
+                }
+                let is_name = |name: &String| {
+                    (1..=200).contains(&name.len())
+                        && !name.starts_with('.')
+                        && !name.contains(['/', '\0'])
+                };
+                if !name.as_ref().is_none_or(is_name) {
+                    return refuse("`name`: expected the name of a folder");
                 }
                 check_subdirectory(subdirectory.as_deref())
             }
-            Self::Upload { subdirectory } => check_subdirectory(subdirectory.as_deref()),
             _ => Ok(()),
         }
     }
@@ -231,6 +277,15 @@ pub fn check_url(url: &str) -> Result<(), AgentError> {
     Ok(())
 }
 
+fn check_commit(field: &str, commit: &str) -> Result<(), AgentError> {
+    let is_hex = |it: u8| it.is_ascii_digit() || (b'a'..=b'f').contains(&it);
+    if matches!(commit.len(), 40 | 64) && commit.bytes().all(is_hex) {
+        return Ok(());
+    }
+    let problem = format!("`{field}`: expected the full hash of a commit");
+    Err(AgentError::refused("workspace", problem))
+}
+
 fn check_subdirectory(subdirectory: Option<&str>) -> Result<(), AgentError> {
     use std::path::{Component, Path};
 
@@ -269,7 +324,8 @@ mod tests {
             json!({"kind": "worktree"}),
             json!({"kind": "worktree", "directory": "/a", "from": "origin/main", "branch": "b"}),
             json!({"kind": "repository", "url": "git@example.com:a/b.git", "commit": COMMIT, "subdirectory": "c"}),
-            json!({"kind": "upload"}),
+            json!({"kind": "upload", "repository": COMMIT, "commit": COMMIT}),
+            json!({"kind": "upload", "repository": COMMIT, "commit": COMMIT, "head": COMMIT, "name": "a b", "subdirectory": "c/d"}),
             json!({"kind": "empty"}),
         ] {
             let workspace: Workspace = serde_json::from_value(json.clone()).unwrap();
@@ -298,9 +354,15 @@ mod tests {
             "`commit`",
         );
         named(
-            json!({"kind": "upload", "subdirectory": "../x"}),
+            json!({"kind": "upload", "repository": COMMIT, "commit": COMMIT, "subdirectory": "../x"}),
             "`subdirectory`",
         );
+        for name in ["", "..", "a/b", ".git"] {
+            named(
+                json!({"kind": "upload", "repository": COMMIT, "commit": COMMIT, "name": name}),
+                "`name`",
+            );
+        }
     }
 
     #[test]

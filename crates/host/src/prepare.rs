@@ -8,6 +8,7 @@
 mod agent_loop;
 mod common;
 mod options;
+mod upload;
 
 use std::path::Path;
 use std::sync::Arc;

@@ -6,9 +6,11 @@
 
 mod git;
 mod mirror;
+mod submit;
 mod upload;
 mod worktree;
 
 pub use mirror::Mirror;
-pub use upload::{Packed, Source};
+pub use submit::{Progress, Submitted, submit};
+pub use upload::{Source, Taken};
 pub use worktree::{Changes, NewWorktree, Worktree, WorktreeKey};

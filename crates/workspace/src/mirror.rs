@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use crate::git::{self, git};
-use crate::upload::BASE;
+use crate::upload::{BASE, MODULES};
 
 /// The ref of the latest upload.
 const LATEST: &str = "refs/teamster/latest";
@@ -135,17 +135,23 @@ impl Mirror {
             let heads = ["bundle", "list-heads"].map(OsStr::new).into_iter();
             let heads = git(&self.path, heads.chain([bundle.as_os_str()]))
                 .context("the upload is not a git bundle")?;
-            if heads != format!("{base} {BASE}") {
+            let has_base = heads.lines().any(|head| head == format!("{base} {BASE}"));
+            if !has_base && !Self::known_in(&self.path, base)? {
                 bail!("the upload does not contain the commit {base}");
+            }
+            for head in heads.lines() {
+                let name = head.split_once(' ').map_or("", |(_, name)| name);
+                if name != BASE && !name.starts_with(MODULES) {
+                    bail!("the upload is not one of a repository: it has other refs");
+                }
             }
             let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"];
             let args = FOREGROUND.iter().chain(&fetch).map(OsStr::new);
-            let ours = format!("+{BASE}:{LATEST}");
-            git(
-                &self.path,
-                args.chain([bundle.as_os_str(), OsStr::new(&ours)]),
-            )
-            .context("the upload cannot be used")?;
+            let modules = format!("+{MODULES}*:{MODULES}*");
+            let ours = has_base.then(|| format!("+{BASE}:{LATEST}"));
+            let refs = [&modules].into_iter().chain(&ours).map(OsStr::new);
+            git(&self.path, args.chain([bundle.as_os_str()]).chain(refs))
+                .context("the upload cannot be used")?;
         } else if Self::known_in(&self.path, base)? {
             git(&self.path, ["update-ref", LATEST, base])?;
         } else {

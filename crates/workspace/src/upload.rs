@@ -5,17 +5,22 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, bail};
-use teamster_core::text::{one_line, plural, printable};
+use teamster_api::Workspace;
+use teamster_core::text::{plural, printable};
 
 use crate::git::{self, git, git_bytes, git_path};
+use crate::worktree::submodules;
 
 /// The ref of an upload's commit, in its bundle.
 pub(crate) const BASE: &str = "refs/teamster/base";
+/// The folder of refs of the commits of submodules, in a bundle.
+pub(crate) const MODULES: &str = "refs/teamster/modules/";
 /// Largest number of refs whose commits are offered.
 const REFS: usize = 500;
 /// Number of largest files that an error names.
@@ -26,8 +31,6 @@ const NAMED: usize = 5;
 pub struct Source {
     /// Root of the worktree.
     top: PathBuf,
-    /// Folder of objects.
-    objects: PathBuf,
     /// The directory inside the worktree.
     subdirectory: PathBuf,
     head: String,
@@ -36,17 +39,23 @@ pub struct Source {
     object_format: String,
 }
 
-/// A packed upload.
+/// The state of a repository, taken for an upload.
 #[derive(Debug)]
-pub struct Packed {
-    /// The commit to start at: the head, or a commit of the uncommitted files on top of it.
+#[non_exhaustive]
+pub struct Taken {
+    /// The commit to start at: the last one, or a commit of the uncommitted files on top of it.
     pub base: String,
-    /// The bundle; `None` if the machine has all commits.
-    pub bundle: Option<PathBuf>,
     /// Number of files that are not committed.
     pub uncommitted: usize,
     /// Warnings, such as of what is left out.
     pub warnings: Vec<String>,
+    /// Commits of which the machine may have some: those of refs, and ancestors of the last commit at growing distances.
+    pub offers: Vec<String>,
+    /// The commits of submodules.
+    modules: Vec<String>,
+    folder: PathBuf,
+    /// A repository for refs and new objects, which sees those of the user.
+    own: PathBuf,
 }
 
 impl Source {
@@ -85,10 +94,11 @@ impl Source {
         let roots = git(&top, ["rev-list", "--max-parents=0", "HEAD"])?;
         let root = roots.lines().min().unwrap_or(&head).to_owned();
         let subdirectory = git_path(directory, ["rev-parse", "--show-prefix"])?;
-        let objects = git_path(&top, ["rev-parse", "--git-path", "objects"])?;
+        if subdirectory.to_str().is_none() {
+            bail!("the path of {shown} in its repository is not UTF-8: start in its root");
+        }
         let branch = git(&top, ["symbolic-ref", "--quiet", "--short", "HEAD"]).ok();
         Ok(Self {
-            objects: top.join(objects),
             subdirectory: subdirectory.components().collect(),
             object_format: git(&top, ["rev-parse", "--show-object-format"])?,
             top,
@@ -123,37 +133,20 @@ impl Source {
         &self.top
     }
 
-    /// Returns commits of which the machine may have some: those of refs, and ancestors of the last commit at growing
-    /// distances.
-    ///
-    /// # Errors
-    ///
-    /// Fails if git does.
-    pub fn offers(&self) -> anyhow::Result<Vec<String>> {
-        let mut offers = vec![self.head.clone()];
-        let history = git(&self.top, ["rev-list", "--first-parent", "HEAD"])?;
-        let history: Vec<_> = history.lines().collect();
-        let mut distance = 1;
-        while let Some(commit) = history.get(distance) {
-            offers.push((*commit).to_owned());
-            distance *= 2;
+    /// Returns where an agent works that starts at the commit `base`, in the same directory as here.
+    pub(crate) fn workspace(&self, base: String) -> Workspace {
+        // A name that is not UTF-8 is not important.
+        let text = |text: Option<&OsStr>| {
+            let text = text.and_then(OsStr::to_str);
+            text.filter(|text| !text.is_empty()).map(str::to_owned)
+        };
+        Workspace::Upload {
+            repository: self.root.clone(),
+            head: (base != self.head).then(|| self.head.clone()),
+            commit: base,
+            name: text(self.top.file_name()).filter(|name| !name.starts_with('.')),
+            subdirectory: text(Some(self.subdirectory.as_os_str())),
         }
-        let refs = [
-            "for-each-ref",
-            "--sort=-committerdate",
-            &format!("--count={REFS}"),
-            // A tag's own object is no commit.
-            "--format=%(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end)",
-            "refs/heads",
-            "refs/remotes",
-            "refs/tags",
-        ];
-        let refs = git(&self.top, refs)?;
-        offers.extend(refs.lines().map(str::to_owned));
-        offers.push(self.root.clone());
-        offers.sort_unstable();
-        offers.dedup();
-        Ok(offers)
     }
 
     /// Checks the size of the files that are not committed, in bytes, before any is read.
@@ -204,14 +197,12 @@ impl Source {
         )
     }
 
-    /// Packs what a machine needs that has the commits `known`. `folder` is an empty folder, in which all is made.
+    /// Takes the state of the repository. `folder` is an empty folder, in which all is made, and which must live on.
     ///
     /// # Errors
     ///
     /// Fails if git does, for example because the disk is full.
-    pub fn pack(&self, folder: &Path, known: &[String]) -> anyhow::Result<Packed> {
-        let mut warnings = Vec::new();
-        // A repository for refs and new objects, which sees those of the user.
+    pub fn take(&self, folder: &Path) -> anyhow::Result<Taken> {
         let own = folder.join("repository.git");
         let format = format!("--object-format={}", self.object_format);
         let init = ["init", "--quiet", "--bare", &format, "--template="];
@@ -219,95 +210,190 @@ impl Source {
             folder,
             init.map(OsStr::new).into_iter().chain([own.as_os_str()]),
         )?;
-        let alternates = [self.objects.as_os_str().as_bytes(), b"\n"].concat();
         fs::create_dir_all(own.join("objects/info"))?;
-        fs::write(own.join("objects/info/alternates"), alternates)
-            .with_context(|| format!("cannot write in {}", folder.display()))?;
-
-        let (base, uncommitted) = self.snapshot(folder, &own)?;
-        warnings.extend(self.submodules(&base, &own)?);
-        if known.contains(&base) {
-            return Ok(Packed {
-                base,
-                bundle: None,
-                uncommitted,
-                warnings,
-            });
-        }
-        git(&own, ["update-ref", BASE, &base])?;
-        let bundle = folder.join("bundle");
-        let create = ["bundle", "create", "--quiet"].map(OsStr::new);
-        let mut command = git::command(&own);
-        command.args(create).arg(&bundle).args([BASE, "--stdin"]);
-        let known: String = known.iter().map(|it| format!("^{it}\n")).collect();
-        git::run_with_input(command, known.as_bytes())?;
-        Ok(Packed {
+        let mut snapshot = Snapshot {
+            folder,
+            own: &own,
+            trees: 0,
+            uncommitted: 0,
+            modules: Vec::new(),
+            warnings: Vec::new(),
+        };
+        let base = snapshot.of(&self.top, &self.head, "")?;
+        let Snapshot {
+            uncommitted,
+            modules,
+            warnings,
+            ..
+        } = snapshot;
+        let mut offers = vec![self.root.clone(), base.clone()];
+        offers.extend(modules.iter().cloned());
+        add_offers(&self.top, &mut offers)?;
+        offers.sort_unstable();
+        offers.dedup();
+        Ok(Taken {
             base,
-            bundle: Some(bundle),
             uncommitted,
             warnings,
+            offers,
+            modules,
+            folder: folder.to_owned(),
+            own,
         })
     }
+}
 
-    /// Returns a commit of all files that are not ignored, in the objects of `own`, and the number of files by which it
-    /// differs from the last commit: that one if there are none.
-    fn snapshot(&self, folder: &Path, own: &Path) -> anyhow::Result<(String, usize)> {
-        let index = folder.join("index");
-        let users = self
-            .top
-            .join(git_path(&self.top, ["rev-parse", "--git-path", "index"])?);
+impl Taken {
+    /// Packs what a machine needs that has the commits `known`, into a bundle. Returns its path; `None` if the machine has
+    /// all.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git does, for example because the disk is full.
+    pub fn pack(&self, known: &[String]) -> anyhow::Result<Option<PathBuf>> {
+        let modules = self.modules.iter().filter(|it| !known.contains(it));
+        let modules = modules.enumerate();
+        let modules = modules.map(|(number, commit)| (format!("{MODULES}{number}"), commit));
+        let has_base = known.contains(&self.base);
+        let base = (!has_base).then(|| (BASE.to_owned(), &self.base));
+        let refs: Vec<_> = base.into_iter().chain(modules).collect();
+        if refs.is_empty() {
+            return Ok(None);
+        }
+        let mut input = String::new();
+        for (name, commit) in refs {
+            git(&self.own, ["update-ref", &name, commit])?;
+            input += &format!("{name}\n");
+        }
+        for commit in known {
+            input += &format!("^{commit}\n");
+        }
+        let bundle = self.folder.join("bundle");
+        let create = ["bundle", "create", "--quiet"].map(OsStr::new);
+        let mut command = git::command(&self.own);
+        command.args(create).arg(&bundle).args(["--stdin"]);
+        git::run_with_input(command, input.as_bytes())?;
+        Ok(Some(bundle))
+    }
+}
+
+/// Adds commits of a repository and its submodules of which the machine may have some: those of refs, and ancestors of the
+/// last commit at growing distances.
+fn add_offers(tree: &Path, offers: &mut Vec<String>) -> anyhow::Result<()> {
+    let history = git(tree, ["rev-list", "--first-parent", "HEAD"])?;
+    let history: Vec<_> = history.lines().collect();
+    offers.extend(history.first().map(|head| (*head).to_owned()));
+    let mut distance = 1;
+    while let Some(commit) = history.get(distance) {
+        offers.push((*commit).to_owned());
+        distance *= 2;
+    }
+    let refs = [
+        "for-each-ref",
+        "--sort=-committerdate",
+        &format!("--count={REFS}"),
+        // A tag's own object is no commit.
+        "--format=%(if)%(*objectname)%(then)%(*objectname)%(else)%(objectname)%(end)",
+        "refs/heads",
+        "refs/remotes",
+        "refs/tags",
+    ];
+    offers.extend(git(tree, refs)?.lines().map(str::to_owned));
+    for path in submodules::checked_out(tree) {
+        // One that has no commit yet is named when it is packed.
+        let _ = add_offers(&tree.join(path), offers);
+    }
+    Ok(())
+}
+
+/// Commits of the files of a tree and its submodules, as they are.
+struct Snapshot<'a> {
+    folder: &'a Path,
+    /// The repository of new objects.
+    own: &'a Path,
+    /// Number of trees so far.
+    trees: usize,
+    /// Number of files by which the trees differ from their last commits.
+    uncommitted: usize,
+    /// The commits of submodules.
+    modules: Vec<String>,
+    warnings: Vec<String>,
+}
+
+impl Snapshot<'_> {
+    /// Returns a commit of all files of a tree that are not ignored: `head` if it has them all. `shown` is the path of a
+    /// submodule, with a slash.
+    fn of(&mut self, tree: &Path, head: &str, shown: &str) -> anyhow::Result<String> {
+        let objects = tree.join(git_path(tree, ["rev-parse", "--git-path", "objects"])?);
+        // The objects of the trees are seen by what packs them.
+        let mut alternates = fs::OpenOptions::new()
+            .create(true)
+            .append(true)
+            .open(self.own.join("objects/info/alternates"))?;
+        alternates.write_all(&[objects.as_os_str().as_bytes(), b"\n"].concat())?;
+
+        let index = self.folder.join(format!("index{}", self.trees));
+        self.trees += 1;
+        let users = tree.join(git_path(tree, ["rev-parse", "--git-path", "index"])?);
         // With the times of files that it knows, git need not read them all.
         match fs::copy(&users, &index) {
             Ok(_) => {}
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
             Err(error) => return Err(error).context("cannot copy the repository's index"),
         }
+        let own = self.own;
         let here = || {
-            let mut command = git::command(&self.top);
+            let mut command = git::command(tree);
             command
-                .args([
-                    "-c",
-                    "core.fsmonitor=false",
-                    "-c",
-                    "advice.addEmbeddedRepo=false",
-                ])
+                .args(["-c", "core.fsmonitor=false"])
+                .args(["-c", "advice.addEmbeddedRepo=false"])
                 .env("GIT_INDEX_FILE", &index)
                 .env("GIT_OBJECT_DIRECTORY", own.join("objects"))
-                .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &self.objects);
+                .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &objects);
             command
         };
         let run = |command: &mut Command, args: &[&str]| git::run(command.args(args));
         run(&mut here(), &["add", "--all"])?;
-        let tree = run(&mut here(), &["write-tree"])?;
-        if tree == git(&self.top, ["rev-parse", "HEAD^{tree}"])? {
-            return Ok((self.head.clone(), 0));
+        for path in submodules::checked_out(tree) {
+            let module = tree.join(&path);
+            let name = format!("{shown}{path}");
+            let Ok(last) = git(
+                &module,
+                ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"],
+            ) else {
+                continue;
+            };
+            if git(&module, ["rev-parse", "--is-shallow-repository"])? == "true" {
+                self.warnings.push(format!(
+                    "the submodule {} is shallow, so it is not uploaded: run `git fetch --unshallow` in it",
+                    printable(&name)
+                ));
+                continue;
+            }
+            let commit = self.of(&module, &last, &format!("{name}/"))?;
+            let link = format!("160000,{commit},{path}");
+            run(&mut here(), &["update-index", "--cacheinfo", &link])?;
+            self.modules.push(commit);
+        }
+        let written = run(&mut here(), &["write-tree"])?;
+        if written == git(tree, ["rev-parse", &format!("{head}^{{tree}}")])? {
+            return Ok(head.to_owned());
         }
         let message = "Uncommitted changes";
         let mut commit = here();
         git::as_teamster(&mut commit);
+        // The same files are the same commit, so that a repetition sends nothing again.
+        let date = git(tree, ["show", "--no-patch", "--format=@%ct +0000", head])?;
+        commit
+            .env("GIT_AUTHOR_DATE", &date)
+            .env("GIT_COMMITTER_DATE", &date);
         let commit = run(
             &mut commit,
-            &["commit-tree", &tree, "-p", &self.head, "-m", message],
+            &["commit-tree", &written, "-p", head, "-m", message],
         )?;
-        let changed = ["diff-tree", "-r", "--name-only", &self.head, &commit];
-        let changed = run(&mut here(), &changed)?.lines().count();
-        Ok((commit, changed))
-    }
-
-    /// Returns a warning for the submodules that are not uploaded.
-    fn submodules(&self, base: &str, own: &Path) -> anyhow::Result<Option<String>> {
-        let listed = git_bytes(own, ["ls-tree", "-r", "-z", base])?;
-        let listed = String::from_utf8_lossy(&listed);
-        let links = listed.split('\0').filter_map(|entry| {
-            let (_, path) = entry.strip_prefix("160000 ")?.split_once('\t')?;
-            Some(one_line(path))
-        });
-        let links: Vec<_> = links.collect();
-        Ok((!links.is_empty()).then(|| {
-            let names = links.join(", ");
-            let count = plural(links.len() as u64, "submodule");
-            format!("{count} not uploaded, so empty there: {names}")
-        }))
+        let changed = ["diff-tree", "-r", "--name-only", head, &commit];
+        self.uncommitted += run(&mut here(), &changed)?.lines().count();
+        Ok(commit)
     }
 }
 

@@ -10,7 +10,7 @@ mod folder;
 mod include;
 mod keyed;
 mod lfs;
-mod submodules;
+pub(crate) mod submodules;
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -170,8 +170,8 @@ fn finish(folder: &Path, info: &mut Info) -> Outcome {
     let removed = !info.path.exists()
         || git(
             &info.repository,
-            [OsStr::new("worktree"), OsStr::new("remove")]
-                .into_iter()
+            (lfs::options(&info.repository).iter().map(OsStr::new))
+                .chain(["worktree", "remove"].map(OsStr::new))
                 .chain(force)
                 .chain([path]),
         )

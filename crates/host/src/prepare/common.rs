@@ -11,6 +11,7 @@ use teamster_runner::BeforeDone;
 use teamster_store::{Conversation, StoreError};
 use teamster_workspace::{NewWorktree, Worktree, WorktreeKey};
 
+use super::upload;
 use crate::text::error_chain;
 use crate::{Host, Notice, Warning, params, state, store};
 
@@ -155,6 +156,18 @@ fn make(wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> {
                 Some(Key { key, over }) => Worktree::of_key(&root, id, &new, key, *over),
                 None => Worktree::create(&root, id, &new),
             }
+        }
+        Some(Workspace::Upload {
+            repository,
+            commit,
+            head: _,
+            name,
+            subdirectory,
+        }) => {
+            let mut new = NewWorktree::default();
+            new.name.clone_from(name);
+            new.subdirectory = subdirectory.as_ref().map(Into::into);
+            upload::make(&root, id, repository, commit, new)
         }
         Some(Workspace::Empty {}) => Worktree::empty(&root, id),
         _ => {

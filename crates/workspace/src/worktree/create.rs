@@ -23,6 +23,10 @@ pub struct NewWorktree {
     pub from: Option<String>,
     /// The name of the new branch. Default: one that is named after the id.
     pub branch: Option<String>,
+    /// The name of the worktree's folder. Default: that of the repository.
+    pub name: Option<String>,
+    /// The agent's directory in a worktree of a bare repository. Default: its root.
+    pub subdirectory: Option<PathBuf>,
 }
 
 impl NewWorktree {
@@ -53,14 +57,15 @@ impl Worktree {
         let mut made = Self::begin(root, id, |folder| Info {
             kind: Kind::Worktree,
             repository: place.repository.clone(),
-            path: folder.join(&place.name),
+            path: folder.join(wanted.name.as_deref().map_or(&*place.name, OsStr::new)),
             branch,
             base,
             step: Step::Making,
             kept: false,
             key: None,
         })?;
-        made.directory = made.info.path.join(&place.inside).components().collect();
+        let inside = wanted.subdirectory.as_ref().unwrap_or(&place.inside);
+        made.directory = made.info.path.join(inside).components().collect();
         made.add()?;
         if let Some(top) = &place.top {
             if wanted.from.is_none() {
@@ -69,6 +74,10 @@ impl Worktree {
             let submodules = submodules::check_out(top, &made.info.path);
             made.warnings.extend(submodules);
             made.warnings.extend(include::copy(top, &made.info.path));
+        } else {
+            let repository = &place.repository;
+            let submodules = submodules::check_out_from(repository, &made.info.path, &made.folder);
+            made.warnings.extend(submodules);
         }
         made.warnings.extend(lfs::pointers(&made.info.path));
         made.info.step = Step::Prepared;

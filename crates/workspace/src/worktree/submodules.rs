@@ -1,12 +1,14 @@
 //! Submodules of a worktree: checked out from the repositories that the user's own tree has of them, and searched for
 //! work that would be lost with the worktree.
 
+use std::ffi::{OsStr, OsString};
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use teamster_core::text::{plural, printable};
 
-use crate::git::git;
+use crate::git::{git, git_path};
 
 /// Checks out the submodules that are checked out in `source`, which is the user's tree, also in `target`, from their
 /// local repositories and without a network. Returns a warning for each that failed.
@@ -28,6 +30,71 @@ pub(super) fn check_out(source: &Path, target: &Path) -> Vec<String> {
         warnings.extend(check_out(&own, &target.join(&path)));
     }
     warnings
+}
+
+/// Checks out the submodules whose commits are in a bare repository. `scratch` is a folder for a while. Returns a warning for
+/// each that is not there or failed.
+pub(super) fn check_out_from(repository: &Path, target: &Path, scratch: &Path) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (name, path) in listed(target) {
+        let shown = printable(&path);
+        match check_out_part(repository, target, scratch, (&name, &path)) {
+            Ok(true) => {
+                warnings.extend(check_out_from(repository, &target.join(&path), scratch));
+            }
+            Ok(false) => warnings.push(format!(
+                "the submodule {shown} is empty: it was not checked out where it was uploaded"
+            )),
+            Err(error) => warnings.push(format!("the submodule {shown} is empty: {error:#}")),
+        }
+    }
+    warnings
+}
+
+/// Checks out a submodule whose commit is in this repository; `false` if it is not.
+fn check_out_part(
+    repository: &Path,
+    target: &Path,
+    scratch: &Path,
+    (name, path): (&str, &str),
+) -> anyhow::Result<bool> {
+    let link = git(target, ["rev-parse", &format!("HEAD:{path}")])?;
+    if git(
+        repository,
+        ["cat-file", "-e", &format!("{link}^{{commit}}")],
+    )
+    .is_err()
+    {
+        return Ok(false);
+    }
+    // A repository of the submodule alone, which has the objects by reference.
+    let part = scratch.join("submodule.git");
+    let _ = fs::remove_dir_all(&part);
+    let format = git(target, ["rev-parse", "--show-object-format"])?;
+    let format = format!("--object-format={format}");
+    let init = ["init", "--quiet", "--bare", "--template=", &format].map(OsStr::new);
+    git(scratch, init.into_iter().chain([part.as_os_str()]))?;
+    let objects = [repository.join("objects").as_os_str().as_bytes(), b"\n"].concat();
+    fs::create_dir_all(part.join("objects/info"))?;
+    fs::write(part.join("objects/info/alternates"), objects)?;
+    let branch = git(&part, ["symbolic-ref", "HEAD"])?;
+    git(&part, ["update-ref", &branch, &link])?;
+    let made = check_out_by(&part, target, name, path);
+    let _ = fs::remove_dir_all(&part);
+    made?;
+    let key = format!("submodule.{name}.url");
+    if let Ok(remote) = git(target, ["config", "--file", ".gitmodules", &key]) {
+        git(&target.join(path), ["remote", "set-url", "origin", &remote])?;
+    }
+    Ok(true)
+}
+
+/// Returns the paths of the submodules of a tree that are checked out.
+pub(crate) fn checked_out(tree: &Path) -> Vec<String> {
+    let paths = listed(tree).into_iter().map(|(_, path)| path);
+    paths
+        .filter(|path| tree.join(path).join(".git").exists())
+        .collect()
 }
 
 /// Returns names and paths of the submodules of a tree.
@@ -57,17 +124,25 @@ fn listed(tree: &Path) -> Vec<(String, String)> {
 }
 
 fn check_out_one(own: &Path, target: &Path, name: &str, path: &str) -> anyhow::Result<()> {
-    let local = git(own, ["rev-parse", "--absolute-git-dir"])?;
-    let url = format!("submodule.{name}.url={local}");
-    // A local path is refused by default, because usually the repository names it.
-    let allow = "protocol.file.allow=always";
-    let update = ["submodule", "--quiet", "update", "--init", "--", path];
-    git(target, ["-c", allow, "-c", &url].into_iter().chain(update))?;
+    let local = git_path(own, ["rev-parse", "--absolute-git-dir"])?;
+    check_out_by(&local, target, name, path)?;
     if let Ok(remote) = git(own, ["remote", "get-url", "origin"]) {
         let checked_out = target.join(path);
         git(&checked_out, ["remote", "set-url", "origin", &remote])?;
     }
     Ok(())
+}
+
+/// Checks out a submodule from a repository of this machine.
+fn check_out_by(local: &Path, target: &Path, name: &str, path: &str) -> anyhow::Result<()> {
+    let url = format!("submodule.{name}.url=");
+    let mut url = OsString::from(url);
+    url.push(local);
+    // A local path is refused by default, because usually the repository names it.
+    let allow = "protocol.file.allow=always";
+    let update = ["submodule", "--quiet", "update", "--init", "--", path].map(OsStr::new);
+    let settings = [OsStr::new("-c"), OsStr::new(allow), OsStr::new("-c"), &url];
+    git(target, settings.into_iter().chain(update)).map(drop)
 }
 
 /// Describes the work in the submodules of a worktree that is nowhere else. Git keeps their repositories with the

@@ -2,9 +2,9 @@ use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use teamster_workspace::{Mirror, Packed, Source};
+use teamster_workspace::{Mirror, NewWorktree, Source, Worktree};
 use tempfile::TempDir;
 
 use super::repository::{Repository, files_of, git};
@@ -13,6 +13,15 @@ use super::repository::{Repository, files_of, git};
 struct Way {
     packing: TempDir,
     mirrors: TempDir,
+}
+
+/// What is sent.
+#[derive(Debug)]
+struct Packed {
+    base: String,
+    bundle: Option<PathBuf>,
+    uncommitted: usize,
+    warnings: Vec<String>,
 }
 
 impl Way {
@@ -29,9 +38,16 @@ impl Way {
 
     /// Packs what the machine does not have.
     fn pack(&self, source: &Source) -> anyhow::Result<Packed> {
-        let known = Mirror::known(self.mirrors(), source.root(), &source.offers()?)?;
         let folder = tempfile::tempdir_in(self.packing.path())?.keep();
-        source.pack(&folder, &known)
+        let taken = source.take(&folder)?;
+        let known = Mirror::known(self.mirrors(), source.root(), &taken.offers)?;
+        let bundle = taken.pack(&known)?;
+        Ok(Packed {
+            base: taken.base,
+            bundle,
+            uncommitted: taken.uncommitted,
+            warnings: taken.warnings,
+        })
     }
 
     fn receive(&self, source: &Source, id: &str, packed: &Packed) -> anyhow::Result<Mirror> {
@@ -93,6 +109,59 @@ fn another_machine_gets_the_files_as_they_are_and_the_repository_is_unchanged() 
         files_of(&path, except(&[".git"])),
         files_of(repository.path(), except(&[".git", "ignored"])),
     );
+}
+
+#[test]
+fn submodules_come_along_with_what_is_not_committed_in_them() {
+    let (deep, lib) = (Repository::new(), Repository::new());
+    let add = |to: &Repository, from: &Repository, name: &str| {
+        let from = from.path().to_str().unwrap().to_owned();
+        let allow = "protocol.file.allow=always";
+        to.git(["-c", allow, "submodule", "--quiet", "add", &from, name]);
+        to.commit("with a submodule");
+    };
+    add(&lib, &deep, "deep er");
+    let repository = Repository::new();
+    add(&repository, &lib, "lib");
+    let update = ["submodule", "--quiet", "update", "--init", "--recursive"];
+    repository.git(
+        ["-c", "protocol.file.allow=always"]
+            .into_iter()
+            .chain(update),
+    );
+    repository.write("lib/a.txt", "changed\n");
+    repository.write("lib/deep er/new.txt", "new\n");
+    let before = repository.files();
+
+    let way = Way::new();
+    let source = Source::find(repository.path()).unwrap();
+    let packed = way.pack(&source).unwrap();
+    assert_eq!(repository.files(), before);
+    assert_eq!(packed.warnings, Vec::<String>::new());
+    let mirror = way.receive(&source, "run1", &packed).unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let mut wanted = NewWorktree::of(mirror.path());
+    wanted.from = Some(packed.base.clone());
+    let mut made = Worktree::create(root.path(), "run1", &wanted).unwrap();
+    assert_eq!(made.take_warnings(), Vec::<String>::new());
+    let of_git = |path: &Path| path.file_name() != Some(OsStr::new(".git"));
+    assert_eq!(
+        files_of(made.directory(), of_git),
+        files_of(repository.path(), of_git)
+    );
+    assert_eq!(git(made.directory(), ["status", "--porcelain"]), "");
+    assert_eq!(
+        git(
+            &made.directory().join("lib"),
+            ["remote", "get-url", "origin"]
+        ),
+        lib.path().to_str().unwrap()
+    );
+    // Nothing was changed: the worktree goes.
+    let report = made.finish();
+    assert!(report.contains("removed"), "{report}");
+    let again = way.pack(&source).unwrap();
+    assert_eq!((again.base, again.bundle), (packed.base, None));
 }
 
 #[test]
@@ -169,7 +238,8 @@ fn commits_that_no_ref_keeps_are_not_known() {
     let source = Source::find(repository.path()).unwrap();
     let packed = way.pack(&source).unwrap();
     let mirror = way.receive(&source, "run1", &packed).unwrap();
-    let known = || Mirror::known(way.mirrors(), source.root(), &source.offers().unwrap()).unwrap();
+    let offers = [source.head().to_owned()];
+    let known = || Mirror::known(way.mirrors(), source.root(), &offers).unwrap();
     assert_eq!(known(), [source.head()]);
     mirror.forget("run1").unwrap();
     assert_eq!(known(), [source.head()]);

@@ -332,7 +332,7 @@ fn files_that_are_included_are_copied_where_git_ignores_them() {
     repository.write(".gitignore", "linked/\n.env\n");
     repository.write(".worktreeinclude", "linked/\n.env\n");
     repository.write("linked/file", "x");
-    let mut made = place
+    let made = place
         .create("r", |it| it.from = Some("other".into()))
         .unwrap();
     assert!(made.directory().join("linked").is_symlink());
@@ -365,9 +365,10 @@ fn large_files_without_their_content_are_named() {
         let warnings = made.take_warnings().join("\n");
         assert!(warnings.contains("1 file of Git LFS"), "{warnings}");
         assert!(made.directory().join("large.bin").exists());
+        let report = made.finish();
         assert!(
-            made.finish()
-                .starts_with("worktree without changes removed")
+            report.starts_with("worktree without changes removed"),
+            "{report}"
         );
     }
 }

@@ -1,0 +1,41 @@
+//! The worktree of an uploaded repository.
+
+use std::path::Path;
+
+use anyhow::anyhow;
+use teamster_api::{BUNDLE, ProblemCode};
+use teamster_workspace::{Mirror, NewWorktree, Worktree};
+
+use crate::state;
+
+/// Takes the upload of the run with this id into the mirror of its repository, and makes a worktree at its commit.
+pub(super) fn make(
+    root: &Path,
+    id: &str,
+    repository: &str,
+    commit: &str,
+    mut wanted: NewWorktree,
+) -> anyhow::Result<Worktree> {
+    let uploads = state::uploads()?;
+    let bundle = match uploads.complete(id, BUNDLE) {
+        Ok(bundle) => Some(bundle),
+        // The mirror may have all commits.
+        Err(error) if error.code == Some(ProblemCode::FileNotFound) => None,
+        Err(error) => return Err(anyhow!(error.message)),
+    };
+    let mirror = Mirror::open(&state::mirrors()?, repository)?;
+    mirror.receive(id, commit, bundle.as_deref())?;
+    mirror.path().clone_into(&mut wanted.directory);
+    wanted.from = Some(commit.to_owned());
+    match Worktree::create(root, id, &wanted) {
+        Ok(made) => {
+            uploads.remove(id);
+            Ok(made)
+        }
+        Err(error) => {
+            // The commit stays for a repetition: the upload is still there.
+            let _ = mirror.forget(id);
+            Err(error)
+        }
+    }
+}
