@@ -1,5 +1,6 @@
 // A headless Chromium: playwright-core is in the folder that BROWSER_MODULES names, the program in CHROMIUM.
 
+import assert from 'node:assert/strict';
 import {createRequire} from 'node:module';
 import {join} from 'node:path';
 
@@ -33,9 +34,19 @@ export async function open(browser, server, {width = 1280, height = 860, dark = 
 /// Takes the files of the page from a folder, to try a change of them without a build.
 async function serveFrom(folder, context, server) {
   const policy = (await fetch(`${server.url}/`)).headers.get('content-security-policy');
-  const isPage = ({pathname}) => pathname === '/' || pathname.startsWith('/page/');
+  const isPage = ({origin, pathname}) => origin === server.url && (pathname === '/' || pathname.startsWith('/page/'));
   await context.route(isPage, (route) => {
     const name = new URL(route.request().url()).pathname.replace('/page', '').slice(1) || 'index.html';
     return route.fulfill({path: join(folder, name), headers: {'content-security-policy': policy}});
   });
 }
+
+/// Goes to a view.
+export const go = (page, hash) => page.evaluate((hash) => { location.hash = hash; }, hash);
+
+/// The text of the first element.
+export const text = (page, selector) => page.locator(selector).first().innerText();
+
+/// Checks that there was no error of a script or of the policy, and no request to elsewhere; `except` are those that a
+/// check causes.
+export const isClean = (page, ...except) => assert.deepEqual(page.faults.filter((fault) => !except.some((part) => fault.includes(part))), []);

@@ -6,7 +6,8 @@ import {createServer} from 'node:http';
 import {mkdir, readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
-import {browser, open, require} from './browser.mjs';
+import {browser, go, isClean, open, require, text} from './browser.mjs';
+import {checkChanges} from './page-changes.mjs';
 import {LIMIT, PROGRAM, Server, check, until} from './server.mjs';
 
 async function prepare(folder) {
@@ -18,10 +19,6 @@ async function prepare(folder) {
 
 const server = await Server.start({args: ['--agents', '../../agents.config.json'], prepare});
 const chromium = await browser();
-const go = (page, hash) => page.evaluate((hash) => { location.hash = hash; }, hash);
-const text = (page, selector) => page.locator(selector).first().innerText();
-/// No error of a script or of the policy, and no request to elsewhere; `except` are those that a check causes.
-const isClean = (page, ...except) => assert.deepEqual(page.faults.filter((fault) => !except.some((part) => fault.includes(part))), []);
 
 await check('a token in the fragment becomes a cookie that scripts cannot read, and leaves the address', async () => {
   const page = await open(chromium, server);
@@ -485,6 +482,8 @@ await check('a session is started by the form, and takes prompts, steering and i
   isClean(page);
   await page.context().close();
 });
+
+await checkChanges(chromium, server);
 
 await chromium.close();
 await server.end();

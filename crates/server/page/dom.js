@@ -29,23 +29,31 @@ export function put(element, ...children) {
   for (const child of children.flat(3)) {
     if (child === undefined || child === null || child === false || child === '') continue;
     if (child instanceof Node) element.append(child);
-    else element.append(...visible(String(child), CODE.has(element.localName) || element.classList.contains('path')));
+    else element.append(...visible(String(child), kindOf(element)));
   }
   return element;
 }
 
-/// Elements whose text is code: a command, a file.
-const CODE = new Set(['pre', 'code', 'del', 'ins', 'bdi']);
+/// Elements whose text is code.
+const CODE = new Set(['pre', 'code', 'del', 'ins']);
+
+/// What the text of an element is: the name of a file, code, or prose.
+function kindOf(element) {
+  if (element.localName === 'bdi' || element.classList.contains('path')) return 'name';
+  return CODE.has(element.localName) ? 'code' : 'prose';
+}
 
 /// Characters that show nothing, look like a space, or change the order in which others are shown: with one of them a
 /// command looks like another.
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Zs}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 
-/// Whether a character that matches belongs to the text: a space, a line break or a tab, and in prose also spaces of
-/// other widths and what joins letters and emoji.
-function belongs(character, index, text, isCode) {
-  if (' \n\t'.includes(character) || (character === '\r' && text[index + 1] === '\n')) return true;
-  if (isCode) return false;
+/// Whether a character that matches belongs to the text: a space, except in a name a line break or a tab, and in prose
+/// also spaces of other widths and what joins letters and emoji.
+function belongs(character, index, text, kind) {
+  if (character === ' ') return true;
+  if (kind === 'name') return false;
+  if ('\n\t'.includes(character) || (character === '\r' && text[index + 1] === '\n')) return true;
+  if (kind === 'code') return false;
   return /\p{Zs}/u.test(character) || ('\u200c\u200d\ufe0e\ufe0f'.includes(character) && text.charCodeAt(index - 1) > 0x7f);
 }
 
@@ -53,11 +61,11 @@ function belongs(character, index, text, isCode) {
 const nameOf = (character) => `U+${character.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}`;
 
 /// The nodes of a text.
-function visible(text, isCode) {
+function visible(text, kind) {
   const nodes = [];
   let rest = 0;
   for (const {0: character, index} of text.matchAll(HIDDEN)) {
-    if (belongs(character, index, text, isCode)) continue;
+    if (belongs(character, index, text, kind)) continue;
     const mark = document.createElement('span');
     mark.className = 'hidden-character';
     mark.textContent = nameOf(character);
@@ -70,12 +78,12 @@ function visible(text, isCode) {
 
 /// The same as text.
 export function marked(text) {
-  return text.replace(HIDDEN, (character, index) => (belongs(character, index, text, false) ? character : `[${nameOf(character)}]`));
+  return text.replace(HIDDEN, (character, index) => (belongs(character, index, text, 'prose') ? character : `[${nameOf(character)}]`));
 }
 
 /// Whether a code has such characters.
 export function hasHidden(text) {
-  return [...text.matchAll(HIDDEN)].some(({0: character, index}) => !belongs(character, index, text, true));
+  return [...text.matchAll(HIDDEN)].some(({0: character, index}) => !belongs(character, index, text, 'code'));
 }
 
 /// Replaces all children.

@@ -1,5 +1,6 @@
 // The log of a run as cards.
 
+import {figures} from './changes.js';
 import {clock, count, fill, h, keyed, live, many, put, span, time, usd} from './dom.js';
 import {details, iconOf, subject} from './request.js';
 import {block, formatted, inline} from './text.js';
@@ -17,9 +18,10 @@ export function tokens(usage) {
 
 /// Shows entries in their order: cards in `list`, files and plan in lists of their own.
 export class Entries {
-  constructor(list, directory) {
+  constructor(list, directory, showChanges) {
     this.list = list;
     this.directory = directory;
+    this.showChanges = showChanges;
     this.seq = 0;
     this.tools = new Map();
     this.texts = new Map();
@@ -239,8 +241,10 @@ export class Entries {
     this.cost(result.totalCostUsd, result.costSource);
     this.facts.model = result.model ?? this.facts.model;
     const [word, kind] = STATUS[result.status] ?? [result.status, 'off'];
-    const figures = [span(result.durationMs), result.numTurns && many(result.numTurns, 'turn'), tokens(result.usage), result.totalCostUsd !== undefined && usd(result.totalCostUsd, result.costSource)];
-    const card = h('div.card.done', {'data-kind': kind}, h('p', h('b', word), ` ${figures.filter(Boolean).join(' · ')}`));
+    const parts = [span(result.durationMs), result.numTurns && many(result.numTurns, 'turn'), tokens(result.usage), result.totalCostUsd !== undefined && usd(result.totalCostUsd, result.costSource)];
+    const card = h('div.card.done', {'data-kind': kind}, h('p', h('b', word), ` ${parts.filter(Boolean).join(' · ')}`));
+    const changed = figures(result.workspace);
+    if (changed) put(card, h('p', h('button.quiet', {type: 'button', onclick: this.showChanges}, 'Show the changes', changed)));
     if (result.structuredOutput !== undefined) put(card, block(JSON.stringify(result.structuredOutput, null, 2)));
     if (result.status !== 'completed' && result.stderr) put(card, h('details', h('summary', 'What it printed on stderr'), block(result.stderr)));
     this.add(card, entry, 'done');
@@ -249,7 +253,7 @@ export class Entries {
 
 /// Shows which files were changed.
 export function fileRows(list, files) {
-  keyed(list, [...files], ([name, change]) => `${change} ${name}`, ([name, change]) => h('li', {title: `${name} (${change})`}, h('span.sign', {'data-change': change, 'aria-label': change}, CHANGES[change] ?? '~'), h('bdi', name)));
+  keyed(list, files, ([name, change]) => `${change} ${name}`, ([name, change]) => h('li', {title: `${name} (${change})`}, h('span.sign', {'data-change': change, 'aria-label': change}, CHANGES[change] ?? '~'), h('bdi', name)));
 }
 
 const MARKS = {completed: '✓', in_progress: '▸', cancelled: '✗', pending: '○'};

@@ -22,6 +22,7 @@ export function runOf(record) {
     costSource: record.costSource,
     durationMs: record.durationMs,
     error: record.error,
+    workspace: record.workspace,
     requests: [],
   };
 }

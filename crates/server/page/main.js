@@ -93,10 +93,12 @@ function showConnection() {
   if (state.lostAt !== 0) lost.textContent = `No connection to the server since ${clock(state.lostAt)}. Runs go on without it; this page catches up.`;
 }
 
-/// Moves the focus among requests, runs and agents.
+const STEPS = '.request, .row, .card.agent, .file > summary';
+
+/// Moves the focus among requests, runs, agents and changed files.
 function step(by) {
-  const all = [...main.querySelectorAll('.request, .row, .card.agent')];
-  const at = all.indexOf(document.activeElement?.closest?.('.request, .row, .card.agent'));
+  const all = [...main.querySelectorAll(STEPS)].filter((one) => one.checkVisibility());
+  const at = all.indexOf(document.activeElement?.closest?.(STEPS));
   const next = all[Math.max(0, Math.min(all.length - 1, at + by))];
   next?.focus();
   next?.scrollIntoView({block: 'nearest'});

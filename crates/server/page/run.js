@@ -1,6 +1,7 @@
 // The view Run: the log as cards, requests, changed files, usage, and the buttons that stop the run.
 
 import {get, getIfThere, post} from './api.js';
+import {changes} from './changes.js';
 import {ago, fill, h, icon, keyed, live, many, path, put, span, time, usd} from './dom.js';
 import {Entries, fileRows, planRows, tokens} from './entries.js';
 import {runOf} from './history.js';
@@ -20,7 +21,8 @@ const toEnd = () => window.scrollTo({top: document.documentElement.scrollHeight}
 /// Shows the view of the run in `main`; with `whole`, from the beginning of a long log.
 export function run(main, id, whole) {
   const list = h('div.log', {role: 'log', 'aria-live': 'off'});
-  const entries = new Entries(list, state.runs.get(id)?.directory);
+  const left = changes(id);
+  const entries = new Entries(list, state.runs.get(id)?.directory, left.show);
   const asks = h('div.requests');
   const facts = h('dl.facts');
   const files = h('ul.files');
@@ -30,11 +32,12 @@ export function run(main, id, whole) {
   const problem = h('p.error', {role: 'alert', hidden: true});
   const actions = h('div.actions');
   const say = h('div.say');
-  const filesPart = h('section', {hidden: true}, h('h2', 'Files changed'), files);
+  const filesTitle = h('h2');
+  const filesPart = h('section', {hidden: true}, filesTitle, files);
   const planPart = h('section', {hidden: true}, h('h2', 'Plan'), plan);
   const about = h('details.about', summary, planPart, filesPart, h('section', h('h2', 'About'), facts));
   const jump = h('button.jump', {type: 'button', hidden: true, onclick: toEnd}, 'Newest ↓');
-  fill(main, head, problem, h('div.columns', h('div.story', list, asks, jump, say), about));
+  fill(main, head, problem, left.part, h('div.columns', h('div.story', list, asks, jump, say), about));
   const wide = window.matchMedia('(min-width: 62rem)');
   const widen = () => { about.open = wide.matches; };
   wide.addEventListener('change', widen);
@@ -104,12 +107,16 @@ export function run(main, id, whole) {
         fact('Session', (current?.sessionId ?? session) && h('code.wrap', current?.sessionId ?? session)),
         fact('In a terminal', h('code.wrap', `teamster attach ${id.slice(0, 13)}`)));
     }
-    fileRows(files, entries.files);
-    filesPart.hidden = entries.files.size === 0;
+    // Where all changes of the workspace are shown, only reports of others add something.
+    const isShown = current?.state === 'ended' && current.workspace?.filesChanged !== undefined;
+    const reported = [...entries.files].filter(([name]) => !isShown || name.startsWith('/'));
+    fileRows(files, reported);
+    filesTitle.textContent = isShown ? 'Files changed elsewhere' : 'Files changed';
+    filesPart.hidden = reported.length === 0;
     planRows(plan, entries.plan);
     planPart.hidden = entries.plan.length === 0;
     const parts = [entries.plan.length > 0 && `${entries.plan.filter((item) => item.status === 'completed').length} of ${entries.plan.length} done`,
-      entries.files.size > 0 && `${many(entries.files.size, 'file')} changed`, cost, used];
+      reported.length > 0 && !isShown && `${many(reported.length, 'file')} changed`, cost, used];
     fill(summary, parts.filter(Boolean).slice(0, 3).join(' · ') || 'About this run');
   }
 
@@ -142,6 +149,9 @@ export function run(main, id, whole) {
     jump.hidden = isAtEnd();
   }
   window.addEventListener('scroll', scrolled, {passive: true});
+  // What sticks to the window sticks below the head.
+  const sized = new ResizeObserver(() => main.style.setProperty('--head', `${head.offsetHeight}px`));
+  sized.observe(head);
 
   function update() {
     const now = state.runs.get(id);
@@ -161,6 +171,7 @@ export function run(main, id, whole) {
     if (!isLive) kill.hidden = true;
     box.update(current);
     const follows = isAtEnd();
+    left.update(current);
     keyed(asks, current.requests, (request) => request.requestId, (request) => requestCard(request, current, {short: true}));
     about_();
     if (follows && !isFirst) toEnd();
@@ -199,6 +210,8 @@ export function run(main, id, whole) {
     update,
     close: () => {
       isOpen = false;
+      left.close();
+      sized.disconnect();
       window.removeEventListener('scroll', scrolled);
       wide.removeEventListener('change', widen);
     },

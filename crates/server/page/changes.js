@@ -1,0 +1,252 @@
+// The part Changes of a run: what it has left in its workspace. The diff is read when the part is opened; of many
+// changes the figures first, and the lines of a file when it is opened.
+
+import {get} from './api.js';
+import {hunksOf} from './diff.js';
+import {fill, h, icon, many} from './dom.js';
+
+/// Largest diff that is read at once.
+const SMALL = {files: 40, lines: 4000};
+/// Number of lines up to which files are open at first.
+const OPEN = 500;
+/// Number of files that are shown at once; a click shows as many more.
+const PIECE = 300;
+/// Length from which a name does not stay at the top of the window, because it takes too much of it.
+const LONG = 160;
+/// The setting of this browser.
+const SETTING = 'teamster.diff';
+const WIDE = '(min-width: 62rem)';
+
+const STATUS = {added: ['+', 'added'], deleted: ['−', 'deleted'], modified: ['~', 'modified'], renamed: ['→', 'renamed'], mode: ['~', 'mode changed'], type: ['~', 'type changed']};
+const MODES = {100644: 'file', 100755: 'executable', 120000: 'symbolic link', 160000: 'submodule'};
+
+const number = (value) => value.toLocaleString('en');
+
+/// Shows how many lines were added and deleted.
+const counts = ({insertions, deletions}) => [insertions > 0 && h('span.plus', `+${number(insertions)}`), deletions > 0 && h('span.minus', `−${number(deletions)}`)];
+
+/// Shows the figures of what a run has left: files and lines. Nothing without files.
+export function figures(workspace) {
+  return workspace?.filesChanged ? h('span.counts', many(workspace.filesChanged, 'file'), counts(workspace)) : undefined;
+}
+
+const isUnchanged = ({commits, filesChanged, unsaved, error}) => commits === 0 && filesChanged === 0 && !unsaved?.length && !error;
+
+/// Reads the setting. A browser may keep none.
+function prefersSplit() {
+  try {
+    return localStorage.getItem(SETTING) === 'split';
+  } catch {
+    return false;
+  }
+}
+
+function keepSetting(isSplit) {
+  try {
+    localStorage.setItem(SETTING, isSplit ? 'split' : 'unified');
+  } catch {
+    // It holds for this view only.
+  }
+}
+
+/// Returns the part of the run `id`; it is hidden until the run has ended with changes.
+export function changes(id) {
+  const name = `teamster runs diff ${id.slice(0, 13)}`;
+  const abort = new AbortController();
+  const wide = window.matchMedia(WIDE);
+  const summary = h('summary');
+  const body = h('div.diff-of');
+  const part = h('details.changes', {hidden: true}, summary, body);
+  let workspace;
+  let key;
+  /// Files that are shown, as functions that show them again.
+  let views = [];
+  let isSplit = prefersSplit();
+
+  const read = (query) => get(`/v1/runs/${encodeURIComponent(id)}/diff${query.length > 0 ? `?${new URLSearchParams(query)}` : ''}`, {signal: abort.signal});
+
+  const isSideBySide = () => isSplit && wide.matches;
+  const again = () => views.forEach((view) => view());
+  const onWidth = () => isSplit && again();
+  wide.addEventListener('change', onWidth);
+
+  const box = h('input', {type: 'checkbox', role: 'switch', checked: isSplit, onchange: () => {
+    isSplit = box.checked;
+    keepSetting(isSplit);
+    again();
+  }});
+
+  /// Shows an error in `place`, with a button that repeats the action.
+  const failed = (place, error, retry) => {
+    if (abort.signal.aborted) return;
+    const message = error.status === undefined ? 'The server cannot be reached.' : error.message;
+    fill(place, h('p.error', {role: 'alert'}, message), h('p', h('button', {type: 'button', onclick: retry}, 'Try again')));
+  };
+
+  async function begin() {
+    fill(body, h('p.note', {role: 'status'}, 'Reading the changes…'));
+    const {filesChanged, insertions = 0, deletions = 0} = workspace;
+    const isSmall = filesChanged <= SMALL.files && insertions + deletions <= SMALL.lines;
+    try {
+      const diff = await read(isSmall ? [] : [['stat', 'true']]);
+      views = [];
+      fill(body, head(), notes(diff), list(diff, isSmall));
+    } catch (error) {
+      failed(body, error, begin);
+    }
+  }
+
+  const head = () => h('div.head',
+    h('details', h('summary', 'Apply or fetch in a terminal'),
+      command('Into your working tree', `teamster runs apply ${id.slice(0, 13)}`),
+      command('As a branch of your repository', `teamster runs fetch ${id.slice(0, 13)}`)),
+    h('label.check.split', box, h('span', 'Side by side')));
+
+  const notes = (diff) => {
+    const {wip, unsaved, error} = workspace;
+    const left = diff.filesChanged - diff.files.length;
+    return [
+      diff.files.length === 0 && h('p.note', 'No file differs from the commit at which the run began.'),
+      wip && h('p.note', 'Not all of it was committed by the agent. The rest is kept as commit ', h('code', wip.slice(0, 12)), '.'),
+      unsaved?.length > 0 && h('div.note', 'Only in its folder:', h('ul', unsaved.map((what) => h('li', what)))),
+      error && h('p.note', error),
+      left > 0 && h('p.note', `${many(left, 'more file')} ${left === 1 ? 'is' : 'are'} not shown: `, h('code.wrap', name), ' has all.'),
+    ];
+  };
+
+  function list(diff, isWhole) {
+    const files = h('div.changed');
+    const more = h('button', {type: 'button', onclick: () => add()});
+    let next = 0;
+    let room = isWhole ? OPEN : 0;
+    const add = () => {
+      for (const file of diff.files.slice(next, next + PIECE)) {
+        const size = (file.insertions ?? 0) + (file.deletions ?? 0);
+        const isOpen = file.hunks !== undefined && size <= room;
+        if (isOpen) room -= size;
+        files.append(view(file, isWhole, isOpen));
+      }
+      next += PIECE;
+      if (next < diff.files.length) more.textContent = `Show more: ${many(diff.files.length - next, 'file')} ${diff.files.length - next === 1 ? 'is' : 'are'} left`;
+      else more.remove();
+    };
+    const all = h('div', files, more);
+    add();
+    return all;
+  }
+
+  /// Reads the lines of a file.
+  async function linesOf(file) {
+    // A path that is not UTF-8 cannot be asked for.
+    const isNamed = file.rawPath === undefined && file.rawOldPath === undefined;
+    const paths = [file.oldPath, file.path].filter((path) => path !== undefined);
+    const {files} = await read(isNamed ? paths.map((path) => ['path', path]) : []);
+    return files.find((one) => one.path === file.path && one.rawPath === file.rawPath && one.status === file.status) ?? {...file, truncated: true};
+  }
+
+  /// A file: its name and figures, and its lines when it is open.
+  function view(file, isWhole, isOpen) {
+    const [sign, word] = STATUS[file.status] ?? ['~', 'changed'];
+    const lines = h('div.lines-of');
+    const isLong = file.path.length + (file.oldPath?.length ?? 0) > LONG;
+    const element = h(isLong ? 'details.file.long' : 'details.file', {open: isOpen},
+      h('summary', h('span.sign', {'data-status': file.status, title: word}, sign),
+        h('h3', h('span.name', file.oldPath !== undefined && [h('bdi', file.oldPath), ' → '], h('bdi', file.path)),
+          modes(file), file.binary && h('span.tag', 'binary'), file.truncated && h('span.tag', 'in part')),
+        !file.binary && h('span.counts', counts(file))),
+      lines);
+    let whole = isWhole || file.binary ? file : undefined;
+    let isReading = false;
+    const show = async (isNew) => {
+      if (!element.open) {
+        // It is made once it is opened.
+        if (isNew) lines.replaceChildren();
+        return;
+      }
+      if (isReading || (lines.hasChildNodes() && !isNew)) return;
+      isReading = true;
+      try {
+        if (!whole) {
+          fill(lines, h('p.note', {role: 'status'}, 'Reading…'));
+          whole = await linesOf(file);
+        }
+        fill(lines, content(whole));
+      } catch (error) {
+        failed(lines, error, () => show(true));
+      } finally {
+        isReading = false;
+      }
+    };
+    element.addEventListener('toggle', () => {
+      show(false);
+      // Its name may have been closed far below its place.
+      if (!element.open && element.getBoundingClientRect().top < 0) element.scrollIntoView();
+    });
+    views.push(() => show(true));
+    return element;
+  }
+
+  function content(file) {
+    const isEmpty = !file.hunks?.length;
+    return [
+      !isEmpty && hunksOf(file, isSideBySide()),
+      file.binary && h('p.note', 'It is binary. ', h('code.wrap', `teamster runs fetch ${id.slice(0, 13)}`), ' brings it.'),
+      file.truncated && h('p.note', 'Lines are left out here, because there are too many. ', h('code.wrap', name), ' has all.'),
+      isEmpty && !file.binary && !file.truncated && h('p.note', EMPTY[file.status] ?? 'Its content is the same.'),
+    ];
+  }
+
+  const beginOnce = () => {
+    if (part.open && !part.hidden && !body.hasChildNodes()) begin();
+  };
+  part.addEventListener('toggle', beginOnce);
+  return {
+    part,
+    update(run) {
+      workspace = run.state === 'ended' ? run.workspace : undefined;
+      part.hidden = !workspace || isUnchanged(workspace);
+      const now = JSON.stringify(workspace);
+      if (part.hidden || now === key) return;
+      key = now;
+      const {branch, commits, filesChanged, dirty} = workspace;
+      fill(summary, h('h2', 'Changes'),
+        branch && h('span.branch', icon('branch'), h('bdi', branch)),
+        commits !== undefined && h('span', many(commits, 'commit')),
+        filesChanged === undefined ? h('span', 'cannot be read') : figures(workspace),
+        dirty && h('span.tag', 'not all committed'));
+      beginOnce();
+    },
+    /// Opens it, and moves the focus there.
+    show() {
+      part.open = true;
+      part.scrollIntoView();
+      summary.focus({preventScroll: true});
+    },
+    close() {
+      abort.abort();
+      wide.removeEventListener('change', onWidth);
+    },
+  };
+}
+
+const EMPTY = {added: 'It is empty.', deleted: 'It was empty.', renamed: 'Its content is the same.', mode: 'Its content is the same.'};
+
+/// Shows the kind of a file that is not an ordinary one, and how it was changed.
+function modes({oldMode, newMode}) {
+  const word = (mode) => MODES[mode] ?? mode;
+  if (oldMode && newMode && oldMode !== newMode) return h('span.tag', {title: `${oldMode} → ${newMode}`}, `${word(oldMode)} → ${word(newMode)}`);
+  const mode = newMode ?? oldMode;
+  return mode && mode !== '100644' ? h('span.tag', {title: mode}, word(mode)) : undefined;
+}
+
+/// Shows a command, with a button that copies it where the browser allows that.
+function command(what, line) {
+  const copy = navigator.clipboard && h('button.quiet', {
+    type: 'button',
+    'aria-label': `Copy ${line}`,
+    onclick: async () => {
+      await navigator.clipboard.writeText(line).then(() => { copy.textContent = 'Copied'; }, () => copy.remove());
+    },
+  }, 'Copy');
+  return h('p.command', h('span', what), h('code.wrap', line), copy);
+}

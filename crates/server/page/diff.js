@@ -1,0 +1,127 @@
+// The hunks of a changed file, unified or side by side. Numbers and signs are made by the style sheet, so that a
+// selection has the text alone.
+
+import {h, put} from './dom.js';
+import {grow} from './text.js';
+
+/// Number of lines that are shown at once; a click shows as many more.
+const PIECE = 2000;
+/// Number of lines in one element, which is laid out only near the window.
+const CHUNK = 100;
+/// Maximum length of a line that is shown without a click.
+const LONGEST = 4000;
+
+const KINDS = {added: 'added', deleted: 'deleted'};
+
+/// Shows the hunks of a file.
+export function hunksOf(file, isSplit) {
+  const every = file.hunks.flatMap((hunk) => hunk.lines);
+  const total = every.length + file.hunks.length;
+  const form = {
+    digits: String(Math.max(1, ...file.hunks.map((hunk) => Math.max(hunk.oldStart + hunk.oldLines, hunk.newStart + hunk.newLines)))).length,
+    // Where each line ends so, it is no difference.
+    isCrlf: every.length > 0 && every.every((line) => line.text.endsWith('\r')),
+  };
+  // Of a new or a deleted file there is one side.
+  const hasBoth = every.some((line) => line.kind !== 'added') && every.some((line) => line.kind !== 'deleted');
+  const rows = (isSplit && hasBoth ? pairs : lines)(file.hunks, form);
+  const box = h('div.hunks', {onpointerdown: choose});
+  box.style.setProperty('--digits', form.digits);
+  let shown = 0;
+  const more = h('button.more-lines', {type: 'button', onclick: () => add()});
+  const add = () => {
+    for (const end = shown + PIECE; shown < end;) {
+      const chunk = h('pre');
+      let size = 0;
+      for (let row; size < CHUNK && !(row = rows.next()).done; size += row.value.count) chunk.append(row.value.element);
+      if (size === 0) {
+        shown = total;
+        break;
+      }
+      chunk.style.setProperty('--lines', chunk.childElementCount);
+      box.insertBefore(chunk, more);
+      shown += size;
+    }
+    if (shown < total) {
+      more.textContent = `Show more: ${(total - shown).toLocaleString('en')} lines are left`;
+      return;
+    }
+    // The focus stays near.
+    const last = more.previousElementSibling;
+    if (document.activeElement === more && last) {
+      last.tabIndex = -1;
+      last.focus({preventScroll: true});
+    }
+    more.remove();
+  };
+  box.append(more);
+  add();
+  return [form.isCrlf && h('p.note', 'Its lines end with CR LF.'), box];
+}
+
+/// Side by side, a selection stays on the side on which it begins.
+function choose(event) {
+  const cell = event.target.closest?.('.pair > *');
+  if (cell) event.currentTarget.dataset.side = cell === cell.parentElement.firstElementChild ? 'old' : 'new';
+}
+
+function range({oldStart, oldLines, newStart, newLines, section}) {
+  return h('code.range', `@@ -${oldStart},${oldLines} +${newStart},${newLines} @@${section ? ` ${section}` : ''}`);
+}
+
+function lineOf({kind, text, noNewline}, old, now, {digits, isCrlf}) {
+  const number = (value) => (value === undefined ? '' : String(value)).padStart(digits);
+  const shown = isCrlf ? text.slice(0, -1) : text;
+  const element = h(`code.${KINDS[kind] ?? 'same'}`, {'data-old': number(old), 'data-new': number(now)});
+  if (noNewline) element.classList.add('no-newline');
+  if (shown.length > LONGEST) {
+    const part = h('code');
+    return put(element, part, grow(part, shown, LONGEST));
+  }
+  // An empty line has a height, and is in a selection.
+  return put(element, shown === '' ? h('br') : shown);
+}
+
+/// One line below the other.
+function* lines(hunks, form) {
+  for (const hunk of hunks) {
+    yield {element: range(hunk), count: 1};
+    let {oldStart: old, newStart: now} = hunk;
+    for (const line of hunk.lines) {
+      const element = lineOf(line, line.kind === 'added' ? undefined : old, line.kind === 'deleted' ? undefined : now, form);
+      yield {element, count: 1};
+      if (line.kind !== 'added') old += 1;
+      if (line.kind !== 'deleted') now += 1;
+    }
+  }
+}
+
+/// The old text on the left, the new one on the right.
+function* pairs(hunks, form) {
+  const side = (cell) => (cell ? lineOf(cell.line, cell.old, cell.now, form) : h('span.none'));
+  const pair = (left, right) => ({element: h('div.pair', side(left), side(right)), count: new Set([left, right].filter(Boolean).map((cell) => cell.line)).size});
+  for (const hunk of hunks) {
+    yield {element: range(hunk), count: 1};
+    let {oldStart: old, newStart: now} = hunk;
+    let left = [];
+    let right = [];
+    const both = function* () {
+      for (let i = 0; i < Math.max(left.length, right.length); i++) yield pair(left[i], right[i]);
+      left = [];
+      right = [];
+    };
+    for (const line of hunk.lines) {
+      if (line.kind === 'deleted') {
+        // Deleted lines that follow added ones begin another change.
+        if (right.length > 0) yield* both();
+        left.push({line, old: old++});
+      } else if (line.kind === 'added') {
+        right.push({line, now: now++});
+      } else {
+        yield* both();
+        yield pair({line, old: old++}, {line, now: now++});
+      }
+    }
+    yield* both();
+  }
+}
