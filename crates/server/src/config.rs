@@ -14,8 +14,12 @@ pub struct ServerConfig {
     pub hosts: Vec<String>,
     /// Allow runs with the permission `bypass`.
     pub allow_bypass: bool,
-    /// Allow runs that name their agent by a command (`acp:COMMAND`, `cmd:COMMAND`).
+    /// Allow runs that name their agent by a command (`acp:COMMAND`, `cmd:COMMAND`), or MCP servers that are commands.
     pub allow_commands: bool,
+    /// Allow runs to bring MCP servers along that are reached by a URL.
+    pub allow_mcp: bool,
+    /// Names of the environment variables that runs may set for their agents.
+    pub allow_env: Vec<String>,
     /// The callback URL for all runs: it receives a request when a run ends or needs an answer.
     pub callback: Option<String>,
     /// Allow callbacks to addresses that are not public.
@@ -36,6 +40,8 @@ impl ServerConfig {
             hosts: Vec::new(),
             allow_bypass: false,
             allow_commands: false,
+            allow_mcp: false,
+            allow_env: Vec::new(),
             callback: None,
             allow_private_callbacks: false,
             on_warning: |_| {},

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 use teamster_api::{
     ProblemCode, RunSpec, ServiceError, SessionSpec, Trusted, Workspace, json_name,
 };
+use teamster_core::text::one_line;
+use teamster_core::{McpServer, McpTransport};
 use tokio::sync::Mutex;
 
 use crate::callbacks::check_target;
@@ -70,11 +72,8 @@ async fn check(
     config: &ServerConfig,
 ) -> Result<(), ApiError> {
     let invalid = |detail: String| Err(ApiError::new(ProblemCode::InvalidParams, detail));
-    if let Some(name) = trusted.names().first() {
-        return invalid(format!(
-            "trusted.{}: not over HTTP: start the run on the server's machine",
-            json_name(name)
-        ));
+    if let Some(problem) = refused(trusted, config) {
+        return invalid(problem);
     }
     if directory.as_ref().is_some_and(|path| !path.is_absolute()) {
         return invalid(format!("{field}: expected an absolute path"));
@@ -85,6 +84,40 @@ async fn check(
         return invalid(format!("callback: {error}"));
     }
     Ok(())
+}
+
+/// Returns why the part that no stranger may choose is refused, if it is. What the server's owner allows is let through.
+fn refused(trusted: &Trusted, config: &ServerConfig) -> Option<String> {
+    let servers = &trusted.mcp_servers;
+    let problem = trusted.names().into_iter().find_map(|name| {
+        let reason = match name {
+            "env" => {
+                let is_refused = |name: &&String| !config.allow_env.contains(name);
+                let name = trusted.env.keys().find(is_refused)?;
+                format!(
+                    "the server does not let a run set {}: allow it with `teamster serve --allow-env NAME`",
+                    one_line(name)
+                )
+            }
+            "mcp_servers" => {
+                let is_command =
+                    |server: &McpServer| matches!(server.transport, McpTransport::Stdio { .. });
+                let (flag, what) = if servers.iter().any(is_command) && !config.allow_commands {
+                    ("--allow-commands", "MCP servers that are commands")
+                } else if !servers.iter().all(is_command) && !config.allow_mcp {
+                    ("--allow-mcp", "MCP servers")
+                } else {
+                    return None;
+                };
+                format!("{what} need a server that was started with {flag}")
+            }
+            // They say how the servers are used.
+            "mcp_delivery" | "mcp_strict" if !servers.is_empty() => return None,
+            _ => "not over HTTP: start the run on the server's machine".to_owned(),
+        };
+        Some((name, reason))
+    });
+    problem.map(|(name, reason)| format!("trusted.{}: {reason}", json_name(name)))
 }
 
 /// Serializes starts that have the same `Idempotency-Key`.

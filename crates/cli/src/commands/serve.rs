@@ -85,6 +85,8 @@ fn prepare(args: &ServeArgs) -> anyhow::Result<(ServerConfig, LocalRuns, LocalMa
     config.hosts.clone_from(&args.allow_host);
     config.allow_bypass = args.allow_bypass;
     config.allow_commands = args.allow_commands;
+    config.allow_mcp = args.allow_mcp;
+    config.allow_env.clone_from(&args.allow_env);
     config.callback.clone_from(&args.callback);
     config.allow_private_callbacks = args.allow_private_callbacks;
     config.on_warning = |text| crate::report::warn(&[text.to_owned()]);

@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use teamster_server::Scope;
 use teamster_testkit::http::{Request, Stream};
 
@@ -152,6 +152,48 @@ fn bypass_and_commands_need_a_flag_of_the_server() {
         .json(&bypass)
         .send()
         .is_problem(403, "BYPASS_NOT_ALLOWED");
+}
+
+#[test]
+fn variables_and_mcp_servers_need_a_flag_of_the_server() {
+    let run = |trusted: Value| json!({"provider": "claude", "prompt": "x", "trusted": trusted});
+    let env = run(json!({"env": {"CI": "1"}}));
+    let url = json!({"name": "u", "transport": {"http": {"url": "http://localhost:1/"}}});
+    let command = json!({"name": "c", "transport": {"stdio": {"command": "cat", "args": []}}});
+    let by_url = run(json!({"mcpServers": [url], "mcpStrict": true}));
+    let by_command = run(json!({"mcpServers": [url, command]}));
+    let refused = |served: &Served, body: &Value, text: &str| {
+        let refused = served.post("/v1/runs", body);
+        let detail = refused.json()["detail"].to_string();
+        assert!(detail.contains(text), "{detail}");
+        refused.is_problem(422, "INVALID_PARAMS");
+    };
+    let served = Served::start();
+    refused(
+        &served,
+        &env,
+        "trusted.env: the server does not let a run set CI",
+    );
+    refused(&served, &by_url, "trusted.mcpServers: MCP servers need");
+    refused(&served, &by_command, "--allow-commands");
+    served.end();
+
+    let served = Served::with(|config| {
+        (config.allow_mcp, config.allow_env) = (true, vec!["CI".to_owned()]);
+    });
+    assert_eq!(served.post("/v1/runs", &env).status, 201);
+    assert_eq!(served.post("/v1/runs", &by_url).status, 201);
+    refused(&served, &by_command, "--allow-commands");
+    let other = run(json!({"env": {"CI": "1", "PATH": "/x"}}));
+    refused(&served, &other, "does not let a run set PATH");
+    let program = run(json!({"env": {"CI": "1"}, "program": "/bin/sh"}));
+    refused(&served, &program, "trusted.program: not over HTTP");
+    let strict = run(json!({"mcpStrict": true}));
+    refused(&served, &strict, "trusted.mcpStrict: not over HTTP");
+    served.end();
+
+    let served = Served::with(|config| (config.allow_mcp, config.allow_commands) = (true, true));
+    assert_eq!(served.post("/v1/runs", &by_command).status, 201);
 }
 
 #[test]

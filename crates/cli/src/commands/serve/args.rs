@@ -61,9 +61,15 @@ pub(crate) struct ServeArgs {
     /// Allow runs with the permission `bypass`, for tokens with the scope admin
     #[arg(long)]
     pub(crate) allow_bypass: bool,
-    /// Allow runs whose agent is any command: `cmd:COMMAND`, `acp:COMMAND`
+    /// Allow runs whose agent is any command: `cmd:COMMAND`, `acp:COMMAND`; MCP servers that are commands, too
     #[arg(long)]
     pub(crate) allow_commands: bool,
+    /// Allow runs to bring MCP servers along that are reached by a URL
+    #[arg(long, hide_short_help = true)]
+    pub(crate) allow_mcp: bool,
+    /// Allow runs to set this environment variable for their agents (repeatable)
+    #[arg(long, value_name = "NAME", hide_short_help = true)]
+    pub(crate) allow_env: Vec<String>,
     /// Send a request to this URL when a run has ended or needs an answer
     ///
     /// A run can also have a callback of its own. Requests are signed as in Standard Webhooks; the secret is in
