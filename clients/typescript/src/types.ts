@@ -941,6 +941,8 @@ export interface ForgetRuns {
   ids?: string[];
   /** Delete runs that ended longer ago than this, in milliseconds. */
   olderThanMs?: number | null;
+  /** Delete the logs of `ids` only, and keep their rows of the history. */
+  logsOnly?: boolean;
   /** Delete the oldest logs until the rest takes at most this many bytes. */
   logsOver?: number | null;
 }
@@ -1336,6 +1338,10 @@ export interface ProviderReport {
   install: string;
   /** The login state. */
   login: ProviderLogin;
+  /** The agent can be used in sessions. */
+  sessions: boolean;
+  /** How a user logs in, in the imperative, such as "log in with `claude`". Empty if there is nothing to do. */
+  howToLogIn: string;
   /** The agent's capabilities. */
   capabilities: Capabilities;
 }
@@ -1640,6 +1646,10 @@ export interface SessionSpec {
   workspace?: Workspace | null;
   /** The agent's session to resume. */
   sessionId?: string | null;
+  /** The conversation, such as `slack:U42`: its session is resumed, or started by the first run or session with this key. */
+  sessionKey?: string | null;
+  /** The id of the session whose log has the beginning of this conversation. It is shown with the session and changes nothing else: `sessionId` is the session that the agent resumes. */
+  continues?: string | null;
   /** With `sessionId`: continue in a new session and leave that one unchanged. */
   fork?: boolean;
   /** Replaces the CLI's system prompt. */
@@ -1935,6 +1945,14 @@ export interface 2Workspace {
 
 export interface 3Workspace {
   kind: "upload";
+  /** The full hash of the repository's first commit, by which the machine knows copies of it. */
+  repository: string;
+  /** The commit at which the worktree starts: its full hash. */
+  commit: string;
+  /** The commit on which that one has the uncommitted files, and which the submitter has: what comes back begins there. Default: the same commit. */
+  head?: string | null;
+  /** The name of the worktree's folder. Default: the first commit. */
+  name?: string | null;
   /** The agent's directory in the repository, a relative path. Default: its root. */
   subdirectory?: string | null;
 }

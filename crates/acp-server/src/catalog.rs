@@ -1,5 +1,7 @@
 //! The options of a session: agents, models, reasoning efforts and permission modes.
 
+mod machine;
+
 use agent_client_protocol_schema::v1::{
     SessionConfigOption, SessionConfigOptionCategory, SessionConfigSelectOption, SessionMode,
     SessionModeState,

@@ -1,5 +1,8 @@
 //! The agent's side of the Agent Client Protocol, version 1: the counterpart of `AcpProtocol` in `teamster-acp`.
 //!
+//! [`EditorServer`] serves the sessions of any `RunService` to an editor: it drives [`AcpServer`], which is
+//! for those who have no such service.
+//!
 //! [`AcpServer`] is a pure state machine. Its inputs are lines from an editor ([`AcpServer::line`]) and entries of
 //! session logs ([`AcpServer::entry`]). Its [`Output`] holds lines for the editor and [`Action`]s for the host. The
 //! host opens sessions, sends prompts and delivers answers; it handles no protocol messages.
@@ -11,6 +14,7 @@ mod action;
 mod ask;
 mod catalog;
 mod diff;
+mod driver;
 mod errors;
 mod output;
 mod prompt;
@@ -22,5 +26,6 @@ mod updates;
 
 pub use action::{Action, Found, Prompt, SessionPage, SessionSummary, Settings, Setup, Ticket};
 pub use catalog::{AgentEntry, Catalog, Choice};
+pub use driver::{Disconnect, EditorServer};
 pub use output::Output;
 pub use server::AcpServer;

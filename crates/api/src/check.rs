@@ -17,7 +17,7 @@ impl RunSpec {
         }
         Common {
             provider: &self.provider,
-            texts: [
+            texts: &[
                 ("model", &self.model),
                 ("effort", &self.effort),
                 ("session_id", &self.session_id),
@@ -28,6 +28,7 @@ impl RunSpec {
                 ("fallback", &self.fallback),
             ],
             resumes: self.session_id.is_some(),
+            has_key: self.session_key.is_some(),
             forks: self.fork,
             directory: self.working_directory.is_some(),
             worktree: self.worktree.as_ref(),
@@ -45,21 +46,6 @@ impl RunSpec {
         }
         if self.new_session && self.session_key.is_none() {
             return refuse("new_session", "requires `session_key`");
-        }
-        if self.session_key.is_some() {
-            if self.session_id.is_some() || self.trusted.new_session_id.is_some() {
-                return refuse(
-                    "session_key",
-                    "the conversation has its own session: omit `session_id` and `new_session_id`",
-                );
-            }
-            if (self.workspace.as_ref()).is_some_and(Workspace::is_of_one_run) {
-                return refuse(
-                    "workspace",
-                    "each run gets a new one, and the session of a conversation can only be resumed in the \
-                     directory where it began: name one with `working_directory`, or use `worktree`",
-                );
-            }
         }
         if self.trusted.record_to.is_some() && self.allows_several_attempts() {
             return refuse(
@@ -80,10 +66,11 @@ impl SessionSpec {
     pub fn check(&self) -> Result<(), AgentError> {
         Common {
             provider: &self.provider,
-            texts: [
+            texts: &[
                 ("model", &self.model),
                 ("effort", &self.effort),
                 ("session_id", &self.session_id),
+                ("continues", &self.continues),
             ],
             lists: [
                 ("allowed_tools", &self.allowed_tools),
@@ -91,6 +78,7 @@ impl SessionSpec {
                 ("fallback", &self.fallback),
             ],
             resumes: self.session_id.is_some(),
+            has_key: self.session_key.is_some(),
             forks: self.fork,
             directory: self.working_directory.is_some(),
             worktree: self.worktree.as_ref(),
@@ -122,9 +110,11 @@ const ELSEWHERE: &str =
 struct Common<'a> {
     provider: &'a str,
     /// Texts that must not be blank, by their names.
-    texts: [(&'static str, &'a Option<String>); 3],
+    texts: &'a [(&'static str, &'a Option<String>)],
     lists: [(&'static str, &'a Vec<String>); 3],
     resumes: bool,
+    /// It is one of a conversation.
+    has_key: bool,
     forks: bool,
     directory: bool,
     worktree: Option<&'a Worktree>,
@@ -177,6 +167,21 @@ impl Common<'_> {
         }
         if self.resumes && Worktree::is_requested(self.worktree) {
             return refuse("worktree", ELSEWHERE);
+        }
+        if self.has_key {
+            if self.resumes || self.trusted.new_session_id.is_some() {
+                return refuse(
+                    "session_key",
+                    "the conversation has its own session: omit `session_id` and `new_session_id`",
+                );
+            }
+            if self.workspace.is_some_and(Workspace::is_of_one_run) {
+                return refuse(
+                    "workspace",
+                    "each run gets a new one, and the session of a conversation can only be resumed in the \
+                     directory where it began: name one with `working_directory`, or use `worktree`",
+                );
+            }
         }
         if let (Some(_), Some(_)) = self.system_prompts {
             return refuse("system_prompt", "excludes `append_system_prompt`");
@@ -231,6 +236,20 @@ mod tests {
         session.max_tokens = Some(0);
         let refused = session.check().unwrap_err();
         assert_eq!(refused.parameter(), Some("max_tokens"));
+    }
+
+    #[test]
+    fn a_session_of_a_conversation_names_no_other_session() {
+        let mut session = SessionSpec::new("claude");
+        session.session_key = Some("slack:U42".into());
+        assert_eq!(session.check().map_err(|error| error.message), Ok(()));
+        session.session_id = Some("s".into());
+        let refused = session.check().unwrap_err();
+        assert_eq!(refused.parameter(), Some("session_key"));
+        session.session_key = None;
+        session.continues = Some(" ".into());
+        let refused = session.check().unwrap_err();
+        assert_eq!(refused.parameter(), Some("continues"));
     }
 
     #[test]

@@ -13,6 +13,10 @@ pub struct ProviderReport {
     /// The report of `teamster doctor`.
     #[serde(flatten)]
     pub facts: ProviderFacts,
+    /// The agent can be used in sessions.
+    pub sessions: bool,
+    /// How a user logs in, in the imperative, such as "log in with `claude`". Empty if there is nothing to do.
+    pub how_to_log_in: String,
     /// The agent's capabilities.
     pub capabilities: Capabilities,
 }

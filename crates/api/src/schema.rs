@@ -32,6 +32,8 @@ pub(crate) fn excluded_in_session() -> Value {
         both("workspace", "workingDirectory"),
         both("workspace", "worktree"),
         made("sessionId"),
+        both("sessionKey", "sessionId"),
+        with_workspace("sessionKey", &json!({"enum": ["empty", "upload"]})),
         both("systemPrompt", "appendSystemPrompt"),
     ]})
 }

@@ -35,6 +35,17 @@ pub trait RunService: Send + Sync {
     /// answer was lost) and [`ProblemCode::Internal`]: then the run may be there, and the call can be repeated.
     fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted>;
 
+    /// Checks whether this spec could be started, without starting anything: whether the agent is installed and logged
+    /// in, as far as the service can know. A start can fail all the same. Default: nothing is known.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason, as [`start`](Self::start) does.
+    fn check<'a>(&'a self, spec: &'a Spec) -> ServiceFuture<'a, ()> {
+        let _ = spec;
+        Box::pin(async { Ok(()) })
+    }
+
     /// Returns the description of the run with exactly this id, or of the only run whose id begins with this prefix. It
     /// never changes, so no runner is asked.
     ///
@@ -230,6 +241,9 @@ pub struct RunQuery {
     /// Only runs of this kind.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<RunKind>,
+    /// Only the session with this id, and those that [continue](RunInfo::continues) its conversation.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub thread: Option<String>,
     /// Only runs in this state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<ViewState>,
@@ -250,6 +264,16 @@ pub struct RunQuery {
     pub cursor: Option<String>,
 }
 
+impl RunQuery {
+    /// Returns whether the run is of the kind, the thread and the time that are wanted.
+    pub fn selects(&self, run: &RunInfo) -> bool {
+        let thread = run.continues.as_ref().unwrap_or(&run.run_id);
+        self.kind.is_none_or(|kind| kind == run.kind)
+            && self.since.is_none_or(|since| run.accepted_at >= since)
+            && self.thread.as_ref().is_none_or(|wanted| wanted == thread)
+    }
+}
+
 /// An error of a service.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
@@ -260,6 +284,8 @@ pub struct ServiceError {
     pub kind: Option<ErrorKind>,
     /// The field or parameter that was refused.
     pub parameter: Option<String>,
+    /// The agent's error with all its fields, if that is the reason and the service has it.
+    pub agent_error: Option<Box<AgentError>>,
     /// The reason, for people.
     pub message: String,
     /// The same call can succeed later.
@@ -275,6 +301,7 @@ impl ServiceError {
             code: Some(code),
             kind: None,
             parameter: None,
+            agent_error: None,
             message: message.into(),
             retryable: code.is_retryable(),
             retry_after: None,
@@ -287,6 +314,7 @@ impl ServiceError {
             code: None,
             kind: None,
             parameter: None,
+            agent_error: None,
             message: message.into(),
             retryable: true,
             retry_after: None,
@@ -318,6 +346,7 @@ impl From<AgentError> for ServiceError {
         Self {
             kind: Some(error.kind),
             parameter: error.parameter().map(str::to_owned),
+            agent_error: Some(Box::new(error.clone())),
             ..Self::new(code, error.message)
         }
     }

@@ -97,7 +97,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
     exit(match cli.command {
         Command::Run(args) => commands::run::main(*args, &machine),
         Command::Chat(args) => commands::chat::main(*args, &machine),
-        Command::Acp(args) => commands::acp::main(*args),
+        Command::Acp(args) => commands::acp::main(*args, &machine),
         Command::Attach(args) => commands::attach::main(&args, &machine),
         Command::Say(args) => commands::say::main(&args, &machine),
         Command::Wait(args) => commands::wait::main(&args, &machine),

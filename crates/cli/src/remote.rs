@@ -19,7 +19,7 @@ use teamster_server::OwnerToken;
 
 use crate::args::{REMOTE_TOKEN_VARIABLE, RemoteArgs};
 use crate::hints;
-pub(crate) use start::{idempotency_key, is_usage, prepare_run, start_session};
+pub(crate) use start::{idempotency_key, is_usage, prepare_run, prepare_session, start_session};
 pub(crate) use supervisor::RemoteSupervisor;
 
 /// The machine whose runs, sessions and agents a command is about.

@@ -11,6 +11,7 @@ use teamster_api::{
     RefusalCode, Reply, RunInfo, RunKind, RunList, RunQuery, RunService, RunView, ServiceError,
     ServiceFuture, Spec, ViewState,
 };
+use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use crate::call::Call;
 use crate::error::ClientError;
@@ -32,6 +33,23 @@ impl RunService for Client {
                 // Warnings are in no response.
                 Accepted::new(Vec::new())
             })
+        })
+    }
+
+    /// Asks for the report of the agent. One that is named by its command has none.
+    fn check<'a>(&'a self, spec: &'a Spec) -> ServiceFuture<'a, ()> {
+        Box::pin(async move {
+            let agents = self.providers().await?;
+            let name = spec.provider();
+            match agents.iter().find(|report| report.facts.id == name) {
+                Some(report) => check(report),
+                None if name.contains(':') => Ok(()),
+                None => {
+                    let known: Vec<_> = agents.iter().map(|report| &*report.facts.id).collect();
+                    let problem = format!("no agent \"{name}\"; available: {}", known.join(", "));
+                    Err(AgentError::refused("provider", problem).into())
+                }
+            }
         })
     }
 
@@ -186,6 +204,26 @@ impl Client {
         }
         Ok(Reply::Done)
     }
+}
+
+/// Checks that an agent is installed and not known to be logged out. One that only reports no version may work.
+fn check(report: &ProviderReport) -> Result<(), ServiceError> {
+    let facts = &report.facts;
+    let (kind, problem) = if facts.path.is_none() && !facts.in_process {
+        let problem = facts.problem.as_deref().unwrap_or("it is not installed");
+        let problem = match &*facts.install {
+            "" => problem.to_owned(),
+            install => format!("{problem}; install it with `{install}`"),
+        };
+        (ErrorKind::NotFound, problem)
+    } else if facts.login.state == "no" {
+        let problem = format!("not logged in: {}", report.how_to_log_in);
+        (ErrorKind::Auth, problem)
+    } else {
+        return Ok(());
+    };
+    let problem = format!("{} on the server's machine: {problem}", facts.name);
+    Err(AgentError::new(ErrorCode::CliError, kind, problem).into())
 }
 
 fn missing(id: &str) -> ServiceError {

@@ -1,6 +1,7 @@
 //! The store of a run: its history entry and its conversation.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::mem;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -62,6 +63,14 @@ pub(crate) struct OpenHistory {
 pub struct KeptHistory {
     pub(crate) history: History,
     pub(crate) open: Option<OpenHistory>,
+}
+
+impl fmt::Debug for KeptHistory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KeptHistory")
+            .field("is_open", &self.open.is_some())
+            .finish_non_exhaustive()
+    }
 }
 
 impl KeptHistory {

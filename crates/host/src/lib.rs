@@ -47,7 +47,7 @@ pub use prepare::{
     SessionOptions, missing_program,
 };
 pub use recording::Recording;
-pub use service::{ForgetError, LocalRuns, forget_runs};
+pub use service::{ForgetError, LocalRuns, SessionTasks, forget_runs};
 pub use store::{close as close_store, location as store_location};
 pub use teamster_workspace::{Changes, Worktree};
 pub(crate) use text::error_chain;

@@ -4,7 +4,7 @@ mod agents;
 mod loops;
 
 use std::path::PathBuf;
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -16,8 +16,9 @@ use teamster_store::{Conversation, Store, StoreError};
 use teamster_usage::{Places, limit_list, limits};
 
 use crate::usage::{UsageError, UsageSources, collect_usage};
-use crate::{Host, Notice, close_store, environment, error_chain, store_location};
+use crate::{Host, KeptHistory, Notice, close_store, environment, error_chain, store_location};
 
+use agents::Examined;
 pub use agents::{examine_agents, find_program};
 
 /// The agents of this machine, their usage and history, and its loops.
@@ -26,6 +27,9 @@ pub use agents::{examine_agents, find_program};
 #[derive(Debug)]
 pub struct LocalMachine {
     host: Host,
+    agents: Examined,
+    /// The history to read, if it is not the user's.
+    history: Option<Arc<KeptHistory>>,
     /// The configuration of the agents in a loop.
     loops: Option<PathBuf>,
     zone: OnceLock<TimeZone>,
@@ -36,6 +40,8 @@ impl LocalMachine {
     pub fn new(host: &Host) -> Self {
         Self {
             host: host.clone(),
+            agents: Examined::All,
+            history: None,
             loops: None,
             zone: OnceLock::new(),
         }
@@ -45,6 +51,21 @@ impl LocalMachine {
     #[must_use]
     pub fn with_loops(mut self, config: Option<PathBuf>) -> Self {
         self.loops = config;
+        self
+    }
+
+    /// Starts no agent to find its version, so that reports take no time. With a name, `agents` reports only this one, which
+    /// may be named by its command.
+    #[must_use]
+    pub fn without_versions(mut self, agent: Option<&str>) -> Self {
+        self.agents = Examined::WithoutVersions(agent.map(str::to_owned));
+        self
+    }
+
+    /// Sets the history to read, in place of the user's.
+    #[must_use]
+    pub fn with_history(mut self, history: Arc<KeptHistory>) -> Self {
+        self.history = Some(history);
         self
     }
 
@@ -68,7 +89,7 @@ pub fn local_zone(warn: impl FnOnce(String)) -> TimeZone {
 
 impl MachineService for LocalMachine {
     fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>> {
-        Box::pin(agents::reports(&self.host))
+        Box::pin(agents::reports(&self.host, &self.agents))
     }
 
     fn usage(&self, query: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
@@ -101,6 +122,12 @@ impl MachineService for LocalMachine {
             if let Some(key) = &filter.conversation {
                 let key: Conversation = key.parse().map_err(store_error)?;
                 filter.conversation = Some(key.to_string());
+            }
+            if let Some(history) = &self.history {
+                let Some(store) = history.store() else {
+                    return Ok(Vec::new());
+                };
+                return store.runs(&filter).await.map_err(store_error);
             }
             let Some(store) = open_store().await? else {
                 return Ok(Vec::new());

@@ -38,6 +38,10 @@ pub use common::Common;
 use common::{Key, Wanted};
 pub use options::{Answers, Fit, RunOptions, SessionOptions};
 
+/// How a user starts a conversation over, by the fields of a run.
+const START_OVER: &str =
+    "start the conversation over with a run that has this `session_key` and `new_session`";
+
 /// A run that is ready to start.
 #[non_exhaustive]
 pub struct PreparedRun {
@@ -129,7 +133,7 @@ impl Host {
         let wanted = Wanted {
             place: spec.place(),
             parameter: parameter(spec.workspace.is_some()),
-            key: Key::of(&spec)?,
+            key: Key::of(spec.session_key.as_ref(), &spec.trusted, spec.new_session)?,
         };
         spec.working_directory = ground.enter(wanted).await?;
         spec.workspace = None;
@@ -218,7 +222,7 @@ impl Host {
             is_detached,
             native,
             history,
-            conversation,
+            start_over,
             fit,
             ..
         } = options;
@@ -231,7 +235,7 @@ impl Host {
         let wanted = Wanted {
             place: spec.place(),
             parameter: parameter(spec.workspace.is_some()),
-            key: None,
+            key: Key::of(spec.session_key.as_ref(), &spec.trusted, false)?,
         };
         spec.working_directory = ground.enter(wanted).await?;
         spec.workspace = None;
@@ -246,22 +250,26 @@ impl Host {
             // Its owner takes its warnings.
             Some(shared) => shared,
             None => {
-                let own = self.history(spec.trusted.store.as_deref(), None).await?;
+                let key = spec.session_key.as_deref();
+                let own = self.history(spec.trusted.store.as_deref(), key).await?;
                 ground.warnings.extend(own.take_warnings());
                 Arc::new(own)
             }
         };
         let mut begins = None;
-        if let Some(start_over) = conversation {
+        if history.history.has_conversation() && params.session_id.is_none() {
+            let start_over = start_over.as_deref().unwrap_or(START_OVER);
             let KeyedSession { session_id, lock } = history
-                .session(info.id, ground.directory.as_deref(), &start_over)
+                .session(info.id, ground.directory.as_deref(), start_over)
                 .await?;
             params.session_id = session_id;
             begins = lock;
         }
 
         let locks = state::session_locks(is_detached.then_some(&*ground.id));
-        let writer = lock_session(info.id, &params, locks.as_ref())?;
+        let of_key = history.history.has_conversation() && spec.session_id.is_none();
+        let writer = lock_session(info.id, &params, locks.as_ref());
+        let writer = writer.map_err(|error| of_conversation(error, of_key))?;
 
         let (requests, request_events) = Requests::of(&*ground.id);
         let ask_timeout = spec.ask_timeout_ms.map(params::wait);
@@ -361,16 +369,6 @@ impl PreparedRun {
 }
 
 impl PreparedSession {
-    /// Sets the session of whose thread this is a later part.
-    pub fn continues(&mut self, session_id: impl Into<String>) {
-        self.about.continues = Some(session_id.into());
-    }
-
-    /// Returns the requests of the session's agent.
-    pub fn requests(&self) -> &Requests {
-        &self.requests
-    }
-
     /// Accepts the session: creates its folder.
     ///
     /// # Errors
@@ -422,6 +420,7 @@ fn about(host: &Host, spec: &SessionSpec, ground: &Common) -> Result<RunInfo, Ag
     about.grants = Some(turns::grants(host, spec)?);
     about.model.clone_from(&spec.model);
     about.directory.clone_from(&ground.directory);
+    about.continues.clone_from(&spec.continues);
     Ok(about)
 }
 

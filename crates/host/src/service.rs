@@ -1,9 +1,12 @@
 //! The runs of this machine as a service.
 
 mod changes;
+mod check;
+mod fitted;
 mod forget;
 mod index;
 mod limited;
+mod tasks;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -32,6 +35,7 @@ pub use forget::{ForgetError, forget_runs};
 use index::{AT_ONCE, Index, not_ended, order};
 pub(crate) use limited::blocking;
 use limited::{runner_reply, unlimited};
+pub use tasks::SessionTasks;
 
 /// The default number of runs in a page.
 const PAGE: usize = 50;
@@ -51,6 +55,7 @@ static STARTS: [Mutex<()>; 16] = [const { Mutex::const_new(()) }; 16];
 #[derive(Debug, Clone)]
 pub struct LocalRuns {
     host: Host,
+    tasks: Option<SessionTasks>,
     index: Arc<Index>,
     changes: Arc<Changes>,
 }
@@ -65,9 +70,25 @@ impl LocalRuns {
         let index = Arc::new(Index::new(state::runs()?));
         Ok(Self {
             host: host.clone(),
+            tasks: None,
             changes: Arc::new(Changes::new(index.clone())),
             index,
         })
+    }
+
+    /// Lets sessions be tasks of this process. Runs have processes of their own all the same.
+    #[must_use]
+    pub fn with_sessions_here(mut self, tasks: SessionTasks) -> Self {
+        self.tasks = Some(tasks);
+        self
+    }
+
+    /// Starts a run or session that is not there yet. Returns its warnings.
+    async fn carry_out(&self, id: &str, spec: Spec) -> Result<Vec<String>, AgentError> {
+        match (&self.tasks, spec) {
+            (Some(tasks), Spec::Session(spec)) => tasks.start(&self.host, id, *spec).await,
+            (_, spec) => self.host.carry_out(id, spec).await,
+        }
     }
 
     async fn start_run(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
@@ -89,7 +110,7 @@ impl LocalRuns {
             _ => Ok(()),
         })
         .await?;
-        match self.host.carry_out(id, spec.clone()).await {
+        match self.carry_out(id, spec.clone()).await {
             Ok(warnings) => Ok(Accepted::new(warnings)),
             Err(error) => self.started_elsewhere(id, &spec, error).await,
         }
@@ -144,8 +165,7 @@ impl LocalRuns {
         folders.retain(|folder| {
             let (at, id) = order(folder);
             (before.as_ref()).is_none_or(|before| (at, id) < (before.started_at, &before.run_id))
-                && query.since.is_none_or(|since| at >= since)
-                && query.kind.is_none_or(|kind| kind == folder.info().kind)
+                && query.selects(folder.info())
         });
         let wants_status = query.live || query.live_status;
         for folders in folders.chunks(AT_ONCE) {
@@ -168,6 +188,10 @@ impl LocalRuns {
     }
 
     async fn command(&self, id: &str, command: Command) -> Result<Reply, ServiceError> {
+        let task = self.tasks.as_ref();
+        if let Some(control) = task.and_then(|tasks| tasks.control(id, &command)) {
+            return tasks::carry_out(&control, command).await;
+        }
         let run = self.index.get(id).await?;
         if matches!(&command, Command::Send { images, .. } if !images.is_empty()) {
             let message =
@@ -212,6 +236,11 @@ fn is_held_by(id: &str, error: &AgentError) -> bool {
 impl RunService for LocalRuns {
     fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
         Box::pin(self.start_run(id, spec))
+    }
+
+    fn check<'a>(&'a self, spec: &'a Spec) -> ServiceFuture<'a, ()> {
+        let (host, spec) = (self.host.clone(), spec.clone());
+        Box::pin(blocking(move || Ok(check::check(&host, &spec)?)))
     }
 
     fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {

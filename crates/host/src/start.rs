@@ -105,12 +105,17 @@ impl Host {
 
 /// Reports an incomplete log and the warnings of an ended history.
 pub(crate) fn report(host: &Host, finished: &Finished, warnings: Vec<Warning>) {
+    report_log(host, finished);
+    for warning in warnings {
+        host.notice(Notice::Warning(warning.text));
+    }
+}
+
+/// Reports an incomplete log.
+pub(crate) fn report_log(host: &Host, finished: &Finished) {
     if let Err(error) = &finished.log {
         let error = format!("the log of this run is not complete: {error}");
         host.notice(Notice::Error(error));
-    }
-    for warning in warnings {
-        host.notice(Notice::Warning(warning.text));
     }
 }
 
@@ -127,7 +132,7 @@ async fn prune_apart(host: Host, runs: Runs, retention: Retention) {
     let _ = tokio::task::spawn_blocking(move || prune(&host, &runs, &retention)).await;
 }
 
-fn texts(ground: &mut Common) -> Vec<String> {
+pub(crate) fn texts(ground: &mut Common) -> Vec<String> {
     let warnings = ground.warnings.drain(..);
     warnings.map(|warning| warning.text).collect()
 }

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
 mod service;
+mod tasks;
 mod upload;
 
 use std::env;

@@ -176,6 +176,7 @@ fn agent(report: &ProviderReport) -> Value {
     let ProviderReport {
         facts,
         capabilities,
+        ..
     } = report;
     json!({
         "agent": facts.id,

@@ -902,6 +902,8 @@ class ForgetRuns(TypedDict):
     ids: NotRequired[list[str]]
     #: Delete runs that ended longer ago than this, in milliseconds.
     olderThanMs: NotRequired[Union[int, None]]
+    #: Delete the logs of `ids` only, and keep their rows of the history.
+    logsOnly: NotRequired[bool]
     #: Delete the oldest logs until the rest takes at most this many bytes.
     logsOver: NotRequired[Union[int, None]]
 
@@ -1296,6 +1298,10 @@ class ProviderReport(TypedDict):
     install: str
     #: The login state.
     login: "ProviderLogin"
+    #: The agent can be used in sessions.
+    sessions: bool
+    #: How a user logs in, in the imperative, such as "log in with `claude`". Empty if there is nothing to do.
+    howToLogIn: str
     #: The agent's capabilities.
     capabilities: "Capabilities"
 
@@ -1600,6 +1606,10 @@ class SessionSpec(TypedDict):
     workspace: NotRequired[Union["Workspace", None]]
     #: The agent's session to resume.
     sessionId: NotRequired[Union[str, None]]
+    #: The conversation, such as `slack:U42`: its session is resumed, or started by the first run or session with this key.
+    sessionKey: NotRequired[Union[str, None]]
+    #: The id of the session whose log has the beginning of this conversation. It is shown with the session and changes nothing else: `sessionId` is the session that the agent resumes.
+    continues: NotRequired[Union[str, None]]
     #: With `sessionId`: continue in a new session and leave that one unchanged.
     fork: NotRequired[bool]
     #: Replaces the CLI's system prompt.
@@ -1882,6 +1892,14 @@ class 2Workspace(TypedDict):
 
 class 3Workspace(TypedDict):
     kind: Literal["upload"]
+    #: The full hash of the repository's first commit, by which the machine knows copies of it.
+    repository: str
+    #: The commit at which the worktree starts: its full hash.
+    commit: str
+    #: The commit on which that one has the uncommitted files, and which the submitter has: what comes back begins there. Default: the same commit.
+    head: NotRequired[Union[str, None]]
+    #: The name of the worktree's folder. Default: the first commit.
+    name: NotRequired[Union[str, None]]
     #: The agent's directory in the repository, a relative path. Default: its root.
     subdirectory: NotRequired[Union[str, None]]
 

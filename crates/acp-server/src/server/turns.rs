@@ -156,6 +156,28 @@ impl AcpServer {
         self.next_prompt(session_id, out);
     }
 
+    /// Takes the end of the log of a run, which is one of this session. `error` answers the prompt of its turn that is in
+    /// progress, if there is one: no other entry will.
+    pub fn lost(&mut self, session_id: &str, run_id: &str, error: &AgentError, out: &mut Output) {
+        let is_of_run = |turn: &mut Turn| {
+            let turn = turn
+                .run_id
+                .as_deref()
+                .and_then(|id| id.strip_prefix(run_id));
+            turn.is_some_and(|rest| rest.starts_with('.'))
+        };
+        let session = self.sessions.get_mut(session_id);
+        if let Some(turn) = session.and_then(|it| it.turn.take_if(is_of_run)) {
+            if turn.cancelled {
+                out.response(&turn.id, &PromptResponse::new(StopReason::Cancelled));
+            } else {
+                out.error(&turn.id, &errors::from_agent(error));
+            }
+            self.withdraw_all(session_id, out);
+            self.next_prompt(session_id, out);
+        }
+    }
+
     fn turn_done(&mut self, session_id: &str, turn: &Turn, result: &RunResult, out: &mut Output) {
         match stop_reason(result, turn.cancelled) {
             Ok(reason) => {
@@ -173,7 +195,12 @@ impl AcpServer {
                 out.error(&turn.id, &error);
             }
         }
-        // The turn's pending requests need no answer any more.
+        self.withdraw_all(session_id, out);
+        self.next_prompt(session_id, out);
+    }
+
+    /// Withdraws the requests of a turn, which need no answer any more.
+    fn withdraw_all(&mut self, session_id: &str, out: &mut Output) {
         let pending = self
             .sent_requests
             .values()
@@ -182,7 +209,6 @@ impl AcpServer {
         for request_id in pending {
             self.settled(&request_id, out);
         }
-        self.next_prompt(session_id, out);
     }
 
     fn next_prompt(&mut self, session_id: &str, out: &mut Output) {

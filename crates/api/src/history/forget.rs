@@ -22,6 +22,9 @@ pub struct ForgetRuns {
     /// Delete runs that ended longer ago than this, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub older_than_ms: Option<u64>,
+    /// Delete the logs of `ids` only, and keep their rows of the history.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub logs_only: bool,
     /// Delete the oldest logs until the rest takes at most this many bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub logs_over: Option<u64>,

@@ -48,7 +48,6 @@ fn check_supported(command: &Command) -> anyhow::Result<()> {
         Command::Usage(args) if args.statusline => "usage --statusline",
         Command::Usage(args) if args.watch.is_some() => "usage --watch",
         Command::Usage(args) if args.prices.is_some() => "usage --prices",
-        Command::Acp(_) => "acp",
         Command::Serve(_) => "serve",
         Command::Token(_) => "token",
         Command::Loop(_) => "loop",

@@ -1,70 +1,117 @@
 //! `teamster acp`, which serves an agent to an editor by the Agent Client Protocol on stdin and stdout.
 //!
-//! `teamster_acp_server` implements the protocol. A thread of the editor is a session as in `teamster chat --detach`,
-//! but its runner is this process. The editor is shown the session's log.
+//! `teamster_acp_server` implements the protocol. A thread of the editor is a session as in `teamster chat --detach`: on
+//! this machine, its runner is this process; with `--remote`, the server starts it.
 
 pub(crate) mod args;
-mod catalog;
-mod connection;
-mod editor_input;
-mod open;
-mod past;
 mod spec;
-mod thread;
+mod start_over;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::Context;
+use teamster_acp_server::{Catalog, Disconnect, EditorServer};
+use teamster_api::{ProblemCode, SessionSpec};
+use teamster_client::Client;
+use teamster_core::time::millis;
+use teamster_host::{Guard, LocalMachine, LocalRuns, SessionTasks};
+use tokio::runtime::Runtime;
 
-use teamster_host::{Guard, KeptHistory, state};
-
-use crate::exit_code;
-use crate::hints::usage;
+use crate::global::host;
+use crate::hints::{self, usage};
+use crate::remote::{self, Machine};
 use crate::runtime::tokio_runtime;
+use crate::signals::Source;
+use crate::spec::Local;
+use crate::{exit_code, report};
 use args::AcpArgs;
-use spec::Served;
 
-/// State shared by all threads of the editor.
-struct Shared {
-    served: Served,
-    runs: teamster_runner::Runs,
-    history: Arc<KeptHistory>,
-}
+/// Time without a turn after which a session on a server ends. It is longer than a pause, and ends the sessions of an
+/// editor that is gone.
+const REMOTE_IDLE: Duration = Duration::from_hours(1);
+
+/// What a server does not take of an editor's input.
+const NOT_OVER_HTTP: &str = "a server takes none from elsewhere; set them up for the agent on the server's machine, or \
+                             run the editor there";
 
 /// Serves the editor until it disconnects, and returns the exit code.
-pub(crate) fn main(args: AcpArgs) -> anyhow::Result<u8> {
+pub(crate) fn main(args: AcpArgs, machine: &Machine) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
-    let prepared = spec::of_acp(args).and_then(|served| {
-        catalog::check(&served)?;
-        let key = served.session_key.as_deref();
-        let history = runtime.block_on(crate::global::host().history(served.store(), key))?;
-        Ok((served, history, state::runs()?))
-    });
-    let (served, history, runs) = match prepared {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            crate::report::fail(&usage(error));
-            return Ok(exit_code::USAGE);
-        }
-    };
-    // The editor may show what is printed: only what is important.
-    crate::report::warn_of(&history.take_warnings(), true);
-    let guard = Guard::start(crate::global::host(), None);
-    teamster_host::adopt_orphans();
-    let served = runtime.block_on(async {
-        let models = catalog::known_models(history.store()).await;
-        let catalog = catalog::new(&served, &models);
-        let shared = Arc::new(Shared {
-            served,
-            runs,
-            history: Arc::new(history),
-        });
-        let served = connection::serve(catalog, shared.clone()).await;
-        crate::report::warn_of(&shared.history.close().await, true);
-        served
+    let prepared = spec::of_acp(args);
+    let code = prepared.and_then(|session| match machine {
+        Machine::Here => here(&runtime, session),
+        Machine::There(client) => there(&runtime, client, session),
     });
     // A thread may still be blocked on stdin: do not wait for it.
     runtime.shutdown_background();
+    match code {
+        Ok(code) => code,
+        Err(error) => {
+            report::fail(&usage(error));
+            Ok(exit_code::USAGE)
+        }
+    }
+}
+
+/// Serves sessions of this machine. The outer error is a usage error.
+fn here(runtime: &Runtime, mut session: SessionSpec) -> anyhow::Result<anyhow::Result<u8>> {
+    if !session.provider.is_empty() {
+        host().check_session(&session)?;
+    }
+    let store = session.trusted.store.clone();
+    let key = session.session_key.clone();
+    let history = runtime.block_on(host().history(store.as_deref(), key.as_deref()))?;
+    let history = Arc::new(history);
+    // The editor may show what is printed: only what is important.
+    report::warn_of(&history.take_warnings(), true);
+    let machine = LocalMachine::new(host())
+        .without_versions(Some(&*session.provider).filter(|agent| !agent.is_empty()))
+        .with_history(history.clone());
+    let tasks =
+        SessionTasks::new(history, start_over::of_session).requires(session.trusted.clone());
+    let runs = LocalRuns::new(host())?.with_sessions_here(tasks.clone());
+    // An editor may show a request for as long as it likes.
+    session.ask_timeout_ms.get_or_insert(u64::MAX);
+    // A prompt that begins with `/` is a command of the agent, as in its own terminal, where it has such commands.
+    session.trusted.slash_commands = true;
+    let guard = Guard::start(host(), None);
+    teamster_host::adopt_orphans();
+    let served = runtime.block_on(async {
+        let catalog = Catalog::of_machine(&machine, &session).await?;
+        let server = EditorServer::new(Arc::new(runs), catalog, session);
+        let served = serve(server).await;
+        report::warn_of(&tasks.end().await, true);
+        served
+    });
     teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
-    served
+    Ok(served)
+}
+
+/// Serves sessions of a server. The outer error is a usage error.
+fn there(
+    runtime: &Runtime,
+    client: &Client,
+    mut session: SessionSpec,
+) -> anyhow::Result<anyhow::Result<u8>> {
+    remote::prepare_session(&mut session, &Local::default())?;
+    session.end_idle_ms = Some(millis(REMOTE_IDLE));
+    let catalog = match runtime.block_on(Catalog::of_machine(client, &session)) {
+        Ok(catalog) => catalog,
+        Err(error) if error.code == Some(ProblemCode::InvalidParams) => return Err(error.into()),
+        Err(error) => return Ok(Err(error.into())),
+    };
+    let server = EditorServer::new(Arc::new(client.clone()), catalog, session)
+        .of_other_machine(NOT_OVER_HTTP)
+        .with_hints(hints::of_problem);
+    Ok(runtime.block_on(serve(server)))
+}
+
+async fn serve(server: EditorServer) -> anyhow::Result<u8> {
+    let mut signals = Source::new().context("cannot listen for signals")?;
+    let (stdin, stdout) = (tokio::io::stdin(), tokio::io::stdout());
+    Ok(match server.serve(stdin, stdout, signals.next()).await {
+        Disconnect::OutputClosed => exit_code::ABORTED,
+        _ => exit_code::SUCCESS,
+    })
 }

@@ -2,7 +2,7 @@
 
 use teamster::agent_loop::supervisor::Error as SupervisorError;
 use teamster::agent_loop::supervisor::protocol::ErrorCode;
-use teamster_api::{ProblemCode, RefusalCode};
+use teamster_api::{ProblemCode, RefusalCode, ServiceError};
 use teamster_client::ClientError;
 use teamster_runner::RunsError;
 
@@ -13,6 +13,7 @@ pub(crate) fn advice(error: &anyhow::Error) -> Option<String> {
         of_run
             .or_else(|| cause.downcast_ref().and_then(of_supervisor))
             .or_else(|| cause.downcast_ref().and_then(of_client).map(str::to_owned))
+            .or_else(|| cause.downcast_ref().and_then(of_service).map(str::to_owned))
     })
 }
 
@@ -54,7 +55,16 @@ fn of_supervisor(error: &SupervisorError) -> Option<String> {
 
 /// Returns the next step after the error of a request to a server.
 pub(crate) fn of_client(error: &ClientError) -> Option<&'static str> {
-    Some(match error.code? {
+    of_problem(error.code?)
+}
+
+fn of_service(error: &ServiceError) -> Option<&'static str> {
+    of_problem(error.code?)
+}
+
+/// Returns the next step after the refusal of a server.
+pub(crate) fn of_problem(code: ProblemCode) -> Option<&'static str> {
+    Some(match code {
         ProblemCode::Unauthorized => ": check TEAMSTER_REMOTE_TOKEN or --remote-token-file",
         ProblemCode::InsufficientScope => {
             "; `teamster token add NAME --scope SCOPE` on its machine creates one"

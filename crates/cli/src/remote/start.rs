@@ -32,7 +32,7 @@ pub(crate) fn prepare_run(spec: &mut RunSpec, local: &Local) -> anyhow::Result<O
 }
 
 /// Prepares a session for a server. Every error is a usage error.
-fn session(spec: &mut SessionSpec, local: &Local) -> anyhow::Result<()> {
+pub(crate) fn prepare_session(spec: &mut SessionSpec, local: &Local) -> anyhow::Result<()> {
     check(&mut spec.trusted, local)?;
     spec.working_directory = directory(spec.working_directory.as_deref())?;
     workspace(spec.workspace.as_mut())?;
@@ -101,7 +101,7 @@ pub(crate) async fn start_session(
     mut spec: SessionSpec,
     local: &Local,
 ) -> anyhow::Result<anyhow::Result<String>> {
-    session(&mut spec, local)?;
+    prepare_session(&mut spec, local)?;
     let started = client.open(&spec, &idempotency_key()).await;
     match started {
         Err(error) if is_usage(&error) => Err(error.into()),

@@ -15,7 +15,7 @@ use crate::cli::json_rpc::Peer;
 use crate::cli::{LIMIT, run, teamster};
 
 /// An editor and its connection.
-struct Editor(Peer);
+pub(crate) struct Editor(Peer);
 
 impl Deref for Editor {
     type Target = Peer;
@@ -36,19 +36,19 @@ impl Editor {
         Self::start(&mut command(agent, args))
     }
 
-    fn start(command: &mut Command) -> Self {
+    pub(crate) fn start(command: &mut Command) -> Self {
         Self(Peer::start(command))
     }
 
-    fn end_with_stderr(self) -> String {
+    pub(crate) fn end_with_stderr(self) -> String {
         self.0.end_with_stderr()
     }
 
-    fn end(self) -> Option<i32> {
+    pub(crate) fn end(self) -> Option<i32> {
         self.0.end()
     }
 
-    fn initialize(&mut self) -> Value {
+    pub(crate) fn initialize(&mut self) -> Value {
         self.call(
             "initialize",
             &json!({"protocolVersion": 1, "clientInfo": {"name": "test", "version": "1"}}),
@@ -56,13 +56,13 @@ impl Editor {
     }
 
     /// Begins a session in this folder and returns its id.
-    fn begin(&mut self, cwd: &Path) -> String {
+    pub(crate) fn begin(&mut self, cwd: &Path) -> String {
         let begun = self.call("session/new", &json!({"cwd": cwd, "mcpServers": []}));
         let id = begun["result"]["sessionId"].as_str();
         id.unwrap_or_else(|| panic!("{begun}")).to_owned()
     }
 
-    fn prompt(&mut self, session: &str, text: &str) -> u64 {
+    pub(crate) fn prompt(&mut self, session: &str, text: &str) -> u64 {
         let prompt = json!([{"type": "text", "text": text}]);
         self.send(
             "session/prompt",
@@ -70,19 +70,19 @@ impl Editor {
         )
     }
 
-    fn prompt_and_wait(&mut self, session: &str, text: &str) -> Value {
+    pub(crate) fn prompt_and_wait(&mut self, session: &str, text: &str) -> Value {
         let id = self.prompt(session, text);
         self.answer(id)
     }
 
     /// Returns the updates of this kind so far.
-    fn updates(&self, kind: &str) -> Vec<&Value> {
+    pub(crate) fn updates(&self, kind: &str) -> Vec<&Value> {
         let updates = self.seen.iter().map(|it| &it["params"]["update"]);
         updates.filter(|it| it["sessionUpdate"] == kind).collect()
     }
 
     /// Returns the agent's text so far.
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let chunks = self.updates("agent_message_chunk").into_iter();
         chunks
             .map(|it| it["content"]["text"].as_str().unwrap())
@@ -174,8 +174,6 @@ fn a_session_is_listed_and_loaded_by_another_process() {
     let folder = agent.path("");
     let mut editor = Editor::new(&agent, ["claude"]);
     editor.initialize();
-    // A session without a prompt is not listed.
-    editor.begin(&folder);
     let session = editor.begin(&folder);
     editor.prompt_and_wait(&session, "first words");
     editor.end();
@@ -187,9 +185,6 @@ fn a_session_is_listed_and_loaded_by_another_process() {
     assert_eq!(sessions.len(), 1, "{listed}");
     assert_eq!(sessions[0]["sessionId"], session);
     assert_eq!(sessions[0]["title"], "first words");
-    assert!(sessions[0]["updatedAt"].as_str().unwrap().ends_with('Z'));
-    let elsewhere = editor.call("session/list", &json!({"cwd": "/elsewhere"}));
-    assert_eq!(elsewhere["result"]["sessions"], json!([]));
 
     let load = json!({"sessionId": session, "cwd": folder, "mcpServers": []});
     let loaded = editor.call("session/load", &load);
@@ -205,26 +200,11 @@ fn a_session_is_listed_and_loaded_by_another_process() {
     let last = argv.lines().last().unwrap();
     assert!(last.contains("--resume"), "{last}");
 
-    // Both processes' logs are one thread.
-    let listed = editor.call("session/list", &json!({}));
-    assert_eq!(listed["result"]["sessions"].as_array().unwrap().len(), 1);
-    editor.seen.clear();
-    let busy = editor.call("session/load", &load);
-    assert!(busy["result"].is_object(), "{busy}");
-    let texts: Vec<_> = editor
-        .updates("user_message_chunk")
-        .iter()
-        .map(|it| it["content"]["text"].clone())
-        .collect();
-    assert_eq!(texts, ["first words", "more"]);
-
-    let unknown = json!({"sessionId": "no-such", "cwd": folder, "mcpServers": []});
-    let refused = editor.call("session/load", &unknown);
-    assert_eq!(refused["error"]["code"], -32002);
+    // Both logs are one thread.
     let gone = editor.call("session/delete", &json!({"sessionId": session}));
     assert!(gone["result"].is_object(), "{gone}");
-    let listed = editor.call("session/list", &json!({}));
-    assert_eq!(listed["result"]["sessions"], json!([]));
+    let logs = fs::read_dir(agent.path("state/teamster/runs")).unwrap();
+    assert_eq!(logs.count(), 0);
 }
 
 #[test]
@@ -233,19 +213,13 @@ fn a_turn_is_cancelled_and_the_session_continues() {
     let mut editor = Editor::new(&agent, ["claude"]);
     editor.initialize();
     let session = editor.begin(&agent.path(""));
-    for way in ["session/cancel", "$/cancel_request"] {
-        let id = editor.prompt(&session, "wait");
-        editor.wait("word", |it| {
-            it["params"]["update"]["content"]["text"] == "waiting"
-        });
-        let params = json!({"sessionId": session, "requestId": id});
-        editor.notify(way, &params);
-        let answer = editor.answer(id);
-        assert_eq!(
-            answer["result"]["stopReason"], "cancelled",
-            "{way}: {answer}"
-        );
-    }
+    let id = editor.prompt(&session, "wait");
+    editor.wait("word", |it| {
+        it["params"]["update"]["content"]["text"] == "waiting"
+    });
+    editor.notify("session/cancel", &json!({"sessionId": session}));
+    let answer = editor.answer(id);
+    assert_eq!(answer["result"]["stopReason"], "cancelled", "{answer}");
     let answer = editor.prompt_and_wait(&session, "again");
     assert_eq!(answer["result"]["stopReason"], "end_turn");
 }
@@ -256,34 +230,21 @@ fn permission_is_asked_in_the_editor() {
     let mut editor = Editor::new(&agent, ["claude"]);
     editor.initialize();
     let session = editor.begin(&agent.path(""));
-    for (outcome, expected) in [
-        (
-            json!({"outcome": "selected", "optionId": "allow"}),
-            "allowed",
-        ),
-        (
-            json!({"outcome": "selected", "optionId": "reject"}),
-            "denied",
-        ),
-    ] {
-        let id = editor.prompt(&session, "write");
-        let request = editor.wait("request", |it| it["method"] == "session/request_permission");
-        let call = &request["params"]["toolCall"];
-        assert_eq!(call["rawInput"]["file_path"], "/x/a.txt", "{request}");
-        let diff = json!({"type": "diff", "path": "/x/a.txt", "newText": "one"});
-        assert_eq!(call["content"][0], diff);
-        let announced = editor
-            .updates("tool_call")
-            .last()
-            .map(|it| it["toolCallId"].clone());
-        assert_eq!(announced.as_ref(), Some(&call["toolCallId"]));
-        let response =
-            json!({"jsonrpc": "2.0", "id": request["id"], "result": {"outcome": outcome}});
-        editor.write(&response);
-        let answer = editor.answer(id);
-        assert_eq!(answer["result"]["stopReason"], "end_turn");
-        assert!(editor.text().contains(expected), "{}", editor.text());
-    }
+    let id = editor.prompt(&session, "write");
+    let request = editor.wait("request", |it| it["method"] == "session/request_permission");
+    let call = &request["params"]["toolCall"];
+    assert_eq!(call["rawInput"]["file_path"], "/x/a.txt", "{request}");
+    let diff = json!({"type": "diff", "path": "/x/a.txt", "newText": "one"});
+    assert_eq!(call["content"][0], diff);
+    let announced = editor
+        .updates("tool_call")
+        .last()
+        .map(|it| it["toolCallId"].clone());
+    assert_eq!(announced.as_ref(), Some(&call["toolCallId"]));
+    let outcome = json!({"outcome": {"outcome": "selected", "optionId": "allow"}});
+    editor.write(&json!({"jsonrpc": "2.0", "id": request["id"], "result": outcome}));
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    assert!(editor.text().contains("allowed"), "{}", editor.text());
     // After the answer of another client, the request to the editor is withdrawn.
     let id = editor.prompt(&session, "write");
     let request = editor.wait("request", |it| it["method"] == "session/request_permission");
@@ -385,9 +346,6 @@ fn without_a_name_the_agent_is_chosen_in_the_editor() {
     let session = begun["result"]["sessionId"].as_str().unwrap().to_owned();
     editor.prompt_and_wait(&session, "hello");
     assert_eq!(editor.text(), "hello");
-    let params = json!({"sessionId": session, "configId": "agent", "value": "codex"});
-    let refused = editor.call("session/set_config_option", &params);
-    assert_eq!(refused["error"]["code"], -32602);
 }
 
 #[test]

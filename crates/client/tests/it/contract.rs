@@ -99,6 +99,8 @@ impl MachineService for Machine {
             let facts = serde_json::from_value(facts).unwrap();
             Ok(vec![ProviderReport {
                 facts,
+                sessions: true,
+                how_to_log_in: String::new(),
                 capabilities,
             }])
         })

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use teamster_api::{ProblemCode, ProviderReport, ServiceError};
 use teamster_core::{CliInfo, ErrorDetail};
-use teamster_providers::doctor::{self, AgentReport, DoctorOptions, examine_all};
+use teamster_process::RuntimeConfig;
+use teamster_providers::doctor::{self, AgentReport, DoctorOptions, LoginState, examine_all};
 
 use crate::environment::{STORE_VARIABLE, program_variable};
 use crate::{Host, error_chain};
@@ -22,19 +23,61 @@ pub async fn examine_agents(host: &Host) -> Vec<AgentReport> {
     reports
 }
 
-/// Returns the reports of all agents with their capabilities.
-pub(super) async fn reports(host: &Host) -> Result<Vec<ProviderReport>, ServiceError> {
+/// Which agents are examined, and how.
+#[derive(Debug)]
+pub(super) enum Examined {
+    /// All, which are started to find their versions.
+    All,
+    /// All or the named one, without starting them.
+    WithoutVersions(Option<String>),
+}
+
+/// Finds the programs and logins of agents. Starts no process.
+fn find_agents(host: &Host, agent: Option<&str>) -> Vec<AgentReport> {
+    let providers = match agent {
+        Some(agent) => host.providers().get(agent).into_iter().collect(),
+        None => host.providers().all(),
+    };
+    let infos = providers.iter().map(|provider| provider.info());
+    let report = |info: &'static CliInfo| {
+        let mut report = AgentReport::new(info, doctor::login_of(info));
+        if report.in_process {
+            report.usable = report.login.state != LoginState::No;
+            return report;
+        }
+        match find_program(host, info) {
+            Ok(path) => (report.usable, report.path) = (true, Some(path)),
+            Err(problem) => report.problem = Some(problem),
+        }
+        report
+    };
+    infos.map(report).collect()
+}
+
+/// Returns the reports of agents with their capabilities.
+pub(super) async fn reports(
+    host: &Host,
+    examined: &Examined,
+) -> Result<Vec<ProviderReport>, ServiceError> {
     let failed = |error: serde_json::Error| {
         ServiceError::new(ProblemCode::Internal, error_chain(&error.into()))
     };
     let mut reports = Vec::new();
-    for report in examine_agents(host).await {
+    let examined = match examined {
+        Examined::All => examine_agents(host).await,
+        Examined::WithoutVersions(agent) => find_agents(host, agent.as_deref()),
+    };
+    for report in examined {
         let Some(provider) = host.providers().get(report.id) else {
             continue;
         };
+        let sessions = (host.providers()).session_runtime(report.id, RuntimeConfig::default());
+        let how_to_log_in = report.how_to_log_in.to_owned();
         let facts = serde_json::to_value(report).map_err(failed)?;
         reports.push(ProviderReport {
             facts: serde_json::from_value(facts).map_err(failed)?,
+            sessions: sessions.is_ok(),
+            how_to_log_in,
             capabilities: provider.capabilities().clone(),
         });
     }

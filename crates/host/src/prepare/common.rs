@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
-use teamster_api::{RunSpec, Workspace};
+use teamster_api::{Trusted, Workspace};
 use teamster_core::{
     AgentError, AgentEvent, CliInfo, ExecuteParams, McpDelivery, NoticeLevel, NoticeSource,
 };
@@ -106,27 +106,31 @@ pub(super) struct Wanted {
     pub(super) key: Option<Key>,
 }
 
-/// The session key of a run, to which a worktree belongs.
+/// The session key of a run or session, to which a worktree belongs.
 pub(super) struct Key {
     key: WorktreeKey,
     over: bool,
 }
 
 impl Key {
-    /// Returns the key of a run, if it has one.
-    pub(super) fn of(spec: &RunSpec) -> Result<Option<Self>, AgentError> {
-        let Some(name) = &spec.session_key else {
+    /// Returns the key, if there is one. `over`: the conversation is started over.
+    pub(super) fn of(
+        name: Option<&String>,
+        trusted: &Trusted,
+        over: bool,
+    ) -> Result<Option<Self>, AgentError> {
+        let Some(name) = name else {
             return Ok(None);
         };
         let conversation: Conversation = (name.parse())
             .map_err(|error: StoreError| AgentError::invalid_params(error.to_string()))?;
         let name = conversation.to_string();
-        let store = store::location(spec.trusted.store.as_deref()).unwrap_or_default();
+        let store = store::location(trusted.store.as_deref()).unwrap_or_default();
         // The location may have a password.
         let id = format!("{:x}", Sha256::digest(format!("{store}\0{name}")));
         Ok(Some(Self {
             key: WorktreeKey::new(id, name),
-            over: spec.new_session,
+            over,
         }))
     }
 }

@@ -76,10 +76,10 @@ pub struct SessionOptions {
     pub is_detached: bool,
     /// True if entries keep what the CLI printed.
     pub native: bool,
-    /// A history that sessions share. Default: the session opens its own.
+    /// A history that sessions share, with their conversation. Default: the session opens its own.
     pub history: Option<Arc<KeptHistory>>,
-    /// Continues the conversation of the shared history. The text is how a user starts it over, for an error.
-    pub conversation: Option<String>,
+    /// How a user starts the conversation of `session_key` over, for an error. Default: the fields of a run that do.
+    pub start_over: Option<String>,
     /// Fits the parameters to each agent. Default: they are those of the description.
     pub fit: Option<Fit>,
 }
@@ -93,7 +93,7 @@ impl SessionOptions {
             is_detached: false,
             native: false,
             history: None,
-            conversation: None,
+            start_over: None,
             fit: None,
         }
     }

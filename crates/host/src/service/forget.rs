@@ -62,6 +62,7 @@ pub async fn forget_runs(
     request: &ForgetRuns,
     store: Option<&Store>,
 ) -> Result<Forgotten, ForgetError> {
+    let store_of_ids = store.filter(|_| !request.logs_only);
     let mut deleted = Forgotten::default();
     if let Some(age) = request.older_than_ms {
         let before = epoch_ms().saturating_sub(age);
@@ -86,7 +87,7 @@ pub async fn forget_runs(
         }
     }
     if !request.ids.is_empty() {
-        delete_runs(&request.ids, store, &mut deleted).await?;
+        delete_runs(&request.ids, store_of_ids, &mut deleted).await?;
     }
     Ok(deleted)
 }

@@ -207,6 +207,8 @@ struct ListQuery {
     /// Only runs of this kind.
     #[serde(default, deserialize_with = "kind")]
     kind: Option<RunKind>,
+    /// Only the session with this id, and those that continue its conversation (`continues`).
+    thread: Option<String>,
     /// Only runs in this state.
     state: Option<ViewState>,
     /// Only runs that have not ended, each with its live status (`live`).
@@ -239,6 +241,7 @@ fn kind<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<RunKind>, D
 async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {
     let mut runs = RunQuery::default();
     runs.kind = query.kind;
+    runs.thread = query.thread;
     runs.state = query.state;
     runs.live = query.live;
     runs.live_status = query.live_status;

@@ -49,6 +49,7 @@ pub(super) type Script = dyn Fn(&str) -> Vec<Step> + Send + Sync;
 struct Shared {
     script: Arc<Script>,
     agents: Vec<String>,
+    warnings: Mutex<Vec<String>>,
     runs: Mutex<BTreeMap<String, Arc<MemoryRun>>>,
     /// The number of changes of any run.
     changes: watch::Sender<u64>,
@@ -78,11 +79,23 @@ impl MemoryService {
             shared: Arc::new(Shared {
                 script: Arc::new(script),
                 agents: agents.into_iter().map(Into::into).collect(),
+                warnings: Mutex::default(),
                 runs: Mutex::default(),
                 changes: watch::Sender::new(0),
                 uploads: Mutex::default(),
             }),
         }
+    }
+
+    /// Sets the warnings of each start from now on.
+    pub fn set_warnings(&self, warnings: impl IntoIterator<Item = impl Into<String>>) {
+        *lock(&self.shared.warnings) = warnings.into_iter().map(Into::into).collect();
+    }
+
+    /// Returns the spec that a run or session was started with.
+    pub fn spec(&self, id: &str) -> Option<Spec> {
+        let runs = lock(&self.shared.runs);
+        runs.get(id).map(|run| run.spec.clone())
     }
 
     fn run(&self, id: &str) -> Result<Arc<MemoryRun>, ServiceError> {
@@ -97,8 +110,9 @@ impl MemoryService {
         runs
     }
 
-    fn begin(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
-        check(&spec)?;
+    /// Refuses a spec that is wrong, or whose agent there is not.
+    fn check_spec(&self, spec: &Spec) -> Result<(), ServiceError> {
+        check(spec)?;
         if !self.shared.agents.iter().any(|it| it == spec.provider()) {
             let agents = self.shared.agents.join(", ");
             return Err(AgentError::refused(
@@ -107,6 +121,11 @@ impl MemoryService {
             )
             .into());
         }
+        Ok(())
+    }
+
+    fn begin(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        self.check_spec(&spec)?;
         let mut runs = lock(&self.shared.runs);
         if let Some(known) = runs.get(id) {
             if known.spec == spec {
@@ -119,7 +138,7 @@ impl MemoryService {
         runs.insert(id.to_owned(), run.clone());
         drop(runs);
         run.begin();
-        Ok(Accepted::new(Vec::new()))
+        Ok(Accepted::new(lock(&self.shared.warnings).clone()))
     }
 
     fn resolved(&self, prefix: &str) -> Result<RunInfo, ServiceError> {
@@ -149,8 +168,7 @@ impl MemoryService {
             if before
                 .as_ref()
                 .is_some_and(|before| (at, &id) >= (before.0, &before.1))
-                || query.since.is_some_and(|since| at < since)
-                || query.kind.is_some_and(|kind| kind != run.info.kind)
+                || !query.selects(&run.info)
             {
                 continue;
             }
@@ -268,6 +286,10 @@ fn not_found(id: &str) -> ServiceError {
 impl RunService for MemoryService {
     fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
         Box::pin(async move { self.begin(id, spec) })
+    }
+
+    fn check<'a>(&'a self, spec: &'a Spec) -> ServiceFuture<'a, ()> {
+        Box::pin(async move { self.check_spec(spec) })
     }
 
     fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {

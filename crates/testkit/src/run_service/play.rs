@@ -33,6 +33,9 @@ pub(super) struct MemoryRun {
 #[derive(Default)]
 struct Data {
     lines: Vec<LogLine>,
+    /// The time of the last entry.
+    changed_at: u64,
+    session_id: Option<String>,
     requests: Vec<PendingRequest>,
     requested: u64,
     /// Requests that were answered, and requests whose run was stopped.
@@ -70,6 +73,7 @@ impl MemoryRun {
                 info.kind = RunKind::Session;
                 info.model.clone_from(&spec.model);
                 info.directory.clone_from(&spec.working_directory);
+                info.continues.clone_from(&spec.continues);
                 let mut grants = Grants::default();
                 grants.permission = spec.permission;
                 grants.allowed_tools.clone_from(&spec.allowed_tools);
@@ -112,6 +116,7 @@ impl MemoryRun {
             RunLogEntry::Run(entry) => (entry.seq, entry.at_ms) = (number, epoch_ms()),
             _ => {}
         }
+        data.changed_at = epoch_ms();
         let line = serde_json::to_vec(&entry).ok();
         data.lines
             .extend(line.and_then(|line| LogLine::from_json(line, &self.info.run_id)));
@@ -128,10 +133,17 @@ impl MemoryRun {
     async fn play(&self, run_id: &str, prompt: &str) -> RunResult {
         let start = RunEvent::start(run_id.into(), None, self.spec.provider(), None);
         self.push(&mut lock(&self.data), RunLogEntry::of_run(start, 0, 1));
-        let session = Session::new("session-in-memory");
+        // A session that is resumed keeps its id.
+        let id = match &self.spec {
+            Spec::Session(spec) => spec.session_id.as_deref(),
+            Spec::Run(spec) => spec.session_id.as_deref(),
+        };
+        let id = id.unwrap_or("session-in-memory");
+        lock(&self.data).session_id = Some(id.to_owned());
+        let session = Session::new(id);
         self.emit(run_id, AgentEvent::Session(Box::new(session)));
         let mut result = RunResult::default().status(RunStatus::Completed);
-        result.session_id = Some("session-in-memory".into());
+        result.session_id = Some(id.into());
         for step in (self.script)(prompt) {
             match step {
                 Step::Emit(event) => {
@@ -239,6 +251,8 @@ impl MemoryRun {
         };
         let mut summary = RunSummary::new(self.info.clone(), state);
         summary.seq = data.lines.len() as u64;
+        summary.changed_at = data.lines.last().map(|_| data.changed_at);
+        summary.session_id.clone_from(&data.session_id);
         summary.requests.clone_from(&data.requests);
         if let Some(result) = &data.ended {
             summary.status = Some(result.status);

@@ -59,7 +59,8 @@ pub async fn contract(subject: &dyn Subject) {
     check.only_ended_runs_are_forgotten().await;
     check.an_upload_goes_on_with_the_missing_parts().await;
     if let Some(session) = subject.session() {
-        check.turns_come_one_after_the_other(session).await;
+        check.turns_come_one_after_the_other(session.clone()).await;
+        check.sessions_of_a_thread_are_listed(session).await;
     }
 }
 
@@ -157,6 +158,10 @@ impl Check<'_> {
         if let Spec::Run(spec) = &mut spec {
             "no-such-agent".clone_into(&mut spec.provider);
         }
+        let checked = service.check(&spec).await;
+        let checked = checked.expect_err("there is no such agent");
+        assert_eq!(code(&checked), Some(ProblemCode::InvalidParams));
+        assert!(checked.message.contains("no-such-agent"), "{checked}");
         let refused = service.start("contract-refused", spec).await;
         let refused = refused.expect_err("there is no such agent");
         assert_eq!(code(&refused), Some(ProblemCode::InvalidParams));
@@ -421,6 +426,31 @@ impl Check<'_> {
         self.until(&session, ViewState::Ended).await;
         let ended = session.say("more").await.expect_err("it has ended");
         assert_eq!(code(&ended), Some(ProblemCode::RunEnded));
+    }
+
+    async fn sessions_of_a_thread_are_listed(&self, mut spec: SessionSpec) {
+        let service = self.service();
+        let mut sessions = Vec::new();
+        for (id, continues) in [
+            ("contract-thread", None),
+            ("contract-thread-other", None),
+            ("contract-thread-more", Some("contract-thread")),
+        ] {
+            spec.continues = continues.map(str::to_owned);
+            let started = RunHandle::start(self.service(), id, spec.clone());
+            sessions.push(within("start", started).await.expect("a session starts"));
+        }
+        let mut query = RunQuery::default();
+        query.thread = Some("contract-thread".to_owned());
+        let listed = service.list(query).await.expect("a list").runs;
+        let ids: Vec<_> = listed.iter().map(|run| &*run.info.run_id).collect();
+        assert_eq!(ids, ["contract-thread-more", "contract-thread"]);
+        let continues = listed[0].info.continues.as_deref();
+        assert_eq!(continues, Some("contract-thread"));
+        for session in sessions {
+            session.cancel(false).await.expect("it is ended");
+            self.until(&session, ViewState::Ended).await;
+        }
     }
 
     /// Waits until the session is idle again after the turn whose prompt has this number.

@@ -133,3 +133,25 @@ fn another_client_s_turn_is_shown_and_is_no_answer() {
     editor.done("s1.2", json!({}));
     assert!(editor.has_answer(2));
 }
+
+#[test]
+fn the_end_of_a_log_answers_the_prompt_of_its_turn_and_no_other() {
+    let mut editor = Editor::with_session();
+    editor.prompt(2, "hi");
+    let lost = AgentError::new(Code::Interrupted, ErrorKind::Interrupted, "killed");
+    // The turn begins in another log.
+    editor.host(|server, out| server.lost("s1", "s1", &lost, out));
+    assert!(!editor.has_answer(2));
+    editor.turn("s12.1");
+    editor.host(|server, out| server.lost("s1", "s1", &lost, out));
+    assert!(!editor.has_answer(2));
+    editor.host(|server, out| server.lost("s1", "s12", &lost, out));
+    let answer = editor.answer(2);
+    assert_eq!(answer["error"]["data"]["teamster"]["kind"], "interrupted");
+    // One that was cancelled is answered as such.
+    editor.prompt(3, "more");
+    editor.turn("s13.1");
+    editor.notify("session/cancel", json!({"sessionId": "s1"}));
+    editor.host(|server, out| server.lost("s1", "s13", &lost, out));
+    assert_eq!(editor.answer(3)["result"]["stopReason"], "cancelled");
+}

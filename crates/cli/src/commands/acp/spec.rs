@@ -1,49 +1,17 @@
 //! Arguments of `teamster acp` as the description of sessions.
 
-use std::time::Duration;
-
 use teamster_api::SessionSpec;
 use teamster_core::time::millis;
 
 use super::args::{AcpArgs, AcpProcessArgs, AcpTurnArgs};
-use crate::args::{Fallback, StoreArgs};
+use crate::args::StoreArgs;
 use crate::spec::{
     agent, chat_limits, environment, fallbacks, limit_ms, mcp_servers, system_prompts,
 };
 
-/// The session of each thread of `teamster acp`. Its editor chooses the rest.
-pub(crate) struct Served {
-    /// The agent; without one, the editor chooses it.
-    pub(crate) agent: Option<String>,
-    /// The key of the conversation that every new thread continues.
-    pub(crate) session_key: Option<String>,
-    session: SessionSpec,
-}
-
-impl Served {
-    /// Returns the session of a thread with this agent.
-    pub(crate) fn session(&self, agent: &str) -> SessionSpec {
-        let mut session = self.session.clone();
-        agent.clone_into(&mut session.provider);
-        session
-    }
-
-    /// Returns the fallbacks of all threads.
-    pub(crate) fn fallbacks(&self) -> impl Iterator<Item = Fallback> + '_ {
-        // The arguments were parsed already, so none is left out.
-        (self.session.fallback.iter())
-            .filter_map(|text| Fallback::named(crate::global::providers(), text).ok())
-    }
-
-    /// Returns the store of all threads, if one is set.
-    pub(crate) fn store(&self) -> Option<&str> {
-        self.session.trusted.store.as_deref()
-    }
-}
-
-/// Returns the sessions that the arguments describe. Prints warnings, and reads the files that they name.
+/// Returns the session of each thread, without what the editor chooses: no agent unless it is named. Prints warnings, and reads the files that they name.
 /// Every error is a usage error.
-pub(crate) fn of_acp(args: AcpArgs) -> anyhow::Result<Served> {
+pub(crate) fn of_acp(args: AcpArgs) -> anyhow::Result<SessionSpec> {
     let AcpArgs {
         agent: provider,
         session_key,
@@ -82,8 +50,8 @@ pub(crate) fn of_acp(args: AcpArgs) -> anyhow::Result<Served> {
     spec.max_budget_usd = max_budget_usd;
     spec.max_tokens = max_tokens;
     spec.max_time_ms = max_time.map(limit_ms);
-    // An editor may show a request for as long as it likes.
-    spec.ask_timeout_ms = Some(millis(ask_timeout.unwrap_or(Duration::MAX)));
+    spec.ask_timeout_ms = ask_timeout.map(millis);
+    spec.session_key = session_key;
     let trusted = &mut spec.trusted;
     trusted.add_dirs = add_dir;
     trusted.env = environment(&env)?;
@@ -96,9 +64,5 @@ pub(crate) fn of_acp(args: AcpArgs) -> anyhow::Result<Served> {
     chat_limits(limits, trusted);
     trusted.extra_args = extra_args;
     trusted.store = url;
-    Ok(Served {
-        agent: provider,
-        session_key,
-        session: spec,
-    })
+    Ok(spec)
 }

@@ -1,28 +1,21 @@
 //! The connection to the editor: reads and writes lines, and performs the actions of the protocol's state machine.
 
 use std::collections::{HashMap, VecDeque};
-use std::io::{self, BufRead, Read};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
-use teamster::AgentError;
-use teamster_acp_server::{AcpServer, Action, Catalog, Found, Output, SessionPage, Ticket};
 use teamster_api::RunLogEntry;
-use teamster_core::PermissionRequest;
-use tokio::io::AsyncWriteExt;
+use teamster_core::{AgentError, PermissionRequest};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::mpsc;
-use tokio::task::{JoinHandle, spawn_blocking};
 use tokio::time::timeout;
 use uuid::Uuid;
 
 use super::thread::{self, Command};
-use super::{Shared, catalog, past};
-use crate::exit_code;
-use crate::signals::Source;
+use super::{Disconnect, Shared, lines, open, past};
+use crate::{AcpServer, Action, Found, Output, SessionPage, Ticket};
 
-/// Maximum length of a line from the editor, in bytes. Prompts may contain images.
-const MAX_LINE: u64 = 64 << 20;
 /// Number of unwritten lines at which reading of session logs pauses.
 const MAX_UNWRITTEN: usize = 256;
 /// Limit for writing the last messages.
@@ -45,6 +38,8 @@ pub(super) enum Update {
     Request(String, String, Box<PermissionRequest>),
     /// Session, title and text.
     Notice(String, &'static str, String),
+    /// Session, id of its run whose log has ended, and the error of a turn that was in progress.
+    Lost(String, String, Box<AgentError>),
 }
 
 /// Channels for the reports of a thread.
@@ -54,38 +49,44 @@ pub(super) struct Reports {
     pub(super) updates: mpsc::Sender<Update>,
 }
 
-/// A line from the editor; an error if it was too long.
-type Line = Result<Vec<u8>, ()>;
-
-/// Serves the editor until it disconnects, and returns the exit code.
-pub(super) async fn serve(catalog: Catalog, shared: Arc<Shared>) -> anyhow::Result<u8> {
-    let mut signals = Source::new().context("cannot listen for signals")?;
-    let mut lines = read_lines().context("cannot start a thread")?;
+/// Serves the editor until it disconnects or `stop` resolves.
+pub(super) async fn serve<R, W>(
+    shared: Arc<Shared>,
+    reader: R,
+    writer: W,
+    stop: impl Future<Output = ()>,
+) -> Disconnect
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    let mut stop = pin!(stop);
+    let (mut lines, reader) = lines::read(reader);
     let (results, mut received_results) = mpsc::unbounded_channel();
     let (updates, mut received_updates) = mpsc::channel(QUEUE_CAPACITY);
     let mut connection = Connection {
-        server: AcpServer::new(catalog, || Uuid::now_v7().to_string()),
+        server: AcpServer::new(shared.catalog.clone(), || Uuid::now_v7().to_string()),
         shared,
         threads: HashMap::new(),
         reports: Reports { results, updates },
     };
-    let (written, writer) = write_lines();
+    let (written, writer) = lines::write(writer);
     let mut unwritten: VecDeque<Vec<u8>> = VecDeque::new();
-    let code = loop {
+    let reason = loop {
         let mut out = Output::default();
         tokio::select! {
             biased;
-            () = signals.next() => break exit_code::SUCCESS,
+            () = &mut stop => break Disconnect::Stopped,
             Some(result) = received_results.recv() => connection.on_result(result, &mut out),
             line = lines.recv() => match line {
                 Some(Ok(line)) => connection.server.line(&line, &mut out),
                 Some(Err(())) => connection.server.line(b"{", &mut out),
-                None => break exit_code::SUCCESS,
+                None => break Disconnect::EndOfInput,
             },
             permit = written.reserve(), if !unwritten.is_empty() => match permit {
                 Ok(permit) => permit.send(unwritten.pop_front().unwrap_or_default()),
                 // The editor has closed its input.
-                Err(_) => break exit_code::ABORTED,
+                Err(_) => break Disconnect::OutputClosed,
             },
             Some(update) = received_updates.recv(), if unwritten.len() < MAX_UNWRITTEN => {
                 connection.on_update(update, &mut out);
@@ -96,6 +97,7 @@ pub(super) async fn serve(catalog: Catalog, shared: Arc<Shared>) -> anyhow::Resu
             connection.act(action);
         }
     };
+    reader.abort();
     connection.end().await;
     // The editor may have closed only its output, and still read.
     let rest = async {
@@ -108,52 +110,7 @@ pub(super) async fn serve(catalog: Catalog, shared: Arc<Shared>) -> anyhow::Resu
         let _ = writer.await;
     };
     let _ = timeout(FLUSH_LIMIT, rest).await;
-    Ok(code)
-}
-
-/// Starts a task that writes lines to stdout until it is closed.
-fn write_lines() -> (mpsc::Sender<Vec<u8>>, JoinHandle<()>) {
-    let (sender, mut lines) = mpsc::channel::<Vec<u8>>(8);
-    let writer = tokio::spawn(async move {
-        let mut stdout = tokio::io::stdout();
-        while let Some(line) = lines.recv().await {
-            let written = async {
-                stdout.write_all(&line).await?;
-                stdout.flush().await
-            };
-            if written.await.is_err() {
-                return;
-            }
-        }
-    });
-    (sender, writer)
-}
-
-/// Starts a thread that reads the lines of stdin.
-fn read_lines() -> io::Result<mpsc::Receiver<Line>> {
-    let (sender, lines) = mpsc::channel(8);
-    // The thread ends at the end of stdin, or with the process.
-    std::thread::Builder::new().spawn(move || {
-        let mut stdin = io::stdin().lock();
-        loop {
-            let mut line = Vec::new();
-            let read = stdin.by_ref().take(MAX_LINE).read_until(b'\n', &mut line);
-            let line = match read {
-                Ok(0) | Err(_) => return,
-                Ok(_) if line.ends_with(b"\n") || (line.len() as u64) < MAX_LINE => Ok(line),
-                Ok(_) => {
-                    if stdin.skip_until(b'\n').is_err() {
-                        return;
-                    }
-                    Err(())
-                }
-            };
-            if sender.blocking_send(line).is_err() {
-                return;
-            }
-        }
-    })?;
-    Ok(lines)
+    reason
 }
 
 struct Connection {
@@ -191,6 +148,9 @@ impl Connection {
             Update::Notice(session_id, title, text) => {
                 self.server.notice(&session_id, title, &text, out);
             }
+            Update::Lost(session_id, run_id, error) => {
+                self.server.lost(&session_id, &run_id, &error, out);
+            }
         }
     }
 
@@ -198,13 +158,13 @@ impl Connection {
         let shared = self.shared.clone();
         match action {
             Action::Prepare { ticket, setup, .. } => self.lookup(
-                move || catalog::ready(&shared.served, &setup),
+                async move { open::check(&shared, &setup).await },
                 move |result| ActionResult::Prepared(ticket, result),
             ),
             Action::Find {
                 ticket, session_id, ..
             } => self.lookup(
-                move || past::find(&shared.runs, shared.served.agent.as_deref(), &session_id),
+                async move { past::find(&shared, &session_id).await },
                 move |result| ActionResult::Found(ticket, result),
             ),
             Action::List {
@@ -213,10 +173,7 @@ impl Connection {
                 cursor,
                 ..
             } => self.lookup(
-                move || {
-                    let agent = shared.served.agent.as_deref();
-                    past::list(&shared.runs, agent, cwd.as_deref(), cursor.as_deref())
-                },
+                async move { past::list(&shared, cwd.as_deref(), cursor.as_deref()).await },
                 move |result| ActionResult::Listed(ticket, result),
             ),
             Action::Close {
@@ -253,20 +210,19 @@ impl Connection {
                 answer,
                 ..
             } => self.send(&session_id, Command::Answer(request_id, answer)),
-            // `Action` is non-exhaustive; all current actions are handled above.
-            _ => {}
         }
     }
 
-    /// Runs a blocking lookup in a task of its own, and reports its result.
+    /// Runs a lookup in a task of its own, and reports its result.
     fn lookup<T: Send + 'static>(
         &self,
-        lookup: impl FnOnce() -> Result<T, AgentError> + Send + 'static,
+        lookup: impl Future<Output = Result<T, AgentError>> + Send + 'static,
         report: impl FnOnce(Result<T, AgentError>) -> ActionResult + Send + 'static,
     ) {
         let results = self.reports.results.clone();
         tokio::spawn(async move {
-            let result = spawn_blocking(lookup).await.unwrap_or_else(|error| {
+            // In one more task, so that a panic is an error too.
+            let result = tokio::spawn(lookup).await.unwrap_or_else(|error| {
                 let problem = format!("the lookup failed: {error}");
                 Err(AgentError::invalid_params(problem))
             });

@@ -1,42 +1,70 @@
-//! What an editor sends with a session, fitted to an agent.
+//! The offered part of a session's spec, fitted to each of its agents.
 //!
 //! An editor sends its MCP servers and folders to every agent, and knows no fallback. So what an agent does not take is
 //! left out, and reported, instead of refused.
 
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use teamster::{Capabilities, CliInfo, ExecuteParams};
-use teamster_acp_server::Setup;
+use teamster_api::{SessionSpec, Trusted};
 use teamster_core::sync::lock;
+use teamster_core::text::one_line;
+use teamster_core::{Capabilities, CliInfo, ExecuteParams, McpServer, PermissionMode};
 
-use crate::words;
-
-/// The input of an editor, and what was left out of it.
+/// What a session offers to its agents, and what was left out of it.
 #[derive(Clone)]
-pub(super) struct EditorInput {
-    setup: Arc<Setup>,
+pub(super) struct Offered {
+    input: Arc<Input>,
     left_out: Arc<Mutex<Vec<String>>>,
 }
 
-impl EditorInput {
-    pub(super) fn new(setup: &Setup) -> Self {
+struct Input {
+    agent: String,
+    mode: PermissionMode,
+    folders: Vec<PathBuf>,
+    servers: Vec<McpServer>,
+}
+
+impl Offered {
+    /// Creates what this session has beyond `required`.
+    pub(super) fn new(spec: &SessionSpec, required: &Trusted) -> Self {
+        let Trusted {
+            add_dirs,
+            mcp_servers,
+            ..
+        } = spec.trusted.clone();
+        let is_offered = |folder: &PathBuf| !required.add_dirs.contains(folder);
+        let folders = add_dirs.into_iter().filter(is_offered).collect();
+        let is_offered = |server: &McpServer| !required.mcp_servers.contains(server);
+        let servers = mcp_servers.into_iter().filter(is_offered).collect();
+        let input = Arc::new(Input {
+            agent: spec.provider.clone(),
+            mode: spec.permission,
+            folders,
+            servers,
+        });
         Self {
-            setup: Arc::new(setup.clone()),
+            input,
             left_out: Arc::default(),
         }
     }
 
     /// Removes what this agent does not take. Returns `false` if it must not be a fallback, because it lacks the
-    /// permission mode that the editor chose.
+    /// session's permission mode.
     pub(super) fn fit(
         &self,
         info: &CliInfo,
         can: &Capabilities,
         params: &mut ExecuteParams,
     ) -> bool {
-        let mode = self.setup.settings.mode;
-        let is_fallback = self.setup.agent.as_deref() != Some(info.id);
-        if is_fallback && !can.permission_modes.contains(&mode) {
+        let Input {
+            agent,
+            mode,
+            folders,
+            servers,
+        } = &*self.input;
+        let is_fallback = agent != info.id;
+        if is_fallback && !can.permission_modes.contains(mode) {
             self.leave_out(format!(
                 "{} is no fallback: it has no mode {mode}",
                 info.name
@@ -45,29 +73,30 @@ impl EditorInput {
         }
         // A prompt that begins with `/` is text for an agent without such commands.
         params.slash_commands &= can.slash_commands;
-        let folders = &self.setup.add_dirs;
         if !can.add_dirs && !folders.is_empty() {
             params.add_dirs.retain(|folder| !folders.contains(folder));
-            let count = words::plural(folders.len() as u64, "folder");
+            let count = match folders.len() {
+                1 => "1 folder".to_owned(),
+                count => format!("{count} folders"),
+            };
             self.leave_out(format!(
                 "{} takes no folders beside its working directory: {count} left out",
                 info.name
             ));
         }
         let delivery = params.mcp_delivery;
-        let is_refused = |server: &teamster::McpServer| {
+        let is_refused = |server: &McpServer| {
             let mut alone = ExecuteParams::new("x");
             alone.mcp_delivery = delivery;
             alone.mcp_servers.push(server.clone());
             alone.check(info, can).err()
         };
-        let sent = &self.setup.mcp_servers;
         params.mcp_servers.retain(|server| {
             let refused = Some(server)
-                .filter(|it| sent.contains(it))
+                .filter(|it| servers.contains(it))
                 .and_then(is_refused);
             if let Some(error) = &refused {
-                let name = words::one_line(&server.name);
+                let name = one_line(&server.name);
                 self.leave_out(format!(
                     "the MCP server {name} is left out: {}",
                     error.message
@@ -90,34 +119,38 @@ impl EditorInput {
 
 #[cfg(test)]
 mod tests {
-    use teamster::{McpServer, PermissionMode};
+    use teamster_providers::Providers;
 
     use super::*;
 
-    /// Fits this setup of a session with the agent `first` to the agent `other`.
-    fn fitted(first: &str, other: &str, mut setup: Setup) -> (bool, ExecuteParams, Vec<String>) {
-        setup.agent = Some(first.to_owned());
-        let provider = crate::global::providers().get(other).unwrap();
-        let mut params = ExecuteParams::new("x");
-        params.slash_commands = true;
-        params.mcp_servers.clone_from(&setup.mcp_servers);
-        params.add_dirs.clone_from(&setup.add_dirs);
+    /// Fits this session, with the agent `first`, to the agent `other`.
+    fn fitted(
+        first: &str,
+        other: &str,
+        mut spec: SessionSpec,
+    ) -> (bool, ExecuteParams, Vec<String>) {
+        spec.provider = first.to_owned();
+        let provider = Providers::builtin().get(other).unwrap();
         let own = McpServer::stdio("own", "/bin/own", ["x"]);
-        params.mcp_servers.push(own);
-        let input = EditorInput::new(&setup);
+        spec.trusted.mcp_servers.push(own.clone());
+        let mut params = crate::params::of_session(&spec).unwrap();
+        let mut required = Trusted::default();
+        required.mcp_servers.push(own);
+        let input = Offered::new(&spec, &required);
         let fits = input.fit(provider.info(), provider.capabilities(), &mut params);
         (fits, params, input.left_out())
     }
 
-    fn setup() -> Setup {
-        let mut setup = Setup::default();
-        setup.mcp_servers = vec![
+    fn spec() -> SessionSpec {
+        let mut spec = SessionSpec::new("");
+        spec.trusted.slash_commands = true;
+        spec.trusted.mcp_servers = vec![
             McpServer::stdio("files", "/bin/files", ["x"]),
             McpServer::sse("old", "https://example.com/sse"),
             McpServer::stdio("a name of words", "/bin/files", ["x"]),
         ];
-        setup.add_dirs = vec!["/other".into()];
-        setup
+        spec.trusted.add_dirs = vec!["/other".into()];
+        spec
     }
 
     #[test]
@@ -127,7 +160,7 @@ mod tests {
             servers.map(|it| it.name.clone()).collect::<Vec<_>>()
         };
         // No SSE, no slash commands.
-        let (fits, params, left_out) = fitted("claude", "codex", setup());
+        let (fits, params, left_out) = fitted("claude", "codex", spec());
         assert!(fits);
         assert!(!params.slash_commands);
         assert_eq!(names(&params), ["files", "own"]);
@@ -136,7 +169,7 @@ mod tests {
         assert!(left_out[0].contains("old is left out"), "{left_out:?}");
         assert!(left_out[1].contains("a name of words"), "{left_out:?}");
         // No servers at all, no folders. The servers of the command line stay, and are refused.
-        let (fits, params, left_out) = fitted("cline", "cline", setup());
+        let (fits, params, left_out) = fitted("cline", "cline", spec());
         assert!(fits && params.slash_commands);
         assert_eq!(names(&params), ["own"]);
         assert_eq!(params.add_dirs.len(), 0);
@@ -149,14 +182,14 @@ mod tests {
 
     #[test]
     fn a_fallback_has_the_permission_mode_of_the_session() {
-        let mut setup = setup();
-        setup.settings.mode = PermissionMode::ReadOnly;
-        let (fits, _, left_out) = fitted("claude", "kimi", setup.clone());
+        let mut spec = spec();
+        spec.permission = PermissionMode::ReadOnly;
+        let (fits, _, left_out) = fitted("claude", "kimi", spec.clone());
         assert!(!fits);
         assert_eq!(
             left_out,
             ["Kimi Code is no fallback: it has no mode read-only"]
         );
-        assert!(fitted("claude", "codex", setup).0);
+        assert!(fitted("claude", "codex", spec).0);
     }
 }

@@ -1,0 +1,123 @@
+//! The driver of the state machine: an editor on one side, a service of sessions on the other.
+
+mod connection;
+mod errors;
+mod follow;
+mod lines;
+mod open;
+mod past;
+mod thread;
+
+use std::fmt;
+use std::sync::Arc;
+
+use teamster_api::{ProblemCode, RunService, SessionSpec};
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use crate::Catalog;
+
+/// A server of sessions to an editor.
+///
+/// Each thread of the editor is a session of the service, which starts with the first prompt. The editor is shown the
+/// session's log, so other clients of the service can take part. A thread whose agent needs another process has several
+/// sessions: all but the first name that one ([`continues`](SessionSpec::continues)).
+///
+/// Needs a Tokio runtime.
+#[derive(Clone)]
+pub struct EditorServer {
+    shared: Arc<Shared>,
+}
+
+/// State shared by all threads of the editor.
+#[derive(Clone)]
+struct Shared {
+    runs: Arc<dyn RunService>,
+    catalog: Catalog,
+    /// The session of each thread, without what the editor chooses.
+    session: SessionSpec,
+    /// The reason why the service takes none of the editor's folders, MCP servers and images.
+    refused_input: Option<String>,
+    /// The agents' files are on this machine.
+    has_files: bool,
+    hint: fn(ProblemCode) -> Option<&'static str>,
+}
+
+/// Reason for the end of an editor's connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Disconnect {
+    /// The editor has ended its output.
+    EndOfInput,
+    /// The editor reads no more.
+    OutputClosed,
+    /// The caller has stopped the server.
+    Stopped,
+}
+
+impl fmt::Debug for EditorServer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EditorServer")
+            .field("session", &self.shared.session)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Shared {
+    /// Returns the agent of all threads, unless the editor chooses it.
+    fn agent(&self) -> Option<&str> {
+        Some(&*self.session.provider).filter(|agent| !agent.is_empty())
+    }
+}
+
+impl EditorServer {
+    /// Creates a server whose sessions `runs` carries out.
+    ///
+    /// `session` has what the editor does not choose. Without an agent in it (`provider` is empty), the editor chooses one
+    /// of the `catalog`.
+    pub fn new(runs: Arc<dyn RunService>, catalog: Catalog, session: SessionSpec) -> Self {
+        let shared = Shared {
+            runs,
+            catalog,
+            session,
+            refused_input: None,
+            has_files: true,
+            hint: |_| None,
+        };
+        Self {
+            shared: Arc::new(shared),
+        }
+    }
+
+    /// Lets the service be one of another machine, which takes none of the editor's folders, MCP servers and images. `why`
+    /// is the reason with the next step, for the editor's user. Files that the agents change are not read.
+    #[must_use]
+    pub fn of_other_machine(mut self, why: impl Into<String>) -> Self {
+        let shared = Arc::make_mut(&mut self.shared);
+        shared.refused_input = Some(why.into());
+        shared.has_files = false;
+        shared.catalog.take_no_input();
+        self
+    }
+
+    /// Sets the function that returns the next step after an error of the service, which follows the error's text.
+    #[must_use]
+    pub fn with_hints(mut self, hint: fn(ProblemCode) -> Option<&'static str>) -> Self {
+        Arc::make_mut(&mut self.shared).hint = hint;
+        self
+    }
+
+    /// Serves an editor until it disconnects or `stop` resolves. Then ends its sessions and waits for their ends, at most
+    /// 30 s.
+    pub async fn serve<R, W>(
+        &self,
+        reader: R,
+        writer: W,
+        stop: impl Future<Output = ()>,
+    ) -> Disconnect
+    where
+        R: AsyncRead + Send + Unpin + 'static,
+        W: AsyncWrite + Send + Unpin + 'static,
+    {
+        connection::serve(self.shared.clone(), reader, writer, stop).await
+    }
+}

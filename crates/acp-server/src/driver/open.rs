@@ -1,0 +1,156 @@
+//! The session of a thread: its description, and its start.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use teamster_api::{ProblemCode, RunHandle, SessionSpec};
+use teamster_core::AgentError;
+use tokio::time::{Instant, sleep};
+use uuid::Uuid;
+
+use super::{Shared, past};
+use crate::Setup;
+
+/// Time in which a session must be free again after the end of the thread's last process.
+const FREE_LIMIT: Duration = Duration::from_secs(5);
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+
+/// Checks that a session with this setup can begin, without starting a process.
+pub(super) async fn check(shared: &Shared, setup: &Setup) -> Result<(), AgentError> {
+    let spec = spec(shared, setup, &mut Vec::new()).into();
+    let checked = shared.runs.check(&spec).await;
+    checked.map_err(|error| shared.agent_error(error))
+}
+
+/// Opens the session of a thread. With `resumed`, the thread's previous agent session is resumed. What an agent does
+/// not take of what the editor sent is left out, and `notices` gets a line for it.
+pub(super) async fn open(
+    shared: &Arc<Shared>,
+    session_id: &str,
+    setup: &Setup,
+    resumed: bool,
+    notices: &mut Vec<String>,
+) -> Result<RunHandle, AgentError> {
+    let earlier = past::thread(shared, session_id).await?;
+    // A fallback may have taken over.
+    let last = match &earlier {
+        Some(thread) if resumed => thread.last_session(shared).await?,
+        _ => None,
+    };
+    let mut setup = setup.clone();
+    if let Some((provider, _)) = &last
+        && setup.agent.as_ref() != Some(provider)
+    {
+        setup.agent = Some(provider.clone());
+        // Models and efforts are those of another agent.
+        setup.settings.model = model_of_fallback(&shared.session, provider);
+        setup.settings.effort = None;
+    }
+    let mut spec = spec(shared, &setup, notices);
+    // The thread's first log has the thread's id.
+    let mut id = session_id.to_owned();
+    if earlier.is_some() {
+        spec.continues = Some(id);
+        id = Uuid::now_v7().to_string();
+    }
+    if resumed {
+        spec.session_key = None;
+        spec.session_id = last.map(|(_, session)| session);
+        // Another agent does not know the conversation.
+        if spec.session_id.is_some() {
+            spec.fallback.clear();
+        }
+    }
+    let until = Instant::now() + FREE_LIMIT;
+    loop {
+        match RunHandle::start(shared.runs.clone(), &*id, spec.clone()).await {
+            Ok(run) => {
+                notices.extend_from_slice(&run.accepted().warnings);
+                return Ok(run);
+            }
+            // The process before is about to end.
+            Err(error)
+                if resumed
+                    && error.code == Some(ProblemCode::SessionInUse)
+                    && Instant::now() < until =>
+            {
+                sleep(RETRY_INTERVAL).await;
+            }
+            Err(error) => return Err(shared.agent_error(error)),
+        }
+    }
+}
+
+/// Returns the session with this setup, without its place in a thread.
+fn spec(shared: &Shared, setup: &Setup, notices: &mut Vec<String>) -> SessionSpec {
+    let mut spec = shared.session.clone();
+    spec.provider = setup.agent.clone().unwrap_or_default();
+    spec.model.clone_from(&setup.settings.model);
+    spec.effort.clone_from(&setup.settings.effort);
+    spec.permission = setup.settings.mode;
+    spec.working_directory = Some(setup.cwd.clone());
+    if let Some(why) = &shared.refused_input {
+        notices.extend(refused(setup, why));
+        return spec;
+    }
+    let trusted = &mut spec.trusted;
+    trusted.add_dirs.extend(setup.add_dirs.iter().cloned());
+    for server in &setup.mcp_servers {
+        // The editor's servers override those of the caller.
+        trusted
+            .mcp_servers
+            .retain(|known| known.name != server.name);
+        trusted.mcp_servers.push(server.clone());
+    }
+    spec
+}
+
+/// Returns a line for each part of the editor's input that the service does not take.
+fn refused(setup: &Setup, why: &str) -> Vec<String> {
+    let mut lines = Vec::new();
+    if !setup.add_dirs.is_empty() {
+        let folders: Vec<_> = setup
+            .add_dirs
+            .iter()
+            .map(|it| it.display().to_string())
+            .collect();
+        lines.push(format!(
+            "additional folders are left out ({}): {why}",
+            folders.join(", ")
+        ));
+    }
+    if !setup.mcp_servers.is_empty() {
+        let names: Vec<_> = setup.mcp_servers.iter().map(|it| &*it.name).collect();
+        lines.push(format!(
+            "MCP servers of the editor are left out ({}): {why}",
+            teamster_core::text::one_line(&names.join(", "))
+        ));
+    }
+    lines
+}
+
+/// Returns the model that the session's fallbacks name for this agent.
+fn model_of_fallback(session: &SessionSpec, agent: &str) -> Option<String> {
+    let mut fallbacks = session.fallback.iter();
+    fallbacks.find_map(|fallback| match fallback.strip_prefix(agent)? {
+        "" => Some(None),
+        model => model.strip_prefix(':').map(|model| Some(model.to_owned())),
+    })?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fallback_that_took_over_has_its_own_model() {
+        let mut session = SessionSpec::new("claude");
+        session.fallback = vec!["codex-x:a".into(), "codex:gpt:mini".into(), "pi".into()];
+        assert_eq!(
+            model_of_fallback(&session, "codex").as_deref(),
+            Some("gpt:mini")
+        );
+        assert_eq!(model_of_fallback(&session, "pi"), None);
+        assert_eq!(model_of_fallback(&session, "cod"), None);
+    }
+}

@@ -1,0 +1,271 @@
+//! Earlier sessions, found, listed and removed by their logs.
+//!
+//! A thread of an editor has one log per process. All but the first log name the first one (`continues`). A session
+//! that another client has started is a thread too.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use jiff::Timestamp;
+use teamster_api::history::ForgetRuns;
+use teamster_api::{
+    LogStream, ProblemCode, RunEvent, RunHandle, RunKind, RunLogEntry, RunQuery, RunSummary,
+    ServiceError,
+};
+use teamster_core::text::one_line;
+use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind};
+use tokio::time::{Instant, sleep};
+
+use super::Shared;
+use crate::{Found, SessionPage, SessionSummary};
+
+/// Maximum number of sessions in a page.
+const PAGE: usize = 50;
+/// Maximum number of log entries searched for the first prompt of a session.
+const MAX_SEARCHED: usize = 50;
+/// Number of logs that are read at once.
+const AT_ONCE: usize = 16;
+/// Number of runs in a page of the service.
+const RUNS: usize = 1000;
+
+/// Time in which a session that was ended must be one that can be forgotten.
+const END_LIMIT: Duration = Duration::from_secs(5);
+const RETRY_INTERVAL: Duration = Duration::from_millis(50);
+
+/// The sessions of a thread, oldest first. There is at least one.
+pub(super) struct Thread {
+    parts: Vec<Arc<RunSummary>>,
+}
+
+/// Returns the sessions of a thread; `None` if there are none.
+pub(super) async fn thread(
+    shared: &Shared,
+    session_id: &str,
+) -> Result<Option<Thread>, AgentError> {
+    let parts = sessions(shared, Some(session_id)).await;
+    let mut parts = parts.map_err(|error| shared.agent_error(error))?;
+    // The service returns the newest first.
+    parts.reverse();
+    Ok((!parts.is_empty()).then_some(Thread { parts }))
+}
+
+impl Thread {
+    /// Returns the last provider and its session id.
+    pub(super) async fn last_session(
+        &self,
+        shared: &Shared,
+    ) -> Result<Option<(String, String)>, AgentError> {
+        for part in self.parts.iter().rev() {
+            let mut provider = part.info.provider.clone();
+            let mut session = None;
+            let read = each_entry(shared, part, |entry| {
+                match entry {
+                    RunLogEntry::Run(entry) => match entry.event {
+                        RunEvent::Start { provider: it, .. } => provider = it,
+                        RunEvent::Fallback { next, .. } => provider = next.provider,
+                        _ => {}
+                    },
+                    RunLogEntry::Agent(entry) => {
+                        if let AgentEvent::Session(it) = entry.event {
+                            session = Some((provider.clone(), it.session_id.to_string()));
+                        }
+                    }
+                    _ => {}
+                }
+                true
+            });
+            read.await.map_err(|error| shared.agent_error(error))?;
+            if session.is_some() {
+                return Ok(session);
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Returns a session and the entries of its turns.
+pub(super) async fn find(shared: &Shared, session_id: &str) -> Result<Found, AgentError> {
+    let unknown =
+        |problem: String| AgentError::new(ErrorCode::CliError, ErrorKind::SessionNotFound, problem);
+    let Some(thread) = thread(shared, session_id).await? else {
+        let id = one_line(session_id);
+        return Err(unknown(format!(
+            "there is no session {id}, or its log was removed"
+        )));
+    };
+    let newest = thread.parts.last().and_then(|it| it.info.model.clone());
+    let first = thread.parts.first().map(|it| it.info.provider.clone());
+    let first = first.unwrap_or_default();
+    if let Some(agent) = shared.agent().filter(|agent| *agent != first) {
+        return Err(unknown(format!(
+            "session {session_id} belongs to {first}, not to {agent}: open it with {first}"
+        )));
+    }
+    // A fallback may have taken over.
+    let last = thread.last_session(shared).await?;
+    let provider = last.map_or(first, |(provider, _)| provider);
+    let mut entries = Vec::new();
+    for part in &thread.parts {
+        let read = each_entry(shared, part, |entry| {
+            entries.push(entry);
+            true
+        });
+        read.await.map_err(|error| shared.agent_error(error))?;
+    }
+    Ok(Found::new(provider, newest, entries))
+}
+
+/// Returns a page of the sessions that have a prompt, the last used first.
+pub(super) async fn list(
+    shared: &Arc<Shared>,
+    cwd: Option<&Path>,
+    cursor: Option<&str>,
+) -> Result<SessionPage, AgentError> {
+    let from = match cursor.map(str::parse::<usize>).transpose() {
+        Ok(from) => from.unwrap_or_default(),
+        Err(_) => {
+            let problem = "not a cursor of an earlier page";
+            return Err(AgentError::refused("cursor", problem));
+        }
+    };
+    let all = sessions(shared, None).await;
+    // By thread id: the time of the newest change, and the sessions, newest first.
+    let mut threads: BTreeMap<String, (u64, Vec<Arc<RunSummary>>)> = BTreeMap::new();
+    for part in all.map_err(|error| shared.agent_error(error))? {
+        let id = part.info.continues.as_ref().unwrap_or(&part.info.run_id);
+        let thread = threads.entry(id.clone()).or_default();
+        thread.0 = thread.0.max(part.changed_at.unwrap_or_default());
+        thread.1.push(part);
+    }
+    let is_selected = |(_, (_, parts)): &(String, (u64, Vec<Arc<RunSummary>>))| {
+        let of_agent =
+            (shared.agent()).is_none_or(|agent| parts.iter().any(|it| it.info.provider == agent));
+        let is_here = cwd
+            .is_none_or(|cwd| (parts.iter()).any(|it| it.info.directory.as_deref() == Some(cwd)));
+        of_agent && is_here
+    };
+    let mut selected: Vec<_> = threads.into_iter().filter(is_selected).collect();
+    selected.sort_by(|(a, (a_at, _)), (b, (b_at, _))| (b_at, b).cmp(&(a_at, a)));
+    let mut page = Vec::new();
+    let mut next = from;
+    for chunk in selected.get(from..).unwrap_or_default().chunks(AT_ONCE) {
+        // The last one is the oldest.
+        let firsts = chunk.iter().filter_map(|(_, (_, parts))| parts.last());
+        let prompts = firsts.map(|first| {
+            let (shared, first) = (shared.clone(), first.clone());
+            tokio::spawn(async move { first_prompt(&shared, &first).await })
+        });
+        let prompts: Vec<_> = prompts.collect();
+        for ((session_id, (changed_at, parts)), prompt) in chunk.iter().zip(prompts) {
+            if page.len() == PAGE {
+                return Ok(SessionPage::new(page, Some(next.to_string())));
+            }
+            next += 1;
+            // A log that cannot be read leaves only its own session out.
+            let prompt = prompt.await.ok().and_then(Result::ok).flatten();
+            let (Some(prompt), Some(first)) = (prompt, parts.last()) else {
+                continue;
+            };
+            let directory = first.info.directory.clone().unwrap_or_default();
+            let provider = first.info.provider.clone();
+            let mut summary = SessionSummary::new(session_id.clone(), directory, provider);
+            summary.first_prompt = Some(prompt);
+            let changed_at = i64::try_from(*changed_at).ok();
+            let changed_at = changed_at.and_then(|ms| Timestamp::from_millisecond(ms).ok());
+            summary.updated_at = changed_at.map(|at| at.to_string());
+            page.push(summary);
+        }
+    }
+    Ok(SessionPage::new(page, None))
+}
+
+/// Removes the logs of a session.
+pub(super) async fn forget(shared: &Shared, session_id: &str) -> Result<(), AgentError> {
+    let until = Instant::now() + END_LIMIT;
+    // What is left: a part of them may be gone after a try.
+    while let Some(thread) = thread(shared, session_id).await? {
+        let mut request = ForgetRuns::default();
+        let ids = thread.parts.iter().map(|it| it.info.run_id.clone());
+        request.ids = ids.collect();
+        request.logs_only = true;
+        match shared.runs.forget(request).await {
+            Ok(_) => break,
+            Err(error) if error.code == Some(ProblemCode::RunLive) => {
+                // The thread's own process is about to end.
+                if Instant::now() >= until {
+                    let problem = format!("session {session_id} is in use by another process");
+                    return Err(AgentError::session_in_use("session_id", problem));
+                }
+                sleep(RETRY_INTERVAL).await;
+            }
+            Err(error) => return Err(shared.agent_error(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Returns all sessions, or those of a thread, newest first.
+async fn sessions(
+    shared: &Shared,
+    thread: Option<&str>,
+) -> Result<Vec<Arc<RunSummary>>, ServiceError> {
+    let mut query = RunQuery::default();
+    query.kind = Some(RunKind::Session);
+    query.thread = thread.map(str::to_owned);
+    query.limit = Some(RUNS);
+    let mut all = Vec::new();
+    loop {
+        let page = shared.runs.list(query.clone()).await?;
+        all.extend(page.runs);
+        match page.next {
+            Some(next) => query.cursor = Some(next),
+            None => return Ok(all),
+        }
+    }
+}
+
+async fn first_prompt(shared: &Shared, first: &RunSummary) -> Result<Option<String>, ServiceError> {
+    let mut found = None;
+    let mut searched = 0;
+    let read = each_entry(shared, first, |entry| {
+        searched += 1;
+        if let RunLogEntry::Run(entry) = entry
+            && let RunEvent::UserMessage { text, .. } = entry.event
+        {
+            found = Some(text);
+        }
+        found.is_none() && searched < MAX_SEARCHED
+    });
+    read.await?;
+    Ok(found)
+}
+
+/// Calls `see` with each readable entry of a log so far until it returns `false`. The end of the log is left out: it has
+/// the sums of the turns, which the turns have too.
+async fn each_entry(
+    shared: &Shared,
+    run: &RunSummary,
+    mut see: impl FnMut(RunLogEntry) -> bool,
+) -> Result<(), ServiceError> {
+    // A log without entries may stay so for long.
+    if run.seq == 0 {
+        return Ok(());
+    }
+    let handle = RunHandle::new(shared.runs.clone(), &*run.info.run_id);
+    let mut log: LogStream = handle.follow(0);
+    while let Some(line) = log.next().await {
+        let line = line?;
+        if !line.is_end()
+            && let Ok(entry) = line.entry()
+            && !see(entry)
+        {
+            return Ok(());
+        }
+        if line.seq() >= run.seq {
+            return Ok(());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,131 @@
+//! The catalog of a machine.
+
+use serde_json::json;
+use teamster_acp_server::{Catalog, Choice};
+use teamster_api::agents::{AgentList, Command};
+use teamster_api::history::{RunFilter, RunRecord};
+use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
+use teamster_api::{
+    MachineService, ProblemCode, ProviderReport, ServiceError, ServiceFuture, SessionSpec,
+};
+use teamster_core::{Capabilities, PermissionMode};
+
+struct Machine;
+
+fn unknown<T>() -> ServiceFuture<'static, T> {
+    Box::pin(async { Err(ServiceError::new(ProblemCode::Internal, "not asked for")) })
+}
+
+fn report(id: &str, usable: bool, login: &str, sessions: bool) -> ProviderReport {
+    let facts = json!({
+        "id": id, "name": id.to_uppercase(), "usable": usable, "inProcess": false, "tested": true,
+        "testedVersions": ["1"], "tooOld": false, "install": "-", "login": {"state": login},
+    });
+    let mut capabilities = Capabilities::none();
+    capabilities.effort = true;
+    capabilities.permission_modes = &[PermissionMode::ReadOnly, PermissionMode::Default];
+    ProviderReport {
+        facts: serde_json::from_value(facts).unwrap(),
+        sessions,
+        how_to_log_in: format!("log in with `{id}`"),
+        capabilities,
+    }
+}
+
+impl MachineService for Machine {
+    fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>> {
+        Box::pin(async {
+            Ok(vec![
+                report("missing", false, "yes", true),
+                report("without", true, "yes", false),
+                report("out", true, "no", true),
+                report("ready", true, "unknown", true),
+            ])
+        })
+    }
+
+    fn usage(&self, _: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
+        unknown()
+    }
+
+    fn limits(&self) -> ServiceFuture<'_, LimitList> {
+        unknown()
+    }
+
+    fn history(&self, _: RunFilter) -> ServiceFuture<'_, Vec<RunRecord>> {
+        let run = |provider: &str, model: &str| {
+            let record = json!({
+                "runId": "r", "provider": provider, "model": model, "status": "success",
+                "promptHash": "", "startedAt": 1, "attempts": 1, "host": "", "pid": 1, "heartbeatAt": 1,
+            });
+            serde_json::from_value(record).unwrap()
+        };
+        Box::pin(async move {
+            Ok(vec![
+                run("ready", "b"),
+                run("out", "x"),
+                run("ready", "a"),
+                run("ready", "b"),
+            ])
+        })
+    }
+
+    fn history_of<'a>(&'a self, _: &'a str) -> ServiceFuture<'a, RunRecord> {
+        unknown()
+    }
+
+    fn loops(&self, _: Command) -> ServiceFuture<'_, AgentList> {
+        unknown()
+    }
+
+    fn loop_log<'a>(&'a self, _: &'a str, _: usize) -> ServiceFuture<'a, String> {
+        unknown()
+    }
+}
+
+#[tokio::test]
+async fn agents_that_have_sessions_are_offered_ready_ones_first() {
+    let mut session = SessionSpec::new("");
+    session.model = Some("one".to_owned());
+    let catalog = Catalog::of_machine(&Machine, &session).await.unwrap();
+    assert!(catalog.choose_agent);
+    let ids: Vec<_> = catalog.agents.iter().map(|it| &*it.id).collect();
+    assert_eq!(ids, ["ready", "missing", "out"]);
+    // The model is that of another agent.
+    assert_eq!(catalog.agents[0].settings.model, None);
+}
+
+#[tokio::test]
+async fn the_named_agent_has_the_settings_of_the_session_and_models_of_the_history() {
+    let mut session = SessionSpec::new("ready");
+    session.model = Some("one".to_owned());
+    session.permission = PermissionMode::ReadOnly;
+    let catalog = Catalog::of_machine(&Machine, &session).await.unwrap();
+    assert!(!catalog.choose_agent);
+    let [agent] = &catalog.agents[..] else {
+        panic!("{catalog:?}");
+    };
+    assert_eq!((&*agent.id, &*agent.name), ("ready", "READY"));
+    assert_eq!(agent.models, ["b", "a"].map(Choice::new));
+    assert_eq!(
+        agent.modes,
+        [PermissionMode::Default, PermissionMode::ReadOnly]
+    );
+    assert_eq!(agent.settings.model.as_deref(), Some("one"));
+    assert_eq!(agent.settings.mode, PermissionMode::ReadOnly);
+    assert_eq!(agent.login, "log in with `ready`");
+    assert_eq!(agent.efforts.len(), 3);
+    assert_eq!((agent.images, agent.add_dirs), (false, false));
+
+    let none = Catalog::of_machine(&Machine, &SessionSpec::new("none")).await;
+    let refused = none.unwrap_err();
+    assert_eq!(refused.code, Some(ProblemCode::InvalidParams));
+    assert!(
+        refused
+            .message
+            .contains("available: missing, without, out, ready"),
+        "{refused}"
+    );
+    let command = Catalog::of_machine(&Machine, &SessionSpec::new("acp:x")).await;
+    assert_eq!(command.unwrap().agents[0].id, "acp:x");
+}

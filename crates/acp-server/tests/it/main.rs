@@ -1,0 +1,70 @@
+//! The server over a service in memory, as an editor uses it.
+#![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
+
+mod editor;
+mod input;
+mod machine;
+mod past;
+mod threads;
+
+use std::sync::Arc;
+
+use serde_json::json;
+use teamster_acp_server::{AgentEntry, Catalog, EditorServer};
+use teamster_api::{RunService, SessionSpec, Spec};
+use teamster_core::{AgentEvent, PermissionMode, PermissionRequest, Text, ToolKind};
+use teamster_testkit::run_service::{MemoryService, Step};
+
+use editor::Editor;
+
+/// What the agent does for a prompt.
+fn script(prompt: &str) -> Vec<Step> {
+    let text = |text: &str| Step::Emit(AgentEvent::Text(Text::new(text)));
+    match prompt {
+        "ask" => {
+            let input = json!({"command": "touch x"});
+            let request = PermissionRequest::new(1, "Bash", ToolKind::Execute, input);
+            vec![Step::Ask(request), text("asked")]
+        }
+        "ask early" => {
+            let input = json!({"command": "touch x"});
+            let mut request = PermissionRequest::new(1, "Bash", ToolKind::Execute, input);
+            // Its call is never announced.
+            request.tool_id = Some("t".into());
+            vec![Step::Ask(request), text("asked")]
+        }
+        "hang" => vec![text("working"), Step::Hang],
+        prompt => vec![text(prompt)],
+    }
+}
+
+fn memory() -> MemoryService {
+    MemoryService::new(["mock", "other"], script)
+}
+
+fn entry(id: &str) -> AgentEntry {
+    let mut entry = AgentEntry::new(id, "Mock");
+    entry.modes = vec![PermissionMode::Default, PermissionMode::AcceptEdits];
+    entry
+}
+
+/// A server of the agent `mock` over this service.
+fn server(service: &MemoryService) -> EditorServer {
+    server_of(service, SessionSpec::new("mock"))
+}
+
+/// The same with this session.
+fn server_of(service: &MemoryService, session: SessionSpec) -> EditorServer {
+    let runs: Arc<dyn RunService> = Arc::new(service.clone());
+    let catalog = Catalog::one(entry(&session.provider));
+    EditorServer::new(runs, catalog, session)
+}
+
+/// The spec of a session that was started.
+#[track_caller]
+fn session(service: &MemoryService, id: &str) -> SessionSpec {
+    match service.spec(id) {
+        Some(Spec::Session(spec)) => *spec,
+        other => panic!("{id}: {other:?}"),
+    }
+}

@@ -1,0 +1,145 @@
+//! Earlier threads: list, load, resume, delete.
+
+use std::sync::Arc;
+
+use serde_json::json;
+use teamster_acp_server::{Catalog, EditorServer};
+use teamster_api::{RunHandle, RunQuery, RunService, SessionSpec};
+
+use crate::{Editor, entry, memory, server, session};
+
+#[tokio::test]
+async fn a_thread_is_listed_and_loaded_by_another_editor() {
+    let service = memory();
+    let mut editor = Editor::start(server(&service)).await;
+    // A session without a prompt is not listed.
+    editor.begin().await;
+    let thread = editor.begin().await;
+    editor.turn(&thread, "first words").await;
+    editor.end().await;
+
+    let mut editor = Editor::start(server(&service)).await;
+    let listed = editor.call("session/list", &json!({"cwd": "/w"})).await;
+    let sessions = listed["result"]["sessions"].as_array().unwrap();
+    assert_eq!(sessions.len(), 1, "{listed}");
+    assert_eq!(sessions[0]["sessionId"], thread);
+    assert_eq!(sessions[0]["title"], "first words");
+    assert!(sessions[0]["updatedAt"].as_str().unwrap().ends_with('Z'));
+    let elsewhere = editor.call("session/list", &json!({"cwd": "/else"})).await;
+    assert_eq!(elsewhere["result"]["sessions"], json!([]));
+
+    let loaded = editor.load(&thread).await;
+    assert!(loaded["result"]["configOptions"].is_array(), "{loaded}");
+    assert_eq!(editor.texts("user_message_chunk"), ["first words"]);
+    assert_eq!(editor.texts("agent_message_chunk"), ["first words"]);
+    assert_eq!(editor.turn(&thread, "more").await, "end_turn");
+    let mut query = RunQuery::default();
+    query.thread = Some(thread.clone());
+    let runs = service.list(query).await.unwrap().runs;
+    let newest = session(&service, &runs[0].info.run_id);
+    assert_eq!(newest.session_id.as_deref(), Some("session-in-memory"));
+
+    // Both logs are one thread, also while the second is live.
+    let listed = editor.call("session/list", &json!({})).await;
+    assert_eq!(listed["result"]["sessions"].as_array().unwrap().len(), 1);
+    editor.seen.clear();
+    editor.load(&thread).await;
+    assert_eq!(editor.texts("user_message_chunk"), ["first words", "more"]);
+    editor.seen.clear();
+    let params = json!({"sessionId": thread, "cwd": "/w", "mcpServers": []});
+    let resumed = editor.call("session/resume", &params).await;
+    assert!(resumed["result"].is_object(), "{resumed}");
+    assert_eq!(editor.texts("user_message_chunk"), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_deleted_thread_is_gone_with_all_its_logs() {
+    let service = memory();
+    let mut editor = Editor::start(server(&service)).await;
+    let thread = editor.begin().await;
+    editor.turn(&thread, "hello").await;
+    editor.set(&thread, "thought_level", "high").await;
+    editor.turn(&thread, "hello").await;
+    let kept = editor.begin().await;
+    editor.turn(&kept, "kept").await;
+    let gone = editor
+        .call("session/delete", &json!({"sessionId": thread}))
+        .await;
+    assert!(gone["result"].is_object(), "{gone}");
+    let listed = editor.call("session/list", &json!({})).await;
+    let sessions = listed["result"]["sessions"].as_array().unwrap();
+    assert_eq!(sessions.len(), 1, "{listed}");
+    assert_eq!(sessions[0]["sessionId"], kept);
+    let runs = service.list(RunQuery::default()).await.unwrap().runs;
+    assert_eq!(runs.len(), 1);
+}
+
+#[tokio::test]
+async fn a_thread_that_is_not_there_or_of_another_agent_is_not_found() {
+    let service = memory();
+    let mut editor = Editor::start(server(&service)).await;
+    let refused = editor.load("no-such").await;
+    assert_eq!(refused["error"]["code"], -32002, "{refused}");
+
+    // A session of another client.
+    let runs: Arc<dyn RunService> = Arc::new(service.clone());
+    let mut spec = SessionSpec::new("other");
+    spec.working_directory = Some("/w".into());
+    let other = RunHandle::start(runs.clone(), "theirs", spec)
+        .await
+        .unwrap();
+    other.say("hello").await.unwrap();
+    let refused = editor.load("theirs").await;
+    let problem = refused["error"]["message"].as_str().unwrap();
+    assert!(
+        problem.contains("belongs to other, not to mock"),
+        "{problem}"
+    );
+    let listed = editor.call("session/list", &json!({})).await;
+    assert_eq!(listed["result"]["sessions"], json!([]));
+
+    // Where the editor chooses the agent, it is a thread as any other.
+    let catalog = Catalog::choice(vec![entry("mock"), entry("other")]);
+    let server = EditorServer::new(runs, catalog, SessionSpec::new(""));
+    let mut editor = Editor::start(server).await;
+    let loaded = editor.load("theirs").await;
+    assert!(loaded["result"].is_object(), "{loaded}");
+    assert_eq!(editor.texts("user_message_chunk"), ["hello"]);
+}
+
+#[tokio::test]
+async fn a_list_has_pages() {
+    let service = memory();
+    for number in 0..60 {
+        let runs: Arc<dyn RunService> = Arc::new(service.clone());
+        let id = format!("s{number:02}");
+        let run = RunHandle::start(runs, id, SessionSpec::new("mock")).await;
+        let run = run.unwrap();
+        // Every tenth has no prompt.
+        if number % 10 != 0 {
+            run.say(format!("prompt {number}")).await.unwrap();
+        }
+    }
+    let mut editor = Editor::start(server(&service)).await;
+    let mut all = Vec::new();
+    let mut params = json!({});
+    let mut pages = Vec::new();
+    loop {
+        let page = editor.call("session/list", &params).await;
+        let sessions = page["result"]["sessions"].as_array().unwrap().clone();
+        pages.push(sessions.len());
+        all.extend(sessions.into_iter().map(|it| it["sessionId"].clone()));
+        let Some(next) = page["result"]["nextCursor"].as_str() else {
+            break;
+        };
+        params = json!({"cursor": next});
+    }
+    assert_eq!(pages, [50, 4]);
+    all.sort_by_key(ToString::to_string);
+    all.dedup();
+    assert_eq!(all.len(), 54);
+    let refused = editor
+        .call("session/list", &json!({"cursor": "next"}))
+        .await;
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+}

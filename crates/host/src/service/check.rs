@@ -1,0 +1,46 @@
+//! Checks of a spec before anything is started.
+
+use teamster_api::Spec;
+use teamster_core::{AgentError, ErrorCode, ErrorDetail, ErrorKind};
+use teamster_providers::doctor::{self, LoginState};
+
+use crate::{Host, missing_program, params};
+
+/// Checks that the directory of a run or session exists, and that its agent is installed and not known to be logged out.
+/// Starts no process.
+pub(super) fn check(host: &Host, spec: &Spec) -> Result<(), AgentError> {
+    let (directory, trusted) = match spec {
+        Spec::Run(spec) => {
+            spec.check()?;
+            (spec.working_directory.as_deref(), &spec.trusted)
+        }
+        Spec::Session(spec) => {
+            spec.check()?;
+            (spec.working_directory.as_deref(), &spec.trusted)
+        }
+    };
+    let info = host.agent(spec.provider())?;
+    if let Some(directory) = directory.filter(|path| !path.is_dir()) {
+        let problem = format!("the folder {} does not exist", directory.display());
+        return Err(AgentError::refused("working_directory", problem));
+    }
+    let config = params::runtime_config(trusted, info);
+    if let Some(mut error) = missing_program(info, trusted.env.get("PATH"), &config) {
+        if config.program.is_none() && !info.install.is_empty() {
+            error.message = format!("{}; install it with `{}`", error.message, info.install);
+            error = error.detail(ErrorDetail::missing_program(info.program, info.install));
+        }
+        return Err(error);
+    }
+    // Variables of the spec may provide a login, and a clean environment may hide one.
+    let is_changed = !trusted.env.is_empty() || trusted.clean_env;
+    if !is_changed && doctor::login_of(info).state == LoginState::No {
+        let problem = format!("{} is not logged in: {}", info.name, info.login);
+        return Err(AgentError::new(
+            ErrorCode::CliError,
+            ErrorKind::Auth,
+            problem,
+        ));
+    }
+    Ok(())
+}
