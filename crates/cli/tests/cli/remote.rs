@@ -2,6 +2,7 @@
 
 mod broken;
 mod contract;
+mod editors;
 mod refused;
 mod runs;
 mod sessions;
@@ -28,6 +29,8 @@ impl Machine {
             ("TEAMSTER_CLAUDE_BIN".to_owned(), program.to_owned()),
             ("TEAMSTER_STORE".to_owned(), folder.join("store.db")),
             ("HOME".to_owned(), folder.join("home")),
+            // A login that the server detects.
+            ("ANTHROPIC_API_KEY".to_owned(), "made-up".into()),
         ];
         let state = folder.join("state");
         let served = Served::start(&[], &state, |command| {

@@ -26,6 +26,7 @@ Examples, as the command of an agent in the settings of an editor:
   teamster acp claude --fallback codex --retries 2 --max-wait 5m
   teamster acp claude --model opus --permission accept-edits --max-budget-usd 5
   teamster acp claude --session-key editor:app   every thread continues one conversation
+  teamster --remote https://box.example acp claude   agents and folders of another machine
 
 To check the setup: teamster doctor --try 'acp:teamster acp claude'
 
@@ -40,6 +41,9 @@ Exit codes:
 /// agent's CLI, with the login, settings and tools that it has on this machine. Sessions have a log and an entry in
 /// the history, so the editor can list and load them, and `teamster runs list --live` and `teamster attach` show
 /// them. The end of stdin ends all of them.
+///
+/// With --remote, the sessions are those of a server, in folders of its machine. MCP servers, additional folders and
+/// images of the editor are not sent there.
 ///
 /// Without AGENT, the editor has an option `Agent` for each thread, until its first prompt.
 #[derive(Debug, Args)]

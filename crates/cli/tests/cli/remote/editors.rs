@@ -1,0 +1,163 @@
+//! `acp`: an editor here, with sessions of the server's machine.
+
+use std::fs;
+
+use serde_json::json;
+use teamster_testkit::proc::wait_until;
+
+use super::Machine;
+use crate::cli::acp::Editor;
+use crate::cli::chat::Agent;
+use crate::cli::{LIMIT, run};
+
+fn machine(agent: &Agent) -> Machine {
+    fs::create_dir(agent.path("work")).unwrap();
+    Machine::new(agent.path("").as_path(), &agent.path("claude"))
+}
+
+#[test]
+fn a_thread_is_a_session_of_the_server() {
+    let agent = Agent::new();
+    let machine = machine(&agent);
+    let folder = agent.path("work");
+    let mut editor = Editor::start(&mut machine.remote(["acp", "claude"]));
+    let about = editor.initialize();
+    let can = &about["result"]["agentCapabilities"];
+    assert_eq!(can["promptCapabilities"]["image"], false, "{about}");
+    let server = json!({"name": "files", "command": "/bin/true", "args": [], "env": []});
+    let begun = editor.call(
+        "session/new",
+        &json!({"cwd": folder, "mcpServers": [server], "additionalDirectories": ["/other"]}),
+    );
+    let session = begun["result"]["sessionId"].as_str();
+    let session = session.unwrap_or_else(|| panic!("{begun}")).to_owned();
+    let answer = editor.prompt_and_wait(&session, "hello");
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    assert_eq!(editor.text(), "hello");
+    let here = fs::read_to_string(agent.path("here")).unwrap();
+    assert_eq!(
+        here.trim(),
+        folder.canonicalize().unwrap().to_str().unwrap()
+    );
+    let notices = editor.updates("agent_thought_chunk");
+    let notices: Vec<_> = notices
+        .iter()
+        .map(|it| it["content"]["text"].as_str().unwrap())
+        .collect();
+    assert_eq!(notices.len(), 2, "{notices:?}");
+    assert!(
+        notices[0].contains("(/other): a server takes none"),
+        "{notices:?}"
+    );
+    assert!(
+        notices[1].contains("(files): a server takes none"),
+        "{notices:?}"
+    );
+
+    let id = editor.prompt(&session, "write");
+    let request = editor.wait("request", |it| it["method"] == "session/request_permission");
+    let input = &request["params"]["toolCall"]["rawInput"];
+    assert_eq!(input["file_path"], "/x/a.txt", "{request}");
+    let outcome = json!({"outcome": {"outcome": "selected", "optionId": "allow"}});
+    editor.write(&json!({"jsonrpc": "2.0", "id": request["id"], "result": outcome}));
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "end_turn");
+    assert!(editor.text().contains("allowed"), "{}", editor.text());
+
+    let id = editor.prompt(&session, "wait");
+    editor.wait("word", |it| {
+        it["params"]["update"]["content"]["text"] == "waiting"
+    });
+    editor.notify("session/cancel", &json!({"sessionId": session}));
+    assert_eq!(editor.answer(id)["result"]["stopReason"], "cancelled");
+
+    let log = agent.path("state").join("teamster/runs").join(&session);
+    let log = fs::read_to_string(log.join("events.ndjson")).unwrap();
+    assert!(log.contains(r#""text":"hello","from":"test""#), "{log}");
+    let live = run(&mut machine.remote(["runs", "list", "--live"]));
+    assert!(live.stdout.contains(&session[..8]), "{}", live.stdout);
+    assert_eq!(editor.end(), Some(0));
+    assert_eq!(machine.served.ended(&session)["status"], "completed");
+
+    // From another editor, by another process of the agent.
+    let mut editor = Editor::start(&mut machine.remote(["acp"]));
+    editor.initialize();
+    let listed = editor.call("session/list", &json!({"cwd": folder}));
+    let sessions = listed["result"]["sessions"].as_array().unwrap();
+    assert_eq!(sessions.len(), 1, "{listed}");
+    assert_eq!(sessions[0]["title"], "hello");
+    let params = json!({"sessionId": session, "cwd": folder, "mcpServers": []});
+    let loaded = editor.call("session/load", &params);
+    assert!(loaded["result"].is_object(), "{loaded}");
+    let prompts = editor.updates("user_message_chunk").len();
+    assert_eq!(prompts, 3);
+    let answer = editor.prompt_and_wait(&session, "more");
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    let starts = agent.starts();
+    assert!(starts.last().unwrap().contains("--resume"), "{starts:?}");
+    let listed = editor.call("session/list", &json!({}));
+    assert_eq!(listed["result"]["sessions"].as_array().unwrap().len(), 1);
+
+    let gone = editor.call("session/delete", &json!({"sessionId": session}));
+    assert!(gone["result"].is_object(), "{gone}");
+    let logs = fs::read_dir(agent.path("state/teamster/runs")).unwrap();
+    let logs: Vec<_> = logs.map(|it| it.unwrap().file_name()).collect();
+    assert!(logs.iter().all(|it| it != session.as_str()), "{logs:?}");
+    // The turns stay in the history.
+    let turns = || run(&mut machine.remote(["runs", "list", "--json"])).stdout;
+    assert!(
+        wait_until(LIMIT, || turns().lines().count() == 4),
+        "{}",
+        turns()
+    );
+}
+
+#[test]
+fn what_the_server_s_machine_has_not_is_an_error_in_the_editor() {
+    let agent = Agent::new();
+    let machine = machine(&agent);
+    let mut editor = Editor::start(&mut machine.remote(["acp", "claude"]));
+    editor.initialize();
+    let session = editor.begin(&agent.path("nowhere"));
+    let refused = editor.prompt_and_wait(&session, "hello");
+    let problem = refused["error"]["message"].as_str().unwrap();
+    assert!(problem.contains("no such directory"), "{refused}");
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    let params = json!({"cwd": agent.path("work"), "mcpServers": []});
+    let mut missing = Editor::start(&mut machine.remote(["acp", "pi"]));
+    missing.initialize();
+    let refused = missing.call("session/new", &params);
+    let problem = refused["error"]["message"].as_str().unwrap_or_default();
+    assert!(problem.contains("on the server's machine"), "{refused}");
+
+    for (args, code, words) in [
+        (
+            &["acp", "claude", "--bin", "/bin/x"][..],
+            2,
+            "--bin cannot be used with --remote",
+        ),
+        (
+            &["acp", "claude", "--mcp", "a=b"],
+            2,
+            "--mcp cannot be used with --remote",
+        ),
+        (&["acp", "claude", "--permission", "bypass"], 0, ""),
+    ] {
+        let ended = run(&mut machine.remote(args.iter().copied()));
+        assert_eq!(ended.code, Some(code), "{args:?}: {}", ended.stderr);
+        assert!(ended.stderr.contains(words), "{args:?}: {}", ended.stderr);
+    }
+    let mut wrong = machine.remote(["acp", "claude"]);
+    wrong.env("TEAMSTER_REMOTE_TOKEN", "tms_0123456789abcdef");
+    let ended = run(&mut wrong);
+    assert_eq!(
+        (ended.code, &*ended.stdout),
+        (Some(1), ""),
+        "{}",
+        ended.stderr
+    );
+    assert!(
+        ended.stderr.contains("check TEAMSTER_REMOTE_TOKEN"),
+        "{}",
+        ended.stderr
+    );
+}
