@@ -42,9 +42,10 @@ pub use init::{Role, init};
 pub use machine::{LocalMachine, examine_agents, find_program, local_zone};
 pub use orphans::{adopt as adopt_orphans, end as end_orphans};
 pub use output::{Output, structured_answer, write as write_output};
+pub(crate) use prepare::missing_program;
 pub use prepare::{
-    Answers, Common, Fit, LoopOptions, PreparedLoop, PreparedRun, PreparedSession, RunOptions,
-    SessionOptions, missing_program,
+    Answers, Common, LoopOptions, PreparedLoop, PreparedRun, PreparedSession, RunOptions,
+    SessionOptions,
 };
 pub use recording::Recording;
 pub use service::{ForgetError, LocalRuns, SessionTasks, forget_runs};

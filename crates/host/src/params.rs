@@ -143,7 +143,7 @@ pub fn runtime_config(trusted: &Trusted, info: &CliInfo) -> RuntimeConfig {
 
 /// Returns the runtime configuration of any agent. That of a fallback has neither the program nor the recording of the
 /// first one.
-pub fn agent_config(trusted: &Trusted, info: &CliInfo) -> RuntimeConfig {
+pub(crate) fn agent_config(trusted: &Trusted, info: &CliInfo) -> RuntimeConfig {
     let mut config = base_config();
     config.program = program_variable(info);
     if trusted.clean_env {

@@ -36,7 +36,7 @@ use crate::{Host, Warning, environment, params, request, state, turns};
 pub use agent_loop::{LoopOptions, PreparedLoop};
 pub use common::Common;
 use common::{Key, Wanted};
-pub use options::{Answers, Fit, RunOptions, SessionOptions};
+pub use options::{Answers, RunOptions, SessionOptions};
 
 /// How a user starts a conversation over, by the fields of a run.
 const START_OVER: &str =
@@ -374,13 +374,13 @@ impl PreparedSession {
     /// # Errors
     ///
     /// Fails if the id is in use, or if the folder cannot be written. Then there is no session.
-    pub fn accept(&self, runs: &Runs) -> Result<NewRun, AgentError> {
+    pub(crate) fn accept(&self, runs: &Runs) -> Result<NewRun, AgentError> {
         accept(runs, &self.about, self.kept.as_ref())
     }
 
     /// Returns the live session whose runner is this process, in the folder of `run`. `at_rest` is called when its agent
     /// begins and ends to wait for a prompt.
-    pub fn detached(mut self, run: NewRun, at_rest: Option<AtRest>) -> DetachedSession {
+    pub(crate) fn detached(mut self, run: NewRun, at_rest: Option<AtRest>) -> DetachedSession {
         let mut plan = SessionPlan::new(self.runs);
         plan.idle = self.idle;
         plan.before_done = self.ground.before_done();
@@ -449,7 +449,7 @@ fn of_conversation(error: AgentError, has_conversation: bool) -> AgentError {
 }
 
 /// Returns an error if the agent's program is missing.
-pub fn missing_program(
+pub(crate) fn missing_program(
     info: &CliInfo,
     path: Option<&String>,
     config: &RuntimeConfig,

@@ -63,7 +63,8 @@ impl Answers {
 
 /// Function that removes from an agent's parameters what it does not take and need not. It returns `false` if such an
 /// agent must not be a fallback.
-pub type Fit = Box<dyn Fn(&CliInfo, &Capabilities, &mut ExecuteParams) -> bool + Send + Sync>;
+pub(crate) type Fit =
+    Box<dyn Fn(&CliInfo, &Capabilities, &mut ExecuteParams) -> bool + Send + Sync>;
 
 /// Options of a session that are not in its description.
 #[non_exhaustive]
@@ -73,15 +74,15 @@ pub struct SessionOptions {
     /// Who answers the agent's requests.
     pub answers: Answers,
     /// True if the session has a folder of its own, which is named in errors of others that would use it.
-    pub is_detached: bool,
+    pub(crate) is_detached: bool,
     /// True if entries keep what the CLI printed.
     pub native: bool,
     /// A history that sessions share, with their conversation. Default: the session opens its own.
-    pub history: Option<Arc<KeptHistory>>,
+    pub(crate) history: Option<Arc<KeptHistory>>,
     /// How a user starts the conversation of `session_key` over, for an error. Default: the fields of a run that do.
-    pub start_over: Option<String>,
+    pub(crate) start_over: Option<String>,
     /// Fits the parameters to each agent. Default: they are those of the description.
-    pub fit: Option<Fit>,
+    pub(crate) fit: Option<Fit>,
 }
 
 impl SessionOptions {
