@@ -10,7 +10,7 @@ const added = (text, more) => ({kind: 'added', text, ...more});
 const deleted = (text) => ({kind: 'deleted', text});
 const hunk = (oldStart, newStart, lines, section) => ({oldStart, oldLines: lines.filter(({kind}) => kind !== 'added').length, newStart, newLines: lines.filter(({kind}) => kind !== 'deleted').length, section, lines});
 const count = (hunks, kind) => hunks.flatMap(({lines}) => lines).filter((line) => line.kind === kind).length;
-const file = (status, path, hunks = [], more = {}) => ({status, path, oldMode: status === 'added' ? undefined : '100644', newMode: status === 'deleted' ? undefined : '100644', insertions: count(hunks, 'added'), deletions: count(hunks, 'deleted'), hunks, ...more});
+const file = (status, path, hunks = [], more = {}) => ({status, path, oldMode: status === 'added' ? undefined : '100644', newMode: status === 'deleted' ? undefined : '100644', insertions: count(hunks, 'added'), deletions: count(hunks, 'deleted'), hunks: hunks.length > 0 ? hunks : undefined, ...more});
 const sum = (files, name) => files.reduce((sum, file) => sum + (file[name] ?? 0), 0);
 const diffOf = (...files) => ({base: 'a'.repeat(40), head: 'b'.repeat(40), files, filesChanged: files.length, insertions: sum(files, 'insertions'), deletions: sum(files, 'deletions')});
 

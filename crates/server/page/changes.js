@@ -30,6 +30,9 @@ export function figures(workspace) {
   return workspace?.filesChanged ? h('span.counts', many(workspace.filesChanged, 'file'), counts(workspace)) : undefined;
 }
 
+/// The same as text: `3 files +10 −2`.
+export const inWords = ({filesChanged, insertions, deletions}) => [many(filesChanged, 'file'), insertions > 0 && `+${number(insertions)}`, deletions > 0 && `−${number(deletions)}`].filter(Boolean).join(' ');
+
 const isUnchanged = ({commits, filesChanged, unsaved, error}) => commits === 0 && filesChanged === 0 && !unsaved?.length && !error;
 
 /// Reads the setting. A browser may keep none.
@@ -90,17 +93,17 @@ export function changes(id) {
     try {
       const diff = await read(isSmall ? [] : [['stat', 'true']]);
       views = [];
-      fill(body, head(), notes(diff), list(diff, isSmall));
+      fill(body, h('div.head', terminal(), h('label.check.split', box, h('span', 'Side by side'))), notes(diff), list(diff, isSmall));
     } catch (error) {
-      failed(body, error, begin);
+      // A run that was attached to a terminal is in the history alone.
+      if (error.code === 'RUN_NOT_FOUND') fill(body, h('p.note', 'They are shown in a terminal: ', h('code.wrap', name)), terminal());
+      else failed(body, error, begin);
     }
   }
 
-  const head = () => h('div.head',
-    h('details', h('summary', 'Apply or fetch in a terminal'),
-      command('Into your working tree', `teamster runs apply ${id.slice(0, 13)}`),
-      command('As a branch of your repository', `teamster runs fetch ${id.slice(0, 13)}`)),
-    h('label.check.split', box, h('span', 'Side by side')));
+  const terminal = () => h('details', h('summary', 'Apply or fetch in a terminal'),
+    command('Into your working tree', `teamster runs apply ${id.slice(0, 13)}`),
+    command('As a branch of your repository', `teamster runs fetch ${id.slice(0, 13)}`));
 
   const notes = (diff) => {
     const {wip, unsaved, error} = workspace;
@@ -122,7 +125,7 @@ export function changes(id) {
     const add = () => {
       for (const file of diff.files.slice(next, next + PIECE)) {
         const size = (file.insertions ?? 0) + (file.deletions ?? 0);
-        const isOpen = file.hunks !== undefined && size <= room;
+        const isOpen = file.hunks !== undefined && !file.truncated && size <= room;
         if (isOpen) room -= size;
         files.append(view(file, isWhole, isOpen));
       }
@@ -155,7 +158,8 @@ export function changes(id) {
           modes(file), file.binary && h('span.tag', 'binary'), file.truncated && h('span.tag', 'in part')),
         !file.binary && h('span.counts', counts(file))),
       lines);
-    let whole = isWhole || file.binary ? file : undefined;
+    // What a limit of the whole diff left out may be in that of the file.
+    let whole = (isWhole && !file.truncated) || file.binary ? file : undefined;
     let isReading = false;
     const show = async (isNew) => {
       if (!element.open) {

@@ -139,7 +139,7 @@ export function cost(main) {
       byDay = daily;
       const total = daily.total;
       const sum = costOf(total);
-      fill(title, h('span', sum === undefined ? `${count(tokensOf(total))} tokens` : `${isEstimate(total) ? '~' : ''}${usd(sum)}`), ' ', h('small', `${count(total.requests)} requests in ${since.replace('d', ' days')}${isEstimate(total) ? ', in part estimated by list prices' : ''}.`));
+      fill(title, h('span', sum === undefined ? `${count(tokensOf(total))} tokens` : `${isEstimate(total) ? '~' : ''}${usd(sum)}`), ' ', h('small', `${count(total.requests)} ${total.requests === 1 ? 'request' : 'requests'} in ${since.replace('d', ' days')}${isEstimate(total) ? ', in part estimated by list prices' : ''}.`));
       draw();
       fill(tableBox, grouped.groups.length > 0 && table(grouped.groups, grouped.total, by[0].toUpperCase() + by.slice(1)));
       fill(notes, (daily.unpriced ?? []).length > 0 && h('p.note', `No known price for ${daily.unpriced.map((it) => it.model).join(', ')}.`));

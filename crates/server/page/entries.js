@@ -244,7 +244,7 @@ export class Entries {
     const parts = [span(result.durationMs), result.numTurns && many(result.numTurns, 'turn'), tokens(result.usage), result.totalCostUsd !== undefined && usd(result.totalCostUsd, result.costSource)];
     const card = h('div.card.done', {'data-kind': kind}, h('p', h('b', word), ` ${parts.filter(Boolean).join(' · ')}`));
     const changed = figures(result.workspace);
-    if (changed) put(card, h('p', h('button.quiet', {type: 'button', onclick: this.showChanges}, 'Show the changes', changed)));
+    if (changed) put(card, h('p', h('button', {type: 'button', onclick: this.showChanges}, 'Show the changes', changed)));
     if (result.structuredOutput !== undefined) put(card, block(JSON.stringify(result.structuredOutput, null, 2)));
     if (result.status !== 'completed' && result.stderr) put(card, h('details', h('summary', 'What it printed on stderr'), block(result.stderr)));
     this.add(card, entry, 'done');

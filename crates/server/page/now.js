@@ -1,5 +1,6 @@
 // The view Now: pending requests, live runs, agents, and ended runs. Usually one line.
 
+import {inWords} from './changes.js';
 import {ago, count, fill, h, icon, keyed, live, many, path, rough, span, time, usd} from './dom.js';
 import {OlderRuns} from './history.js';
 import {requestCard} from './request.js';
@@ -56,7 +57,7 @@ function row(run) {
     standingOf.refresh();
     const isFailed = now.state === 'ended' && now.error && now.status !== 'aborted';
     figures.classList.toggle('why', Boolean(isFailed));
-    const text = isFailed ? now.error.message : [now.durationMs !== undefined && span(now.durationMs), now.costUsd !== undefined && usd(now.costUsd, now.costSource),
+    const text = isFailed ? now.error.message : [now.durationMs !== undefined && span(now.durationMs), now.workspace?.filesChanged > 0 && inWords(now.workspace), now.costUsd !== undefined && usd(now.costUsd, now.costSource),
       now.costUsd === undefined && now.usage && `${count((now.usage.inputTokens ?? 0) + (now.usage.outputTokens ?? 0))} tokens`].filter(Boolean).join(' · ');
     if (figures.textContent !== text) figures.textContent = text;
   };
