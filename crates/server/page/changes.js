@@ -106,11 +106,11 @@ export function changes(id) {
     command('As a branch of your repository', `teamster runs fetch ${id.slice(0, 13)}`));
 
   const notes = (diff) => {
-    const {wip, unsaved, error} = workspace;
+    const {commits, wip, unsaved, error} = workspace;
     const left = diff.filesChanged - diff.files.length;
     return [
       diff.files.length === 0 && h('p.note', 'No file differs from the commit at which the run began.'),
-      wip && h('p.note', 'Not all of it was committed by the agent. The rest is kept as commit ', h('code', wip.slice(0, 12)), '.'),
+      wip && h('p.note', commits === 0 ? 'The agent has committed nothing. Its changes are kept as commit ' : 'Not all of it was committed by the agent. The rest is kept as commit ', h('code', wip.slice(0, 12)), '.'),
       unsaved?.length > 0 && h('div.note', 'Only in its folder:', h('ul', unsaved.map((what) => h('li', what)))),
       error && h('p.note', error),
       left > 0 && h('p.note', `${many(left, 'more file')} ${left === 1 ? 'is' : 'are'} not shown: `, h('code.wrap', name), ' has all.'),
@@ -215,9 +215,9 @@ export function changes(id) {
       const {branch, commits, filesChanged, dirty} = workspace;
       fill(summary, h('h2', 'Changes'),
         branch && h('span.branch', icon('branch'), h('bdi', branch)),
-        commits !== undefined && h('span', many(commits, 'commit')),
+        commits > 0 && h('span', many(commits, 'commit')),
         filesChanged === undefined ? h('span', 'cannot be read') : figures(workspace),
-        dirty && h('span.tag', 'not all committed'));
+        dirty && h('span.tag', commits === 0 ? 'not committed' : 'not all committed'));
       beginOnce();
     },
     /// Opens it, and moves the focus there.

@@ -215,9 +215,12 @@ export function many(number, one, several = `${one}s`) {
   return `${number} ${number === 1 ? one : several}`;
 }
 
-/// Shows the last two parts of a path; its title is the whole path.
+/// A folder that is named after a run.
+const RUN = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/// Shows the last two parts of a path, of a worktree its repository; its title is the whole path.
 export function path(full) {
   const parts = full.split('/').filter(Boolean);
-  const short = parts.length > 2 ? `…/${parts.slice(-2).join('/')}` : full;
+  const short = parts.length > 2 ? `…/${parts.slice(RUN.test(parts.at(-2)) ? -1 : -2).join('/')}` : full;
   return h('span.path', {title: full}, short);
 }
