@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_api::{Command as RunnerCommand, ProblemCode, RunHandle};
+use teamster_api::{Command as RunnerCommand, ProblemCode, RunHandle, ServiceError};
 use teamster_core::{AgentError, ErrorCode, ErrorKind, PermissionAnswer};
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
@@ -86,6 +86,15 @@ impl KeyedPrompt {
         Self {
             prompt,
             key: Uuid::now_v7().to_string(),
+        }
+    }
+
+    fn command(&self, source: &str) -> RunnerCommand {
+        RunnerCommand::Send {
+            prompt: self.prompt.text.clone(),
+            images: self.prompt.images.clone(),
+            from: Some(source.to_owned()),
+            key: Some(self.key.clone()),
         }
     }
 }
@@ -230,18 +239,31 @@ impl Thread {
         Ok(())
     }
 
-    /// Sends a prompt. Its events are in the log.
+    /// Sends a prompt. Its events are in the log. A session that has just ended is continued by another one.
     async fn send(&mut self, keyed: KeyedPrompt) {
         let Some(live) = &self.live else {
             return;
         };
-        let command = RunnerCommand::Send {
-            prompt: keyed.prompt.text.clone(),
-            images: keyed.prompt.images.clone(),
-            from: Some(self.source.clone()),
-            key: Some(keyed.key.clone()),
+        let command = keyed.command(&self.source);
+        let mut sent = live.run.send(command.clone()).await;
+        let is_over = |error: &ServiceError| {
+            let codes = [ProblemCode::RunEnded, ProblemCode::SessionEnding];
+            error.code.is_some_and(|code| codes.contains(&code))
         };
-        match live.run.send(command).await {
+        if sent.as_ref().is_err_and(is_over) {
+            let mut setup = live.setup.clone();
+            setup.resumed = true;
+            if let Some(live) = self.live.take() {
+                live.end().await;
+            }
+            if let Err(error) = self.ready(&setup).await {
+                return self.refuse(error);
+            }
+            if let Some(live) = &self.live {
+                sent = live.run.send(command).await;
+            }
+        }
+        match sent {
             Ok(_) => {}
             Err(error) if error.code == Some(ProblemCode::SessionBusy) => self.prompt = Some(keyed),
             Err(error) => self.refuse(self.shared.agent_error(error)),

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
 mod editor;
+mod ended;
 mod input;
 mod machine;
 mod past;
