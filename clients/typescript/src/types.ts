@@ -865,6 +865,8 @@ export interface ParameterErrorDetail {
   item?: string | null;
   /** The problem, for a person: the message without the names. */
   problem: string;
+  /** The run that holds what the parameter names: it works with the session, or has the worktree. */
+  holder?: string | null;
 }
 
 export interface BudgetErrorDetail {

@@ -2,20 +2,23 @@
 
 use std::fmt;
 use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use futures_core::Stream;
 use futures_core::stream::BoxStream;
 use teamster_core::{PermissionMode, RunResult};
 
 use crate::{
-    Accepted, Answer, Command, LogLine, PendingRequest, ProblemCode, Reply, RunService, RunView,
-    ServiceError, Spec, ViewState,
+    Accepted, Answer, Command, LiveStatus, LogLine, PendingRequest, ProblemCode, Reply, RunService,
+    RunView, ServiceError, Spec, ViewState,
 };
 
 /// A run or session of a service.
 ///
 /// It works the same for a run on this machine and on another one: the service decides. Dropping it does not end the
-/// run.
+/// run. Errors [name the run](ServiceError::run_id).
 #[derive(Clone)]
 pub struct RunHandle {
     service: Arc<dyn RunService>,
@@ -87,7 +90,8 @@ impl RunHandle {
     ///
     /// Fails as [`RunService::show`] does.
     pub async fn view(&self) -> Result<RunView, ServiceError> {
-        self.service.show(&self.id).await
+        let view = self.service.show(&self.id).await;
+        view.map_err(|error| error.about(&self.id))
     }
 
     /// Returns the run's state without its live status and its result.
@@ -96,12 +100,16 @@ impl RunHandle {
     ///
     /// Fails as [`RunService::outline`] does.
     pub async fn outline(&self) -> Result<RunView, ServiceError> {
-        self.service.outline(&self.id).await
+        let view = self.service.outline(&self.id).await;
+        view.map_err(|error| error.about(&self.id))
     }
 
     /// Follows the log after the entry with this number; 0 is the beginning.
     pub fn follow(&self, after: u64) -> LogStream {
-        LogStream(self.service.follow(&self.id, after))
+        LogStream {
+            lines: self.service.follow(&self.id, after),
+            run_id: self.id.clone(),
+        }
     }
 
     /// Waits for the end of the run, and returns its result.
@@ -110,12 +118,14 @@ impl RunHandle {
     ///
     /// Fails if the log cannot be followed to its end.
     pub async fn result(&self) -> Result<Box<RunResult>, ServiceError> {
-        let view = self.view().await?;
-        if let (ViewState::Ended, Some(result)) = (view.summary.state, view.result) {
+        let run = self.outline().await?.summary;
+        if run.state == ViewState::Ended
+            && let Some(result) = self.view().await?.result
+        {
             return Ok(result);
         }
         // The last entry may be written already.
-        let mut log = self.follow(view.summary.seq.saturating_sub(1));
+        let mut log = self.follow(run.seq.saturating_sub(1));
         let mut last = None;
         while let Some(line) = log.next().await {
             last = line?.result();
@@ -126,14 +136,30 @@ impl RunHandle {
         })
     }
 
-    /// Returns the requests that wait for an answer.
+    /// Returns the requests that wait for an answer; none if the run has ended.
     ///
     /// # Errors
     ///
-    /// Fails as [`RunService::show`] does.
+    /// Fails as [`RunService::send`] does.
     pub async fn requests(&self) -> Result<Vec<PendingRequest>, ServiceError> {
-        let summary = self.view().await?.summary;
-        Ok(Arc::unwrap_or_clone(summary).requests)
+        match self.send(Command::Requests).await {
+            Ok(Reply::Requests { requests }) => Ok(requests),
+            Err(error) if error.code == Some(ProblemCode::RunEnded) => Ok(Vec::new()),
+            Ok(reply) => Err(unexpected(&reply)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Returns the live status.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::send`] does. A runner that does not answer is no error, but a state.
+    pub async fn status(&self) -> Result<LiveStatus, ServiceError> {
+        match self.send(Command::Status).await? {
+            Reply::Status { status } => Ok(*status),
+            reply => Err(unexpected(&reply)),
+        }
     }
 
     /// Answers a request.
@@ -165,10 +191,23 @@ impl RunHandle {
     ///
     /// Fails as [`RunService::send`] does.
     pub async fn say(&self, prompt: impl Into<String>) -> Result<(String, u64), ServiceError> {
+        self.say_from(None, prompt).await
+    }
+
+    /// Begins a turn as [`say`](Self::say) does, with the name of the sender for the log and other clients.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::send`] does.
+    pub async fn say_from(
+        &self,
+        sender: Option<String>,
+        prompt: impl Into<String>,
+    ) -> Result<(String, u64), ServiceError> {
         let command = Command::Send {
             prompt: prompt.into(),
             images: Vec::new(),
-            from: None,
+            from: sender,
             key: None,
         };
         match self.send(command).await? {
@@ -211,7 +250,8 @@ impl RunHandle {
     ///
     /// Fails as [`RunService::send`] does.
     pub async fn send(&self, command: Command) -> Result<Reply, ServiceError> {
-        self.service.send(&self.id, command).await
+        let reply = self.service.send(&self.id, command).await;
+        reply.map_err(|error| error.about(&self.id))
     }
 
     async fn command(&self, command: Command) -> Result<(), ServiceError> {
@@ -227,28 +267,31 @@ fn unexpected(reply: &Reply) -> ServiceError {
 }
 
 /// The log of a run, as it is written.
-pub struct LogStream(BoxStream<'static, Result<LogLine, ServiceError>>);
+pub struct LogStream {
+    lines: BoxStream<'static, Result<LogLine, ServiceError>>,
+    run_id: String,
+}
 
 impl fmt::Debug for LogStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple("LogStream").finish_non_exhaustive()
+        f.debug_struct("LogStream")
+            .field("run_id", &self.run_id)
+            .finish_non_exhaustive()
     }
 }
 
 impl LogStream {
     /// Returns the next entry; `None` after the last. Cancel-safe.
     pub async fn next(&mut self) -> Option<Result<LogLine, ServiceError>> {
-        poll_fn(|cx| self.0.as_mut().poll_next(cx)).await
+        poll_fn(|cx| Pin::new(&mut *self).poll_next(cx)).await
     }
 }
 
-impl futures_core::Stream for LogStream {
+impl Stream for LogStream {
     type Item = Result<LogLine, ServiceError>;
 
-    fn poll_next(
-        mut self: std::pin::Pin<&mut Self>,
-        cx: &mut std::task::Context<'_>,
-    ) -> std::task::Poll<Option<Self::Item>> {
-        self.0.as_mut().poll_next(cx)
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let next = self.lines.as_mut().poll_next(cx);
+        next.map_err(|error| error.about(&self.run_id))
     }
 }

@@ -53,7 +53,7 @@ pub use provider::{ProviderFacts, ProviderLogin, ProviderReport};
 pub use request::{Answer, PendingRequest};
 #[cfg(feature = "schema")]
 pub use schema::SESSION_KEY_PATTERN;
-pub use service::{Accepted, RunQuery, RunService, ServiceError, ServiceFuture};
+pub use service::{Accepted, RunQuery, RunService, RunnerProcess, ServiceError, ServiceFuture};
 pub use spec::{RunSpec, SessionSpec, Spec};
 pub use status::{LiveState, LiveStatus, TurnStatus};
 pub use trusted::Trusted;

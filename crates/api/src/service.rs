@@ -213,14 +213,26 @@ pub struct Accepted {
     /// Warnings, such as of options without effect.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// Those of the warnings that a user who wants no others sees too, such as that the history is incomplete.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub important: Vec<String>,
 }
 
 impl Accepted {
     /// Creates the answer for a run that this call has started.
     pub fn new(warnings: Vec<String>) -> Self {
         Self {
-            existed: false,
             warnings,
+            ..Self::default()
+        }
+    }
+
+    /// Creates the answer for a run that this call has started, with important warnings and others.
+    pub fn with_important(important: Vec<String>, others: Vec<String>) -> Self {
+        Self {
+            existed: false,
+            warnings: [important.clone(), others].concat(),
+            important,
         }
     }
 
@@ -228,7 +240,7 @@ impl Accepted {
     pub fn existed() -> Self {
         Self {
             existed: true,
-            warnings: Vec::new(),
+            ..Self::default()
         }
     }
 }
@@ -286,6 +298,11 @@ pub struct ServiceError {
     pub parameter: Option<String>,
     /// The agent's error with all its fields, if that is the reason and the service has it.
     pub agent_error: Option<Box<AgentError>>,
+    /// The run that the error is about: that of the [`RunHandle`](crate::RunHandle), or the one that works with the
+    /// session to resume.
+    pub run_id: Option<String>,
+    /// The process of a runner that does not answer, if it is one of this machine.
+    pub runner: Option<RunnerProcess>,
     /// The reason, for people.
     pub message: String,
     /// The same call can succeed later.
@@ -294,17 +311,30 @@ pub struct ServiceError {
     pub retry_after: Option<Duration>,
 }
 
+/// The process of a runner.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunnerProcess {
+    /// Process id.
+    pub pid: u32,
+    /// The process is stopped (`SIGSTOP`).
+    pub is_stopped: bool,
+}
+
+impl RunnerProcess {
+    /// Creates the description of a process.
+    pub fn new(pid: u32, is_stopped: bool) -> Self {
+        Self { pid, is_stopped }
+    }
+}
+
 impl ServiceError {
     /// Creates an error with this code.
     pub fn new(code: ProblemCode, message: impl Into<String>) -> Self {
         Self {
             code: Some(code),
-            kind: None,
-            parameter: None,
-            agent_error: None,
-            message: message.into(),
             retryable: code.is_retryable(),
-            retry_after: None,
+            ..Self::unreachable(message)
         }
     }
 
@@ -315,10 +345,24 @@ impl ServiceError {
             kind: None,
             parameter: None,
             agent_error: None,
+            run_id: None,
+            runner: None,
             message: message.into(),
             retryable: true,
             retry_after: None,
         }
+    }
+
+    /// Creates the error of a run that has ended.
+    pub fn ended(run_id: &str) -> Self {
+        Self::new(ProblemCode::RunEnded, format!("run {run_id} has ended")).about(run_id)
+    }
+
+    /// Sets the run that the error is about, if none is known.
+    #[must_use]
+    pub fn about(mut self, run_id: &str) -> Self {
+        self.run_id.get_or_insert_with(|| run_id.to_owned());
+        self
     }
 }
 
@@ -347,6 +391,7 @@ impl From<AgentError> for ServiceError {
             kind: Some(error.kind),
             parameter: error.parameter().map(str::to_owned),
             agent_error: Some(Box::new(error.clone())),
+            run_id: error.holder().map(str::to_owned),
             ..Self::new(code, error.message)
         }
     }
@@ -382,5 +427,7 @@ mod tests {
         ] {
             assert_eq!(ServiceError::from(error).code, Some(code));
         }
+        let held = AgentError::session_in_use("session_id", "run 7 works with it").held_by("7");
+        assert_eq!(ServiceError::from(held).run_id.as_deref(), Some("7"));
     }
 }

@@ -105,6 +105,12 @@ pub(crate) fn of(result: &RunResult) -> u8 {
     }
 }
 
+/// Returns the exit code of a runner.
+pub(crate) fn of_runner(ended: &Result<RunResult, AgentError>) -> u8 {
+    // The starting process has got the reason of a refusal.
+    ended.as_ref().map_or(USAGE, of)
+}
+
 /// Returns `true` if the run's time budget is spent.
 fn out_of_time(error: &AgentError) -> bool {
     error.budget() == Some(BudgetKind::Time)

@@ -18,11 +18,11 @@ mod mock_home;
 mod remote;
 mod render;
 mod report;
-mod runner;
 mod runtime;
 mod server_files;
 mod signals;
 mod spec;
+mod start;
 mod stdin;
 mod store;
 mod table;
@@ -72,7 +72,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
     }
     match teamster_host::init(new_host(providers).with_own_agents()) {
         Ok(Role::Program(host)) => set_host(host),
-        Ok(Role::Runner(ended)) => return ExitCode::from(runner::exit_code(&ended)),
+        Ok(Role::Runner(ended)) => return ExitCode::from(exit_code::of_runner(&ended)),
         Ok(Role::Guard(code)) => return code,
         Ok(_) => return ExitCode::from(exit_code::USAGE),
         Err(error) => {

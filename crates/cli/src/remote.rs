@@ -1,39 +1,85 @@
 //! `--remote`: commands on the runs, sessions and agents of a `teamster serve` server instead of this machine's.
 
-mod start;
+mod prepare;
 mod supervisor;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use teamster_api::{
-    Answer, LogLine, PendingRequest, ProblemCode, RefusalCode, RunInfo, RunQuery, RunSummary,
-    ViewState,
-};
-use teamster_client::{
-    Client, ClientError, ClientErrorKind, ConnectionChange, Follow, SessionChange,
-};
-use teamster_runner::RunsError;
+use teamster_api::{MachineService, RunQuery, RunService, RunSummary, ServiceError};
+use teamster_client::{Client, ClientErrorKind, ConnectionChange};
+use teamster_host::{LocalMachine, LocalRuns};
 use teamster_server::OwnerToken;
 
 use crate::args::{REMOTE_TOKEN_VARIABLE, RemoteArgs};
 use crate::hints;
-pub(crate) use start::{idempotency_key, is_usage, prepare_run, prepare_session, start_session};
+pub(crate) use prepare::{prepare_run, prepare_session};
 pub(crate) use supervisor::RemoteSupervisor;
 
-/// The machine whose runs, sessions and agents a command is about.
-#[derive(Debug, Clone)]
-pub(crate) enum Machine {
-    /// This one.
-    Here,
-    /// That of the server that `--remote` names.
-    There(Client),
+/// The machine whose runs, sessions and agents a command is about: its services, and what a terminal shows of it.
+#[derive(Clone)]
+pub(crate) struct Machine {
+    runs: Arc<dyn RunService>,
+    agents: Arc<dyn MachineService>,
+    /// The URL of the server that `--remote` names; `None` for this machine.
+    url: Option<String>,
 }
 
 impl Machine {
+    /// Returns this machine.
+    pub(crate) fn here() -> Self {
+        let host = crate::global::host();
+        Self {
+            runs: Arc::new(LocalRuns::lazy(host).patient()),
+            agents: Arc::new(LocalMachine::new(host)),
+            url: None,
+        }
+    }
+
+    /// Returns the machine of a server.
+    fn there(client: Client) -> Self {
+        Self {
+            url: Some(client.url().to_owned()),
+            runs: Arc::new(client.clone()),
+            agents: Arc::new(client),
+        }
+    }
+
     pub(crate) fn is_here(&self) -> bool {
-        matches!(self, Self::Here)
+        self.url.is_none()
+    }
+
+    /// Returns the URL of the server; `None` for this machine.
+    pub(crate) fn url(&self) -> Option<&str> {
+        self.url.as_deref()
+    }
+
+    /// Returns the service of runs and sessions.
+    pub(crate) fn runs(&self) -> Arc<dyn RunService> {
+        self.runs.clone()
+    }
+
+    /// Returns the service of agents, their usage and history.
+    pub(crate) fn agents(&self) -> Arc<dyn MachineService> {
+        self.agents.clone()
+    }
+
+    /// Returns the runs that have not ended, newest first, each with its live status and pending requests.
+    pub(crate) async fn live_runs(&self) -> Result<Vec<Arc<RunSummary>>, ServiceError> {
+        let mut query = RunQuery::default();
+        query.live = true;
+        // The largest page.
+        query.limit = Some(1000);
+        let mut runs = Vec::new();
+        loop {
+            let page = self.runs.list(query.clone()).await?;
+            runs.extend(page.runs);
+            match page.next {
+                Some(next) => query.cursor = Some(next),
+                None => return Ok(runs),
+            }
+        }
     }
 }
 
@@ -82,155 +128,12 @@ pub(crate) fn connect(url: &str, args: &RemoteArgs) -> anyhow::Result<Machine> {
         ConnectionChange::Restored => crate::report::warn(&[format!("reconnected to {url}")]),
         _ => {}
     };
-    Ok(Machine::There(client.on_connection_change(report)))
+    Ok(Machine::there(client.on_connection_change(report)))
 }
 
 /// Returns the text of an error that becomes one of another type, with the next step.
-fn text(error: &ClientError) -> String {
-    format!("{error}{}", hints::of_client(error).unwrap_or_default())
-}
-
-/// Converts the error of a request about a run to the runner's error.
-fn runs_error(error: &ClientError, id: &str) -> RunsError {
-    let code = match error.code {
-        Some(ProblemCode::RunNotFound | ProblemCode::SessionNotFound) => {
-            return RunsError::NotFound { id: id.to_owned() };
-        }
-        Some(ProblemCode::RunEnded) => return RunsError::Ended { id: id.to_owned() },
-        Some(ProblemCode::AlreadyAnswered) => RefusalCode::AlreadyAnswered,
-        Some(ProblemCode::RequestNotFound) => RefusalCode::UnknownRequest,
-        Some(ProblemCode::InvalidAnswer) => RefusalCode::InvalidAnswer,
-        Some(ProblemCode::SessionBusy) => RefusalCode::Busy,
-        Some(ProblemCode::NoTurn) => RefusalCode::NoTurn,
-        Some(ProblemCode::SessionEnding) => RefusalCode::Ending,
-        Some(ProblemCode::OverBudget) => RefusalCode::OverBudget,
-        Some(ProblemCode::OutOfTime) => RefusalCode::OutOfTime,
-        Some(ProblemCode::Unsupported) => RefusalCode::Unsupported,
-        _ => RefusalCode::Other,
-    };
-    RunsError::Refused {
-        code,
-        message: text(error),
-    }
-}
-
-/// A run or session on a server.
-#[derive(Debug, Clone)]
-pub(crate) struct RemoteRun {
-    pub(crate) client: Client,
-    pub(crate) info: RunInfo,
-}
-
-impl RemoteRun {
-    /// Finds the run with this id or unique id prefix.
-    pub(crate) async fn find(client: &Client, id: &str) -> Result<Self, RunsError> {
-        let view = client.show(id).await;
-        let view = view.map_err(|error| runs_error(&error, id))?;
-        Ok(Self {
-            client: client.clone(),
-            info: view.summary.info.clone(),
-        })
-    }
-
-    pub(crate) fn id(&self) -> &str {
-        &self.info.run_id
-    }
-
-    /// Returns the conversion of errors of requests about this run, for `map_err`.
-    pub(crate) fn failed(&self) -> impl Fn(ClientError) -> RunsError {
-        move |error| runs_error(&error, self.id())
-    }
-
-    /// Returns the current state.
-    pub(crate) async fn view(&self) -> Result<Arc<RunSummary>, RunsError> {
-        let view = self.client.show(self.id()).await;
-        Ok(view.map_err(self.failed())?.summary)
-    }
-
-    /// Waits for the last entry of the log.
-    pub(crate) async fn end(&self) -> Result<Option<LogLine>, RunsError> {
-        let newest = self.view().await?.seq;
-        let mut follow = self.follow(newest.saturating_sub(1));
-        let mut last = None;
-        while let Some(line) = follow.next().await? {
-            last = Some(line);
-        }
-        Ok(last.filter(LogLine::is_end))
-    }
-
-    /// Answers a request, whose id ends with its number.
-    pub(crate) async fn answer(&self, id: &str, answer: &Answer) -> Result<(), RunsError> {
-        let number = id.rsplit('/').next().unwrap_or(id);
-        let id = format!("{}/{number}", self.id());
-        let answered = self.client.answer(&id, answer).await;
-        answered.map_err(self.failed())
-    }
-
-    pub(crate) async fn cancel(&self, kill: bool) -> Result<(), RunsError> {
-        let cancelled = self.client.cancel(self.id(), kill).await;
-        cancelled.map_err(self.failed())
-    }
-
-    pub(crate) async fn change(&self, change: SessionChange) -> Result<(), RunsError> {
-        let changed = self.client.change(self.id(), &change).await;
-        changed.map(drop).map_err(self.failed())
-    }
-
-    /// Follows the entries after the one with this number.
-    pub(crate) fn follow(&self, after: u64) -> RemoteFollow {
-        RemoteFollow {
-            follow: self.client.follow(self.id(), after),
-            run_id: self.id().to_owned(),
-            after,
-        }
-    }
-}
-
-/// The entries of a log on a server.
-#[derive(Debug)]
-pub(crate) struct RemoteFollow {
-    follow: Follow,
-    run_id: String,
-    /// The number of the last entry.
-    after: u64,
-}
-
-impl RemoteFollow {
-    /// Returns the next entry; `None` after the last. Cancel-safe.
-    pub(crate) async fn next(&mut self) -> Result<Option<LogLine>, RunsError> {
-        match self.follow.next().await {
-            Ok(line) => {
-                self.after = line.as_ref().map_or(self.after, LogLine::seq);
-                Ok(line)
-            }
-            Err(mut error) => {
-                if error.retryable {
-                    error.message = format!(
-                        "{error}; the run continues: resume with `teamster attach {} --after {}`",
-                        self.run_id, self.after
-                    );
-                }
-                Err(runs_error(&error, &self.run_id))
-            }
-        }
-    }
-}
-
-/// Returns the server's pending requests, each with its run's directory.
-pub(crate) async fn pending_requests(
-    client: &Client,
-) -> Result<Vec<(PendingRequest, Option<PathBuf>)>, ClientError> {
-    let mut query = RunQuery::default();
-    query.state = Some(ViewState::Waiting);
-    let runs = client.all_runs(query, usize::MAX).await;
-    let runs = runs?.into_iter();
-    let waiting = runs.filter(|run| run.state == ViewState::Waiting);
-    Ok(waiting
-        .flat_map(|run| {
-            let directory = run.info.directory.clone();
-            (run.requests.into_iter()).map(move |request| (request, directory.clone()))
-        })
-        .collect())
+fn text(error: &ServiceError) -> String {
+    format!("{error}{}", hints::of_service(error).unwrap_or_default())
 }
 
 /// Checks that a directory on the server is an absolute path.

@@ -65,7 +65,7 @@ impl Call {
 
     /// Returns whether a repetition has no effect beyond that of the first request.
     pub(crate) fn happens_once(&self) -> bool {
-        self.key.is_some() || self.method == Method::PUT
+        self.key.is_some() || matches!(self.method, Method::GET | Method::PUT)
     }
 
     pub(crate) fn get(segments: &[&str]) -> Result<Self, ClientError> {

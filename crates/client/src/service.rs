@@ -54,7 +54,10 @@ impl RunService for Client {
     }
 
     fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
-        Box::pin(async move { Ok(self.found(prefix).await?.summary.info.clone()) })
+        Box::pin(async move {
+            let found = found(prefix, Self::show(self, prefix).await)?;
+            Ok(found.summary.info.clone())
+        })
     }
 
     fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
@@ -68,7 +71,12 @@ impl RunService for Client {
     fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
         let (client, id) = (self.clone(), id.to_owned());
         Box::pin(try_stream! {
-            client.exact(&id).await?;
+            // As patient as the stream itself.
+            let found = match Call::get(&["runs", &id]) {
+                Ok(call) => client.http.once(&call).await.map(|(view, _)| view),
+                Err(error) => Err(error),
+            };
+            exactly(&id, found)?;
             let mut log = Self::follow(&client, &id, after);
             while let Some(line) = log.next().await? {
                 yield line;
@@ -118,25 +126,9 @@ impl RunService for Client {
 }
 
 impl Client {
-    /// Returns the run with this id or unique prefix of one.
-    async fn found(&self, id: &str) -> Result<RunView, ServiceError> {
-        match Self::show(self, id).await {
-            // What cannot be an id is one of no run.
-            Err(ClientError {
-                parameter: Some("id"),
-                ..
-            }) => Err(missing(id)),
-            found => Ok(found?),
-        }
-    }
-
     /// Returns the run with exactly this id.
     async fn exact(&self, id: &str) -> Result<RunView, ServiceError> {
-        match self.found(id).await {
-            Ok(view) if view.summary.info.run_id == id => Ok(view),
-            Err(error) if error.code != Some(ProblemCode::RunIdAmbiguous) => Err(error),
-            _ => Err(missing(id)),
-        }
+        exactly(id, Self::show(self, id).await)
     }
 
     async fn command_of(&self, id: &str, command: Command) -> Result<Reply, ServiceError> {
@@ -224,6 +216,27 @@ fn check(report: &ProviderReport) -> Result<(), ServiceError> {
     };
     let problem = format!("{} on the server's machine: {problem}", facts.name);
     Err(AgentError::new(ErrorCode::CliError, kind, problem).into())
+}
+
+/// Returns the run that was found with this id or unique prefix of one.
+fn found(id: &str, found: Result<RunView, ClientError>) -> Result<RunView, ServiceError> {
+    match found {
+        // What cannot be an id is one of no run.
+        Err(ClientError {
+            parameter: Some("id"),
+            ..
+        }) => Err(missing(id)),
+        found => Ok(found?),
+    }
+}
+
+/// Returns the run that was found if it has exactly this id.
+fn exactly(id: &str, view: Result<RunView, ClientError>) -> Result<RunView, ServiceError> {
+    match found(id, view) {
+        Ok(view) if view.summary.info.run_id == id => Ok(view),
+        Err(error) if error.code != Some(ProblemCode::RunIdAmbiguous) => Err(error),
+        _ => Err(missing(id)),
+    }
 }
 
 fn missing(id: &str) -> ServiceError {

@@ -102,6 +102,7 @@ impl AgentError {
             name,
             item,
             problem,
+            holder: None,
         })
     }
 
@@ -140,7 +141,24 @@ impl AgentError {
             name: parameter.into(),
             item: None,
             problem,
+            holder: None,
         })
+    }
+
+    /// Sets the run that holds what the refused parameter names. An error that is about no parameter stays as it is.
+    ///
+    /// ```
+    /// use teamster_core::AgentError;
+    ///
+    /// let error = AgentError::session_in_use("session_id", "run 7 works with session s1");
+    /// assert_eq!(error.held_by("7").holder(), Some("7"));
+    /// ```
+    #[must_use]
+    pub fn held_by(mut self, run_id: impl Into<String>) -> Self {
+        if let Some(ErrorDetail::Parameter { holder, .. }) = self.detail.as_deref_mut() {
+            *holder = Some(run_id.into());
+        }
+        self
     }
 
     /// Sets the subject of the error.
@@ -161,6 +179,14 @@ impl AgentError {
     pub fn parameter(&self) -> Option<&str> {
         match self.detail.as_deref() {
             Some(ErrorDetail::Parameter { name, .. }) => Some(name),
+            _ => None,
+        }
+    }
+
+    /// Returns the id of the run that holds what the refused parameter names, such as a session.
+    pub fn holder(&self) -> Option<&str> {
+        match self.detail.as_deref() {
+            Some(ErrorDetail::Parameter { holder, .. }) => holder.as_deref(),
             _ => None,
         }
     }
@@ -196,6 +222,9 @@ pub enum ErrorDetail {
         item: Option<String>,
         /// The problem, for a person: the message without the names.
         problem: String,
+        /// The run that holds what the parameter names: it works with the session, or has the worktree.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        holder: Option<String>,
     },
     /// A budget of the run is exhausted, or cannot be enforced.
     #[non_exhaustive]

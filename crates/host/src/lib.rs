@@ -48,7 +48,7 @@ pub use prepare::{
     SessionOptions,
 };
 pub use recording::Recording;
-pub use service::{ForgetError, LocalRuns, SessionTasks, forget_runs};
+pub use service::{LocalRuns, SessionTasks};
 pub use store::{close as close_store, location as store_location};
 pub use teamster_workspace::{Changes, Worktree};
 pub(crate) use text::error_chain;

@@ -4,7 +4,7 @@ mod agents;
 mod loops;
 
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -15,8 +15,9 @@ use teamster_api::{MachineService, ProblemCode, ProviderReport, ServiceError, Se
 use teamster_store::{Conversation, Store, StoreError};
 use teamster_usage::{Places, limit_list, limits};
 
+use crate::store::Source;
 use crate::usage::{UsageError, UsageSources, collect_usage};
-use crate::{Host, KeptHistory, Notice, close_store, environment, error_chain, store_location};
+use crate::{Host, Notice, environment, error_chain};
 
 use agents::Examined;
 pub use agents::{examine_agents, find_program};
@@ -28,11 +29,10 @@ pub use agents::{examine_agents, find_program};
 pub struct LocalMachine {
     host: Host,
     agents: Examined,
-    /// The history to read, if it is not the user's.
-    history: Option<Arc<KeptHistory>>,
     /// The configuration of the agents in a loop.
     loops: Option<PathBuf>,
     zone: OnceLock<TimeZone>,
+    store: Source,
 }
 
 impl LocalMachine {
@@ -41,9 +41,9 @@ impl LocalMachine {
         Self {
             host: host.clone(),
             agents: Examined::All,
-            history: None,
             loops: None,
             zone: OnceLock::new(),
+            store: Source::default(),
         }
     }
 
@@ -62,10 +62,10 @@ impl LocalMachine {
         self
     }
 
-    /// Sets the history to read, in place of the user's.
+    /// Sets the store of the history, which the caller closes; `None` for none. Default: the user's.
     #[must_use]
-    pub fn with_history(mut self, history: Arc<KeptHistory>) -> Self {
-        self.history = Some(history);
+    pub fn with_store(mut self, store: Option<Store>) -> Self {
+        self.store = Source::Given(store);
         self
     }
 
@@ -123,18 +123,11 @@ impl MachineService for LocalMachine {
                 let key: Conversation = key.parse().map_err(store_error)?;
                 filter.conversation = Some(key.to_string());
             }
-            if let Some(history) = &self.history {
-                let Some(store) = history.store() else {
-                    return Ok(Vec::new());
-                };
-                return store.runs(&filter).await.map_err(store_error);
-            }
-            let Some(store) = open_store().await? else {
-                return Ok(Vec::new());
+            let runs = async |store: Option<&Store>| match store {
+                Some(store) => store.runs(&filter).await.map_err(store_error),
+                None => Ok(Vec::new()),
             };
-            let runs = store.runs(&filter).await;
-            close_store(&store).await;
-            runs.map_err(store_error)
+            self.store.with(runs).await
         })
     }
 
@@ -144,14 +137,15 @@ impl MachineService for LocalMachine {
                 let detail = format!("no run `{id}` in the history");
                 ServiceError::new(ProblemCode::RunNotFound, detail)
             };
-            let store = open_store().await?.ok_or_else(missing)?;
-            let run = store.run(id).await;
-            close_store(&store).await;
-            match run {
-                // What cannot be an id is one of no run.
-                Ok(None) | Err(StoreError::Invalid { .. }) => Err(missing()),
-                run => run.map_err(store_error)?.ok_or_else(missing),
-            }
+            let run = async |store: Option<&Store>| match store {
+                Some(store) => match store.run(id).await {
+                    // What cannot be an id is one of no run.
+                    Ok(None) | Err(StoreError::Invalid { .. }) => Err(missing()),
+                    run => run.map_err(store_error)?.ok_or_else(missing),
+                },
+                None => Err(missing()),
+            };
+            self.store.with(run).await
         })
     }
 
@@ -164,18 +158,6 @@ impl MachineService for LocalMachine {
     }
 }
 
-/// Opens the user's store; `None` if it does not exist yet or is turned off.
-pub(crate) async fn open_store() -> Result<Option<Store>, ServiceError> {
-    let Some(place) = store_location(None) else {
-        return Ok(None);
-    };
-    match Store::open_existing(&place).await {
-        Err(StoreError::Missing { .. }) => Ok(None),
-        Err(error) => Err(failure(&error.into())),
-        Ok(store) => Ok(Some(store)),
-    }
-}
-
 /// Runs blocking work, such as disk access, on the blocking thread pool.
 async fn run_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
@@ -184,7 +166,7 @@ async fn run_blocking<T: Send + 'static>(
     done.unwrap_or_else(|error| Err(failure(&error.into())))
 }
 
-fn failure(error: &anyhow::Error) -> ServiceError {
+pub(crate) fn failure(error: &anyhow::Error) -> ServiceError {
     ServiceError::new(ProblemCode::Internal, error_chain(error))
 }
 

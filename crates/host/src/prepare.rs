@@ -442,7 +442,11 @@ fn lock_session(
 fn of_conversation(error: AgentError, has_conversation: bool) -> AgentError {
     match error.detail.as_deref() {
         Some(ErrorDetail::Parameter { problem, .. }) if has_conversation => {
-            AgentError::session_in_use("session_key", problem.clone())
+            let of_key = AgentError::session_in_use("session_key", problem.clone());
+            match error.holder() {
+                Some(holder) => of_key.held_by(holder),
+                None => of_key,
+            }
         }
         _ => error,
     }

@@ -7,8 +7,7 @@ mod session;
 
 use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 
 use nix::unistd::setsid;
@@ -16,48 +15,27 @@ use teamster_api::{Launch, Launched, Spec};
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult};
 use teamster_runner::NewRun;
 use teamster_runner::launch;
-use tokio::process::{ChildStdin, ChildStdout};
+use tokio::process::{ChildStdin, ChildStdout, Command};
 
 use crate::guard::Guard;
 use crate::prepare::{Common, PreparedRun, PreparedSession};
 use crate::signals::Source;
 use crate::start::prune;
 use crate::threads;
-use crate::{Answers, Host, RunOptions, SessionOptions, Warning, error_chain, orphans, state};
+use crate::{Answers, Host, RunOptions, SessionOptions, error_chain, orphans, state};
 
 /// The first argument of a runner. The agent follows, to show it in process lists.
 pub(crate) const ARGUMENT: &str = "--teamster-runner";
 
 impl Host {
     /// Starts the runner of a run or session, and waits until it accepts or refuses it. Until then, its stderr is that of
-    /// this process. Blocks, usually for some milliseconds.
+    /// this process. The runtime reaps it when it ends.
     ///
     /// # Errors
     ///
     /// Fails without a [program](Self::program), or if it cannot be started.
-    pub fn launch_blocking(&self, launch: &Launch) -> Result<Launched, AgentError> {
+    pub(crate) async fn launch(&self, launch: &Launch) -> Result<Launched, AgentError> {
         let mut runner = (self.runner_command(launch)?.spawn()).map_err(not_started)?;
-        let (stdin, stdout) = (runner.stdin.take(), runner.stdout.take());
-        let stdin = stdin.map(OwnedFd::from).map(File::from);
-        let stdout = stdout.map(OwnedFd::from).map(File::from);
-        let answer = ask(launch, stdin, stdout).map_err(no_answer)?;
-        if let Some(answer @ Launched::Accepted { .. }) = answer {
-            return Ok(answer);
-        }
-        let ended = runner.wait().map_err(no_answer)?;
-        Ok(answer.unwrap_or_else(|| Launched::without_answer(ended)))
-    }
-
-    /// As [`launch_blocking`](Self::launch_blocking). Needs a Tokio runtime, which reaps the runner when it ends.
-    ///
-    /// # Errors
-    ///
-    /// As [`launch_blocking`](Self::launch_blocking).
-    pub async fn launch(&self, launch: &Launch) -> Result<Launched, AgentError> {
-        let command = self.runner_command(launch)?;
-        let mut runner = tokio::process::Command::from(command)
-            .spawn()
-            .map_err(not_started)?;
         let stdin = runner.stdin.take().map(ChildStdin::into_owned_fd);
         let stdout = runner.stdout.take().map(ChildStdout::into_owned_fd);
         let stdin = stdin.transpose().map_err(no_answer)?.map(File::from);
@@ -167,10 +145,8 @@ async fn prepare(host: &Host, launch: Launch) -> Result<Work, AgentError> {
 
 /// Reports to the starting process that the run is accepted, with its warnings, and detaches from it.
 fn detach(run: &NewRun, ground: &mut Common) -> Result<(), AgentError> {
-    let (important, warnings): (Vec<_>, Vec<_>) =
-        ground.warnings.drain(..).partition(|it| it.important);
-    let texts = |warnings: Vec<Warning>| warnings.into_iter().map(|it| it.text).collect();
-    let accepted = Launched::accepted(texts(warnings), texts(important));
+    let (important, warnings) = ground.take_warnings();
+    let accepted = Launched::accepted(warnings, important);
     launch::detach(run, &accepted)
         .map_err(|error| failure("cannot detach from the terminal", error))
 }

@@ -20,18 +20,19 @@ use teamster_api::{
     RunList, RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState,
     Workspace,
 };
-use teamster_core::{AgentError, ErrorCode};
-use teamster_runner::RunsError;
+use teamster_core::AgentError;
 use teamster_runner::client::{self, Follow};
-use teamster_store::check_run_id;
+use teamster_runner::{Runs, RunsError};
+use teamster_store::{Store, check_run_id};
 use teamster_workspace::Mirror;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
+use crate::store::Source;
 use crate::text::error_chain;
 use crate::{Host, state};
 use changes::Changes;
-pub use forget::{ForgetError, forget_runs};
+use forget::forget_runs;
 use index::{AT_ONCE, Index, not_ended, order};
 pub(crate) use limited::blocking;
 use limited::{runner_reply, unlimited};
@@ -58,6 +59,8 @@ pub struct LocalRuns {
     tasks: Option<SessionTasks>,
     index: Arc<Index>,
     changes: Arc<Changes>,
+    is_patient: bool,
+    store: Source,
 }
 
 impl LocalRuns {
@@ -67,13 +70,39 @@ impl LocalRuns {
     ///
     /// Fails without a state directory.
     pub fn new(host: &Host) -> Result<Self, AgentError> {
-        let index = Arc::new(Index::new(state::runs()?));
-        Ok(Self {
+        Ok(Self::over(host, Ok(state::runs()?)))
+    }
+
+    /// Creates the service as [`new`](Self::new) does, but without a state directory, only the calls that need it fail.
+    pub fn lazy(host: &Host) -> Self {
+        Self::over(host, state::runs())
+    }
+
+    fn over(host: &Host, runs: Result<Runs, AgentError>) -> Self {
+        let index = Arc::new(Index::new(runs));
+        Self {
             host: host.clone(),
             tasks: None,
             changes: Arc::new(Changes::new(index.clone())),
             index,
-        })
+            is_patient: false,
+            store: Source::default(),
+        }
+    }
+
+    /// Sets the store from which ended runs are deleted, which the caller closes; `None` for none. Default: the user's.
+    #[must_use]
+    pub fn with_store(mut self, store: Option<Store>) -> Self {
+        self.store = Source::Given(store);
+        self
+    }
+
+    /// Waits for the reply to a command as long as the agent needs for it. Default: at most 15 s, which suits a server.
+    /// A runner that does not answer at all is an error after seconds in both cases.
+    #[must_use]
+    pub fn patient(mut self) -> Self {
+        self.is_patient = true;
+        self
     }
 
     /// Lets sessions be tasks of this process. Runs have processes of their own all the same.
@@ -83,8 +112,8 @@ impl LocalRuns {
         self
     }
 
-    /// Starts a run or session that is not there yet. Returns its warnings.
-    async fn carry_out(&self, id: &str, spec: Spec) -> Result<Vec<String>, AgentError> {
+    /// Starts a run or session that is not there yet.
+    async fn carry_out(&self, id: &str, spec: Spec) -> Result<Accepted, AgentError> {
         match (&self.tasks, spec) {
             (Some(tasks), Spec::Session(spec)) => tasks.start(&self.host, id, *spec).await,
             (_, spec) => self.host.carry_out(id, spec).await,
@@ -111,7 +140,7 @@ impl LocalRuns {
         })
         .await?;
         match self.carry_out(id, spec.clone()).await {
-            Ok(warnings) => Ok(Accepted::new(warnings)),
+            Ok(accepted) => Ok(accepted),
             Err(error) => self.started_elsewhere(id, &spec, error).await,
         }
     }
@@ -128,7 +157,8 @@ impl LocalRuns {
             if let Some(accepted) = self.existing(id, spec).await? {
                 return Ok(accepted);
             }
-            if !is_held_by(id, &error) || Instant::now() >= until {
+            // The other process holds the session or has the worktree before the run appears.
+            if error.holder() != Some(id) || Instant::now() >= until {
                 return Err(of_start(id, error));
             }
             sleep(LOOK_EVERY).await;
@@ -198,10 +228,13 @@ impl LocalRuns {
                 "images go with the first prompt of a run only: name their paths in the prompt";
             return Err((RefusalCode::Unsupported, message.to_owned()).into());
         }
-        if matches!(command, Command::Cancel { .. } | Command::Answer { .. }) {
-            not_ended(&run).await?;
+        not_ended(&run).await?;
+        let reply = client::command(&run, &command);
+        if self.is_patient {
+            Ok(reply.await?)
+        } else {
+            runner_reply(&run, reply).await
         }
-        runner_reply(&run, client::command(&run, &command)).await
     }
 }
 
@@ -217,20 +250,11 @@ fn starts_of(id: &str) -> &'static Mutex<()> {
 /// Returns the error of a start. An id that can be one is refused because the history has a run with it.
 fn of_start(id: &str, error: AgentError) -> ServiceError {
     if error.parameter() == Some("run_id") && check_run_id(id).is_ok() {
-        return ServiceError::new(ProblemCode::RunExists, error.message);
+        let mut exists = ServiceError::from(error);
+        exists.code = Some(ProblemCode::RunExists);
+        return exists;
     }
     error.into()
-}
-
-/// Returns `true` if the error is that the run with this id holds a session or has a worktree.
-fn is_held_by(id: &str, error: &AgentError) -> bool {
-    let is_of_worktree = matches!(error.parameter(), Some("worktree" | "workspace"))
-        && error.message.contains(" exists ");
-    (is_of_worktree || error.code == ErrorCode::SessionInUse)
-        && error
-            .message
-            .split([' ', '/', '"', '`'])
-            .any(|word| word == id)
 }
 
 impl RunService for LocalRuns {
@@ -334,12 +358,8 @@ impl RunService for LocalRuns {
 
     fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
         Box::pin(async move {
-            let store = crate::machine::open_store().await?;
-            let deleted = forget_runs(&request, store.as_ref()).await;
-            if let Some(store) = &store {
-                crate::close_store(store).await;
-            }
-            Ok(deleted?)
+            let forget = async |store: Option<&Store>| Ok(forget_runs(&request, store).await?);
+            self.store.with(forget).await
         })
     }
 }

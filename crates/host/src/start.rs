@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use teamster_api::{Launch, Launched, RunHandle, ServiceError, Spec};
+use teamster_api::{Accepted, Launch, Launched, RunHandle, ServiceError, Spec};
 use teamster_core::AgentError;
 use teamster_runner::{DetachedRun, Finished, Retention, Runs};
 
 use crate::{
-    Answers, Common, Host, LocalRuns, Notice, RunOptions, SessionOptions, Warning, error_chain,
-    state,
+    Answers, Host, LocalRuns, Notice, RunOptions, SessionOptions, Warning, error_chain, state,
 };
 
 impl Host {
@@ -30,9 +29,9 @@ impl Host {
         RunHandle::start(Arc::new(LocalRuns::new(self)?), id, spec).await
     }
 
-    /// Starts a run or session, and returns its warnings once it is accepted: in a process of its own if there is a
-    /// program, else as a task of this process.
-    pub(crate) async fn carry_out(&self, id: &str, spec: Spec) -> Result<Vec<String>, AgentError> {
+    /// Starts a run or session, and returns once it is accepted: in a process of its own if there is a program, else as
+    /// a task of this process.
+    pub(crate) async fn carry_out(&self, id: &str, spec: Spec) -> Result<Accepted, AgentError> {
         if self.runner_program().is_some() {
             self.start_process(&Launch::new(id, spec)).await
         } else {
@@ -40,19 +39,19 @@ impl Host {
         }
     }
 
-    async fn start_process(&self, launch: &Launch) -> Result<Vec<String>, AgentError> {
+    async fn start_process(&self, launch: &Launch) -> Result<Accepted, AgentError> {
         match self.launch(launch).await? {
             Launched::Accepted {
                 warnings,
                 important,
                 ..
-            } => Ok([important, warnings].concat()),
+            } => Ok(Accepted::with_important(important, warnings)),
             Launched::Refused { error, .. } => Err(error),
             _ => Err(AgentError::invalid_params("the runner has another version")),
         }
     }
 
-    async fn start_task(&self, id: &str, spec: Spec) -> Result<Vec<String>, AgentError> {
+    async fn start_task(&self, id: &str, spec: Spec) -> Result<Accepted, AgentError> {
         let runs = state::runs()?;
         let retention = state::retention()?;
         let host = self.clone();
@@ -61,7 +60,7 @@ impl Host {
                 let options = RunOptions::new(id).detached();
                 let mut prepared = self.prepare_run(*spec, options).await?;
                 let run = prepared.accept(&runs)?;
-                let warnings = texts(&mut prepared.ground);
+                let (important, others) = prepared.ground.take_warnings();
                 tokio::spawn(async move {
                     // Until the run has taken its session over.
                     let _reserved = prepared.reserved.take();
@@ -82,14 +81,14 @@ impl Host {
                     }
                     prune_apart(host, runs, retention).await;
                 });
-                Ok(warnings)
+                Ok(Accepted::with_important(important, others))
             }
             Spec::Session(spec) => {
                 let mut options = SessionOptions::new(id, Answers::clients(true));
                 options.is_detached = true;
                 let mut prepared = self.prepare_session(*spec, options).await?;
                 let run = prepared.accept(&runs)?;
-                let warnings = texts(&mut prepared.ground);
+                let (important, others) = prepared.ground.take_warnings();
                 let history = prepared.history.clone();
                 let session = prepared.detached(run, None);
                 tokio::spawn(async move {
@@ -97,7 +96,7 @@ impl Host {
                     report(&host, &finished, history.close().await);
                     prune_apart(host, runs, retention).await;
                 });
-                Ok(warnings)
+                Ok(Accepted::with_important(important, others))
             }
         }
     }
@@ -130,9 +129,4 @@ pub(crate) fn prune(host: &Host, runs: &Runs, retention: &Retention) {
 async fn prune_apart(host: Host, runs: Runs, retention: Retention) {
     // It fails only if the runtime ends: the next run prunes.
     let _ = tokio::task::spawn_blocking(move || prune(&host, &runs, &retention)).await;
-}
-
-pub(crate) fn texts(ground: &mut Common) -> Vec<String> {
-    let warnings = ground.warnings.drain(..);
-    warnings.map(|warning| warning.text).collect()
 }

@@ -2,10 +2,12 @@
 
 use std::time::Duration;
 
-use teamster_store::Store;
+use teamster_api::ServiceError;
+use teamster_store::{Store, StoreError};
 use tokio::time::timeout;
 
 use crate::environment::{self, STORE_VARIABLE};
+use crate::machine::failure;
 use crate::state;
 
 /// The time limit for closing the store.
@@ -34,6 +36,40 @@ pub fn location(store: Option<&str>) -> Option<String> {
 pub(crate) fn named(store: Option<&str>) -> Option<String> {
     let variable = || environment::variable(STORE_VARIABLE)?.into_string().ok();
     store.map(str::to_owned).or_else(variable)
+}
+
+/// The store that a service reads.
+#[derive(Debug, Clone, Default)]
+pub(crate) enum Source {
+    /// The user's, which is opened for each call.
+    #[default]
+    OfUser,
+    /// This one, which the caller closes; `None` if there is none.
+    Given(Option<Store>),
+}
+
+impl Source {
+    /// Calls `read` with the store; with `None` if it does not exist yet or is turned off.
+    pub(crate) async fn with<T>(
+        &self,
+        read: impl AsyncFnOnce(Option<&Store>) -> Result<T, ServiceError>,
+    ) -> Result<T, ServiceError> {
+        if let Self::Given(store) = self {
+            return read(store.as_ref()).await;
+        }
+        let store = match location(None) {
+            Some(place) => match Store::open_existing(&place).await {
+                Err(StoreError::Missing { .. }) => None,
+                opened => Some(opened.map_err(|error| failure(&error.into()))?),
+            },
+            None => None,
+        };
+        let done = read(store.as_ref()).await;
+        if let Some(store) = &store {
+            close(store).await;
+        }
+        done
+    }
 }
 
 /// Closes the store within two seconds. Recorded data is safe even if that fails.

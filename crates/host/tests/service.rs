@@ -156,6 +156,8 @@ fn a_session_in_use_is_refused_before_history_and_log_have_the_run() {
         spec.trusted.store = Some(store.to_str().unwrap().to_owned());
         let error = host.start("r", spec.clone()).await.unwrap_err();
         assert_eq!(error.code, Some(ProblemCode::SessionInUse));
+        // The holder is no run.
+        assert_eq!(error.run_id, None);
         let runs = LocalRuns::new(&host).unwrap();
         assert!(runs.show("r").await.is_err());
         let rows = async || {
@@ -218,6 +220,33 @@ fn starts_with_an_id_at_the_same_time_start_one_run() {
         }
         existed.sort_unstable();
         assert_eq!(existed, [false, true]);
+    });
+}
+
+#[test]
+fn a_worktree_is_held_by_the_run_with_its_id() {
+    if !is_own_process_of("service::a_worktree_is_held_by_the_run_with_its_id", CLAUDE) {
+        return;
+    }
+    let directory = repository();
+    let host = Host::new(Providers::builtin());
+    block_on(async {
+        let prepare = |id: &str| {
+            let mut spec = RunSpec::new("claude", "answers");
+            spec.working_directory = Some(directory.clone());
+            // A name without the run's id in it.
+            spec.worktree = Some(Worktree::Branch("topic".to_owned()));
+            host.prepare_run(spec, RunOptions::new(id))
+        };
+        let first = prepare("r").await.unwrap();
+        let error = prepare("r").await.err().unwrap();
+        assert_eq!(error.parameter(), Some("worktree"));
+        assert_eq!(error.holder(), Some("r"), "{error}");
+        // The branch belongs to another run.
+        let error = prepare("q").await.err().unwrap();
+        assert!(error.message.contains("\"topic\" exists"), "{error}");
+        assert_eq!(error.holder(), None);
+        drop(first);
     });
 }
 

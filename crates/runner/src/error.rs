@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use teamster_api::{ProblemCode, RefusalCode, ServiceError};
+use teamster_api::{ProblemCode, RefusalCode, RunnerProcess, ServiceError};
 
 /// Error of an operation on detached runs.
 #[derive(Debug, thiserror::Error)]
@@ -104,7 +104,20 @@ impl From<RunsError> for ServiceError {
             RunsError::Refused { code, .. } => (*code).into(),
             RunsError::Locked { .. } | RunsError::Io { .. } => ProblemCode::Internal,
         };
-        Self::new(code, error.to_string())
+        let mut service = Self::new(code, error.to_string());
+        match error {
+            RunsError::NotAnswering {
+                id,
+                pid,
+                is_stopped,
+            } => {
+                service.runner = pid.map(|pid| RunnerProcess::new(pid, is_stopped));
+                service.run_id = Some(id);
+            }
+            RunsError::Ended { id } | RunsError::Exists { id } => service.run_id = Some(id),
+            _ => {}
+        }
+        service
     }
 }
 

@@ -274,10 +274,14 @@ fn in_use(session_id: &str, holder: &SessionHolder) -> AgentError {
         ),
     };
     let session_id = excerpt(session_id, 100);
-    AgentError::session_in_use(
+    let error = AgentError::session_in_use(
         "session_id",
         format!("{who} works with session {session_id}: {step}, or fork the session"),
-    )
+    );
+    match &holder.run_id {
+        Some(run) => error.held_by(run),
+        None => error,
+    }
 }
 
 /// Returns the name of a session's lock file. Ids come from CLIs, so unusual bytes are percent-encoded.
@@ -324,6 +328,7 @@ mod tests {
             error.message.contains("run r works with session s"),
             "{error}"
         );
+        assert_eq!(error.holder(), Some("r"));
         let mut fork = resuming("s");
         fork.fork = true;
         second.begin(&fork).unwrap();
@@ -335,6 +340,7 @@ mod tests {
         let error = run.writer("claude").begin(&resuming("t")).unwrap_err();
         let process = format!("process {}", std::process::id());
         assert!(error.message.contains(&process), "{error}");
+        assert_eq!(error.holder(), None);
         drop(second);
         assert_eq!(
             fs::read_dir(dir.path().join("sessions")).unwrap().count(),

@@ -829,6 +829,8 @@ class ParameterErrorDetail(TypedDict):
     item: NotRequired[Union[str, None]]
     #: The problem, for a person: the message without the names.
     problem: str
+    #: The run that holds what the parameter names: it works with the session, or has the worktree.
+    holder: NotRequired[Union[str, None]]
 
 class BudgetErrorDetail(TypedDict):
     type: Literal["budget"]

@@ -10,10 +10,10 @@ use crate::remote::{self, Machine};
 /// Returns the machine that the arguments name. Returns a usage error if it does not support the command.
 pub(crate) fn machine(cli: &Cli) -> anyhow::Result<Machine> {
     let Some(url) = remote::url(&cli.remote)? else {
-        return Ok(Machine::Here);
+        return Ok(Machine::here());
     };
     if ignores_remote(&cli.command) {
-        return Ok(Machine::Here);
+        return Ok(Machine::here());
     }
     check_supported(&cli.command)?;
     remote::connect(url, &cli.remote)

@@ -13,7 +13,6 @@ use std::time::Duration;
 use anyhow::Context;
 use teamster_acp_server::{Catalog, Disconnect, EditorServer};
 use teamster_api::{ProblemCode, SessionSpec};
-use teamster_client::Client;
 use teamster_core::time::millis;
 use teamster_host::{Guard, LocalMachine, LocalRuns, SessionTasks};
 use tokio::runtime::Runtime;
@@ -39,9 +38,12 @@ const NOT_OVER_HTTP: &str = "a server takes none from elsewhere; set them up for
 pub(crate) fn main(args: AcpArgs, machine: &Machine) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let prepared = spec::of_acp(args);
-    let code = prepared.and_then(|session| match machine {
-        Machine::Here => here(&runtime, session),
-        Machine::There(client) => there(&runtime, client, session),
+    let code = prepared.and_then(|session| {
+        if machine.is_here() {
+            here(&runtime, session)
+        } else {
+            there(&runtime, machine, session)
+        }
     });
     // A thread may still be blocked on stdin: do not wait for it.
     runtime.shutdown_background();
@@ -67,7 +69,7 @@ fn here(runtime: &Runtime, mut session: SessionSpec) -> anyhow::Result<anyhow::R
     report::warn_of(&history.take_warnings(), true);
     let machine = LocalMachine::new(host())
         .without_versions(Some(&*session.provider).filter(|agent| !agent.is_empty()))
-        .with_history(history.clone());
+        .with_store(history.store().cloned());
     let tasks =
         SessionTasks::new(history, start_over::of_session).requires(session.trusted.clone());
     let runs = LocalRuns::new(host())?.with_sessions_here(tasks.clone());
@@ -91,17 +93,17 @@ fn here(runtime: &Runtime, mut session: SessionSpec) -> anyhow::Result<anyhow::R
 /// Serves sessions of a server. The outer error is a usage error.
 fn there(
     runtime: &Runtime,
-    client: &Client,
+    machine: &Machine,
     mut session: SessionSpec,
 ) -> anyhow::Result<anyhow::Result<u8>> {
     remote::prepare_session(&mut session, &Local::default())?;
     session.end_idle_ms = Some(millis(REMOTE_IDLE));
-    let catalog = match runtime.block_on(Catalog::of_machine(client, &session)) {
+    let catalog = match runtime.block_on(Catalog::of_machine(&*machine.agents(), &session)) {
         Ok(catalog) => catalog,
         Err(error) if error.code == Some(ProblemCode::InvalidParams) => return Err(error.into()),
         Err(error) => return Ok(Err(error.into())),
     };
-    let server = EditorServer::new(Arc::new(client.clone()), catalog, session)
+    let server = EditorServer::new(machine.runs(), catalog, session)
         .of_other_machine(NOT_OVER_HTTP)
         .with_hints(hints::of_problem);
     Ok(runtime.block_on(serve(server)))

@@ -24,8 +24,8 @@ pub(crate) fn main(args: &AgentsArgs, machine: &Machine) -> anyhow::Result<u8> {
     let done = runtime.block_on(async {
         let file = &args.config;
         let target = match machine {
-            Machine::Here => Target::File(file),
-            Machine::There(client) => Target::Server(client),
+            here if here.is_here() => Target::File(file),
+            there => Target::Server(there),
         };
         match &args.command {
             AgentsCommand::Status(args) => status::main(args, target).await,
@@ -86,7 +86,7 @@ enum Target<'a> {
     /// That of this configuration.
     File(&'a Path),
     /// That of a server.
-    Server(&'a teamster_client::Client),
+    Server(&'a Machine),
 }
 
 /// Connection to a supervisor, local or through a server.
@@ -109,7 +109,7 @@ impl Supervisor {
 async fn connect(target: Target<'_>) -> Result<Supervisor, Error> {
     Ok(match target {
         Target::File(file) => Supervisor::Local(connect_here(file).await?),
-        Target::Server(client) => Supervisor::Remote(RemoteSupervisor(client.clone())),
+        Target::Server(machine) => Supervisor::Remote(RemoteSupervisor::of(machine)),
     })
 }
 

@@ -4,9 +4,9 @@ pub(crate) mod args;
 
 use anyhow::{Context, bail};
 use serde_json::{Value, json};
-use teamster_api::{Answer, PendingRequest};
+use teamster_api::{Answer, PendingRequest, ServiceError, ViewState};
 
-use crate::detached::RunHandle;
+use crate::detached::Run;
 use crate::remote::Machine;
 use crate::runtime::tokio_runtime;
 use crate::{exit_code, words};
@@ -32,26 +32,27 @@ pub(crate) fn main(args: &AnswerArgs, machine: &Machine) -> anyhow::Result<u8> {
     tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
-            let run = RunHandle::find(machine, run).await?;
-            let waiting = run.requests().await?;
+            let run = Run::find(machine, run).await?;
+            let waiting = run.handle.requests().await?;
             let request_id = match own.or(number) {
                 Some(number) => format!("{}/{number}", run.id()),
                 None => only(&run, &waiting).await?,
             };
             let request = waiting.iter().find(|it| it.request_id == request_id);
             let answer = answer(args, word, request)?;
-            run.answer(&request_id, answer).await?;
+            run.handle.answer(request_id, answer).await?;
             anyhow::Ok(exit_code::SUCCESS)
         })
 }
 
 /// Returns the id of the only pending request.
-async fn only(run: &RunHandle, waiting: &[PendingRequest]) -> anyhow::Result<String> {
+async fn only(run: &Run, waiting: &[PendingRequest]) -> anyhow::Result<String> {
     match waiting {
         [only] => Ok(only.request_id.clone()),
         [] => {
-            // If the run has ended, this error is more precise.
-            run.status().await?;
+            if run.handle.outline().await?.summary.state == ViewState::Ended {
+                return Err(ServiceError::ended(run.id()).into());
+            }
             bail!(
                 "run {} has no pending request: `teamster requests` lists those of all runs",
                 run.id()

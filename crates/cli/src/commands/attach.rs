@@ -6,11 +6,10 @@ mod prompt;
 use std::io::Write;
 
 use anyhow::Context;
-use teamster_runner::RunsError;
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::OutputArgs;
-use crate::detached::{Entries, Questions, Reader, RunHandle, Screen};
+use crate::detached::{Entries, Questions, Reader, Run, Screen, was_refused};
 use crate::dialog::terminal;
 use crate::drive::{self, TICK};
 use crate::exit_code;
@@ -25,7 +24,7 @@ pub(crate) fn main(args: &AttachArgs, machine: &Machine) -> anyhow::Result<u8> {
     let output: OutputArgs = args.output.into();
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let code = runtime.block_on(async {
-        let run = RunHandle::find(machine, &args.id).await?;
+        let run = Run::find(machine, &args.id).await?;
         let mut screen = Screen::new(&run, output);
         let has_prompt = run.is_session() && !output.json && !output.quiet && Questions::can_ask();
         let user_prompt = has_prompt.then(|| UserPrompt::new(&run, args.no_history));
@@ -35,7 +34,7 @@ pub(crate) fn main(args: &AttachArgs, machine: &Machine) -> anyhow::Result<u8> {
             user_prompt: user_prompt.transpose()?,
             interrupts: 0,
         };
-        let entries = run.follow(args.after)?;
+        let entries = run.follow(args.after);
         view.show(entries, &mut screen).await
     });
     terminal::restore();
@@ -46,7 +45,7 @@ pub(crate) fn main(args: &AttachArgs, machine: &Machine) -> anyhow::Result<u8> {
 
 /// A view of a run or session.
 struct Attached {
-    run: RunHandle,
+    run: Run,
     quiet: bool,
     /// The prompt, if the user can send messages to the session.
     user_prompt: Option<UserPrompt>,
@@ -156,10 +155,10 @@ impl Attached {
         }
         self.interrupts += 1;
         screen.stopping();
-        match self.run.interrupt(self.interrupts > 1).await {
-            // The turn has just ended.
-            Ok(()) | Err(RunsError::Refused { .. } | RunsError::Ended { .. }) => Ok(None),
-            Err(error) => Err(error.into()),
+        match self.run.handle.interrupt(self.interrupts > 1).await {
+            // The turn may have just ended.
+            Err(error) if !was_refused(&error) => Err(error.into()),
+            _ => Ok(None),
         }
     }
 
@@ -182,25 +181,19 @@ impl Attached {
             }
         };
         screen.set_typed(Some(text.clone()));
-        match self
-            .run
-            .send(text, Some(user_prompt.name().to_owned()))
-            .await
-        {
-            Ok(_) => {}
-            Err(error) => {
-                screen.set_typed(None);
-                crate::report::fail(&anyhow::anyhow!(
-                    "not sent: {error} (press Up to edit the message)"
-                ));
-            }
+        let sender = Some(user_prompt.name().to_owned());
+        if let Err(error) = self.run.handle.say_from(sender, text).await {
+            screen.set_typed(None);
+            crate::report::fail(&anyhow::anyhow!(
+                "not sent: {error} (press Up to edit the message)"
+            ));
         }
         Ok(None)
     }
 }
 
 /// Leaves the view while the run continues. Returns the exit code.
-fn leave(screen: &mut Screen, run: &RunHandle, quiet: bool) -> u8 {
+fn leave(screen: &mut Screen, run: &Run, quiet: bool) -> u8 {
     terminal::restore();
     if let Err(error) = screen.flush() {
         return exit_code::of_lost(error);

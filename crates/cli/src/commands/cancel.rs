@@ -4,7 +4,7 @@ pub(crate) mod args;
 
 use anyhow::Context;
 
-use crate::detached::{self, RunHandle};
+use crate::detached::Run;
 use crate::exit_code;
 use crate::remote::Machine;
 use crate::runtime::tokio_runtime;
@@ -18,8 +18,8 @@ pub(crate) fn main(args: &CancelArgs, machine: &Machine) -> anyhow::Result<u8> {
         .block_on(async {
             let mut code = exit_code::SUCCESS;
             let mut stopping = Vec::new();
-            for run in RunHandle::find_all(machine, &args.ids).await? {
-                match run.cancel(args.kill).await {
+            for run in Run::find_all(machine, &args.ids).await? {
+                match run.handle.cancel(args.kill).await {
                     Ok(()) => stopping.push(run),
                     Err(error) => {
                         crate::report::fail(&error.into());
@@ -28,8 +28,8 @@ pub(crate) fn main(args: &CancelArgs, machine: &Machine) -> anyhow::Result<u8> {
                 }
             }
             for run in stopping {
-                if let Err(error) = detached::result(&run).await {
-                    crate::report::fail(&error);
+                if let Err(error) = run.handle.result().await {
+                    crate::report::fail(&error.into());
                     code = exit_code::AGENT_ERROR;
                 }
             }

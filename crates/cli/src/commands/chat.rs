@@ -9,13 +9,12 @@ mod tests;
 mod totals;
 
 use std::env;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::time::Duration;
 
 use anyhow::Context;
 use teamster::{AgentError, AgentEvent, CliInfo, LogEntry, PermissionPolicy};
-use teamster_api::{Launch, RunLogEntry, SessionSpec};
-use teamster_client::Client;
+use teamster_api::{RunLogEntry, SessionSpec};
 use teamster_core::provider::RunAssembler;
 use teamster_core::time::epoch_ms;
 use teamster_host::{Answers, Guard, PreparedSession, SessionOptions, Worktree, params};
@@ -28,7 +27,7 @@ use crate::hints::usage;
 use crate::remote::Machine;
 use crate::runtime::tokio_runtime;
 use crate::spec::Local;
-use crate::{drive, exit_code, remote, runner, words};
+use crate::{drive, exit_code, remote, start, words};
 use args::ChatArgs;
 use conversation::{Chat, Display};
 use signals::Signals;
@@ -46,16 +45,16 @@ pub(crate) fn main(args: ChatArgs, machine: &Machine) -> anyhow::Result<u8> {
 
 /// Reads the arguments, and runs the chat. The outer error is a usage error.
 fn begin(args: ChatArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>> {
-    let (spec, local) = spec::of_chat(args)?;
+    let (mut spec, local) = spec::of_chat(args)?;
     spec.check()?;
     let quiet = local.output.quiet;
-    let id = Uuid::now_v7().to_string();
     if local.detach {
-        return match machine {
-            Machine::There(client) => detach_on(client, spec, &local),
-            Machine::Here => Ok(runner::launch(&Launch::new(id, spec), quiet)),
-        };
+        if !machine.is_here() {
+            remote::prepare_session(&mut spec, &local)?;
+        }
+        return start::detached(machine, spec, &local);
     }
+    let id = Uuid::now_v7().to_string();
     let runtime = match tokio_runtime().context("cannot start the runtime") {
         Ok(runtime) => runtime,
         Err(error) => return Ok(Err(error)),
@@ -99,17 +98,6 @@ fn begin(args: ChatArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>
     let code = chat(runtime, prepared, &local, worktree.as_ref(), questions);
     drive::leave(worktree, quiet);
     Ok(code)
-}
-
-/// Starts a detached session on a server, and prints its id. Returns the exit code. The outer error is a usage error.
-fn detach_on(
-    client: &Client,
-    spec: SessionSpec,
-    local: &Local,
-) -> anyhow::Result<anyhow::Result<u8>> {
-    let runtime = tokio_runtime().context("cannot start the runtime")?;
-    let id = runtime.block_on(remote::start_session(client, spec, local))?;
-    Ok(id.and_then(|id| exit_code::of_printed(writeln!(io::stdout(), "{id}"))))
 }
 
 fn chat(

@@ -6,12 +6,11 @@ use std::io::Write;
 use std::path::PathBuf;
 
 use anstyle::Style;
-use teamster_api::{PendingRequest, tool_input};
+use teamster_api::{LiveState, PendingRequest, RunHandle, RunInfo, tool_input};
 use teamster_core::time::epoch_ms;
-use teamster_host::state;
 
-use crate::detached::RunHandle;
-use crate::remote::{self, Machine};
+use crate::detached::Run;
+use crate::remote::Machine;
 use crate::runtime::tokio_runtime;
 use crate::table::Table;
 use crate::{exit_code, words};
@@ -56,30 +55,30 @@ async fn waiting(
     machine: &Machine,
     ids: &[String],
 ) -> anyhow::Result<Vec<(PendingRequest, Option<PathBuf>)>> {
-    let runs = match machine {
-        Machine::There(client) if ids.is_empty() => {
-            return Ok(remote::pending_requests(client).await?);
-        }
-        Machine::Here if ids.is_empty() => {
-            let runs = state::runs()?.list()?.into_iter();
-            runs.map(RunHandle::Local).collect()
-        }
-        _ => RunHandle::find_all(machine, ids).await?,
-    };
-    // All at once, because a runner may not answer.
-    let asking = runs.into_iter().map(|run| {
-        let directory = run.info().directory.clone();
-        tokio::spawn(async move { (run.requests().await, directory) })
-    });
     let mut waiting = Vec::new();
-    for asked in asking.collect::<Vec<_>>() {
-        match asked.await? {
-            (Ok(requests), directory) => {
-                waiting.extend(requests.into_iter().map(|it| (it, directory.clone())));
-            }
-            // One run does not affect the list of all.
-            (Err(error), _) if ids.is_empty() => crate::report::warn(&[error.to_string()]),
-            (Err(error), _) => return Err(error.into()),
+    let mut add = |requests: Vec<_>, run: &RunInfo| {
+        let requests = requests.into_iter();
+        waiting.extend(requests.map(|request| (request, run.directory.clone())));
+    };
+    if !ids.is_empty() {
+        for run in Run::find_all(machine, ids).await? {
+            add(run.handle.requests().await?, &run.info);
+        }
+        return Ok(waiting);
+    }
+    let mut asking = Vec::new();
+    for run in machine.live_runs().await? {
+        let status = run.live.as_ref().map(|live| live.state);
+        if status == Some(LiveState::NotAnswering) {
+            let run = RunHandle::new(machine.runs(), &*run.info.run_id);
+            asking.push(tokio::spawn(async move { run.requests().await }));
+        }
+        add(run.requests.clone(), &run.info);
+    }
+    for asked in asking {
+        // The reason. One run does not affect the list of all.
+        if let Err(error) = asked.await? {
+            crate::report::warn(&[error.to_string()]);
         }
     }
     Ok(waiting)

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 use anyhow::Context;
 use teamster::{CliInfo, ErrorKind};
-use teamster_api::{Launch, RunSpec};
+use teamster_api::RunSpec;
 use teamster_core::time::epoch_ms;
 use teamster_host::{PreparedRun, RunOptions, Worktree, write_output};
 use uuid::Uuid;
@@ -21,7 +21,7 @@ use crate::remote::Machine;
 use crate::render::TextIsFinal;
 use crate::runtime::tokio_runtime;
 use crate::spec::Local;
-use crate::{drive, exit_code, runner, words};
+use crate::{drive, exit_code, start, words};
 use args::RunArgs;
 use closing::Closing;
 
@@ -40,15 +40,14 @@ pub(crate) fn main(args: RunArgs, machine: &Machine) -> anyhow::Result<u8> {
 fn begin(args: RunArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>> {
     let (spec, local) = spec::of_run(args)?;
     spec.check()?;
-    if let Machine::There(client) = machine {
-        return remote::main(spec, &local, client);
+    if !machine.is_here() {
+        return remote::main(spec, &local, machine);
+    }
+    if local.detach {
+        return start::detached(machine, spec, &local);
     }
     let id = local.run_id.clone();
     let id = id.unwrap_or_else(|| Uuid::now_v7().to_string());
-    if local.detach {
-        let launch = Launch::new(id, spec);
-        return Ok(runner::launch(&launch, local.output.quiet));
-    }
     let mut options = RunOptions::new(id);
     options.is_chosen = local.run_id.is_some();
     options.native = local.output.native;

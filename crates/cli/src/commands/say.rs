@@ -4,15 +4,13 @@ pub(crate) mod args;
 
 use std::io::{self, Read, Write};
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, bail};
 use teamster::Id;
-use teamster_api::{LogLine, RefusalCode};
-use teamster_runner::RunsError;
-use teamster_runner::client::StartedTurn;
+use teamster_api::{Command, LogLine, ProblemCode};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::args::OutputArgs;
-use crate::detached::{RunHandle, Screen};
+use crate::detached::{Run, Screen, was_refused};
 use crate::drive::{self, TICK};
 use crate::remote::Machine;
 use crate::runtime::tokio_runtime;
@@ -23,7 +21,7 @@ use args::SayArgs;
 /// Sends the prompt, shows the turn and returns the turn's exit code.
 pub(crate) fn main(args: &SayArgs, machine: &Machine) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
-    let session = runtime.block_on(RunHandle::find(machine, &args.id))?;
+    let session = runtime.block_on(Run::find(machine, &args.id))?;
     if !session.is_session() {
         bail!(
             "{} is a run, not a session: start a session with `teamster chat --detach`",
@@ -56,48 +54,46 @@ fn prompt(args: &SayArgs) -> anyhow::Result<String> {
     Ok(prompt)
 }
 
-async fn say(args: &SayArgs, session: RunHandle, prompt: String) -> anyhow::Result<u8> {
+async fn say(args: &SayArgs, session: Run, prompt: String) -> anyhow::Result<u8> {
     let name = format!("teamster say, process {}", std::process::id());
     if args.steer {
-        session.steer(prompt, Some(name)).await?;
+        let (text, from) = (prompt, Some(name));
+        session.handle.send(Command::Steer { text, from }).await?;
         return Ok(exit_code::SUCCESS);
     }
-    let turn = loop {
-        match session.send(prompt.clone(), Some(name.clone())).await {
-            Err(RunsError::Refused {
-                code: RefusalCode::Busy,
-                ..
-            }) if args.queue => next_end(&session).await?,
-            Err(RunsError::Refused {
-                code: RefusalCode::Busy,
-                message,
-            }) => bail!("{message} (--queue waits, --steer sends it now)"),
-            Err(RunsError::Refused {
-                code: RefusalCode::OutOfTime,
-                message,
-            }) => {
-                crate::report::fail(&anyhow!(message));
-                return Ok(exit_code::TIMEOUT);
-            }
-            turn => break turn?,
+    let (turn, seq) = loop {
+        let begun = session.handle.say_from(Some(name.clone()), &*prompt);
+        match begun.await {
+            Ok(turn) => break turn,
+            Err(error) => match error.code {
+                Some(ProblemCode::SessionBusy) if args.queue => next_end(&session).await?,
+                Some(ProblemCode::SessionBusy) => {
+                    bail!("{error} (--queue waits, --steer sends it now)")
+                }
+                Some(ProblemCode::OutOfTime) => {
+                    crate::report::fail(&error.into());
+                    return Ok(exit_code::TIMEOUT);
+                }
+                _ => return Err(error.into()),
+            },
         }
     };
     if args.no_wait {
-        return exit_code::of_printed(writeln!(io::stdout(), "{}", turn.run_id));
+        return exit_code::of_printed(writeln!(io::stdout(), "{turn}"));
     }
     let output: OutputArgs = args.output.into();
     let screen = Screen::new(&session, output).without_questions();
-    show(session, &turn, screen).await
+    show(session, &turn, seq, screen).await
 }
 
 /// Waits for the end of the turn in progress.
-async fn next_end(session: &RunHandle) -> anyhow::Result<()> {
-    let newest = session.newest().await?;
+async fn next_end(session: &Run) -> anyhow::Result<()> {
+    let newest = session.handle.outline().await?.summary.seq;
     // The turn may have ended meanwhile.
-    if session.status().await?.turn.is_none() {
+    if session.handle.status().await?.turn.is_none() {
         return Ok(());
     }
-    let mut follow = session.follow(newest)?;
+    let mut follow = session.follow(newest);
     while let Some(line) = follow.next().await? {
         if line.type_name() == "done" {
             break;
@@ -106,14 +102,14 @@ async fn next_end(session: &RunHandle) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Shows the turn to its end and returns its exit code.
-async fn show(session: RunHandle, turn: &StartedTurn, mut screen: Screen) -> anyhow::Result<u8> {
+/// Shows the turn, whose prompt is the entry with the number `seq`, to its end. Returns its exit code.
+async fn show(session: Run, turn: &str, seq: u64, mut screen: Screen) -> anyhow::Result<u8> {
     let mut signals = Source::new().context("cannot listen for signals")?;
-    let mut follow = session.follow(turn.seq)?;
+    let mut follow = session.follow(seq);
     let mut ticks = interval(TICK);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let stdout = drive::stdout_pipe();
-    let own = Id::from(&*turn.run_id);
+    let own = Id::from(turn);
     let mut interrupts = 0;
     loop {
         let next = tokio::select! {
@@ -163,15 +159,15 @@ async fn show(session: RunHandle, turn: &StartedTurn, mut screen: Screen) -> any
 }
 
 /// Interrupts the turn because the reader of the output is gone. Returns the exit code.
-async fn lost(session: &RunHandle, error: io::Error) -> anyhow::Result<u8> {
+async fn lost(session: &Run, error: io::Error) -> anyhow::Result<u8> {
     interrupt(session, false).await?;
     Ok(exit_code::of_lost(error))
 }
 
-async fn interrupt(session: &RunHandle, kill: bool) -> anyhow::Result<()> {
-    match session.interrupt(kill).await {
-        // The turn has just ended.
-        Ok(()) | Err(RunsError::Refused { .. } | RunsError::Ended { .. }) => Ok(()),
-        Err(error) => Err(error.into()),
+async fn interrupt(session: &Run, kill: bool) -> anyhow::Result<()> {
+    match session.handle.interrupt(kill).await {
+        // The turn may have just ended.
+        Err(error) if !was_refused(&error) => Err(error.into()),
+        _ => Ok(()),
     }
 }

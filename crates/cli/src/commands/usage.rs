@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
+use teamster_api::MachineService;
 use teamster_api::usage::{UsageQuery, UsageSummary};
-use teamster_client::Client;
 use teamster_host::usage::{CollectedUsage, UsageError, UsageSources, collect_usage};
 
 use crate::remote::Machine;
@@ -33,8 +33,8 @@ pub(crate) fn main(args: &UsageArgs, machine: &Machine) -> anyhow::Result<u8> {
     if args.statusline {
         return statusline::main();
     }
-    if let Machine::There(client) = machine {
-        return show_remote(args, client);
+    if !machine.is_here() {
+        return show_remote(args, &*machine.agents());
     }
     if args.limits {
         return exit_code::of_printed(limits::print(&limits::list(), args.json, width()));
@@ -57,10 +57,10 @@ pub(crate) fn main(args: &UsageArgs, machine: &Machine) -> anyhow::Result<u8> {
 }
 
 /// Shows the usage of a server's machine and returns the exit code.
-fn show_remote(args: &UsageArgs, client: &Client) -> anyhow::Result<u8> {
+fn show_remote(args: &UsageArgs, server: &dyn MachineService) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     if args.limits {
-        let list = runtime.block_on(client.limits())?;
+        let list = runtime.block_on(server.limits())?;
         return exit_code::of_printed(limits::print(&list, args.json, width()));
     }
     let now = Timestamp::now().to_zoned(zone::local());
@@ -71,8 +71,7 @@ fn show_remote(args: &UsageArgs, client: &Client) -> anyhow::Result<u8> {
             return Ok(exit_code::USAGE);
         }
     };
-    let summary = runtime.block_on(client.usage(&query));
-    let summary = summary?;
+    let summary = runtime.block_on(server.usage(query))?;
     let zone = (summary.time_zone.as_deref()).and_then(|name| TimeZone::get(name).ok());
     show(args, &summary, &zone.unwrap_or_else(zone::local))
 }

@@ -4,7 +4,7 @@ pub(crate) mod args;
 
 use anyhow::Context;
 
-use crate::detached::{RunHandle, result_of, turn_of};
+use crate::detached::{Run, result_of, turn_of};
 use crate::remote::Machine;
 use crate::runtime::tokio_runtime;
 use crate::{exit_code, hints, words};
@@ -16,7 +16,7 @@ pub(crate) fn main(args: &WaitArgs, machine: &Machine) -> anyhow::Result<u8> {
     tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
-            let runs = RunHandle::find_all(machine, &args.ids).await?;
+            let runs = Run::find_all(machine, &args.ids).await?;
             let runs = (args.ids.iter().zip(runs)).map(|(id, run)| (awaited(id, &run), run));
             let mut code = exit_code::SUCCESS;
             for (id, run) in runs {
@@ -53,7 +53,7 @@ pub(crate) fn main(args: &WaitArgs, machine: &Machine) -> anyhow::Result<u8> {
 }
 
 /// Returns the id to wait for: that of the run, or of a turn of this session.
-fn awaited(id: &str, run: &RunHandle) -> String {
+fn awaited(id: &str, run: &Run) -> String {
     match turn_of(id) {
         Some((_, turn)) if run.is_session() => format!("{}.{turn}", run.id()),
         _ => run.id().to_owned(),

@@ -6,21 +6,21 @@ use std::path::Path;
 
 use nix::unistd::{getpgrp, tcgetpgrp};
 use teamster::{AgentEvent, Decision, PermissionRequest};
-use teamster_api::{LogLine, RunLogEntry};
-use teamster_runner::RunsError;
+use teamster_api::{LogLine, ProblemCode, RunLogEntry, ServiceError};
 
-use super::{Entries, RunHandle};
+use super::{Entries, Run, was_refused};
 use crate::dialog::permission::ask_at_terminal;
 
 /// A log reader with lookahead.
 pub(crate) struct Reader {
-    run: RunHandle,
+    run: Run,
     entries: Entries,
-    ahead: VecDeque<LogLine>,
+    /// The next entries, or the error after them.
+    ahead: VecDeque<Result<LogLine, ServiceError>>,
 }
 
 impl Reader {
-    pub(crate) fn new(run: RunHandle, entries: Entries) -> Self {
+    pub(crate) fn new(run: Run, entries: Entries) -> Self {
         Self {
             run,
             entries,
@@ -28,14 +28,14 @@ impl Reader {
         }
     }
 
-    pub(crate) fn run(&self) -> &RunHandle {
+    pub(crate) fn run(&self) -> &Run {
         &self.run
     }
 
     /// Returns the next entry; `None` after the last. Cancel-safe.
-    pub(crate) async fn next(&mut self) -> Result<Option<LogLine>, RunsError> {
+    pub(crate) async fn next(&mut self) -> Result<Option<LogLine>, ServiceError> {
         match self.ahead.pop_front() {
-            Some(line) => Ok(Some(line)),
+            Some(line) => line.map(Some),
             None => self.entries.next().await,
         }
     }
@@ -43,19 +43,20 @@ impl Reader {
     /// Reads ahead until the request is decided or withdrawn, or the log ends.
     async fn settled(&mut self, id: &str) {
         loop {
-            // The error occurs again when the entries are shown.
-            let Ok(Some(line)) = self.entries.next().await else {
+            let Some(next) = self.entries.next().await.transpose() else {
                 return;
             };
-            let decides = decided(&line).is_some_and(|decided| decided == id);
-            let ends = line.is_end();
-            self.ahead.push_back(line);
-            if decides || ends {
+            let settles = next.as_ref().is_ok_and(|line| {
+                line.is_end() || decided(line).is_some_and(|decided| decided == id)
+            });
+            let is_last = next.is_err();
+            self.ahead.push_back(next);
+            if settles || is_last {
                 return;
             }
             // A withdrawn request may have no event.
             let waits = |waiting: &[_]| !find(waiting, id);
-            if (self.run.requests().await).is_ok_and(|waiting| waits(&waiting)) {
+            if (self.run.handle.requests().await).is_ok_and(|waiting| waits(&waiting)) {
                 return;
             }
         }
@@ -122,7 +123,7 @@ impl Questions {
         let Some(id) = self.open.pop_front() else {
             return Ok(());
         };
-        let waiting = reader.run().requests().await?;
+        let waiting = reader.run().handle.requests().await?;
         let Some(pending) = waiting.into_iter().find(|it| it.request_id == id) else {
             return Ok(());
         };
@@ -132,10 +133,10 @@ impl Questions {
         let Some(answer) = answer else {
             return Ok(());
         };
-        match reader.run().answer(&id, answer.into()).await {
+        match reader.run().handle.answer(&id, answer.into()).await {
             // Another client answered first, or the run has ended.
-            Err(error @ RunsError::Refused { .. }) => crate::report::warn(&[error.to_string()]),
-            Err(RunsError::Ended { .. }) => {}
+            Err(error) if error.code == Some(ProblemCode::RunEnded) => {}
+            Err(error) if was_refused(&error) => crate::report::warn(&[error.to_string()]),
             answered => answered?,
         }
         Ok(())

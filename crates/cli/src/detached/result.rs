@@ -1,42 +1,25 @@
 //! The results of detached runs and turns.
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use teamster::{AgentEvent, RunResult};
-use teamster_api::{LogLine, RunLogEntry};
+use teamster_api::RunLogEntry;
 
-use super::RunHandle;
+use super::Run;
 use crate::words;
 
-/// Waits for the run's result.
-pub(crate) async fn result(run: &RunHandle) -> anyhow::Result<RunResult> {
-    result_of(run, run.id()).await
-}
-
 /// Waits for the result of the run or turn with this id, in the log of `run`.
-pub(crate) async fn result_of(run: &RunHandle, id: &str) -> anyhow::Result<RunResult> {
-    let line = if run.id() == id {
-        let line = run.end().await?;
-        line.context("the log of this run ends without a result")?
-    } else {
-        end_of_turn(run, id).await?
-    };
-    if let Ok(RunLogEntry::Agent(entry)) = line.entry()
-        && let AgentEvent::Done(done) = entry.event
-    {
-        return Ok(*done.result);
+pub(crate) async fn result_of(run: &Run, id: &str) -> anyhow::Result<Box<RunResult>> {
+    if run.id() == id {
+        return Ok(run.handle.result().await?);
     }
-    bail!("this version of teamster cannot read the last entry of this run's log")
-}
-
-/// Waits for the last entry of a turn.
-async fn end_of_turn(session: &RunHandle, id: &str) -> anyhow::Result<LogLine> {
-    let mut entries = session.follow(0)?;
+    let mut entries = run.follow(0);
     while let Some(line) = entries.next().await? {
         if line.type_name() == "done"
             && let Ok(RunLogEntry::Agent(entry)) = line.entry()
             && entry.run_id.as_deref() == Some(id)
+            && let AgentEvent::Done(done) = entry.event
         {
-            return Ok(line);
+            return Ok(done.result);
         }
     }
     bail!(

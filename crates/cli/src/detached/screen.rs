@@ -9,7 +9,7 @@ use teamster::{AgentEvent, Id, RunResult};
 use teamster_api::{LogLine, RunEvent, RunLogEntry};
 use teamster_core::time::epoch_ms;
 
-use super::RunHandle;
+use super::Run;
 use super::questions::{Questions, Reader};
 use crate::args::OutputArgs;
 use crate::render::{Sink, TextIsFinal, View};
@@ -35,7 +35,7 @@ pub(crate) struct Turns {
     /// True for a session, which has several turns.
     is_session: bool,
     /// True for a run of this machine.
-    is_local: bool,
+    is_here: bool,
     /// The turn in progress.
     turn: Option<Id>,
     /// The id of the current agent.
@@ -54,26 +54,26 @@ pub(crate) struct ShownEntry {
 }
 
 impl Screen {
-    pub(crate) fn new(run: &RunHandle, output: OutputArgs) -> Self {
+    pub(crate) fn new(run: &Run, output: OutputArgs) -> Self {
         let info = |id: &str| {
             crate::global::providers()
                 .get(id)
                 .map(|provider| provider.info())
         };
         // Print the entries of an unknown agent as lines.
-        let Some(first) = info(&run.info().provider).filter(|_| !output.json) else {
+        let Some(first) = info(&run.info.provider).filter(|_| !output.json) else {
             return Self::Lines(io::BufWriter::new(io::stdout()));
         };
         let is_session = run.is_session();
-        let is_local = run.is_local();
-        let directory = run.info().directory.clone();
+        let is_here = run.is_here;
+        let directory = run.info.directory.clone();
         let view = View {
             agent: first,
             verbose: output.verbose,
             quiet: output.quiet,
             // A session that continues needs no command to resume it.
             resume: (!is_session)
-                .then(|| resume_arguments(directory.as_deref(), is_local))
+                .then(|| resume_arguments(directory.as_deref(), is_here))
                 .flatten(),
             directory: directory.clone(),
             worktree: None,
@@ -89,7 +89,7 @@ impl Screen {
             began: None,
             questions: Questions::can_ask().then(Questions::default),
             is_session,
-            is_local,
+            is_here,
             turn: None,
             agent: first.id.to_owned(),
             typed: None,
@@ -152,7 +152,7 @@ impl Screen {
             return Ok(());
         };
         turns.sink.clear_line();
-        let directory = reader.run().info().directory.clone();
+        let directory = reader.run().info.directory.clone();
         questions.ask(reader, directory.as_deref()).await
     }
 
@@ -277,7 +277,7 @@ impl Turns {
             error.unwrap_or_default()
         );
         // A worktree may have been removed at the end.
-        let resume = resume_arguments(self.directory.as_deref(), self.is_local);
+        let resume = resume_arguments(self.directory.as_deref(), self.is_here);
         if let (Some(resume), Some(session)) = (resume, &result.session_id) {
             let agent = shell_words::quote(&self.agent);
             let _ = writeln!(
@@ -292,15 +292,15 @@ impl Turns {
 
 /// Returns the arguments that resume a session of this directory, up to the session's id. `None` if the directory
 /// no longer exists.
-fn resume_arguments(directory: Option<&Path>, is_local: bool) -> Option<String> {
+fn resume_arguments(directory: Option<&Path>, is_here: bool) -> Option<String> {
     let Some(directory) = directory else {
         return Some("--resume".to_owned());
     };
-    if is_local && !directory.is_dir() {
+    if is_here && !directory.is_dir() {
         return None;
     }
-    let is_here = std::env::current_dir().is_ok_and(|here| here == *directory);
-    let cwd =
-        (!is_here).then(|| format!("--cwd {} ", words::shell_word(&directory.to_string_lossy())));
+    let is_current = std::env::current_dir().is_ok_and(|here| here == *directory);
+    let cwd = (!is_current)
+        .then(|| format!("--cwd {} ", words::shell_word(&directory.to_string_lossy())));
     Some(format!("{}--resume", cwd.unwrap_or_default()))
 }

@@ -2,40 +2,35 @@
 
 use teamster::agent_loop::supervisor::Error as SupervisorError;
 use teamster::agent_loop::supervisor::protocol::ErrorCode;
-use teamster_api::{ProblemCode, RefusalCode, ServiceError};
-use teamster_client::ClientError;
-use teamster_runner::RunsError;
+use teamster_api::{ProblemCode, ServiceError};
 
 /// Returns the next step after an error, as it is printed after the error's text.
 pub(crate) fn advice(error: &anyhow::Error) -> Option<String> {
     error.chain().find_map(|cause| {
-        let of_run = cause.downcast_ref().and_then(of_run);
-        of_run
-            .or_else(|| cause.downcast_ref().and_then(of_supervisor))
-            .or_else(|| cause.downcast_ref().and_then(of_client).map(str::to_owned))
-            .or_else(|| cause.downcast_ref().and_then(of_service).map(str::to_owned))
+        let of_service = cause.downcast_ref().and_then(of_service);
+        of_service.or_else(|| cause.downcast_ref().and_then(of_supervisor))
     })
 }
 
-fn of_run(error: &RunsError) -> Option<String> {
-    Some(match error {
-        RunsError::NotFound { .. } => "; `teamster runs list` lists all runs".to_owned(),
-        RunsError::Ended { id } => format!(": `teamster attach {id}` shows its log"),
-        RunsError::NotAnswering {
-            id,
-            pid: Some(pid),
-            is_stopped: true,
-        } => format!(
-            "; continue it with `kill -CONT {pid}`, or end it with `teamster cancel --kill {id}`"
-        ),
-        RunsError::NotAnswering {
-            id, pid: Some(_), ..
-        } => format!(": try again, or end it with `teamster cancel --kill {id}`"),
-        RunsError::Refused {
-            code: RefusalCode::UnknownRequest,
-            ..
-        } => ": list them with `teamster requests`".to_owned(),
-        _ => return None,
+/// Returns the next step after the error of a run, or of a request to a server.
+pub(crate) fn of_service(error: &ServiceError) -> Option<String> {
+    let id = error.run_id.as_deref();
+    Some(match error.code? {
+        ProblemCode::RunNotFound => "; `teamster runs list` lists all runs".to_owned(),
+        ProblemCode::RunEnded => format!(": `teamster attach {}` shows its log", id?),
+        ProblemCode::RunnerNotResponding => {
+            let (id, runner) = (id?, error.runner?);
+            if runner.is_stopped {
+                format!(
+                    "; continue it with `kill -CONT {}`, or end it with `teamster cancel --kill {id}`",
+                    runner.pid
+                )
+            } else {
+                format!(": try again, or end it with `teamster cancel --kill {id}`")
+            }
+        }
+        ProblemCode::RequestNotFound => ": list them with `teamster requests`".to_owned(),
+        code => of_problem(code)?.to_owned(),
     })
 }
 
@@ -53,15 +48,6 @@ fn of_supervisor(error: &SupervisorError) -> Option<String> {
     })
 }
 
-/// Returns the next step after the error of a request to a server.
-pub(crate) fn of_client(error: &ClientError) -> Option<&'static str> {
-    of_problem(error.code?)
-}
-
-fn of_service(error: &ServiceError) -> Option<&'static str> {
-    of_problem(error.code?)
-}
-
 /// Returns the next step after the refusal of a server.
 pub(crate) fn of_problem(code: ProblemCode) -> Option<&'static str> {
     Some(match code {
@@ -71,4 +57,47 @@ pub(crate) fn of_problem(code: ProblemCode) -> Option<&'static str> {
         }
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use teamster_api::RunnerProcess;
+
+    use super::*;
+
+    #[test]
+    fn the_next_step_follows_from_the_code() {
+        let step = |error: ServiceError| {
+            let error = anyhow::Error::from(error).context("the run was not stopped");
+            advice(&error)
+        };
+        let error = |code| ServiceError::new(code, "x");
+        assert_eq!(
+            step(ServiceError::ended("r")).as_deref(),
+            Some(": `teamster attach r` shows its log")
+        );
+        assert_eq!(step(error(ProblemCode::RunEnded)), None);
+        assert_eq!(
+            step(error(ProblemCode::RunNotFound)).as_deref(),
+            Some("; `teamster runs list` lists all runs")
+        );
+        assert_eq!(
+            step(error(ProblemCode::RequestNotFound)).as_deref(),
+            Some(": list them with `teamster requests`")
+        );
+        assert_eq!(step(ServiceError::unreachable("x")), None);
+        let mut silent = error(ProblemCode::RunnerNotResponding).about("r");
+        // It is on another machine, or its process is unknown.
+        assert_eq!(step(silent.clone()), None);
+        silent.runner = Some(RunnerProcess::new(7, false));
+        assert_eq!(
+            step(silent.clone()).as_deref(),
+            Some(": try again, or end it with `teamster cancel --kill r`")
+        );
+        silent.runner = Some(RunnerProcess::new(7, true));
+        assert_eq!(
+            step(silent).as_deref(),
+            Some("; continue it with `kill -CONT 7`, or end it with `teamster cancel --kill r`")
+        );
+    }
 }

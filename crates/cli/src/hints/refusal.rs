@@ -1,13 +1,18 @@
 //! Refusals of descriptions.
 
 use anyhow::anyhow;
-use teamster::AgentError;
+use teamster_api::ServiceError;
 
 /// Converts the refusal of a description, with options in place of parameters.
 pub(crate) fn usage(error: impl Into<anyhow::Error>) -> anyhow::Error {
     let error = error.into();
-    match error.downcast_ref::<AgentError>() {
-        Some(error) => anyhow!("{}", super::message(error)),
+    let refusal = match error.downcast_ref::<ServiceError>() {
+        // Without a parameter, words in the text are no names of parameters.
+        Some(error) => (error.agent_error.as_deref()).filter(|it| it.parameter().is_some()),
+        None => error.downcast_ref(),
+    };
+    match refusal {
+        Some(refusal) => anyhow!("{}", super::message(refusal)),
         None => error,
     }
 }

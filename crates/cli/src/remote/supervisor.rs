@@ -1,43 +1,37 @@
 //! The supervisor on a server's machine.
 
+use std::sync::Arc;
+
 use teamster::agent_loop::supervisor::Error;
-use teamster_api::ProblemCode;
 use teamster_api::agents::{AgentList, Command, ErrorCode, Status};
-use teamster_client::{AgentCommand, Client, ClientError};
+use teamster_api::{MachineService, ProblemCode, ServiceError};
 
-use super::text;
+use super::{Machine, text};
 
-/// A client of a server's supervisor.
-#[derive(Debug)]
-pub(crate) struct RemoteSupervisor(pub(crate) Client);
+/// The supervisor of a server's machine.
+pub(crate) struct RemoteSupervisor {
+    machine: Arc<dyn MachineService>,
+    url: String,
+}
 
 impl RemoteSupervisor {
-    /// Sends a command and returns the agents' status after it.
-    pub(crate) async fn ask(&mut self, command: Command) -> Result<Status, Error> {
-        let (command, selection) = match command {
-            Command::Status => return self.status().await,
-            Command::Start(selection) => (AgentCommand::Start, selection),
-            Command::Stop(selection) => (AgentCommand::Stop, selection),
-            Command::Restart(selection) => (AgentCommand::Restart, selection),
-            Command::Wake(selection) => (AgentCommand::Wake, selection),
-            _ => {
-                return Err(Error::Refused {
-                    code: ErrorCode::BadRequest,
-                    message:
-                        "this command does not support --remote: run it on the server's machine"
-                            .to_owned(),
-                });
-            }
-        };
-        match self.0.command_agents(command, &selection).await {
-            Ok(list) => self.read(list),
-            Err(error) => Err(self.error(error).await),
+    /// Returns the supervisor of this machine, which is that of a server.
+    pub(crate) fn of(machine: &Machine) -> Self {
+        Self {
+            machine: machine.agents(),
+            url: machine.url().unwrap_or_default().to_owned(),
         }
     }
 
-    /// Returns the agents' status; without a supervisor, as far as files show it.
-    pub(crate) async fn status(&self) -> Result<Status, Error> {
-        self.read(self.0.agents().await.map_err(|error| failed(&error))?)
+    /// Sends a command and returns the agents' status after it. Without a supervisor, the status is what files show.
+    pub(crate) async fn ask(&self, command: Command) -> Result<Status, Error> {
+        match self.machine.loops(command).await {
+            Ok(list) => self.read(list),
+            Err(error) if error.code == Some(ProblemCode::SupervisorNotRunning) => {
+                Err(self.not_running(&error).await)
+            }
+            Err(error) => Err(failed(&error)),
+        }
     }
 
     fn read(&self, list: AgentList) -> Result<Status, Error> {
@@ -46,7 +40,7 @@ impl RemoteSupervisor {
                 code: ErrorCode::BadConfig,
                 message: format!(
                     "{} has no agents: start it with `teamster serve --agents FILE`",
-                    self.0.url()
+                    self.url
                 ),
             });
         };
@@ -58,28 +52,25 @@ impl RemoteSupervisor {
     }
 
     /// Returns the last lines of an agent's log.
-    pub(crate) async fn log(&self, agent: &str, lines: usize) -> Result<Vec<u8>, Error> {
-        self.0
-            .agent_log(agent, lines)
-            .await
-            .map_err(|error| failed(&error))
+    pub(crate) async fn log(&self, agent: &str, lines: usize) -> Result<String, Error> {
+        let log = self.machine.loop_log(agent, lines).await;
+        log.map_err(|error| failed(&error))
     }
 
-    /// Converts an error. If no supervisor is running, the result has the configuration's path.
-    async fn error(&self, error: ClientError) -> Error {
-        if error.code == Some(ProblemCode::SupervisorNotRunning)
-            && let Ok(status) = self.status().await
-            && status.supervisor.is_none()
-        {
-            return Error::NotRunning {
-                config: status.config,
-            };
+    /// Returns the error of a missing supervisor, with the configuration's path if it is known.
+    async fn not_running(&self, error: &ServiceError) -> Error {
+        match self.machine.loops(Command::Status).await {
+            Ok(AgentList {
+                config: Some(config),
+                supervisor: None,
+                ..
+            }) => Error::NotRunning { config },
+            _ => failed(error),
         }
-        failed(&error)
     }
 }
 
-fn failed(error: &ClientError) -> Error {
+fn failed(error: &ServiceError) -> Error {
     let code = match error.code {
         Some(ProblemCode::AgentNotFound) => ErrorCode::UnknownAgent,
         _ => ErrorCode::Other,

@@ -65,6 +65,14 @@ impl Common {
         started.map_err(|error| AgentError::refused("workspace", error_chain(&error)))
     }
 
+    /// Takes the texts of the warnings until now: the important ones, and the others.
+    pub(crate) fn take_warnings(&mut self) -> (Vec<String>, Vec<String>) {
+        let (important, others): (Vec<_>, Vec<_>) =
+            self.warnings.drain(..).partition(|it| it.important);
+        let texts = |warnings: Vec<Warning>| warnings.into_iter().map(|it| it.text).collect();
+        (texts(important), texts(others))
+    }
+
     pub(super) fn set_mcp(&mut self, params: &ExecuteParams) {
         self.mcp = (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery);
     }
@@ -180,5 +188,13 @@ fn make(wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> {
             ));
         }
     };
-    made.map_err(|error| refused(error_chain(&error)))
+    made.map_err(|error| {
+        let error = refused(error_chain(&error));
+        // A failed start leaves no folder: another process starts the run, or has done so.
+        if root.join(id).exists() {
+            error.held_by(id)
+        } else {
+            error
+        }
+    })
 }

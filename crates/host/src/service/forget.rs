@@ -11,16 +11,10 @@ use crate::state;
 
 /// Reason that runs are not deleted.
 #[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ForgetError {
-    /// There is no such run.
-    #[error("no run `{id}` in the history")]
-    Unknown {
-        /// The id, as it was given.
-        id: String,
-        /// The store that was searched, without a password.
-        place: Option<String>,
-    },
+pub(super) enum ForgetError {
+    /// There is no run with this id.
+    #[error("no run `{0}` in the history")]
+    Unknown(String),
     /// It has not ended.
     #[error("the run `{0}` is live: stop it first")]
     Live(String),
@@ -42,14 +36,15 @@ pub enum ForgetError {
 
 impl From<ForgetError> for ServiceError {
     fn from(error: ForgetError) -> Self {
-        let code = match error {
-            ForgetError::Unknown { .. } => ProblemCode::RunNotFound,
-            ForgetError::Live(_) | ForgetError::LiveElsewhere { .. } => ProblemCode::RunLive,
-            ForgetError::Runs(error @ RunsError::Ambiguous { .. }) => return error.into(),
-            ForgetError::Runs(_) => ProblemCode::Internal,
-            ForgetError::Store(error) => return store_error(error),
-        };
-        Self::new(code, error.to_string())
+        let message = error.to_string();
+        match error {
+            ForgetError::Unknown(id) => Self::new(ProblemCode::RunNotFound, message).about(&id),
+            // A run that can be stopped by its id.
+            ForgetError::Live(id) => Self::new(ProblemCode::RunLive, message).about(&id),
+            ForgetError::LiveElsewhere { .. } => Self::new(ProblemCode::RunLive, message),
+            ForgetError::Runs(error) => error.into(),
+            ForgetError::Store(error) => store_error(error),
+        }
     }
 }
 
@@ -58,7 +53,7 @@ impl From<ForgetError> for ServiceError {
 /// # Errors
 ///
 /// Fails if a selected run is unknown or live, or if a log or the store cannot be written.
-pub async fn forget_runs(
+pub(super) async fn forget_runs(
     request: &ForgetRuns,
     store: Option<&Store>,
 ) -> Result<Forgotten, ForgetError> {
@@ -133,9 +128,7 @@ async fn delete_runs(
             None => Vec::new(),
         };
         if rows.is_empty() && log.is_none() {
-            let place = store.map(|it| it.place().clone());
-            let id = id.clone();
-            return Err(ForgetError::Unknown { id, place });
+            return Err(ForgetError::Unknown(id.clone()));
         }
         for row in rows {
             if row.status == Recorded::Running {

@@ -11,7 +11,7 @@ use teamster_api::{
     ServiceError, ViewState,
 };
 use teamster_core::sync::lock;
-use teamster_core::{AgentEvent, Decision, RunResult, UsageLedger};
+use teamster_core::{AgentError, AgentEvent, Decision, RunResult, UsageLedger};
 use teamster_process::ProcessIdentity;
 use teamster_runner::{RunFolder, RunState, Runs, RunsError, client};
 use tokio::time::Instant;
@@ -35,7 +35,8 @@ const PARSED_ENTRIES: [&str; 4] = [
 /// All runs, with cached data from their logs.
 #[derive(Debug)]
 pub(crate) struct Index {
-    runs: Runs,
+    /// An error without a state directory.
+    runs: Result<Runs, AgentError>,
     known: Mutex<HashMap<String, Arc<CachedRun>>>,
 }
 
@@ -74,22 +75,26 @@ struct Progress {
 }
 
 impl Index {
-    pub(crate) fn new(runs: Runs) -> Self {
+    pub(crate) fn new(runs: Result<Runs, AgentError>) -> Self {
         Self {
             runs,
             known: Mutex::default(),
         }
     }
 
+    fn runs(&self) -> Result<Runs, ServiceError> {
+        Ok(self.runs.clone()?)
+    }
+
     /// Returns the run with this id or unique id prefix.
     pub(crate) async fn find(&self, id: &str) -> Result<RunFolder, ServiceError> {
-        let (runs, id) = (self.runs.clone(), id.to_owned());
+        let (runs, id) = (self.runs()?, id.to_owned());
         blocking(move || Ok(runs.find(&id)?)).await
     }
 
     /// Returns the run with exactly this id.
     pub(crate) async fn get(&self, id: &str) -> Result<RunFolder, ServiceError> {
-        let (runs, id) = (self.runs.clone(), id.to_owned());
+        let (runs, id) = (self.runs()?, id.to_owned());
         blocking(move || {
             let run = runs.get(&id)?;
             Ok(run.ok_or(RunsError::NotFound { id })?)
@@ -184,7 +189,7 @@ impl Index {
 
     /// Returns all runs, newest first.
     pub(crate) async fn folders(&self) -> Result<Vec<RunFolder>, ServiceError> {
-        let runs = self.runs.clone();
+        let runs = self.runs()?;
         let ids = blocking(move || Ok(runs.ids()?)).await?;
         let (mut folders, new) = {
             let mut known = lock(&self.known);
@@ -204,7 +209,7 @@ impl Index {
             (folders, new)
         };
         if !new.is_empty() {
-            let runs = self.runs.clone();
+            let runs = self.runs()?;
             let new = blocking(move || {
                 // Skip a run that was just removed or has a newer format.
                 Ok(new

@@ -5,7 +5,7 @@ use std::fmt;
 use std::mem;
 use std::sync::{Arc, Mutex};
 
-use teamster_api::{Command, Reply, ServiceError, SessionSpec, Trusted};
+use teamster_api::{Accepted, Command, Reply, ServiceError, SessionSpec, Trusted};
 use teamster_core::AgentError;
 use teamster_core::sync::lock;
 use teamster_runner::SessionControl;
@@ -13,7 +13,7 @@ use tokio::task::JoinHandle;
 
 use super::check::check;
 use super::fitted::Offered;
-use crate::start::{report_log, texts};
+use crate::start::report_log;
 use crate::{Answers, Host, KeptHistory, SessionOptions, Warning, state};
 
 /// Sessions that are tasks of this process and share a history, for [`LocalRuns::with_sessions_here`]. Clones share them.
@@ -70,7 +70,7 @@ impl SessionTasks {
         host: &Host,
         id: &str,
         spec: SessionSpec,
-    ) -> Result<Vec<String>, AgentError> {
+    ) -> Result<Accepted, AgentError> {
         check(host, &spec.clone().into())?;
         let runs = state::runs()?;
         let mut options = SessionOptions::new(id, Answers::clients(false));
@@ -84,8 +84,8 @@ impl SessionTasks {
         }));
         let mut prepared = host.prepare_session(spec, options).await?;
         let run = prepared.accept(&runs)?;
-        let mut warnings = texts(&mut prepared.ground);
-        warnings.extend(offered.left_out());
+        let (important, mut others) = prepared.ground.take_warnings();
+        others.extend(offered.left_out());
         let session = prepared.detached(run, None);
         let control = session.control();
         let (host, tasks, id) = (host.clone(), self.clone(), id.to_owned());
@@ -97,7 +97,7 @@ impl SessionTasks {
             lock(&tasks.live).remove(&of_task);
         });
         live.insert(id, Task { control, work });
-        Ok(warnings)
+        Ok(Accepted::with_important(important, others))
     }
 
     /// Returns the control of a live session, if the command is one that it carries out.

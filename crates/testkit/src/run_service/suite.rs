@@ -303,6 +303,7 @@ impl Check<'_> {
         self.until(&run, ViewState::Ended).await;
         let again = run.cancel(false).await.expect_err("it has ended");
         assert_eq!(code(&again), Some(ProblemCode::RunEnded));
+        assert_eq!(again.run_id.as_deref(), Some("contract-stop"));
     }
 
     async fn changes_follow_a_snapshot(&self) {

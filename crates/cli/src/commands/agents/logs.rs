@@ -29,10 +29,10 @@ pub(super) async fn main(args: &AgentsLogsArgs, target: Target<'_>) -> Result<u8
         return Ok(exit_code::USAGE);
     };
     let mut out = Output::new(io::stdout(), io::stdout().is_terminal());
-    if let Target::Server(client) = target {
-        let supervisor = RemoteSupervisor(client.clone());
+    if let Target::Server(machine) = target {
+        let supervisor = RemoteSupervisor::of(machine);
         let text = supervisor.log(&agent.id, args.lines).await?;
-        return of_printed(out.write(&text).and_then(|()| out.end()));
+        return of_printed(out.write(text.as_bytes()).and_then(|()| out.end()));
     }
     let path = log_path(&agent.working_dir);
     let shown = show(&path, args, &mut out).await;

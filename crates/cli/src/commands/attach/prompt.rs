@@ -9,11 +9,10 @@ use std::os::fd::AsFd;
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::unistd::ttyname;
-use teamster_runner::RunsError;
-
+use teamster_api::{Command as RunCommand, ProblemCode};
 use tokio::time::{Duration, interval};
 
-use crate::detached::RunHandle;
+use crate::detached::Run;
 use crate::dialog::command::{self, Command, InputLine};
 use crate::dialog::input::{Entry, Input};
 use crate::dialog::{open_input, terminal};
@@ -44,8 +43,8 @@ pub(super) enum UserInput {
 }
 
 impl UserPrompt {
-    pub(super) fn new(run: &RunHandle, no_history: bool) -> anyhow::Result<Self> {
-        let agent = &run.info().provider;
+    pub(super) fn new(run: &Run, no_history: bool) -> anyhow::Result<Self> {
+        let agent = &run.info.provider;
         Ok(Self {
             input: open_input(agent, no_history, true).context("cannot read messages")?,
             prompt: format!("{agent}> "),
@@ -118,13 +117,13 @@ impl UserPrompt {
     }
 
     /// Executes a typed command.
-    pub(super) async fn execute(&mut self, run: &RunHandle, command: &Command) {
+    pub(super) async fn execute(&mut self, run: &Run, command: &Command) {
         let done = match command {
             Command::Help => {
                 print(&command::attached_help());
                 Ok(())
             }
-            Command::Cost | Command::Session => run.status().await.map(|status| {
+            Command::Cost | Command::Session => run.handle.status().await.map(|status| {
                 let session = status.session_id.as_deref().map(words::one_line);
                 let cost = words::cost_of(status.cost_usd, status.cost_source);
                 let tokens = status.usage.as_ref().and_then(words::tokens);
@@ -136,16 +135,21 @@ impl UserPrompt {
                     session.as_deref().unwrap_or("not started")
                 ));
             }),
-            Command::Clear => run.clear().await,
-            Command::Model(model) => run.set_model(model).await,
-            Command::Permission(mode) => run.set_permission(*mode).await,
-            Command::End => run.cancel(false).await,
+            Command::Clear => run.handle.send(RunCommand::Clear).await.map(drop),
+            Command::Model(model) => {
+                let model = model.clone();
+                (run.handle.send(RunCommand::SetModel { model }).await).map(drop)
+            }
+            Command::Permission(mode) => run.handle.set_permission(*mode).await,
+            Command::End => run.handle.cancel(false).await,
             Command::Quit => Ok(()),
         };
         match done {
+            Err(error) if error.code != Some(ProblemCode::RunEnded) => {
+                crate::report::fail(&error.into());
+            }
             // The log shows it.
-            Ok(()) | Err(RunsError::Ended { .. }) => {}
-            Err(error) => crate::report::fail(&error.into()),
+            _ => {}
         }
     }
 }

@@ -1,10 +1,8 @@
 //! `teamster mcp serve`: agents as tools of an MCP server on stdio.
 
-use std::sync::Arc;
-
 use anyhow::Context;
-use teamster_api::{AgentDepth, MachineService, RunService};
-use teamster_host::{LocalMachine, LocalRuns};
+use teamster_api::AgentDepth;
+use teamster_host::state;
 use teamster_mcp_server::{AgentServer, Limit, Limits};
 
 use super::Failure;
@@ -64,18 +62,13 @@ fn id_of(name: &str) -> Option<String> {
 /// Serves until the client disconnects, and returns the exit code.
 pub(super) fn main(args: McpServeArgs, machine: &Machine) -> Result<u8, Failure> {
     let limits = limits(args);
-    let (runs, machine): (Arc<dyn RunService>, Arc<dyn MachineService>) = match machine {
-        Machine::Here => {
-            let host = host();
-            let runs = LocalRuns::new(host).map_err(|error| Failure::Usage(error.into()))?;
-            (Arc::new(runs), Arc::new(LocalMachine::new(host)))
-        }
-        Machine::There(client) => (Arc::new(client.clone()), Arc::new(client.clone())),
-    };
+    if machine.is_here() {
+        state::runs().map_err(|error| Failure::Usage(error.into()))?;
+    }
     let runtime = (tokio_runtime().context("cannot start the runtime")).map_err(Failure::Other)?;
     let code = runtime.block_on(async {
         let mut signals = Source::new().context("cannot listen for signals")?;
-        let server = AgentServer::of_program(runs, machine, limits, hint, id_of);
+        let server = AgentServer::of_program(machine.runs(), machine.agents(), limits, hint, id_of);
         tokio::select! {
             () = server.serve(tokio::io::stdin(), tokio::io::stdout()) => {}
             () = signals.next() => {}

@@ -1,55 +1,42 @@
 //! `teamster run --remote`: starts a run on a server and shows it.
 
-use std::io::{self, Write};
-
 use anyhow::{Context, anyhow};
 use teamster::AbortHandle;
-use teamster_api::{RunLogEntry, RunSpec};
-use teamster_client::Client;
+use teamster_api::{ProblemCode, RunHandle, RunLogEntry, RunSpec, ServiceError};
 use teamster_core::time::epoch_ms;
 use teamster_host::{Output, write_output};
-use teamster_runner::RunsError;
 
 use super::{final_text, resume_arguments};
+use crate::detached::Entries;
 use crate::drive::{self, Feed};
-use crate::exit_code;
-use crate::remote::{RemoteFollow, RemoteRun, idempotency_key, is_usage, prepare_run};
+use crate::remote::{Machine, prepare_run};
 use crate::runtime::tokio_runtime;
 use crate::signals::Signals;
 use crate::spec::Local;
+use crate::{exit_code, start};
 
 /// Starts the run on the server, shows it unless it is detached, and returns the exit code. The outer error is a usage
 /// error.
 pub(crate) fn main(
     mut spec: RunSpec,
     local: &Local,
-    client: &Client,
+    machine: &Machine,
 ) -> anyhow::Result<anyhow::Result<u8>> {
     let file = prepare_run(&mut spec, local)?;
     let output = file.as_deref().map(Output::open).transpose()?;
-    let runtime = tokio_runtime().context("cannot start the runtime")?;
-    let begun = runtime.block_on(client.start(&spec, &idempotency_key()));
-    let view = match begun {
-        Err(error) if is_usage(&error) => return Err(error.into()),
-        Err(error) => return Ok(Err(error.into())),
-        Ok(view) => view,
-    };
-    let run = RemoteRun {
-        client: client.clone(),
-        info: view.summary.info.clone(),
-    };
     if local.detach {
-        let id = &run.info.run_id;
-        return Ok(exit_code::of_printed(writeln!(io::stdout(), "{id}")));
+        return start::detached(machine, spec, local);
     }
-    Ok(show(&spec, local, run, output, &runtime))
+    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let run = start::start(&runtime, machine, spec.clone().into(), local)?;
+    Ok(run.and_then(|run| show(&spec, local, run, output, &runtime)))
 }
 
 /// Shows a run, and returns the exit code.
 fn show(
     spec: &RunSpec,
     local: &Local,
-    run: RemoteRun,
+    run: RunHandle,
     output: Option<Output>,
     runtime: &tokio::runtime::Runtime,
 ) -> anyhow::Result<u8> {
@@ -57,11 +44,17 @@ fn show(
         .get(&spec.provider)
         .context("this provider is not built in")?
         .info();
+    // It shortens paths only, so the run is shown without it, too.
+    let shown = runtime.block_on(run.outline());
+    let directory = shown.map_or_else(
+        |_| spec.working_directory.clone(),
+        |view| view.summary.info.directory.clone(),
+    );
     let view = drive::View {
         agent: info,
         verbose: local.output.verbose,
         quiet: local.output.quiet,
-        directory: run.info.directory.clone(),
+        directory,
         resume: Some(resume_arguments(spec)),
         worktree: None,
         permission: Some(spec.permission),
@@ -85,24 +78,24 @@ fn show(
 
 /// The log of a remote run.
 struct RemoteLog {
-    follow: RemoteFollow,
+    entries: Entries,
     abort: AbortHandle,
 }
 
 impl RemoteLog {
-    fn new(run: RemoteRun) -> Self {
+    fn new(run: RunHandle) -> Self {
         let abort = AbortHandle::default();
-        let follow = run.follow(0);
+        let entries = Entries::new(&run, 0, false);
         tokio::spawn(stop(run, abort.clone()));
-        Self { follow, abort }
+        Self { entries, abort }
     }
 }
 
 /// Forwards abort and kill requests to the run.
-async fn stop(run: RemoteRun, abort: AbortHandle) {
-    let report = |stopped: Result<(), RunsError>| {
+async fn stop(run: RunHandle, abort: AbortHandle) {
+    let report = |stopped: Result<(), ServiceError>| {
         if let Err(error) = stopped
-            && !matches!(error, RunsError::Ended { .. })
+            && error.code != Some(ProblemCode::RunEnded)
         {
             crate::report::fail(&anyhow!("the run was not stopped: {error}"));
         }
@@ -116,7 +109,7 @@ async fn stop(run: RemoteRun, abort: AbortHandle) {
 impl Feed for RemoteLog {
     async fn next(&mut self) -> Option<RunLogEntry> {
         loop {
-            let line = match self.follow.next().await {
+            let line = match self.entries.next().await {
                 Ok(line) => line?,
                 Err(error) => {
                     crate::report::fail(&error.into());

@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use teamster_api::history::ForgetRuns;
 use teamster_core::time::millis;
-use teamster_host::ForgetError;
 
 use super::args::RunsForgetArgs;
 use super::history::History;
@@ -16,7 +15,7 @@ pub(super) async fn main(args: &RunsForgetArgs, history: &History) -> anyhow::Re
     request.ids.clone_from(&args.ids);
     request.older_than_ms = args.older_than.map(millis);
     request.logs_over = args.logs_over;
-    let deleted = history.forget(&request).await?;
+    let deleted = history.forget(request).await?;
     let runs = words::plural(deleted.runs, "run");
     let mut out = io::stdout();
     exit_code::of_printed(if deleted.logs > 0 {
@@ -26,25 +25,4 @@ pub(super) async fn main(args: &RunsForgetArgs, history: &History) -> anyhow::Re
     } else {
         writeln!(out, "{runs} forgotten")
     })
-}
-
-/// Returns the error with the next step.
-pub(super) fn with_step(error: ForgetError) -> anyhow::Error {
-    match error {
-        ForgetError::Unknown { id, place } => {
-            let id = words::one_line(&id);
-            let place = place.unwrap_or_else(|| "the history".to_owned());
-            anyhow::anyhow!(
-                "there is no run `{id}` in {place}: `teamster runs list` shows the runs"
-            )
-        }
-        ForgetError::Live(id) => {
-            anyhow::anyhow!("the run `{id}` is live: stop it with `teamster cancel {id}` first")
-        }
-        ForgetError::LiveElsewhere { id, pid } => {
-            let id = words::one_line(&id);
-            anyhow::anyhow!("the run `{id}` is live in process {pid}: stop it first")
-        }
-        error => error.into(),
-    }
 }

@@ -4,11 +4,11 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use teamster::AgentError;
-use teamster_api::history::{RunRecord, RunState};
+use teamster_api::history::{RunFilter, RunRecord, RunState};
 use teamster_core::time::{epoch_ms, millis};
 
 use super::args::{RunsListArgs, Status};
-use super::history::{History, ListFilter};
+use super::history::History;
 use super::{canonical, duration_ms, style};
 use crate::table::Table;
 use crate::zone::local_time;
@@ -19,13 +19,11 @@ const ID_LENGTH: usize = 13;
 
 pub(super) async fn main(args: &RunsListArgs, history: &History) -> anyhow::Result<u8> {
     let since = (args.since).map(|since| epoch_ms().saturating_sub(millis(since)));
-    let filter = ListFilter {
-        limit: args.limit,
-        provider: args.provider.clone(),
-        status: args.status.map(state),
-        since_ms: since,
-        directory: (args.cwd.as_deref()).map(|cwd| canonical(cwd, history.is_here())),
-    };
+    let mut filter = RunFilter::default().limit(args.limit);
+    filter.provider.clone_from(&args.provider);
+    filter.status = args.status.map(state);
+    filter.since_ms = since;
+    filter.working_directory = (args.cwd.as_deref()).map(|cwd| canonical(cwd, history.is_here()));
     let runs = history.list(filter).await?;
     let printed = if args.json {
         json(&runs, &mut io::stdout())

@@ -1,14 +1,12 @@
 //! `teamster runs list --live`, the running detached runs.
 
 use std::io::{self, Write};
+use std::sync::Arc;
 
 use anstyle::Style;
 use serde::Serialize;
-use teamster_api::{LiveState, LiveStatus, PendingRequest, RunInfo, RunKind, RunQuery, RunSummary};
+use teamster_api::{LiveState, LiveStatus, PendingRequest, RunInfo, RunKind, RunSummary};
 use teamster_core::time::epoch_ms;
-use teamster_runner::{RunFolder, RunState, RunsError, client};
-
-use teamster_host::state;
 
 use super::args::RunsListArgs;
 use crate::remote::Machine;
@@ -61,41 +59,11 @@ async fn find(args: &RunsListArgs, machine: &Machine) -> anyhow::Result<Vec<Live
         (args.provider.as_ref()).is_none_or(|provider| info.provider == *provider)
             && (directory.is_none() || info.directory == directory)
     };
-    if let Machine::There(client) = machine {
-        let mut query = RunQuery::default();
-        query.live = true;
-        let runs = client.all_runs(query, usize::MAX).await;
-        let runs = runs?;
-        let selected = runs.into_iter().filter(|run| is_selected(&run.info));
-        return Ok(selected.take(limit).map(Live::from).collect());
-    }
-    let mut inspecting = Vec::new();
-    for run in state::runs()?.list()? {
-        if inspecting.len() == limit {
-            break;
-        }
-        if !is_selected(run.info()) {
-            continue;
-        }
-        match client::settle(&run).await {
-            Ok(RunState::Live) => {
-                let id = words::one_line(run.id());
-                inspecting.push((id, tokio::spawn(async move { inspect(&run).await })));
-            }
-            Ok(_) => {}
-            // One run does not affect the others.
-            Err(error) => crate::report::warn(&[error.to_string()]),
-        }
-    }
-    // All runners at once, because one may not answer.
-    let mut live = Vec::new();
-    for (id, inspected) in inspecting {
-        match inspected.await? {
-            Ok(run) => live.extend(run),
-            Err(error) => crate::report::warn(&[format!("run {id}: {error}")]),
-        }
-    }
-    Ok(live)
+    let runs = machine.live_runs().await?.into_iter();
+    let selected = runs.filter(|run| is_selected(&run.info)).take(limit);
+    Ok(selected
+        .map(|run| Arc::unwrap_or_clone(run).into())
+        .collect())
 }
 
 impl From<RunSummary> for Live {
@@ -108,29 +76,6 @@ impl From<RunSummary> for Live {
             requests: run.requests,
         }
     }
-}
-
-/// Returns the state of a live run; `None` if it has just ended.
-async fn inspect(run: &RunFolder) -> Result<Option<Live>, RunsError> {
-    let status = match client::status(run).await {
-        Ok(status) => Some(status),
-        Err(RunsError::Ended { .. }) => return Ok(None),
-        // The runner does not know the command.
-        Err(RunsError::Refused { .. }) => None,
-        Err(error) => return Err(error),
-    };
-    let answers = (status.as_ref()).is_none_or(|it| it.state != LiveState::NotAnswering);
-    Ok(Some(Live {
-        info: run.info().clone(),
-        seq: run.last_line()?.map_or(0, |line| line.seq()),
-        changed_at: run.changed_at(),
-        status,
-        requests: if answers {
-            client::requests(run).await?
-        } else {
-            Vec::new()
-        },
-    }))
 }
 
 fn table(runs: &[Live], out: &mut impl Write) -> io::Result<()> {

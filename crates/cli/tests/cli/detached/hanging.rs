@@ -1,6 +1,8 @@
 //! A stopped runner (`SIGSTOP`) affects the commands for its own run only, and only for seconds.
 #![cfg(target_os = "linux")]
 
+use std::fs;
+
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use teamster_testkit::proc::{KillOnDrop, wait_gone, wait_until};
@@ -8,6 +10,15 @@ use teamster_testkit::proc::{KillOnDrop, wait_gone, wait_until};
 use super::requests::{command, detach, request};
 use crate::cli::LIMIT;
 use crate::cli::chat::Agent;
+
+/// Returns whether all threads of the process are stopped.
+fn is_stopped(pid: u32) -> bool {
+    let threads = fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    threads.flatten().all(|thread| {
+        let status = fs::read_to_string(thread.path().join("status"));
+        status.is_ok_and(|status| status.contains("State:\tT"))
+    })
+}
 
 #[test]
 fn a_stopped_runner_is_shown_and_killed_and_stops_no_other_command() {
@@ -20,6 +31,8 @@ fn a_stopped_runner_is_shown_and_killed_and_stops_no_other_command() {
     let runner = agent.parent();
     let _runner = KillOnDrop::new(runner);
     kill(Pid::from_raw(runner.cast_signed()), Signal::SIGSTOP).unwrap();
+    // A thread may still answer until another one has taken the signal.
+    assert!(wait_until(LIMIT, || is_stopped(runner)));
 
     let not_answering = format!("run {id} does not answer (pid {runner}): the process is stopped");
     std::thread::scope(|scope| {

@@ -171,7 +171,8 @@ fn a_request_is_listed_and_answered_the_same() {
     let answered = run(&mut machine.remote(["answer", &id, "allow"]));
     assert_eq!(answered.code, Some(0), "{}", answered.stderr);
     assert_eq!(machine.same(["wait", &id]).code, Some(0));
-    machine.same(["answer", &format!("{id}/1"), "allow"]);
+    let late = machine.same(["answer", &format!("{id}/1"), "allow"]);
+    assert!(late.stderr.contains("has ended"), "{}", late.stderr);
 }
 
 #[test]

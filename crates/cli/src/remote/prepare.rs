@@ -1,11 +1,9 @@
-//! Descriptions of runs and sessions as the bodies that start them on a server.
+//! Descriptions of runs and sessions as a server takes them.
 
 use std::path::{Path, PathBuf};
 
 use anyhow::bail;
-use teamster_api::{ProblemCode, RunSpec, SessionSpec, Trusted, Workspace};
-use teamster_client::{Client, ClientError};
-use uuid::Uuid;
+use teamster_api::{RunSpec, SessionSpec, Trusted, Workspace};
 
 use super::absolute;
 use crate::args::{OutputArgs, STORE_VARIABLE};
@@ -88,39 +86,4 @@ fn workspace(workspace: Option<&mut Workspace>) -> anyhow::Result<()> {
 fn directory(directory: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
     let directory = directory.map(|cwd| absolute("--cwd", cwd));
     directory.transpose()
-}
-
-/// Creates the key of a start, so that a repeated request starts nothing.
-pub(crate) fn idempotency_key() -> String {
-    Uuid::now_v7().to_string()
-}
-
-/// Starts a session and returns its id. The outer error is a usage error.
-pub(crate) async fn start_session(
-    client: &Client,
-    mut spec: SessionSpec,
-    local: &Local,
-) -> anyhow::Result<anyhow::Result<String>> {
-    prepare_session(&mut spec, local)?;
-    let started = client.open(&spec, &idempotency_key()).await;
-    match started {
-        Err(error) if is_usage(&error) => Err(error.into()),
-        Err(error) => Ok(Err(error.into())),
-        Ok(view) => Ok(Ok(view.summary.info.run_id.clone())),
-    }
-}
-
-/// Returns `true` if the server rejected the request with a usage error.
-pub(crate) fn is_usage(error: &ClientError) -> bool {
-    matches!(
-        error.code,
-        Some(
-            ProblemCode::InvalidParams
-                | ProblemCode::BypassNotAllowed
-                | ProblemCode::CommandNotAllowed
-                | ProblemCode::RunExists
-                | ProblemCode::SessionInUse
-                | ProblemCode::BodyTooLarge
-        )
-    )
 }

@@ -1,0 +1,76 @@
+//! The start of runs and sessions that have processes of their own, here or on a server.
+
+use std::io::{self, Write};
+
+use anyhow::{Context, anyhow};
+use teamster_api::{ProblemCode, RunHandle, ServiceError, Spec};
+use tokio::runtime::Runtime;
+use uuid::Uuid;
+
+use crate::remote::Machine;
+use crate::runtime::tokio_runtime;
+use crate::spec::Local;
+use crate::{exit_code, hints};
+
+/// Starts a run or session, and prints its id. The outer error is a usage error.
+pub(crate) fn detached(
+    machine: &Machine,
+    spec: impl Into<Spec>,
+    local: &Local,
+) -> anyhow::Result<anyhow::Result<u8>> {
+    let runtime = match tokio_runtime().context("cannot start the runtime") {
+        Ok(runtime) => runtime,
+        Err(error) => return Ok(Err(error)),
+    };
+    let run = start(&runtime, machine, spec.into(), local)?;
+    Ok(run.and_then(|run| exit_code::of_printed(writeln!(io::stdout(), "{}", run.id()))))
+}
+
+/// Starts a run or session, and prints its warnings. The outer error is a usage error.
+pub(crate) fn start(
+    runtime: &Runtime,
+    machine: &Machine,
+    spec: Spec,
+    local: &Local,
+) -> anyhow::Result<anyhow::Result<RunHandle>> {
+    let id = match &local.run_id {
+        Some(id) => id.clone(),
+        None => Uuid::now_v7().to_string(),
+    };
+    let run = match runtime.block_on(RunHandle::start(machine.runs(), id, spec)) {
+        Ok(run) => run,
+        Err(error) if is_usage(&error) => return Err(error.into()),
+        Err(error) => return Ok(Err(hints::usage(error))),
+    };
+    let accepted = run.accepted();
+    // Else a repeated request has found it.
+    if accepted.existed && local.run_id.is_some() {
+        let id = run.id();
+        return Err(anyhow!(
+            "a run `{id}` exists already: give every run an id of its own"
+        ));
+    }
+    let warnings = if local.output.quiet {
+        &accepted.important
+    } else {
+        &accepted.warnings
+    };
+    let warnings: Vec<_> = warnings.iter().map(|it| hints::warning(it)).collect();
+    crate::report::warn(&warnings);
+    Ok(Ok(run))
+}
+
+/// Returns `true` if the description was refused, so that the command has to be changed.
+fn is_usage(error: &ServiceError) -> bool {
+    matches!(
+        error.code,
+        Some(
+            ProblemCode::InvalidParams
+                | ProblemCode::BypassNotAllowed
+                | ProblemCode::CommandNotAllowed
+                | ProblemCode::RunExists
+                | ProblemCode::SessionInUse
+                | ProblemCode::BodyTooLarge
+        )
+    )
+}
