@@ -1,6 +1,7 @@
 //! Runs that a Rust program starts, with a shell script as Claude Code.
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
+mod example;
 mod service;
 mod tasks;
 mod upload;
@@ -8,7 +9,7 @@ mod upload;
 use std::env;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
 use teamster_api::{RunService, RunSpec};
@@ -49,54 +50,12 @@ fn with_agent(command: &mut Command, folder: &Path, script: &str) {
         .env("TEAMSTER_STORE", "off");
 }
 
-fn example(name: &str) -> PathBuf {
-    let test = env::current_exe().unwrap();
-    // Beside the folder of test programs.
-    test.ancestors().nth(2).unwrap().join("examples").join(name)
-}
-
 fn text(output: &Output) -> String {
     format!(
         "{}{}",
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     )
-}
-
-#[test]
-fn a_program_starts_follows_and_answers_a_run_that_outlives_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new(example("detached_run"));
-    with_agent(&mut command, folder.path(), AGENT);
-    let output = command.current_dir(&folder).output().unwrap();
-    let text = text(&output);
-    assert!(output.status.success(), "{text}");
-    let lines: Vec<_> = text.lines().collect();
-    let types: Vec<_> = (lines.iter())
-        .filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok())
-        .map(|line| line["type"].as_str().unwrap().to_owned())
-        .collect();
-    assert_eq!(
-        types.first().map(String::as_str),
-        Some("run:start"),
-        "{text}"
-    );
-    assert_eq!(types.last().map(String::as_str), Some("done"), "{text}");
-    assert_eq!(lines.last(), Some(&"allowed"), "{text}");
-}
-
-#[test]
-fn a_program_gets_the_warnings_of_a_run_with_a_process_of_its_own() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut command = Command::new(example("detached_run"));
-    with_agent(&mut command, folder.path(), AGENT);
-    // No folder can be made there.
-    command.env("TEAMSTER_STORE", "/proc/none/store.db");
-    let output = command.current_dir(&folder).output().unwrap();
-    let text = text(&output);
-    assert!(output.status.success(), "{text}");
-    let warning = "warning: the history of this run is incomplete";
-    assert!(text.contains(warning), "{text}");
 }
 
 /// Runs this test again in a process whose variables are those of an agent, unless it is that process.
