@@ -1,8 +1,9 @@
 //! A spec as it is kept in the folder of its run.
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 use teamster_core::provider::without_credentials;
-use teamster_core::{McpServer, McpTransport};
+use teamster_core::{ImageSource, McpServer, McpTransport};
 
 use crate::{RunSpec, SessionSpec, Spec, Trusted};
 
@@ -38,7 +39,7 @@ pub struct KeptSpec {
 }
 
 impl KeptSpec {
-    /// Withholds the values of environment variables and HTTP headers, addresses that may have a password or a key, and
+    /// Withholds images, the values of environment variables and HTTP headers, addresses that may have a password or a key, and
     /// texts as `texts` has them.
     pub fn new(mut what: Spec, texts: KeptTexts) -> Self {
         let mut withheld = Vec::new();
@@ -62,6 +63,17 @@ impl KeptSpec {
                     withhold_system_prompts(system_prompt, append_system_prompt, &mut withheld);
                 }
             }
+        }
+        if let Spec::Run(spec) = &mut what
+            && !spec.images.is_empty()
+        {
+            // Their hashes tell whether another spec has the same.
+            for image in &mut spec.images {
+                if let ImageSource::Bytes(bytes) = &mut image.source {
+                    *bytes = Sha256::digest(&*bytes).to_vec();
+                }
+            }
+            withheld.push("images".to_owned());
         }
         let trusted = match &mut what {
             Spec::Run(spec) => &mut spec.trusted,

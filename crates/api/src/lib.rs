@@ -10,6 +10,7 @@ mod files;
 mod grants;
 mod handle;
 pub mod history;
+mod image;
 mod info;
 mod kept;
 mod launch;
@@ -41,6 +42,7 @@ pub use files::{
 };
 pub use grants::Grants;
 pub use handle::{LogStream, RunHandle};
+pub use image::Images;
 pub use info::{RunInfo, RunKind};
 pub use kept::{KeptSpec, KeptTexts};
 pub use launch::{Launch, Launched};

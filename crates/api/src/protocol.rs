@@ -39,7 +39,7 @@ pub enum Command {
         /// The prompt.
         prompt: String,
         /// Images of the prompt.
-        #[serde(default, skip_serializing)]
+        #[serde(default, with = "crate::image", skip_serializing_if = "Vec::is_empty")]
         images: Vec<Image>,
         /// Name of the sender, for the log and other clients.
         #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use teamster_core::PermissionMode;
+use teamster_core::{Image, PermissionMode};
 
 #[cfg(feature = "schema")]
 use crate::schema;
@@ -30,6 +30,10 @@ pub struct RunSpec {
         schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
     )]
     pub prompt: String,
+    /// Images that go with the prompt.
+    #[serde(default, with = "crate::image", skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(with = "crate::Images"))]
+    pub images: Vec<Image>,
     /// The model, by the CLI's own name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
@@ -177,6 +181,7 @@ impl RunSpec {
         Self {
             provider: provider.into(),
             prompt: prompt.into(),
+            images: Vec::new(),
             model: None,
             effort: None,
             permission: PermissionMode::Default,

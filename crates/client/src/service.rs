@@ -171,11 +171,8 @@ impl Client {
                 from,
                 key,
             } => {
-                if !images.is_empty() {
-                    return Err(unsupported("the HTTP API takes no images"));
-                }
                 let turn = self
-                    .say(id, &prompt, from.as_deref(), key.as_deref())
+                    .say_with(id, &prompt, images, from.as_deref(), key.as_deref())
                     .await?;
                 return Ok(Reply::Turn {
                     run_id: turn.run_id,

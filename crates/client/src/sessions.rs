@@ -3,8 +3,8 @@
 use hyper::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use teamster_api::RunView;
-use teamster_core::PermissionMode;
+use teamster_api::{Images, RunView};
+use teamster_core::{Image, PermissionMode};
 
 use crate::Client;
 use crate::call::Call;
@@ -28,6 +28,8 @@ pub struct Turn {
 #[derive(Serialize)]
 struct Prompt<'a> {
     prompt: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    images: Option<Images>,
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<&'a str>,
 }
@@ -87,7 +89,28 @@ impl Client {
         from: Option<&str>,
         key: Option<&str>,
     ) -> Result<Turn, ClientError> {
-        let body = Prompt { prompt, from };
+        self.say_with(id, prompt, Vec::new(), from, key).await
+    }
+
+    /// Sends a prompt with images, as [`say`](Self::say) does without.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`say`](Self::say) does, and if an image has no bytes in memory.
+    pub async fn say_with(
+        &self,
+        id: &str,
+        prompt: &str,
+        images: Vec<Image>,
+        from: Option<&str>,
+        key: Option<&str>,
+    ) -> Result<Turn, ClientError> {
+        let images = (!images.is_empty()).then_some(Images(images));
+        let body = Prompt {
+            prompt,
+            images,
+            from,
+        };
         let mut call = Call::post(&["sessions", id, "turns"], &body)?;
         if let Some(key) = key {
             call = call.with_key(key)?;

@@ -39,6 +39,7 @@ pub fn of_run(spec: &RunSpec) -> Result<ExecuteParams, AgentError> {
     params.max_budget_usd = spec.max_budget_usd;
     params.output_schema.clone_from(&spec.output_schema);
     trusted(&spec.trusted, &mut params)?;
+    params.images.extend_from_slice(&spec.images);
     depth::set(spec.depth, &mut params.env);
     Ok(params)
 }

@@ -16,9 +16,8 @@ use async_stream::try_stream;
 use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten, RunCursor};
 use teamster_api::{
-    Accepted, Change, Command, FileManifest, LogLine, ProblemCode, RefusalCode, Reply, RunInfo,
-    RunList, RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState,
-    Workspace,
+    Accepted, Change, Command, FileManifest, LogLine, ProblemCode, Reply, RunInfo, RunList,
+    RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState, Workspace,
 };
 use teamster_core::AgentError;
 use teamster_runner::client::{self, Follow};
@@ -223,11 +222,6 @@ impl LocalRuns {
             return tasks::carry_out(&control, command).await;
         }
         let run = self.index.get(id).await?;
-        if matches!(&command, Command::Send { images, .. } if !images.is_empty()) {
-            let message =
-                "images go with the first prompt of a run only: name their paths in the prompt";
-            return Err((RefusalCode::Unsupported, message.to_owned()).into());
-        }
         not_ended(&run).await?;
         let reply = client::command(&run, &command);
         if self.is_patient {

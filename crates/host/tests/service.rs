@@ -11,9 +11,10 @@ use teamster_api::agents::Command;
 use teamster_api::history::RunFilter;
 use teamster_api::usage::UsageQuery;
 use teamster_api::{
-    KeptSpec, KeptTexts, MachineService, ProblemCode, RunInfo, RunService, RunSpec, Worktree,
+    KeptSpec, KeptTexts, MachineService, ProblemCode, Reply, RunHandle, RunInfo, RunLogEntry,
+    RunService, RunSpec, SessionSpec, Worktree,
 };
-use teamster_core::{ExecuteParams, Image};
+use teamster_core::{AgentEvent, ExecuteParams, Image};
 use teamster_host::{Host, LocalMachine, LocalRuns, Notice, RunOptions, state};
 use teamster_providers::Providers;
 use teamster_runner::LogLimits;
@@ -70,16 +71,82 @@ fn a_start_compares_the_kept_spec_and_checks_the_folder() {
         let other = runs.start("r", spec.into()).await.unwrap_err();
         assert_eq!(other.code, Some(ProblemCode::RunExists));
         assert_eq!(runs.show("r").await.unwrap().prompt.unwrap(), "answers");
-        let image = Image::bytes("image/png", vec![1]);
-        let prompt = teamster_api::Command::Send {
-            prompt: "what is this?".to_owned(),
-            images: vec![image],
-            from: None,
-            key: None,
-        };
-        let refused = runs.send("r", prompt).await.unwrap_err();
-        assert_eq!(refused.code, Some(ProblemCode::Unsupported));
-        assert!(refused.message.contains("images"), "{refused}");
+    });
+}
+
+/// Made by hand: what Claude Code prints for a prompt, with the image that it got in the place of an answer.
+const SEES: &str = r#"#!/bin/sh
+while IFS= read -r line; do
+  case $line in
+    *'"subtype":"end_session"'*) exit 0 ;;
+    *'"type":"control_request"'*)
+      rest=${line#*'"request_id":"'}
+      printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "${rest%%\"*}" ;;
+    *)
+      case $line in *'"media_type":"image/png"'*'"data":"AQI="'* | *'"data":"AQI="'*'"media_type":"image/png"'*) saw=image ;; *) saw=nothing ;; esac
+      printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'
+      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"%s","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' "$saw" ;;
+  esac
+done
+"#;
+
+#[test]
+fn images_go_with_the_prompt_of_a_run_and_of_a_turn() {
+    const NAME: &str = "service::images_go_with_the_prompt_of_a_run_and_of_a_turn";
+    if !is_own_process_of(NAME, SEES) {
+        return;
+    }
+    let runs: Arc<dyn RunService> =
+        Arc::new(LocalRuns::new(&Host::new(Providers::builtin())).unwrap());
+    let image = |bytes: [u8; 2]| vec![Image::bytes("image/png", bytes)];
+    block_on(async {
+        let mut spec = RunSpec::new("claude", "what is this?");
+        spec.images = image([1, 2]);
+        let run = RunHandle::start(runs.clone(), "run", spec.clone())
+            .await
+            .unwrap();
+        assert_eq!(run.result().await.unwrap().text, "image");
+        // The folder keeps no image, but knows it again.
+        let kept = fs::read_to_string(state::file("teamster/runs/run/spec.json").unwrap()).unwrap();
+        assert!(!kept.contains("AQI="), "{kept}");
+        assert!(kept.contains(r#""withheld":["images"]"#), "{kept}");
+        assert!(
+            runs.start("run", spec.clone().into())
+                .await
+                .unwrap()
+                .existed
+        );
+        spec.images = image([1, 3]);
+        let other = runs.start("run", spec.into()).await.unwrap_err();
+        assert_eq!(other.code, Some(ProblemCode::RunExists));
+
+        let session = SessionSpec::new("claude");
+        let session = RunHandle::start(runs.clone(), "session", session)
+            .await
+            .unwrap();
+        for (images, expected) in [(image([1, 2]), "image"), (Vec::new(), "nothing")] {
+            let prompt = teamster_api::Command::Send {
+                prompt: "and this?".to_owned(),
+                images,
+                from: None,
+                key: None,
+            };
+            let Reply::Turn { seq, .. } = session.send(prompt).await.unwrap() else {
+                panic!("no turn");
+            };
+            let mut log = session.follow(seq);
+            let result = loop {
+                let next = timeout(LIMIT, log.next()).await.unwrap();
+                if let Ok(RunLogEntry::Agent(entry)) = next.unwrap().unwrap().entry()
+                    && let AgentEvent::Done(done) = entry.event
+                {
+                    break done.result;
+                }
+            };
+            assert_eq!(result.text, expected);
+        }
+        session.cancel(false).await.unwrap();
+        session.result().await.unwrap();
     });
 }
 

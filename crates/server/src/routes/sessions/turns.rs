@@ -7,7 +7,7 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::routing::post;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use teamster_api::{Command, ProblemCode, Reply, RunEvent, RunHandle, RunLogEntry};
+use teamster_api::{Command, Images, ProblemCode, Reply, RunEvent, RunHandle, RunLogEntry};
 use teamster_core::{AgentEvent, RunResult};
 use tokio::time::timeout;
 
@@ -105,6 +105,9 @@ pub(super) fn operations() -> Vec<Operation> {
 struct StartTurn {
     /// The prompt.
     prompt: Text,
+    /// Images that go with the prompt.
+    #[serde(default)]
+    images: Images,
     /// The name of the sender, for the log and for other clients. Default: the token's name.
     from: Option<String>,
 }
@@ -180,14 +183,18 @@ async fn turn(
     headers: HeaderMap,
     body: Json<StartTurn>,
 ) -> Answer {
-    let StartTurn { prompt, from } = body.value;
+    let StartTurn {
+        prompt,
+        images: Images(images),
+        from,
+    } = body.value;
     let key = key(&headers)?;
     let wait = preferred_wait(&headers);
     let session = find(&shared, &id).await?;
     let run = shared.run(&session.run_id);
     let command = Command::Send {
         prompt: prompt.0.clone(),
-        images: Vec::new(),
+        images,
         from: Some(from.unwrap_or_else(|| caller.name().to_owned())),
         key: key.clone(),
     };
