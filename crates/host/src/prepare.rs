@@ -443,10 +443,7 @@ fn of_conversation(error: AgentError, has_conversation: bool) -> AgentError {
     match error.detail.as_deref() {
         Some(ErrorDetail::Parameter { problem, .. }) if has_conversation => {
             let of_key = AgentError::session_in_use("session_key", problem.clone());
-            match error.holder() {
-                Some(holder) => of_key.held_by(holder),
-                None => of_key,
-            }
+            error.holder().into_iter().fold(of_key, AgentError::held_by)
         }
         _ => error,
     }
