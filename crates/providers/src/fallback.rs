@@ -1,8 +1,10 @@
-//! Fallback agents by name, and the model of each.
+//! Agents and fallbacks as a user names them.
 
 use std::fmt;
+use std::sync::Arc;
 
-use teamster_core::AgentError;
+use teamster_core::text::{excerpt, one_line};
+use teamster_core::{AgentError, CliProvider};
 
 use crate::Providers;
 
@@ -52,6 +54,29 @@ impl Fallback {
             provider: provider.info().id.to_owned(),
             model,
         })
+    }
+}
+
+impl Providers {
+    /// Returns the provider with this name, or the command of an agent.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the error in the command, or with the names that there are.
+    pub fn find(&self, name: &str) -> Result<Arc<dyn CliProvider>, String> {
+        if let Some(provider) = self.get(name) {
+            return Ok(provider);
+        }
+        if let Some(error) = command_error(name) {
+            return Err(error.message);
+        }
+        let known: Vec<_> = self.all().iter().map(|it| it.info().id).collect();
+        let name = one_line(name);
+        Err(format!(
+            "no agent \"{}\"; available: {}",
+            excerpt(&name, 100),
+            known.join(", ")
+        ))
     }
 }
 

@@ -9,16 +9,76 @@ pub mod doctor;
 mod fallback;
 mod in_process;
 mod providers;
-mod reexports;
 mod selection;
 mod sessions;
 
 pub use fallback::{Fallback, command_error};
 pub use in_process::InProcess;
 pub use providers::{Providers, create_cli_runtime, provider, providers};
-pub use reexports::*;
 pub use selection::{AgentConfig, LoopOwner, Runtimes, get_runtime};
 pub use sessions::{create_session_runtime, session_providers};
+
+// What applications use of the providers. Authors of providers depend on the crates themselves.
+
+/// Agents of the Agent Client Protocol, by their command.
+#[cfg(feature = "acp")]
+pub mod acp {
+    pub use teamster_acp::{AcpAgent, OneTurn};
+}
+
+/// Programs that print text, by their command.
+#[cfg(feature = "command")]
+pub mod command {
+    pub use teamster_command::{CommandSettings, ErrorPattern, Pattern, TextCommand};
+}
+
+/// Agents that are only run over the Agent Client Protocol.
+#[cfg(feature = "acp-agents")]
+pub mod acp_agents {
+    pub use teamster_acp_agents::{CLINE, KIMI, NamedAgent, QWEN};
+}
+
+/// Claude Code.
+#[cfg(feature = "claude")]
+pub mod claude {
+    pub use teamster_claude::Claude;
+}
+
+/// Codex.
+#[cfg(feature = "codex")]
+pub mod codex {
+    pub use teamster_codex::Codex;
+}
+
+/// GitHub Copilot CLI.
+#[cfg(feature = "copilot")]
+pub mod copilot {
+    pub use teamster_copilot::Copilot;
+}
+
+/// Embedded agent, whose model loop runs in this process.
+#[cfg(feature = "embedded")]
+pub mod embedded {
+    pub use teamster_embedded::{Embedded, EmbeddedConfig, Prices, become_sandboxed, hide_keys};
+}
+
+/// Gemini CLI.
+#[cfg(feature = "gemini")]
+pub mod gemini {
+    pub use teamster_gemini::Gemini;
+}
+
+/// OpenCode, and Kilo, a fork of it.
+#[cfg(feature = "opencode")]
+pub mod opencode {
+    pub use teamster_opencode::{Kilo, OpenCode};
+}
+
+/// Pi.
+#[cfg(feature = "pi")]
+pub mod pi {
+    pub use teamster_pi::Pi;
+}
 
 /// Compiles the examples in the READMEs of the providers.
 #[cfg(all(

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use teamster_core::text::{excerpt, one_line};
+use teamster_core::text::excerpt;
 use teamster_core::{AgentError, CliProvider, SessionProvider, SessionRuntime, SharedRuntime};
 use teamster_process::{CliRuntime, RuntimeConfig};
 
-use crate::{InProcess, command_error};
+use crate::InProcess;
 
 /// List of the built-in CLIs: id and feature, aliases, and provider of each.
 macro_rules! builtin {
@@ -173,27 +173,6 @@ impl Providers {
             return Some(Arc::new(command.ok()?));
         }
         self.entry(name).map(Entry::provider)
-    }
-
-    /// Returns the provider with this name, or the command of an agent.
-    ///
-    /// # Errors
-    ///
-    /// Fails with the error in the command, or with the names that there are.
-    pub fn find(&self, name: &str) -> Result<Arc<dyn CliProvider>, String> {
-        if let Some(provider) = self.get(name) {
-            return Ok(provider);
-        }
-        if let Some(error) = command_error(name) {
-            return Err(error.message);
-        }
-        let known: Vec<_> = self.entries.iter().map(Entry::id).collect();
-        let name = one_line(name);
-        Err(format!(
-            "no agent \"{}\"; available: {}",
-            excerpt(&name, 100),
-            known.join(", ")
-        ))
     }
 
     fn entry(&self, name: &str) -> Option<&Entry> {
