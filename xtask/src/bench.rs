@@ -1,6 +1,5 @@
 //! `cargo xtask bench`.
 
-use std::env;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
@@ -9,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{Outcome, cargo, root};
+use crate::{Outcome, cargo, root, target};
 
 /// Numbers of deltas whose difference gives the instructions of one delta.
 const STREAM_LINES: [u64; 2] = [10_000, 60_000];
@@ -36,7 +35,7 @@ pub(crate) fn run(out: &mut impl Write) -> Result<Outcome> {
     if !built.success() {
         bail!("the measuring program could not be built");
     }
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), Into::into);
+    let target = target();
     let measure = target.join("release/examples/measure");
     let input = target.join("bench-deltas.ndjson");
     output_of(Command::new(&measure).arg("make").arg(&input))?;

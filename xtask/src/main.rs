@@ -14,8 +14,9 @@ mod surface;
 mod tidy;
 
 use std::env;
+use std::ffi::OsString;
 use std::io::{self, BufWriter, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 use clap::{Parser, Subcommand};
@@ -147,4 +148,29 @@ fn cargo() -> Command {
 fn root() -> &'static Path {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     here.parent().unwrap_or(here)
+}
+
+/// Returns the folder in which cargo builds.
+fn target() -> PathBuf {
+    target_of(env::var_os("CARGO_TARGET_DIR"))
+}
+
+/// Returns the folder in which cargo, started in the root, builds with this value of `CARGO_TARGET_DIR`.
+fn target_of(variable: Option<OsString>) -> PathBuf {
+    root().join(variable.unwrap_or_else(|| "target".into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_target_folder_is_that_of_cargo() {
+        assert_eq!(target_of(None), root().join("target"));
+        assert_eq!(target_of(Some("other".into())), root().join("other"));
+        assert_eq!(
+            target_of(Some("/else/where".into())),
+            Path::new("/else/where")
+        );
+    }
 }

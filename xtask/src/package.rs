@@ -8,7 +8,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, bail};
 
-use crate::{Outcome, cargo, published, root};
+use crate::{Outcome, cargo, published, root, target};
 
 /// Maximum size of a compressed package, in bytes. Crates here have some ten kilobytes; a fixture is larger.
 const MOST_BYTES: u64 = 400 * 1024;
@@ -19,11 +19,11 @@ const NEEDED: &[&str] = &["Cargo.toml", "README.md", "LICENSE-APACHE", "LICENSE-
 /// Folders of a crate that no package contains.
 const LEFT_OUT: &[&str] = &["tests", "benches", "fixtures"];
 
-/// Path of the packages after a dry run.
-const MADE: &str = "target/package/tmp-registry";
+/// Path of the packages after a dry run, in the folder of build output.
+const MADE: &str = "package/tmp-registry";
 
-/// Path of the unpacked packages for their tests.
-const UNPACKED: &str = "target/unpacked";
+/// Path of the unpacked packages for their tests, in the folder of build output.
+const UNPACKED: &str = "unpacked";
 
 /// Make the packages of all published crates, and check what is in them.
 ///
@@ -35,7 +35,7 @@ pub(crate) struct Args {
     /// Have cargo build each package by itself, too
     #[arg(long)]
     verify: bool,
-    /// Unpack all packages into target/unpacked, and run their own tests there, each with the others in place
+    /// Unpack all packages into `unpacked` of the target folder, and run their own tests there, each with the others in place
     /// of what the registry has
     #[arg(long)]
     test: bool,
@@ -87,7 +87,7 @@ fn packages() -> anyhow::Result<Vec<Package>> {
     let version = published::version()?;
     let packages = published::crates()?.into_iter().map(|it| {
         let id = format!("{}-{version}", it.name);
-        let file = root().join(MADE).join(format!("{id}.crate"));
+        let file = target().join(MADE).join(format!("{id}.crate"));
         Package {
             name: it.name,
             id,
@@ -128,7 +128,7 @@ fn problems_of(id: &str, files: &[String], bytes: u64) -> Vec<String> {
     }
     if bytes > MOST_BYTES {
         problems.push(format!(
-            "{bytes} bytes are more than {MOST_BYTES}: look at `tar tvf {MADE}/{id}.crate`"
+            "{bytes} bytes are more than {MOST_BYTES}: look at `tar tvf {MADE}/{id}.crate` in the target folder"
         ));
     }
     problems
@@ -136,7 +136,7 @@ fn problems_of(id: &str, files: &[String], bytes: u64) -> Vec<String> {
 
 /// Runs the tests of the packages in a workspace that contains only them.
 fn test(packages: &[Package]) -> anyhow::Result<()> {
-    let folder = root().join(UNPACKED);
+    let folder = target().join(UNPACKED);
     // The earlier build next to the sources is kept.
     for package in packages {
         let old = folder.join(&package.id);
@@ -205,7 +205,7 @@ mod tests {
                 "LICENSE-MIT is missing",
                 "tests/it.rs is for the repository only",
                 "src/a/events.snap is for the repository only",
-                "409601 bytes are more than 409600: look at `tar tvf target/package/tmp-registry/a-0.1.0.crate`",
+                "409601 bytes are more than 409600: look at `tar tvf package/tmp-registry/a-0.1.0.crate` in the target folder",
             ]
         );
     }

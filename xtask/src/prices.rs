@@ -11,7 +11,7 @@ use std::process::Command;
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Map, Value, json};
 
-use crate::{Outcome, generated, root};
+use crate::{Outcome, generated, target};
 
 /// The package with the data, and its version.
 const PACKAGE: &str = "@pydantic/genai-prices";
@@ -105,7 +105,7 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Outcome> 
     );
     let wheel = match &args.wheel {
         Some(wheel) => wheel.clone(),
-        None => litellm::download(&root().join("target/prices"))?,
+        None => litellm::download(&target().join("prices"))?,
     };
     let more = litellm::data(&wheel)?;
     let table = table(
@@ -129,7 +129,7 @@ pub(crate) fn run(args: &Args, out: &mut impl Write) -> anyhow::Result<Outcome> 
 
 /// Installs the package below `target` and returns the path.
 fn install(version: &str) -> anyhow::Result<PathBuf> {
-    let folder = root().join("target/prices");
+    let folder = target().join("prices");
     fs::create_dir_all(&folder)?;
     let mut npm = Command::new("npm");
     npm.args([

@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use public_api::Builder;
 use serde::Deserialize;
 
-use crate::{Outcome, cargo, complain, generated, published, root};
+use crate::{Outcome, cargo, complain, generated, published, root, target};
 
 /// Folder of the lists, from the root of the repository.
 const FOLDER: &str = "docs/surface";
@@ -30,7 +30,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
-    let target = root().join("target");
+    let target = target();
     let status = cargo()
         .args(["doc", "--workspace", "--exclude", "xtask", "--lib"])
         .args(["--no-deps", "--all-features", "--locked", "--target-dir"])
