@@ -85,6 +85,11 @@ impl Request {
         Stream::read(stream)
     }
 
+    /// Sends the request for a stream of server-sent events, and reads the head of the response.
+    pub fn open_events(self) -> Stream {
+        self.header("Accept", "text/event-stream").open()
+    }
+
     /// Sends the request and reads the whole response.
     pub fn send(self) -> Response {
         self.open().rest()
@@ -177,6 +182,22 @@ impl Stream {
         String::from_utf8(body).unwrap()
     }
 
+    /// Reads messages, which are lines of JSON, up to one of which this holds.
+    pub fn messages_until(&mut self, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let mut messages = Vec::new();
+        loop {
+            let piece = self.piece().unwrap().unwrap();
+            for line in String::from_utf8(piece).unwrap().lines() {
+                let message: Value = serde_json::from_str(line).unwrap();
+                let found = wanted(&message);
+                messages.push(message);
+                if found {
+                    return messages;
+                }
+            }
+        }
+    }
+
     /// Reads the rest of the response.
     pub fn rest(mut self) -> Response {
         let mut body = Vec::new();
@@ -221,6 +242,18 @@ impl Response {
         );
         assert!(!problem["detail"].as_str().unwrap().is_empty());
     }
+}
+
+/// Returns the ids and the data of the server-sent events in a text. Those without an id are left out.
+pub fn events_in(text: &str) -> Vec<(u64, String)> {
+    let mut events = Vec::new();
+    for block in text.split("\n\n") {
+        let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
+        if let (Some(id), Some(data)) = (field("id: "), field("data: ")) {
+            events.push((id.parse().unwrap(), data.to_owned()));
+        }
+    }
+    events
 }
 
 fn find<'a>(headers: &'a [(String, String)], name: &str) -> Option<&'a str> {

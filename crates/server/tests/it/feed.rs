@@ -1,31 +1,14 @@
 //! `/v1/events`: a snapshot, then what changes of it.
 
 use serde_json::{Value, json};
-use teamster_testkit::http::Stream;
 
 use super::served::Served;
-
-/// The messages up to one of which this holds.
-fn until(stream: &mut Stream, wanted: impl Fn(&Value) -> bool) -> Vec<Value> {
-    let mut messages = Vec::new();
-    loop {
-        let piece = stream.piece().unwrap().unwrap();
-        for line in String::from_utf8(piece).unwrap().lines() {
-            let message: Value = serde_json::from_str(line).unwrap();
-            let found = wanted(&message);
-            messages.push(message);
-            if found {
-                return messages;
-            }
-        }
-    }
-}
 
 #[test]
 fn runs_begin_wait_and_end_in_the_stream_of_all() {
     let served = Served::start();
     let mut stream = served.request("GET", "/v1/events").open();
-    let first = until(&mut stream, |_| true);
+    let first = stream.messages_until(|_| true);
     assert_eq!(
         (&first[0]["type"], &first[0]["runs"]),
         (&"snapshot".into(), &json!([]))
@@ -37,9 +20,8 @@ fn runs_begin_wait_and_end_in_the_stream_of_all() {
     );
     let id = started.json()["runId"].clone();
     let of_it = |message: &Value| message["type"] == "run" && message["run"]["runId"] == id;
-    let waiting = until(&mut stream, |message| {
-        of_it(message) && message["run"]["state"] == "waiting"
-    });
+    let waiting =
+        stream.messages_until(|message| of_it(message) && message["run"]["state"] == "waiting");
     let request = &waiting.last().unwrap()["run"]["requests"][0];
     assert_eq!(request["toolName"], "Write");
 
@@ -58,9 +40,8 @@ fn runs_begin_wait_and_end_in_the_stream_of_all() {
         served.post(&path, &json!({"decision": "allow"})).status,
         204
     );
-    let ended = until(&mut stream, |message| {
-        of_it(message) && message["run"]["state"] == "ended"
-    });
+    let ended =
+        stream.messages_until(|message| of_it(message) && message["run"]["state"] == "ended");
     assert_eq!(ended.last().unwrap()["run"]["status"], "completed");
     let text = other.until("\"state\":\"ended\"");
     assert!(text.contains("\"state\":\"ended\""), "{text}");
@@ -73,7 +54,7 @@ fn a_run_that_is_forgotten_goes() {
     let served = Served::start();
     let id = served.run("wait");
     let mut stream = served.request("GET", "/v1/events").open();
-    let snapshot = until(&mut stream, |_| true);
+    let snapshot = stream.messages_until(|_| true);
     assert_eq!(snapshot[0]["runs"][0]["runId"], *id);
     assert_eq!(
         served
@@ -82,9 +63,9 @@ fn a_run_that_is_forgotten_goes() {
             .status,
         202
     );
-    until(&mut stream, |message| message["run"]["status"] == "aborted");
+    stream.messages_until(|message| message["run"]["status"] == "aborted");
     let forgotten = served.post("/v1/history/forget", &json!({"ids": [id]}));
     assert_eq!(forgotten.json()["logs"], 1, "{}", forgotten.body);
-    let gone = until(&mut stream, |message| message["type"] == "gone");
+    let gone = stream.messages_until(|message| message["type"] == "gone");
     assert_eq!(gone.last().unwrap(), &json!({"type": "gone", "runId": id}));
 }

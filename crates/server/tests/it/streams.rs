@@ -4,29 +4,10 @@ use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
 use teamster_server::{OwnerToken, Scope, Tokens};
-use teamster_testkit::http::{Response, Stream};
+use teamster_testkit::http::{Response, events_in};
 
 use super::faulty::{Fault, Faulty};
 use super::served::Served;
-
-fn sse(served: &Served, path: &str) -> Stream {
-    served
-        .request("GET", path)
-        .header("Accept", "text/event-stream")
-        .open()
-}
-
-/// The numbers and data of the events of a stream.
-fn frames(body: &str) -> Vec<(u64, String)> {
-    let mut frames = Vec::new();
-    for block in body.split("\n\n") {
-        let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
-        if let (Some(id), Some(data)) = (field("id: "), field("data: ")) {
-            frames.push((id.parse().unwrap(), data.to_owned()));
-        }
-    }
-    frames
-}
 
 #[test]
 fn all_forms_have_the_same_entries() {
@@ -46,7 +27,7 @@ fn all_forms_have_the_same_entries() {
         count - 3
     );
 
-    let events = sse(&served, &path).rest();
+    let events = served.request("GET", &path).open_events().rest();
     assert_eq!(events.header("content-type"), Some("text/event-stream"));
     assert_eq!(
         events.header("cache-control"),
@@ -59,7 +40,7 @@ fn all_forms_have_the_same_entries() {
         events.body
     );
     let expected: Vec<_> = (1..).zip(log.lines().map(str::to_owned)).collect();
-    assert_eq!(frames(&events.body), expected);
+    assert_eq!(events_in(&events.body), expected);
 
     let page = served.get(&format!("{path}?wait=0")).json();
     let entries: Vec<Value> = log
@@ -97,7 +78,10 @@ fn all_forms_have_the_same_entries() {
         .get(&format!("{path}?wait=-1"))
         .is_problem(422, "INVALID_PARAMS");
     // Before any head of a stream.
-    let unknown = sse(&served, "/v1/runs/unknown/events").rest();
+    let unknown = served
+        .request("GET", "/v1/runs/unknown/events")
+        .open_events()
+        .rest();
     unknown.is_problem(404, "RUN_NOT_FOUND");
 }
 
@@ -146,12 +130,14 @@ fn a_stream_without_new_entries_has_its_head_at_once() {
         }
         seq = more["next"].as_u64().unwrap();
     }
-    let mut stream = sse(&served, &format!("{path}?after={seq}"));
+    let mut stream = served
+        .request("GET", &format!("{path}?after={seq}"))
+        .open_events();
     assert_eq!(stream.status, 200);
     let cancel = format!("/v1/runs/{id}/cancel");
     assert_eq!(served.request("POST", &cancel).send().status, 202);
     let rest = stream.until("event: end");
-    assert_eq!(frames(&rest)[0].0, seq + 1);
+    assert_eq!(events_in(&rest)[0].0, seq + 1);
 }
 
 #[test]
@@ -181,7 +167,9 @@ fn the_streams_of_a_token_end_when_it_is_revoked_or_replaced() {
 fn a_server_that_ends_closes_its_streams_without_an_end() {
     let served = Served::start();
     let id = served.run("wait");
-    let mut stream = sse(&served, &format!("/v1/runs/{id}/events"));
+    let mut stream = served
+        .request("GET", &format!("/v1/runs/{id}/events"))
+        .open_events();
     assert!(stream.until("\"type\":\"run:start\"").contains("run:start"));
     served.end();
     assert!(!stream.until("event: end").contains("event: end"));
@@ -198,10 +186,12 @@ fn a_runner_that_does_not_answer_keeps_back_no_log() {
     let path = format!("/v1/runs/{waiting}/events");
     let page = served.get(&format!("{path}?wait=0")).json();
     assert!(page["next"].as_u64().unwrap() >= seq, "{page}");
-    let mut stream = sse(&served, &path);
+    let mut stream = served.request("GET", &path).open_events();
     assert!(stream.until("\"type\":\"run:start\"").contains("id: 1\n"));
     // Without new entries, the head comes too.
-    let beyond = sse(&served, &format!("{path}?after=1000"));
+    let beyond = served
+        .request("GET", &format!("{path}?after=1000"))
+        .open_events();
     assert_eq!(beyond.status, 200);
     let path = format!("/v1/runs/{ended}/events");
     let last = served.get(&path).body.lines().count();

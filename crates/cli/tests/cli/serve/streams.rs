@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use nix::sys::signal::Signal;
 use teamster_testkit::fake_agent::Script;
-use teamster_testkit::http::Stream;
+use teamster_testkit::http::events_in;
 
 use super::client::Served;
 use crate::cli::{Claude, recording};
@@ -17,25 +17,6 @@ fn log_file(claude: &Claude, id: &str) -> PathBuf {
         .join("events.ndjson")
 }
 
-fn sse(served: &Served, path: &str) -> Stream {
-    served
-        .request("GET", path)
-        .header("Accept", "text/event-stream")
-        .open()
-}
-
-/// The numbers and data of the events of a stream.
-fn frames(body: &str) -> Vec<(u64, String)> {
-    let mut frames = Vec::new();
-    for block in body.split("\n\n") {
-        let field = |name: &str| block.lines().find_map(|line| line.strip_prefix(name));
-        if let (Some(id), Some(data)) = (field("id: "), field("data: ")) {
-            frames.push((id.parse().unwrap(), data.to_owned()));
-        }
-    }
-    frames
-}
-
 #[test]
 fn a_watcher_of_a_server_that_is_killed_goes_on_where_it_was() {
     let script = Script::new().play(recording("text").first(4)).forever();
@@ -44,12 +25,12 @@ fn a_watcher_of_a_server_that_is_killed_goes_on_where_it_was() {
     let id = served.detach();
     claude.report();
     let path = format!("/v1/runs/{id}/events");
-    let mut stream = sse(&served, &path);
-    let mut seen = frames(&stream.until("\"type\":\"session\""));
+    let mut stream = served.request("GET", &path).open_events();
+    let mut seen = events_in(&stream.until("\"type\":\"session\""));
     assert!(!seen.is_empty());
     served.running.signal(Signal::SIGKILL);
     // The stream breaks off without an end.
-    seen.extend(frames(&stream.until("event: end")));
+    seen.extend(events_in(&stream.until("event: end")));
     drop(stream);
     drop(served);
 
@@ -69,7 +50,7 @@ fn a_watcher_of_a_server_that_is_killed_goes_on_where_it_was() {
     );
     let rest = stream.until("event: end");
     assert!(rest.contains("event: end"), "{rest}");
-    seen.extend(frames(&rest));
+    seen.extend(events_in(&rest));
     let log = fs::read_to_string(log_file(&claude, &id)).unwrap();
     let expected: Vec<_> = (1..).zip(log.lines().map(str::to_owned)).collect();
     assert_eq!(seen, expected);
@@ -119,7 +100,12 @@ fn a_damaged_line_is_an_entry_of_the_stream() {
         .collect();
     lines[2] = lines[2][..20].to_owned();
     fs::write(&file, lines.join("\n") + "\n").unwrap();
-    let all = frames(&sse(&served, &format!("/v1/runs/{id}/events")).until("event: end"));
+    let all = events_in(
+        &served
+            .request("GET", &format!("/v1/runs/{id}/events"))
+            .open_events()
+            .until("event: end"),
+    );
     assert_eq!(all.len(), lines.len());
     let types: Vec<_> = (all.iter())
         .filter(|(_, data)| data.contains("\"type\":\"damaged\""))
