@@ -46,7 +46,7 @@ const START_OVER: &str =
 #[non_exhaustive]
 pub struct PreparedRun {
     /// What it has in common with sessions.
-    pub ground: Common,
+    pub common: Common,
     /// The description, with the working directory of its worktree.
     pub spec: RunSpec,
     /// The orchestrator for the request.
@@ -70,7 +70,7 @@ pub struct PreparedRun {
 #[non_exhaustive]
 pub struct PreparedSession {
     /// What it has in common with runs.
-    pub ground: Common,
+    pub common: Common,
     /// The description, with the working directory of its worktree.
     pub spec: SessionSpec,
     /// The orchestrator for the turns.
@@ -102,11 +102,11 @@ impl Host {
         options: RunOptions,
     ) -> Result<PreparedRun, AgentError> {
         spec.check()?;
-        let mut ground = self.ground(&spec.provider, options.id.clone())?;
-        match self.run_of(&mut ground, spec, options).await {
-            Ok(prepared) => Ok(prepared(ground)),
+        let mut common = self.common(&spec.provider, options.id.clone())?;
+        match self.run_of(&mut common, spec, options).await {
+            Ok(prepared) => Ok(prepared(common)),
             Err(error) => {
-                ground.leave(self).await;
+                common.leave(self).await;
                 Err(error)
             }
         }
@@ -114,7 +114,7 @@ impl Host {
 
     async fn run_of(
         &self,
-        ground: &mut Common,
+        common: &mut Common,
         mut spec: RunSpec,
         options: RunOptions,
     ) -> Result<With<PreparedRun>, AgentError> {
@@ -125,35 +125,35 @@ impl Host {
             ..
         } = options;
         let kept = clients_answer
-            .then(|| state::kept(&ground.id, spec.clone()))
+            .then(|| state::kept(&common.id, spec.clone()))
             .transpose()?;
         if spec.ask_timeout_ms.is_some() && !clients_answer {
-            ground.warnings.push(no_clients());
+            common.warnings.push(no_clients());
         }
         let wanted = Wanted {
             place: spec.place(),
             parameter: parameter(spec.workspace.is_some()),
             key: Key::of(spec.session_key.as_ref(), &spec.trusted, spec.new_session)?,
         };
-        spec.working_directory = ground.enter(wanted).await?;
+        spec.working_directory = common.enter(wanted).await?;
         spec.workspace = None;
 
         let mut params = params::of_run(&spec)?;
         params.include_native = native;
-        ground.set_mcp(&params);
+        common.set_mcp(&params);
         let (mut agents, budget) =
-            request::agents(self, &spec, ground.agent, params, &mut ground.warnings)?;
+            request::agents(self, &spec, common.agent, params, &mut common.warnings)?;
         let output = spec.trusted.output_file.as_deref().map(Output::open);
         let output = output.transpose()?;
 
-        let chosen = is_chosen.then_some(&*ground.id);
+        let chosen = is_chosen.then_some(&*common.id);
         let store = spec.trusted.store.as_deref();
         let history = History::new(store, spec.session_key.as_deref(), chosen)?;
         let history = history.starting_over(spec.new_session);
         let open = history.open_for_run(chosen, &mut agents).await?;
-        ground.warnings.extend(history.take_warnings());
+        common.warnings.extend(history.take_warnings());
 
-        let locks = state::session_locks(clients_answer.then_some(&*ground.id));
+        let locks = state::session_locks(clients_answer.then_some(&*common.id));
         let reserved = match agents.first() {
             Some(first) => {
                 let candidate = &first.candidate;
@@ -163,21 +163,21 @@ impl Host {
             None => None,
         };
 
-        let (requests, request_events) = Requests::of(&*ground.id);
+        let (requests, request_events) = Requests::of(&*common.id);
         let ask_timeout = spec.ask_timeout_ms.map(params::wait);
         let policy = RequestPolicy::new(ask_timeout, requests.clone());
         let policy = policy.filter(|_| clients_answer);
         let mut request =
             request::plan(self, &spec, agents, budget, policy.as_ref(), locks.as_ref())?;
-        request.run_id = Some(ground.id.clone());
+        request.run_id = Some(common.id.clone());
         let history = Arc::new(KeptHistory { history, open });
         request.observer = history.observer();
         let orchestrator = self.orchestrator()?;
-        ground.begin()?;
-        let recording = Recording::of(&spec.trusted, ground.agent);
-        Ok(Box::new(move |ground| PreparedRun {
+        common.begin()?;
+        let recording = Recording::of(&spec.trusted, common.agent);
+        Ok(Box::new(move |common| PreparedRun {
             recording,
-            ground,
+            common,
             spec,
             orchestrator,
             request,
@@ -201,11 +201,11 @@ impl Host {
         options: SessionOptions,
     ) -> Result<PreparedSession, AgentError> {
         spec.check()?;
-        let mut ground = self.ground(&spec.provider, options.id.clone())?;
-        match self.session_of(&mut ground, spec, options).await {
-            Ok(prepared) => Ok(prepared(ground)),
+        let mut common = self.common(&spec.provider, options.id.clone())?;
+        match self.session_of(&mut common, spec, options).await {
+            Ok(prepared) => Ok(prepared(common)),
             Err(error) => {
-                ground.leave(self).await;
+                common.leave(self).await;
                 Err(error)
             }
         }
@@ -213,7 +213,7 @@ impl Host {
 
     async fn session_of(
         &self,
-        ground: &mut Common,
+        common: &mut Common,
         mut spec: SessionSpec,
         options: SessionOptions,
     ) -> Result<With<PreparedSession>, AgentError> {
@@ -227,24 +227,24 @@ impl Host {
             ..
         } = options;
         let kept = is_detached
-            .then(|| state::kept(&ground.id, spec.clone()))
+            .then(|| state::kept(&common.id, spec.clone()))
             .transpose()?;
         if spec.ask_timeout_ms.is_some() && !matches!(answers, Answers::Clients { .. }) {
-            ground.warnings.push(no_clients());
+            common.warnings.push(no_clients());
         }
         let wanted = Wanted {
             place: spec.place(),
             parameter: parameter(spec.workspace.is_some()),
             key: Key::of(spec.session_key.as_ref(), &spec.trusted, false)?,
         };
-        spec.working_directory = ground.enter(wanted).await?;
+        spec.working_directory = common.enter(wanted).await?;
         spec.workspace = None;
-        let info = ground.agent;
+        let info = common.agent;
 
         let mut params = params::of_session(&spec)?;
         params.include_native = native;
-        ground.set_mcp(&params);
-        let about = about(self, &spec, ground)?;
+        common.set_mcp(&params);
+        let about = about(self, &spec, common)?;
 
         let history = match history {
             // Its owner takes its warnings.
@@ -252,7 +252,7 @@ impl Host {
             None => {
                 let key = spec.session_key.as_deref();
                 let own = self.history(spec.trusted.store.as_deref(), key).await?;
-                ground.warnings.extend(own.take_warnings());
+                common.warnings.extend(own.take_warnings());
                 Arc::new(own)
             }
         };
@@ -260,18 +260,18 @@ impl Host {
         if history.history.has_conversation() && params.session_id.is_none() {
             let start_over = start_over.as_deref().unwrap_or(START_OVER);
             let KeyedSession { session_id, lock } = history
-                .session(info.id, ground.directory.as_deref(), start_over)
+                .session(info.id, common.directory.as_deref(), start_over)
                 .await?;
             params.session_id = session_id;
             begins = lock;
         }
 
-        let locks = state::session_locks(is_detached.then_some(&*ground.id));
+        let locks = state::session_locks(is_detached.then_some(&*common.id));
         let of_key = history.history.has_conversation() && spec.session_id.is_none();
         let writer = lock_session(info.id, &params, locks.as_ref());
         let writer = writer.map_err(|error| of_conversation(error, of_key))?;
 
-        let (requests, request_events) = Requests::of(&*ground.id);
+        let (requests, request_events) = Requests::of(&*common.id);
         let ask_timeout = spec.ask_timeout_ms.map(params::wait);
         let policy = RequestPolicy::new(ask_timeout, requests.clone());
         let answer = |can: &SessionCapabilities| match (&answers, &policy) {
@@ -288,7 +288,7 @@ impl Host {
         let fit = |info: &CliInfo, can: &Capabilities, params: &mut ExecuteParams| {
             fit.as_ref().is_none_or(|fit| fit(info, can, params))
         };
-        let mut runs = turns::plan(self, &ground.id, &spec, info, &params, answer, fit)?;
+        let mut runs = turns::plan(self, &common.id, &spec, info, &params, answer, fit)?;
         let config = params::runtime_config(&spec.trusted, info);
         if let Some(error) = missing_program(info, params.env.get("PATH"), &config) {
             return Err(error);
@@ -296,9 +296,9 @@ impl Host {
         runs.writer = writer;
         runs.observer = history.observer_of_session(info.id, params.session_id.as_deref(), begins);
         let orchestrator = self.orchestrator()?;
-        ground.begin()?;
-        Ok(Box::new(move |ground| PreparedSession {
-            ground,
+        common.begin()?;
+        Ok(Box::new(move |common| PreparedSession {
+            common,
             idle: turns::limited(spec.end_idle_ms),
             spec,
             orchestrator,
@@ -340,7 +340,7 @@ impl Host {
         turns::plan(self, "check", spec, info, &params, deny, turns::as_set).map(drop)
     }
 
-    fn ground(&self, agent: &str, id: String) -> Result<Common, AgentError> {
+    fn common(&self, agent: &str, id: String) -> Result<Common, AgentError> {
         Ok(Common {
             id,
             agent: self.agent(agent)?,
@@ -355,10 +355,10 @@ impl Host {
 impl PreparedRun {
     /// Returns what is known of the run, for its folder.
     fn about(&self) -> RunInfo {
-        let mut about = RunInfo::new(&*self.ground.id, self.ground.agent.id);
-        about.branch = self.ground.branch();
+        let mut about = RunInfo::new(&*self.common.id, self.common.agent.id);
+        about.branch = self.common.branch();
         about.model.clone_from(&self.spec.model);
-        about.directory.clone_from(&self.ground.directory);
+        about.directory.clone_from(&self.common.directory);
         about
     }
 
@@ -383,7 +383,7 @@ impl PreparedSession {
     pub(crate) fn detached(mut self, run: NewRun, at_rest: Option<AtRest>) -> DetachedSession {
         let mut plan = SessionPlan::new(self.runs);
         plan.idle = self.idle;
-        plan.before_done = self.ground.before_done();
+        plan.before_done = self.common.before_done();
         plan.at_rest = at_rest;
         let (requests, events) = (self.requests, self.request_events);
         DetachedSession::new(run, self.orchestrator, plan, requests, events)
@@ -413,13 +413,13 @@ fn no_clients() -> Warning {
     Warning::new("`ask_timeout_ms` is ignored: no clients answer requests")
 }
 
-fn about(host: &Host, spec: &SessionSpec, ground: &Common) -> Result<RunInfo, AgentError> {
-    let mut about = RunInfo::new(&*ground.id, ground.agent.id);
+fn about(host: &Host, spec: &SessionSpec, common: &Common) -> Result<RunInfo, AgentError> {
+    let mut about = RunInfo::new(&*common.id, common.agent.id);
     about.kind = RunKind::Session;
-    about.branch = ground.branch();
+    about.branch = common.branch();
     about.grants = Some(turns::grants(host, spec)?);
     about.model.clone_from(&spec.model);
-    about.directory.clone_from(&ground.directory);
+    about.directory.clone_from(&common.directory);
     about.continues.clone_from(&spec.continues);
     Ok(about)
 }

@@ -101,11 +101,11 @@ fn carry_out(host: &Host, launch: Launch) -> Result<RunResult, AgentError> {
         let signals = Source::new().map_err(|error| failure("cannot listen for signals", error))?;
         Ok::<_, AgentError>((work, signals))
     })?;
-    let (ground, keep_background) = match &work {
-        Work::Run(run) => (&run.ground, run.spec.trusted.keep_background),
-        Work::Session(session) => (&session.ground, session.spec.trusted.keep_background),
+    let (common, keep_background) = match &work {
+        Work::Run(run) => (&run.common, run.spec.trusted.keep_background),
+        Work::Session(session) => (&session.common, session.spec.trusted.keep_background),
     };
-    let guard = Guard::start(host, ground.directory.as_deref()).map(Arc::new);
+    let guard = Guard::start(host, common.directory.as_deref()).map(Arc::new);
     if !keep_background {
         orphans::adopt();
     }
@@ -144,8 +144,8 @@ async fn prepare(host: &Host, launch: Launch) -> Result<Work, AgentError> {
 }
 
 /// Reports to the starting process that the run is accepted, with its warnings, and detaches from it.
-fn detach(run: &NewRun, ground: &mut Common) -> Result<(), AgentError> {
-    let (important, warnings) = ground.take_warnings();
+fn detach(run: &NewRun, common: &mut Common) -> Result<(), AgentError> {
+    let (important, warnings) = common.take_warnings();
     let accepted = Launched::accepted(warnings, important);
     launch::detach(run, &accepted)
         .map_err(|error| failure("cannot detach from the terminal", error))

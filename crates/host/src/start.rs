@@ -60,11 +60,11 @@ impl Host {
                 let options = RunOptions::new(id).detached();
                 let mut prepared = self.prepare_run(*spec, options).await?;
                 let run = prepared.accept(&runs)?;
-                let (important, others) = prepared.ground.take_warnings();
+                let (important, others) = prepared.common.take_warnings();
                 tokio::spawn(async move {
                     // Until the run has taken its session over.
                     let _reserved = prepared.reserved.take();
-                    let before_done = prepared.ground.before_done();
+                    let before_done = prepared.common.before_done();
                     let work = DetachedRun::new(
                         run,
                         &prepared.orchestrator,
@@ -77,7 +77,7 @@ impl Host {
                     crate::write_output(&host, prepared.output, Some(&finished.result));
                     report(&host, &finished, prepared.history.close().await);
                     if let Some(recording) = prepared.recording {
-                        recording.complete(prepared.ground.agent).await;
+                        recording.complete(prepared.common.agent).await;
                     }
                     prune_apart(host, runs, retention).await;
                 });
@@ -88,7 +88,7 @@ impl Host {
                 options.is_detached = true;
                 let mut prepared = self.prepare_session(*spec, options).await?;
                 let run = prepared.accept(&runs)?;
-                let (important, others) = prepared.ground.take_warnings();
+                let (important, others) = prepared.common.take_warnings();
                 let history = prepared.history.clone();
                 let session = prepared.detached(run, None);
                 tokio::spawn(async move {

@@ -466,7 +466,7 @@ fn a_time_limit_of_answers_without_clients_has_a_warning() {
     spec.ask_timeout_ms = Some(1000);
     let warnings = |options: RunOptions| {
         let prepared = block_on(host.prepare_run(spec.clone(), options)).unwrap();
-        let texts = prepared.ground.warnings.into_iter().map(|it| it.text);
+        let texts = prepared.common.warnings.into_iter().map(|it| it.text);
         texts.collect::<Vec<_>>()
     };
     assert_eq!(warnings(RunOptions::new("a").detached()), [""; 0]);

@@ -93,8 +93,8 @@ fn begin(args: ChatArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>
             return Ok(Ok(print_refusal(display, error)));
         }
     };
-    crate::report::warn_of(&prepared.ground.warnings, quiet);
-    let worktree = prepared.ground.worktree.take();
+    crate::report::warn_of(&prepared.common.warnings, quiet);
+    let worktree = prepared.common.worktree.take();
     let code = chat(runtime, prepared, &local, worktree.as_ref(), questions);
     drive::leave(worktree, quiet);
     Ok(code)
@@ -108,17 +108,17 @@ fn chat(
     questions: UnboundedReceiver<Question>,
 ) -> anyhow::Result<u8> {
     let PreparedSession {
-        ground,
+        common,
         spec,
         orchestrator,
         runs,
         history,
         ..
     } = prepared;
-    let info = ground.agent;
+    let info = common.agent;
     let at_terminal = io::stdin().is_terminal();
     let mut view = view(&spec, local, info);
-    (view.directory, view.mcp) = (ground.directory, ground.mcp);
+    (view.directory, view.mcp) = (common.directory, common.mcp);
     view.worktree = worktree.map(Worktree::watch);
     let mut display = Display::new(local.output, view);
     // With a mock model, the session is removed with its temporary home.

@@ -56,8 +56,8 @@ fn begin(args: RunArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>>
         Err(error) => return Ok(Err(error)),
     };
     let mut prepared = runtime.block_on(crate::global::host().prepare_run(spec, options))?;
-    crate::report::warn_of(&prepared.ground.warnings, local.output.quiet);
-    let worktree = prepared.ground.worktree.take();
+    crate::report::warn_of(&prepared.common.warnings, local.output.quiet);
+    let worktree = prepared.common.worktree.take();
     let code = attached(runtime, prepared, &local, worktree.as_ref());
     drive::leave(worktree, local.output.quiet);
     Ok(code)
@@ -70,7 +70,7 @@ fn attached(
     worktree: Option<&Worktree>,
 ) -> anyhow::Result<u8> {
     let PreparedRun {
-        ground,
+        common,
         spec,
         orchestrator,
         request,
@@ -79,12 +79,12 @@ fn attached(
         recording,
         ..
     } = prepared;
-    let info = ground.agent;
+    let info = common.agent;
     let view = drive::View {
         agent: info,
         verbose: local.output.verbose,
         quiet: local.output.quiet,
-        directory: ground.directory.clone(),
+        directory: common.directory.clone(),
         // With a mock model, the session is removed with its temporary home.
         resume: env::var_os(crate::mock_home::URL_VARIABLE)
             .is_none()
@@ -92,11 +92,11 @@ fn attached(
         worktree: worktree.map(Worktree::watch),
         permission: Some(spec.permission),
         asks: false,
-        mcp: ground.mcp,
+        mcp: common.mcp,
         clock: epoch_ms,
     };
     let keep = spec.trusted.keep_background;
-    let guarded = ground.directory.as_deref();
+    let guarded = common.directory.as_deref();
     let closed = Arc::new(OnceLock::new());
     let close = {
         let closed = closed.clone();

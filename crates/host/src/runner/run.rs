@@ -25,10 +25,10 @@ pub(super) async fn work(
     signals: Source,
 ) -> Result<Ended, AgentError> {
     let run = prepared.accept(runs)?;
-    detach(&run, &mut prepared.ground)?;
-    let before_done = prepared.ground.before_done();
+    detach(&run, &mut prepared.common)?;
+    let before_done = prepared.common.before_done();
     let PreparedRun {
-        ground,
+        common,
         orchestrator,
         request,
         history,
@@ -55,6 +55,6 @@ pub(super) async fn work(
     report(host, &finished, history.close().await);
     Ok(Ended {
         result: finished.result,
-        recorded: recording.map(|it| (it, ground.agent)),
+        recorded: recording.map(|it| (it, common.agent)),
     })
 }

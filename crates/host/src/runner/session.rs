@@ -27,7 +27,7 @@ pub(super) async fn work(
     at_rest: AtRest,
 ) -> Result<Ended, AgentError> {
     let run = prepared.accept(runs)?;
-    detach(&run, &mut prepared.ground)?;
+    detach(&run, &mut prepared.common)?;
     let history = prepared.history.clone();
     let session = prepared.detached(run, Some(at_rest));
     let control = session.control();

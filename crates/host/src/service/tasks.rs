@@ -84,7 +84,7 @@ impl SessionTasks {
         }));
         let mut prepared = host.prepare_session(spec, options).await?;
         let run = prepared.accept(&runs)?;
-        let (important, mut others) = prepared.ground.take_warnings();
+        let (important, mut others) = prepared.common.take_warnings();
         others.extend(offered.left_out());
         let session = prepared.detached(run, None);
         let control = session.control();
