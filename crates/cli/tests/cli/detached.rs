@@ -6,6 +6,7 @@ mod hanging;
 mod kept_spec;
 mod killed;
 mod live;
+mod other_program;
 mod requests;
 mod retention;
 mod sessions;
@@ -272,7 +273,7 @@ fn runs_that_are_not_there_or_not_meant() {
     let none = about(&claude, ["attach", "nope"]);
     assert_eq!((none.code, &*none.stdout), (Some(1), ""));
     assert!(
-        none.stderr.contains("no run `nope` has a log"),
+        none.stderr.contains("no run \"nope\" has a log"),
         "{}",
         none.stderr
     );
