@@ -134,7 +134,7 @@ impl MachineService for LocalMachine {
     fn history_of<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunRecord> {
         Box::pin(async move {
             let missing = || {
-                let detail = format!("no run `{id}` in the history");
+                let detail = format!("no run \"{id}\" in the history");
                 ServiceError::new(ProblemCode::RunNotFound, detail)
             };
             let run = async |store: Option<&Store>| match store {

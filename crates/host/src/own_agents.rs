@@ -32,7 +32,7 @@ fn with_file(mut providers: Providers, file: &Path) -> anyhow::Result<Providers>
         toml::from_str(&text).with_context(|| file.display().to_string())?;
     for (name, settings) in entries {
         if providers.get(&name).is_some() {
-            anyhow::bail!("{}: an agent `{name}` exists already", file.display());
+            anyhow::bail!("{}: an agent \"{name}\" exists already", file.display());
         }
         let command = TextCommand::with_settings(&name, settings)
             .map_err(|error| anyhow::anyhow!("{}: {}", file.display(), error.message))?;

@@ -110,7 +110,7 @@ pub(crate) fn kept(id: &str, spec: impl Into<Spec>) -> Result<KeptSpec, AgentErr
         Some("off") => KeptTexts::WithoutPrompts,
         Some(other) => {
             return Err(AgentError::invalid_params(format!(
-                "{KEEP_PROMPTS}: `{other}` is neither `on` nor `off`"
+                "{KEEP_PROMPTS}: \"{other}\" is neither `on` nor `off`"
             )));
         }
     };

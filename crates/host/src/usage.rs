@@ -96,7 +96,10 @@ fn providers(query: &UsageQuery) -> Result<Vec<Provider>, AgentError> {
         let known = || Provider::ALL.map(Provider::id).join(", ");
         name.parse().map_err(|_| {
             let name = teamster_core::text::one_line(name);
-            AgentError::refused("provider", format!("no CLI `{name}`; expected {}", known()))
+            AgentError::refused(
+                "provider",
+                format!("no CLI \"{name}\"; expected {}", known()),
+            )
         })
     });
     read.collect()

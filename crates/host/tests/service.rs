@@ -186,7 +186,7 @@ fn a_machine_without_loops_and_history_has_none() {
             (
                 json!({"provider": "claude,unknown-agent"}),
                 "provider",
-                "no CLI `unknown-agent`",
+                "no CLI \"unknown-agent\"",
             ),
         ] {
             let error = wrong(query).await;

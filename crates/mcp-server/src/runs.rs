@@ -108,7 +108,7 @@ impl AgentRuns {
         let Some(agent) = agent else {
             let agent = one_line(&input.agent);
             return Err(format!(
-                "no agent `{agent}`: list_agents lists the available ones"
+                "no agent \"{agent}\": list_agents lists the available ones"
             ));
         };
         let permission = self.permission(input.permission)?;
@@ -430,7 +430,7 @@ mod tests {
             of("session_id", "no such session"),
             "sessionId: no such session"
         );
-        assert_eq!(of("provider", "no agent `x`"), "agent: no agent `x`");
+        assert_eq!(of("provider", "no agent \"x\""), "agent: no agent \"x\"");
         // As a server words it.
         let remote = ServiceError::new(ProblemCode::InvalidParams, "workingDirectory: none");
         assert_eq!(refused(remote), "workingDirectory: none");

@@ -90,13 +90,15 @@ pub enum TokenError {
         path: PathBuf,
     },
     /// A token with this name exists.
-    #[error("a token `{0}` exists already: revoke it first, or choose another name")]
+    #[error("a token \"{0}\" exists already: revoke it first, or choose another name")]
     Exists(String),
     /// No token has this name.
-    #[error("no token `{0}`: `teamster token list` shows those that exist")]
+    #[error("no token \"{0}\": `teamster token list` shows those that exist")]
     NotFound(String),
     /// The name is not valid.
-    #[error("`{0}` cannot be the name of a token: use up to 64 letters, digits, `-`, `_` and `.`")]
+    #[error(
+        "\"{0}\" cannot be the name of a token: use up to 64 letters, digits, `-`, `_` and `.`"
+    )]
     InvalidName(String),
     /// A file operation failed.
     #[error("cannot {action} {}: {error}", path.display())]

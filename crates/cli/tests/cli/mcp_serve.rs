@@ -133,7 +133,7 @@ fn what_is_not_allowed_is_refused_with_what_to_do() {
         ),
         (
             json!({"agent": "cmd:rm -rf x", "prompt": "x"}),
-            "no agent `cmd:rm -rf x`: list_agents lists the available ones",
+            "no agent \"cmd:rm -rf x\": list_agents lists the available ones",
         ),
         (
             json!({"agent": "claude", "prompt": "x", "workingDirectory": "/no/such"}),

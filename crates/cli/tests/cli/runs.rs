@@ -400,7 +400,7 @@ fn a_run_is_forgotten_by_its_id() {
     // An unknown id deletes nothing.
     let ended = runs(&claude, &["forget", "one", "four"]);
     assert_eq!((ended.code, &*ended.stdout), (Some(1), ""));
-    assert!(ended.stderr.contains("no run `four`"), "{}", ended.stderr);
+    assert!(ended.stderr.contains("no run \"four\""), "{}", ended.stderr);
     assert_eq!(listed(&claude).len(), 3);
     let ended = runs(&claude, &["forget", "one", "tw"]);
     assert_eq!(

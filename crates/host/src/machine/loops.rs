@@ -43,7 +43,7 @@ pub(super) async fn log(
 ) -> Result<String, ServiceError> {
     let agents = execute(config, Command::Status).await?.agents;
     let Some(agent) = agents.into_iter().find(|agent| agent.id == id) else {
-        let detail = format!("no agent `{id}`");
+        let detail = format!("no agent \"{id}\"");
         return Err(ServiceError::new(ProblemCode::AgentNotFound, detail));
     };
     blocking(move || {

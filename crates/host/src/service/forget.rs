@@ -13,13 +13,13 @@ use crate::state;
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ForgetError {
     /// There is no run with this id.
-    #[error("no run `{0}` in the history")]
+    #[error("no run \"{0}\" in the history")]
     Unknown(String),
     /// It has not ended.
-    #[error("the run `{0}` is live: stop it first")]
+    #[error("the run \"{0}\" is live: stop it first")]
     Live(String),
     /// It has not ended, and belongs to another process.
-    #[error("the run `{id}` is live in process {pid}: stop it first")]
+    #[error("the run \"{id}\" is live in process {pid}: stop it first")]
     LiveElsewhere {
         /// Id of the run.
         id: String,

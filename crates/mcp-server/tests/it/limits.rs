@@ -17,11 +17,11 @@ async fn what_is_not_allowed_is_refused_with_what_to_do() {
         ),
         (
             json!({"agent": "cmd:x", "prompt": "x"}),
-            "no agent `cmd:x`: list_agents lists the available ones",
+            "no agent \"cmd:x\": list_agents lists the available ones",
         ),
         (
             json!({"agent": "none", "prompt": "x"}),
-            "no agent `none`: list_agents lists the available ones",
+            "no agent \"none\": list_agents lists the available ones",
         ),
         (
             json!({"agent": "mock", "prompt": "x", "maxBudgetUsd": -1}),
@@ -52,7 +52,7 @@ async fn only_offered_agents_run() {
     let refused = peer.problem("run", refused).await;
     assert_eq!(
         refused,
-        "no agent `other`: list_agents lists the available ones"
+        "no agent \"other\": list_agents lists the available ones"
     );
     for (name, agent) in [("mock", "mock"), ("MOCK-CLI", "mock"), ("cmd:x", "cmd:x")] {
         let report = peer

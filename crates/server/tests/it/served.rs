@@ -72,7 +72,7 @@ impl MachineService for Machine {
     }
 
     fn history_of<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunRecord> {
-        let detail = format!("no run `{id}` in the history");
+        let detail = format!("no run \"{id}\" in the history");
         let missing = ServiceError::new(ProblemCode::RunNotFound, detail);
         Box::pin(async { Err(missing) })
     }
@@ -93,7 +93,7 @@ impl MachineService for Machine {
     fn loop_log<'a>(&'a self, agent: &'a str, lines: usize) -> ServiceFuture<'a, String> {
         Box::pin(async move {
             if agent != "qa" {
-                let detail = format!("no agent `{agent}`");
+                let detail = format!("no agent \"{agent}\"");
                 return Err(ServiceError::new(ProblemCode::AgentNotFound, detail));
             }
             Ok("line\n".repeat(lines))

@@ -99,7 +99,7 @@ impl History {
 
     fn missing(&self, id: &str) -> anyhow::Error {
         anyhow!(
-            "there is no run `{}` in {}: `teamster runs list` shows the runs",
+            "there is no run \"{}\" in {}: `teamster runs list` shows the runs",
             words::one_line(id),
             self.location()
         )

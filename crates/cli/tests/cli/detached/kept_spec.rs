@@ -70,7 +70,7 @@ fn prompts_are_not_kept_if_the_environment_says_so() {
     assert!(
         refused
             .stderr
-            .starts_with("error: TEAMSTER_KEEP_PROMPTS: `no` is neither"),
+            .starts_with("error: TEAMSTER_KEEP_PROMPTS: \"no\" is neither"),
         "{}",
         refused.stderr
     );

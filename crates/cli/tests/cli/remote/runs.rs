@@ -131,7 +131,7 @@ fn a_detached_run_is_shown_waited_for_and_listed_the_same() {
     let missing = run(&mut machine.remote(["runs", "show", "unknown"]));
     assert_eq!(missing.code, Some(1));
     assert!(
-        missing.stderr.contains("no run `unknown`"),
+        missing.stderr.contains("no run \"unknown\""),
         "{}",
         missing.stderr
     );
