@@ -26,6 +26,8 @@ from fake import END, JSON, LIMIT, VIEW, closes, done, fake, head, problem, raw,
 CALLS = {
     "start": lambda teamster, **more: teamster.start(provider="claude", prompt="x", **more),
     "start_session": lambda teamster, **more: teamster.start_session(provider="claude", **more),
+    "start_with_id": lambda teamster, **more: teamster.start_with_id("a", provider="claude", prompt="x", **more),
+    "start_session_with_id": lambda teamster, **more: teamster.start_session_with_id("a", provider="claude", **more),
     "sessions": lambda teamster, **more: teamster.sessions(**more),
     "runs": lambda teamster, **more: teamster.runs(**more),
     "requests": lambda teamster, **more: teamster.requests(**more),

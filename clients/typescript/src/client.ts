@@ -4,7 +4,7 @@ import { ascii, command, json, once, pathOf, requestPath, text, type CallOptions
 import { Patience } from "./patience.js";
 import { Run } from "./run.js";
 import { Session } from "./session.js";
-import type { AgentList, Answer, Change, HistoryList, LimitList, PendingRequest, ProviderList, RequestList, RunList, RunView, SessionList, RunSpec, SessionSpec, UsageSummary, ViewState } from "./types.js";
+import type { AgentList, Answer, Change, HistoryList, LimitList, PendingRequest, ProviderList, RequestList, RunList, SessionList, RunSpec, SessionSpec, StartedRun, UsageSummary, ViewState } from "./types.js";
 
 export interface Options {
   /** Address of the server. `http://127.0.0.1:7420` by default. */
@@ -47,21 +47,38 @@ export class Teamster {
 
   /** Starts a run. If the connection breaks, the request is repeated, and the run still starts once. */
   async start(run: RunSpec, options: StartOptions = {}): Promise<Run> {
-    return this.run(await this.begin("/runs", run, options));
+    return this.started(await this.begin("POST", "/runs", run, options, once(options.idempotencyKey)));
+  }
+
+  /** Starts a run with an id of your own, such as a UUID. A repeated call with the same id and run starts nothing. */
+  async startWithId(id: string, run: RunSpec, options: CallOptions = {}): Promise<Run> {
+    return this.started(await this.begin("PUT", pathOf("runs", id), run, options));
   }
 
   /** Starts a session, also once. It waits for its first prompt. */
   async startSession(session: SessionSpec, options: StartOptions = {}): Promise<Session> {
-    return this.session(await this.begin("/sessions", session, options));
+    return this.startedSession(await this.begin("POST", "/sessions", session, options, once(options.idempotencyKey)));
   }
 
-  private async begin(path: string, body: unknown, options: StartOptions): Promise<string> {
+  /** Starts a session with an id of your own. A repeated call with the same id and session starts nothing. */
+  async startSessionWithId(id: string, session: SessionSpec, options: CallOptions = {}): Promise<Session> {
+    return this.startedSession(await this.begin("PUT", pathOf("sessions", id), session, options));
+  }
+
+  private started({ runId, warnings }: StartedRun): Run {
+    return new Run(this.connection, runId, warnings);
+  }
+
+  private startedSession({ runId, warnings }: StartedRun): Session {
+    return new Session(this.connection, runId, warnings);
+  }
+
+  private async begin(method: "POST" | "PUT", path: string, body: unknown, options: CallOptions, headers?: Record<string, string>): Promise<StartedRun> {
     const { signal, timeoutMs } = options;
-    const headers = once(options.idempotencyKey);
     const patience = new Patience(this.connection, signal);
     for (;;) {
       try {
-        return (await json<RunView>(this.connection, path, "runId", { method: "POST", body, headers, signal, timeoutMs })).runId;
+        return await json<StartedRun>(this.connection, path, "runId", { method, body, headers, signal, timeoutMs });
       } catch (error) {
         await patience.wait(error);
       }

@@ -9,6 +9,8 @@ export class Run implements AsyncIterable<Entry> {
     private readonly connection: Connection,
     /** Its id. */
     readonly id: string,
+    /** Warnings of its start, such as of options without effect. None if this object did not start it. */
+    readonly warnings: readonly string[] = [],
   ) {}
 
   [Symbol.asyncIterator](): AsyncGenerator<Entry, void, void> {

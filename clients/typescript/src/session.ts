@@ -12,6 +12,8 @@ export class Session {
     private readonly connection: Connection,
     /** Its id. */
     readonly id: string,
+    /** Warnings of its start, such as of options without effect. None if this object did not start it. */
+    readonly warnings: readonly string[] = [],
   ) {
     this.path = pathOf("sessions", id);
   }

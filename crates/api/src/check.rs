@@ -1,8 +1,9 @@
 //! Checks of a spec that need nothing but the spec.
 
 use teamster_core::AgentError;
+use teamster_core::text::{excerpt, one_line};
 
-use crate::{RunSpec, SessionSpec, Trusted, Workspace, Worktree};
+use crate::{RunSpec, SessionSpec, Trusted, Workspace, Worktree, session_key_parts};
 
 impl RunSpec {
     /// Checks what can be checked without the machine that carries it out.
@@ -28,7 +29,7 @@ impl RunSpec {
                 ("fallback", &self.fallback),
             ],
             resumes: self.session_id.is_some(),
-            has_key: self.session_key.is_some(),
+            session_key: self.session_key.as_deref(),
             forks: self.fork,
             directory: self.working_directory.is_some(),
             worktree: self.worktree.as_ref(),
@@ -78,7 +79,7 @@ impl SessionSpec {
                 ("fallback", &self.fallback),
             ],
             resumes: self.session_id.is_some(),
-            has_key: self.session_key.is_some(),
+            session_key: self.session_key.as_deref(),
             forks: self.fork,
             directory: self.working_directory.is_some(),
             worktree: self.worktree.as_ref(),
@@ -113,8 +114,8 @@ struct Common<'a> {
     texts: &'a [(&'static str, &'a Option<String>)],
     lists: [(&'static str, &'a Vec<String>); 3],
     resumes: bool,
-    /// It is one of a conversation.
-    has_key: bool,
+    /// The key of its conversation.
+    session_key: Option<&'a str>,
     forks: bool,
     directory: bool,
     worktree: Option<&'a Worktree>,
@@ -168,7 +169,11 @@ impl Common<'_> {
         if self.resumes && Worktree::is_requested(self.worktree) {
             return refuse("worktree", ELSEWHERE);
         }
-        if self.has_key {
+        if let Some(key) = self.session_key {
+            if let Err(problem) = session_key_parts(key) {
+                let key = excerpt(&one_line(key), 100);
+                return refuse("session_key", &format!("\"{key}\": {problem}"));
+            }
             if self.resumes || self.trusted.new_session_id.is_some() {
                 return refuse(
                     "session_key",
@@ -221,6 +226,7 @@ mod tests {
         named(|it| it.model = Some(String::new()), "model");
         named(|it| it.denied_tools = vec![" ".into()], "denied_tools");
         named(|it| it.max_turns = Some(0), "max_turns");
+        named(|it| it.session_key = Some("a:b:c:d".into()), "session_key");
         named(|it| it.max_budget_usd = Some(0.0), "max_budget_usd");
         named(|it| it.max_budget_usd = Some(f64::NAN), "max_budget_usd");
         named(|it| it.output_schema = Some(json!([])), "output_schema");

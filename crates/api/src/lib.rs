@@ -48,7 +48,10 @@ pub use kept::{KeptSpec, KeptTexts};
 pub use launch::{Launch, Launched};
 pub use log::{Attempt, LifecycleEntry, LogLine, Next, Outcome, RunEvent, RunLogEntry};
 pub use machine::MachineService;
-pub use names::{is_run_id, is_turn_id, json_name, session_key_parts};
+pub use names::{
+    NEW_RUN_ID_RULE, is_new_run_id, is_run_id, is_turn_id, json_name, session_key_parts,
+    with_field_names, with_json_names,
+};
 pub use problem::{Problem, ProblemCode};
 pub use protocol::{Command, RefusalCode, Reply};
 pub use provider::{ProviderFacts, ProviderLogin, ProviderReport};
@@ -59,7 +62,7 @@ pub use service::{Accepted, RunQuery, RunService, RunnerProcess, ServiceError, S
 pub use spec::{RunSpec, SessionSpec, Spec};
 pub use status::{LiveState, LiveStatus, TurnStatus};
 pub use trusted::Trusted;
-pub use view::{RunList, RunSummary, RunView, ViewState};
+pub use view::{RunList, RunSummary, RunView, StartedRun, ViewState};
 pub use workspace::{Workspace, check_url};
 pub use worktree::Worktree;
 

@@ -19,6 +19,16 @@ pub fn is_turn_id(id: &str) -> bool {
     })
 }
 
+/// The rule for the ids of new runs, for errors.
+pub const NEW_RUN_ID_RULE: &str = "use up to 100 letters, digits, `-`, `_`, `.` and `:`, with no dot at the beginning, \
+    and no dot and number at the end: such ids are those of turns";
+
+/// Returns whether a new run or session can have this id: one that [can be an id](is_run_id) and is none of a
+/// [turn](is_turn_id), which the history has among its runs. Every service refuses others.
+pub fn is_new_run_id(text: &str) -> bool {
+    is_run_id(text) && !is_turn_id(text)
+}
+
 /// Returns a field's name in JSON, such as `sessionId` for `session_id`.
 pub fn json_name(field: &str) -> String {
     let mut words = field.split('_');
@@ -29,6 +39,42 @@ pub fn json_name(field: &str) -> String {
         name.push_str(letters.as_str());
     }
     name
+}
+
+/// Returns a text with the fields between backticks in it as they are named in JSON. [`with_field_names`] reverses it.
+pub fn with_json_names(text: &str) -> String {
+    with_names(text, |word| {
+        let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
+        word.chars().all(is_name).then(|| json_name(word))
+    })
+}
+
+/// Returns a text with the fields between backticks in it as they are named in Rust, from their names in JSON.
+pub fn with_field_names(text: &str) -> String {
+    with_names(text, |word| {
+        let is_name = word.chars().all(|c| c.is_ascii_alphabetic())
+            && word.starts_with(|c: char| c.is_ascii_lowercase());
+        is_name.then(|| {
+            let mut name = String::new();
+            for c in word.chars() {
+                if c.is_ascii_uppercase() {
+                    name.push('_');
+                }
+                name.push(c.to_ascii_lowercase());
+            }
+            name
+        })
+    })
+}
+
+fn with_names(text: &str, name_of: impl Fn(&str) -> Option<String>) -> String {
+    let parts: Vec<_> = (text.split('`').enumerate())
+        .map(|(index, part)| match index % 2 {
+            1 => name_of(part).unwrap_or_else(|| part.to_owned()),
+            _ => part.to_owned(),
+        })
+        .collect();
+    parts.join("`")
 }
 
 /// Returns the parts of a conversation's key: the channel, the user and the thread, of which one has a name.
@@ -71,6 +117,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn fields_between_backticks_are_renamed_and_nothing_else_is() {
+        let text = "`fallback` max_turns ignores `max_budget_usd`, see `git log` and `A_B`";
+        let json = "`fallback` max_turns ignores `maxBudgetUsd`, see `git log` and `A_B`";
+        assert_eq!(with_json_names(text), json);
+        assert_eq!(with_field_names(json), text);
+    }
+
+    #[test]
     fn an_id_is_the_name_of_a_folder_and_that_of_a_turn_ends_with_a_number() {
         for (id, is_id, is_turn) in [
             ("nightly-1", true, false),
@@ -79,11 +133,19 @@ mod tests {
             ("a.1.x", true, false),
             ("a.", true, false),
             (".a", false, false),
+            ("-", true, false),
             ("", false, false),
+            ("..", false, false),
+            ("../a", false, false),
             ("a/b", false, false),
+            ("a b", false, false),
+            ("a\0", false, false),
             ("ü", false, false),
+            (&*"a".repeat(100), true, false),
+            (&*"a".repeat(101), false, false),
         ] {
             assert_eq!((is_run_id(id), is_turn_id(id)), (is_id, is_turn), "{id:?}");
+            assert_eq!(is_new_run_id(id), is_id && !is_turn, "{id:?}");
         }
         assert!(is_run_id(&"a".repeat(100)) && !is_run_id(&"a".repeat(101)));
     }

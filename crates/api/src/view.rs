@@ -114,6 +114,34 @@ impl RunView {
     }
 }
 
+/// A run that was started, or that an earlier start with the same key or id has started.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct StartedRun {
+    /// The run.
+    #[serde(flatten)]
+    pub view: RunView,
+    /// Warnings, such as of options without effect; absent without any, and for a run that was started earlier.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// Those of the warnings that a user who wants no others sees too, such as that the history is incomplete.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub important: Vec<String>,
+}
+
+impl StartedRun {
+    /// Creates the answer to a start.
+    pub fn new(view: RunView, warnings: Vec<String>, important: Vec<String>) -> Self {
+        Self {
+            view,
+            warnings,
+            important,
+        }
+    }
+}
+
 /// A page of runs, newest first.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -33,8 +33,11 @@ async fn main() -> Result<(), Box<dyn Error>> {
     }
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
     let key = format!("example {}", now.as_nanos());
-    let run = client.start(&RunSpec::new(agent, prompt), &key).await?;
-    let mut log = client.follow(&run.summary.info.run_id, 0);
+    let started = client.start(&RunSpec::new(agent, prompt), &key).await?;
+    for warning in &started.warnings {
+        eprintln!("warning: {warning}");
+    }
+    let mut log = client.follow(&started.view.summary.info.run_id, 0);
     while let Some(line) = log.next().await? {
         let RunLogEntry::Agent(entry) = line.entry()? else {
             continue;

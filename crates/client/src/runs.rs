@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use teamster_api::{
     Answer, LogLine, PendingRequest, RunList, RunQuery, RunSpec, RunSummary, RunView, SessionSpec,
+    StartedRun, with_field_names,
 };
 
 use crate::Client;
@@ -26,9 +27,9 @@ impl Client {
     /// # Errors
     ///
     /// Fails if the server refuses the run, or cannot be reached for too long.
-    pub async fn start(&self, spec: &RunSpec, key: &str) -> Result<RunView, ClientError> {
+    pub async fn start(&self, spec: &RunSpec, key: &str) -> Result<StartedRun, ClientError> {
         let call = Call::post(&["runs"], spec)?.with_key(key)?;
-        Ok(self.http.once(&call).await?.0)
+        Ok(self.started(&call).await?.0)
     }
 
     /// Starts a session, which waits for its first prompt. `key` is as for [`start`](Self::start).
@@ -36,9 +37,19 @@ impl Client {
     /// # Errors
     ///
     /// Fails if the server refuses the session, or cannot be reached for too long.
-    pub async fn open(&self, spec: &SessionSpec, key: &str) -> Result<RunView, ClientError> {
+    pub async fn open(&self, spec: &SessionSpec, key: &str) -> Result<StartedRun, ClientError> {
         let call = Call::post(&["sessions"], spec)?.with_key(key)?;
-        Ok(self.http.once(&call).await?.0)
+        Ok(self.started(&call).await?.0)
+    }
+
+    /// Sends the request of a start. Returns what was started, and whether an earlier request has started it.
+    pub(crate) async fn started(&self, call: &Call) -> Result<(StartedRun, bool), ClientError> {
+        let (mut started, existed): (StartedRun, bool) = self.http.once(call).await?;
+        let warnings = started.warnings.iter_mut();
+        for warning in warnings.chain(&mut started.important) {
+            *warning = with_field_names(warning);
+        }
+        Ok((started, existed))
     }
 
     /// Returns the run or session with this id or unique prefix of one, with its result once it has ended.

@@ -26,12 +26,13 @@ impl RunService for Client {
                 Spec::Run(spec) => Call::new(Method::PUT, &["runs", id])?.with_body(spec),
                 Spec::Session(spec) => Call::new(Method::PUT, &["sessions", id])?.with_body(spec),
             };
-            let (_, existed): (RunView, bool) = self.http.once(&call?).await?;
+            let (started, existed) = self.started(&call?).await?;
             Ok(if existed {
                 Accepted::existed()
             } else {
-                // Warnings are in no response.
-                Accepted::new(Vec::new())
+                let mut accepted = Accepted::new(started.warnings);
+                accepted.important = started.important;
+                accepted
             })
         })
     }

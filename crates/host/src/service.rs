@@ -18,6 +18,7 @@ use teamster_api::history::{ForgetRuns, Forgotten, RunCursor};
 use teamster_api::{
     Accepted, Change, Command, FileManifest, LogLine, ProblemCode, Reply, RunInfo, RunList,
     RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState, Workspace,
+    is_new_run_id,
 };
 use teamster_core::AgentError;
 use teamster_runner::client::{self, Follow};
@@ -120,6 +121,9 @@ impl LocalRuns {
     }
 
     async fn start_run(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        if !is_new_run_id(id) {
+            return Err(RunsError::InvalidId { id: id.to_owned() }.into());
+        }
         let _others = starts_of(id).lock().await;
         if let Some(accepted) = self.existing(id, &spec).await? {
             return Ok(accepted);

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use teamster_api::{ProblemCode, RefusalCode, RunnerProcess, ServiceError};
+use teamster_api::{NEW_RUN_ID_RULE, ProblemCode, RefusalCode, RunnerProcess, ServiceError};
 
 /// Error of an operation on detached runs.
 #[derive(Debug, thiserror::Error)]
@@ -11,14 +11,14 @@ use teamster_api::{ProblemCode, RefusalCode, RunnerProcess, ServiceError};
 pub enum RunsError {
     /// No run has this id or id prefix.
     #[error(
-        "no run `{id}` has a log: detached runs, sessions and ticks of loops have one until it is removed"
+        "no run \"{id}\" has a log: detached runs, sessions and ticks of loops have one until it is removed"
     )]
     NotFound {
         /// The id or prefix.
         id: String,
     },
     /// Several runs have this id prefix.
-    #[error("`{prefix}` matches several runs: {}", matches.join(", "))]
+    #[error("\"{prefix}\" matches several runs: {}", matches.join(", "))]
     Ambiguous {
         /// The prefix.
         prefix: String,
@@ -26,16 +26,13 @@ pub enum RunsError {
         matches: Vec<String>,
     },
     /// A run with this id exists already.
-    #[error("a run `{id}` exists already: give every run an id of its own")]
+    #[error("a run \"{id}\" exists already: give every run an id of its own")]
     Exists {
         /// Id of the run.
         id: String,
     },
-    /// The id cannot be the name of a folder.
-    #[error(
-        "`{id}` cannot be the id of a detached run: use up to 100 letters, digits, `-`, `_`, `.` and `:`, and \
-         no dot at the beginning"
-    )]
+    /// The id cannot be the name of a folder, or is one of a turn.
+    #[error("\"{id}\" cannot be the id of a detached run: {NEW_RUN_ID_RULE}")]
     InvalidId {
         /// Id of the run.
         id: String,

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use teamster_api::{KeptSpec, LiveState, LiveStatus, LogLine, RunInfo, is_run_id};
+use teamster_api::{KeptSpec, LiveState, LiveStatus, LogLine, RunInfo, is_new_run_id, is_run_id};
 use teamster_process::{make_private_folder, sweep_leftovers};
 
 use crate::files::{self, lock_exclusively, open_lock, sync_folder, write_synced};
@@ -63,7 +63,10 @@ impl Runs {
         spec: Option<&KeptSpec>,
         limits: LogLimits,
     ) -> Result<NewRun, RunsError> {
-        check_id(&info.run_id)?;
+        if !is_new_run_id(&info.run_id) {
+            let id = info.run_id.clone();
+            return Err(RunsError::InvalidId { id });
+        }
         make_private_folder(&self.root).map_err(RunsError::io("make", &self.root))?;
         // Created under another name until it is complete, so readers never see a run without its lock.
         let path = self.root.join(&info.run_id);
@@ -152,7 +155,7 @@ impl Runs {
     /// Fails if no run or several runs match.
     pub fn find(&self, id: &str) -> Result<RunFolder, RunsError> {
         let missing = || RunsError::NotFound { id: id.to_owned() };
-        if check_id(id).is_err() {
+        if !is_run_id(id) {
             return Err(missing());
         }
         if let Some(run) = self.open(id)? {
@@ -193,9 +196,10 @@ impl Runs {
 
     /// Returns the run with exactly this id, or `None`.
     pub fn get(&self, id: &str) -> Result<Option<RunFolder>, RunsError> {
-        match check_id(id) {
-            Ok(()) => self.open(id),
-            Err(_) => Ok(None),
+        if is_run_id(id) {
+            self.open(id)
+        } else {
+            Ok(None)
         }
     }
 
@@ -423,12 +427,4 @@ impl RunFolder {
     fn cannot_lock(&self, error: io::Error) -> RunsError {
         RunsError::io("lock", self.path.join(LOCK))(error)
     }
-}
-
-/// Checks that the id can be the name of a folder.
-fn check_id(id: &str) -> Result<(), RunsError> {
-    if !is_run_id(id) {
-        return Err(RunsError::InvalidId { id: id.to_owned() });
-    }
-    Ok(())
 }

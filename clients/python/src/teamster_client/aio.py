@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing, asynccontextmanager
 from typing import Any, Unpack
 
@@ -76,20 +76,35 @@ class AsyncTeamster:
 
     async def start(self, *, idempotency_key: str | None = None, timeout: float | None = None, **run: Unpack[types.RunSpec]) -> AsyncRun:
         """Starts a run. If the connection breaks, the request is repeated, and the run still starts once."""
-        view = await self._post_once("/runs", run, idempotency_key, timeout)
-        return self.run(view["runId"])
+        return self._started(await self._post_once("/runs", run, idempotency_key, timeout))
+
+    async def start_with_id(self, run_id: str, *, timeout: float | None = None, **run: Unpack[types.RunSpec]) -> AsyncRun:
+        """Starts a run with an id of your own, such as a UUID. A repeated call with the same id and run starts nothing."""
+        return self._started(await self._once("PUT", path_of("runs", run_id), encoded(run), timeout))
 
     async def start_session(self, *, idempotency_key: str | None = None, timeout: float | None = None, **session: Unpack[types.SessionSpec]) -> AsyncSession:
         """Starts a session, also once. It waits for its first prompt."""
-        view = await self._post_once("/sessions", session, idempotency_key, timeout)
-        return self.session(view["runId"])
+        return self._started_session(await self._post_once("/sessions", session, idempotency_key, timeout))
+
+    async def start_session_with_id(self, session_id: str, *, timeout: float | None = None, **session: Unpack[types.SessionSpec]) -> AsyncSession:
+        """Starts a session with an id of your own. A repeated call with the same id and session starts nothing."""
+        return self._started_session(await self._once("PUT", path_of("sessions", session_id), encoded(session), timeout))
+
+    def _started(self, started: types.StartedRun) -> AsyncRun:
+        return AsyncRun(self, started["runId"], started.get("warnings", []))
+
+    def _started_session(self, started: types.StartedRun) -> AsyncSession:
+        return AsyncSession(self, started["runId"], started.get("warnings", []))
 
     async def _post_once(self, path: str, content: Any, idempotency_key: str | None, timeout: float | None) -> Any:
-        more = encoded(content, start_headers(idempotency_key))
+        return await self._once("POST", path, encoded(content, start_headers(idempotency_key)), timeout)
+
+    async def _once(self, method: str, path: str, more: dict[str, Any], timeout: float | None) -> Any:
+        """The object of a response to a request that may be repeated."""
         patience = Patience(self._options)
         while True:
             try:
-                return await self._json("POST", path, "runId", timeout, **more)
+                return await self._json(method, path, "runId", timeout, **more)
             except Exception as error:
                 await asyncio.sleep(patience.after(error))
 
@@ -225,10 +240,12 @@ class AsyncTeamster:
 class AsyncRun:
     """A run. Iterating over it yields the entries of its log from the beginning, then as they come, up to its end."""
 
-    def __init__(self, client: AsyncTeamster, run_id: str) -> None:
+    def __init__(self, client: AsyncTeamster, run_id: str, warnings: Sequence[str] = ()) -> None:
         self._client = client
         #: Its id.
         self.id = run_id
+        #: Warnings of its start, such as of options without effect. None if this object did not start it.
+        self.warnings = warnings
 
     def __aiter__(self) -> AsyncGenerator[types.Entry, None]:
         return self.entries()
@@ -267,10 +284,12 @@ class AsyncRun:
 class AsyncSession:
     """A live session, which takes one prompt after the other."""
 
-    def __init__(self, client: AsyncTeamster, session_id: str) -> None:
+    def __init__(self, client: AsyncTeamster, session_id: str, warnings: Sequence[str] = ()) -> None:
         self._client = client
         #: Its id.
         self.id = session_id
+        #: Warnings of its start, such as of options without effect. None if this object did not start it.
+        self.warnings = warnings
 
     async def send(self, prompt: str, *, sender: str | None = None, idempotency_key: str | None = None, timeout: float | None = None) -> AsyncTurn:
         """Sends a prompt, which begins a turn. During another turn it is a Problem with the code SESSION_BUSY. A

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import closing, contextmanager
 from typing import Any, Unpack
 
@@ -75,20 +75,35 @@ class Teamster:
 
     def start(self, *, idempotency_key: str | None = None, timeout: float | None = None, **run: Unpack[types.RunSpec]) -> Run:
         """Starts a run. If the connection breaks, the request is repeated, and the run still starts once."""
-        view = self._post_once("/runs", run, idempotency_key, timeout)
-        return self.run(view["runId"])
+        return self._started(self._post_once("/runs", run, idempotency_key, timeout))
+
+    def start_with_id(self, run_id: str, *, timeout: float | None = None, **run: Unpack[types.RunSpec]) -> Run:
+        """Starts a run with an id of your own, such as a UUID. A repeated call with the same id and run starts nothing."""
+        return self._started(self._once("PUT", path_of("runs", run_id), encoded(run), timeout))
 
     def start_session(self, *, idempotency_key: str | None = None, timeout: float | None = None, **session: Unpack[types.SessionSpec]) -> Session:
         """Starts a session, also once. It waits for its first prompt."""
-        view = self._post_once("/sessions", session, idempotency_key, timeout)
-        return self.session(view["runId"])
+        return self._started_session(self._post_once("/sessions", session, idempotency_key, timeout))
+
+    def start_session_with_id(self, session_id: str, *, timeout: float | None = None, **session: Unpack[types.SessionSpec]) -> Session:
+        """Starts a session with an id of your own. A repeated call with the same id and session starts nothing."""
+        return self._started_session(self._once("PUT", path_of("sessions", session_id), encoded(session), timeout))
+
+    def _started(self, started: types.StartedRun) -> Run:
+        return Run(self, started["runId"], started.get("warnings", []))
+
+    def _started_session(self, started: types.StartedRun) -> Session:
+        return Session(self, started["runId"], started.get("warnings", []))
 
     def _post_once(self, path: str, content: Any, idempotency_key: str | None, timeout: float | None) -> Any:
-        more = encoded(content, start_headers(idempotency_key))
+        return self._once("POST", path, encoded(content, start_headers(idempotency_key)), timeout)
+
+    def _once(self, method: str, path: str, more: dict[str, Any], timeout: float | None) -> Any:
+        """The object of a response to a request that may be repeated."""
         patience = Patience(self._options)
         while True:
             try:
-                return self._json("POST", path, "runId", timeout, **more)
+                return self._json(method, path, "runId", timeout, **more)
             except Exception as error:
                 time.sleep(patience.after(error))
 
@@ -224,10 +239,12 @@ class Teamster:
 class Run:
     """A run. Iterating over it yields the entries of its log from the beginning, then as they come, up to its end."""
 
-    def __init__(self, client: Teamster, run_id: str) -> None:
+    def __init__(self, client: Teamster, run_id: str, warnings: Sequence[str] = ()) -> None:
         self._client = client
         #: Its id.
         self.id = run_id
+        #: Warnings of its start, such as of options without effect. None if this object did not start it.
+        self.warnings = warnings
 
     def __iter__(self) -> Generator[types.Entry, None, None]:
         return self.entries()
@@ -266,10 +283,12 @@ class Run:
 class Session:
     """A live session, which takes one prompt after the other."""
 
-    def __init__(self, client: Teamster, session_id: str) -> None:
+    def __init__(self, client: Teamster, session_id: str, warnings: Sequence[str] = ()) -> None:
         self._client = client
         #: Its id.
         self.id = session_id
+        #: Warnings of its start, such as of options without effect. None if this object did not start it.
+        self.warnings = warnings
 
     def send(self, prompt: str, *, sender: str | None = None, idempotency_key: str | None = None, timeout: float | None = None) -> Turn:
         """Sends a prompt, which begins a turn. During another turn it is a Problem with the code SESSION_BUSY. A

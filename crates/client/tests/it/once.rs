@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use teamster_api::{ProblemCode, RunSpec};
+use serde_json::{Value, json};
+use teamster_api::{ProblemCode, RunService, RunSpec};
 use teamster_client::ClientErrorKind;
 
 use crate::fake::{Fake, LIMIT, Reply, head, text, view};
@@ -16,7 +17,7 @@ async fn a_start_whose_response_is_cut_is_repeated_with_the_same_key() {
     let cut = head(201, "application/json", "Content-Length: 99\r\n") + "{";
     let fake = Fake::steps([Reply::raw(cut), Reply::json(201, &view(0))]).await;
     let run = fake.client().start(&spec(), "nightly 1").await.unwrap();
-    assert_eq!(run.summary.info.run_id, "a");
+    assert_eq!(run.view.summary.info.run_id, "a");
     let requests = fake.requests();
     assert_eq!(requests.len(), 2);
     assert_eq!(requests[0], requests[1]);
@@ -25,6 +26,19 @@ async fn a_start_whose_response_is_cut_is_repeated_with_the_same_key() {
         "{}",
         requests[0]
     );
+}
+
+#[tokio::test]
+async fn the_warnings_of_a_start_name_fields_as_rust_does() {
+    let mut started: Value = serde_json::from_str(&view(0)).unwrap();
+    started["warnings"] = json!(["`fallback` codex ignores `maxBudgetUsd`"]);
+    let fake = Fake::steps([Reply::json(201, &started.to_string())]).await;
+    let expected = ["`fallback` codex ignores `max_budget_usd`"];
+    let client = fake.client();
+    let by_key = client.start(&spec(), "key").await.unwrap();
+    assert_eq!(by_key.warnings, expected);
+    let accepted = RunService::start(&client, "a", spec().into()).await;
+    assert_eq!(accepted.unwrap().warnings, expected);
 }
 
 #[tokio::test]

@@ -15,7 +15,8 @@ use serde::de::value::StrDeserializer;
 use serde::de::{Error as _, IntoDeserializer};
 use serde::{Deserialize, Deserializer};
 use teamster_api::{
-    Command, ProblemCode, Reply, RunHandle, RunKind, RunList, RunQuery, RunSpec, RunView, ViewState,
+    Command, ProblemCode, Reply, RunHandle, RunKind, RunList, RunQuery, RunSpec, RunView,
+    StartedRun, ViewState,
 };
 use tokio::time::timeout;
 
@@ -30,7 +31,7 @@ use crate::start::check_run;
 use crate::state::Shared;
 use crate::{ApiError, Scope, rights};
 
-pub(super) use once::{key, key_reused, start_once, start_with_id};
+pub(super) use once::{Started, key, key_reused, start_once, start_with_id};
 
 /// The default number of runs in a page.
 const PAGE: usize = 50;
@@ -99,9 +100,9 @@ pub(super) fn operations() -> Vec<Operation> {
                 ]
             })
             .body::<RunSpec>(true)
-            .json::<RunView>(StatusCode::CREATED, "The run.")
+            .json::<StartedRun>(StatusCode::CREATED, "The run.")
             .with_header("Location", "The path of the run.")
-            .json::<RunView>(StatusCode::OK, "The run that an earlier request with this key started.")
+            .json::<StartedRun>(StatusCode::OK, "The run that an earlier request with this key started.")
             .with_header("Location", "The path of the run.")
             .problems(&[
                 ProblemCode::BypassNotAllowed,
@@ -134,9 +135,9 @@ pub(super) fn operations() -> Vec<Operation> {
                 "The client makes the id. Repeating a request with the same id and the same run starts nothing.",
             )
             .body::<RunSpec>(true)
-            .json::<RunView>(StatusCode::CREATED, "The run.")
+            .json::<StartedRun>(StatusCode::CREATED, "The run.")
             .with_header("Location", "The path of the run.")
-            .json::<RunView>(StatusCode::OK, "The run, which an earlier request has started.")
+            .json::<StartedRun>(StatusCode::OK, "The run, which an earlier request has started.")
             .with_header("Location", "The path of the run.")
             .problems(&[
                 ProblemCode::BypassNotAllowed,
@@ -331,7 +332,12 @@ async fn start(
     rights::check(&request, &shared.config, &caller)?;
     check_run(&request, &shared.config).await?;
     let wait = preferred_wait(&headers);
-    let (run, status) = start_once(&shared, key(&headers)?, &body.bytes, request).await?;
+    let Started {
+        run,
+        status,
+        warnings,
+        important,
+    } = start_once(&shared, key(&headers)?, &body.bytes, request).await?;
     let mut shown = view(&run).await?;
     if let Some(wait) = wait
         && shown.summary.state != ViewState::Ended
@@ -346,7 +352,8 @@ async fn start(
             () = shared.ending.cancelled() => {}
         }
     }
-    let mut response = at_path("runs", run.id(), json(status, &shown)?);
+    let started = StartedRun::new(shown, warnings, important);
+    let mut response = at_path("runs", run.id(), json(status, &started)?);
     preference_applied(&mut response, wait);
     Ok(response)
 }
@@ -360,8 +367,13 @@ async fn start_as(
     let request = body.value;
     rights::check(&request, &shared.config, &caller)?;
     check_run(&request, &shared.config).await?;
-    let (run, status) = start_with_id(&shared, &id, request).await?;
-    Ok(at_path("runs", &id, json(status, &view(&run).await?)?))
+    let started = start_with_id(&shared, &id, request).await?;
+    let shown = StartedRun::new(
+        view(&started.run).await?,
+        started.warnings,
+        started.important,
+    );
+    Ok(at_path("runs", &id, json(started.status, &shown)?))
 }
 
 /// Adds the path of what was started.

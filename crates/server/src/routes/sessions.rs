@@ -10,13 +10,13 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use teamster_api::{
     Command, LiveState, ProblemCode, Reply, RunInfo, RunKind, RunQuery, RunSummary, RunView,
-    SessionSpec, ViewState,
+    SessionSpec, StartedRun, ViewState,
 };
 use teamster_core::PermissionMode;
 
 use super::runs::{
-    EVENTS_HEADERS, LogPage, NewRunPath, RunPath, all, at_path, idempotency_key, key, send,
-    start_once, start_with_id, unexpected,
+    EVENTS_HEADERS, LogPage, NewRunPath, RunPath, Started, all, at_path, idempotency_key, key,
+    send, start_once, start_with_id, unexpected,
 };
 use super::{Answer, App, json};
 use crate::events::{self, EventsQuery};
@@ -64,9 +64,9 @@ fn sessions() -> Vec<Operation> {
                 )]
             })
             .body::<SessionSpec>(true)
-            .json::<RunView>(StatusCode::CREATED, "The session.")
+            .json::<StartedRun>(StatusCode::CREATED, "The session.")
             .with_header("Location", "The path of the session.")
-            .json::<RunView>(StatusCode::OK, "The session that an earlier request with this key started.")
+            .json::<StartedRun>(StatusCode::OK, "The session that an earlier request with this key started.")
             .with_header("Location", "The path of the session.")
             .problems(&[
                 ProblemCode::BypassNotAllowed,
@@ -95,9 +95,9 @@ fn sessions() -> Vec<Operation> {
                 "The client makes the id. Repeating a request with the same id and the same session starts nothing.",
             )
             .body::<SessionSpec>(true)
-            .json::<RunView>(StatusCode::CREATED, "The session.")
+            .json::<StartedRun>(StatusCode::CREATED, "The session.")
             .with_header("Location", "The path of the session.")
-            .json::<RunView>(StatusCode::OK, "The session, which an earlier request has started.")
+            .json::<StartedRun>(StatusCode::OK, "The session, which an earlier request has started.")
             .with_header("Location", "The path of the session.")
             .problems(&[
                 ProblemCode::BypassNotAllowed,
@@ -191,7 +191,7 @@ impl Demand for ChangeSession {
 
 /// Returns the session with this id or unique id prefix.
 async fn find(shared: &Shared, id: &str) -> Result<RunInfo, ApiError> {
-    let missing = || ApiError::new(ProblemCode::SessionNotFound, format!("no session `{id}`"));
+    let missing = || ApiError::new(ProblemCode::SessionNotFound, format!("no session \"{id}\""));
     match shared.find(id).await {
         Ok(session) if session.kind == RunKind::Session => Ok(session),
         Ok(_) => Err(missing()),
@@ -215,9 +215,8 @@ async fn start(
     check_session(&request, &shared.config).await?;
     // The same key may start a run and a session.
     let key = key(&headers)?.map(|key| format!("session {key}"));
-    let (run, status) = start_once(&shared, key, &body.bytes, request).await?;
-    let response = view(&shared, run.id(), status).await?;
-    Ok(at_path("sessions", run.id(), response))
+    let started = start_once(&shared, key, &body.bytes, request).await?;
+    started_session(started).await
 }
 
 async fn start_as(
@@ -229,9 +228,17 @@ async fn start_as(
     let request = body.value;
     rights::check(&request, &shared.config, &caller)?;
     check_session(&request, &shared.config).await?;
-    let (_, status) = start_with_id(&shared, &id, request).await?;
-    let response = view(&shared, &id, status).await?;
-    Ok(at_path("sessions", &id, response))
+    started_session(start_with_id(&shared, &id, request).await?).await
+}
+
+async fn started_session(started: Started) -> Answer {
+    let shown = StartedRun::new(
+        started.run.view().await?,
+        started.warnings,
+        started.important,
+    );
+    let response = json(started.status, &shown)?;
+    Ok(at_path("sessions", started.run.id(), response))
 }
 
 async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {

@@ -57,6 +57,32 @@ fn a_run_is_started_shown_and_listed() {
 }
 
 #[test]
+fn the_warnings_of_a_start_come_with_its_response_alone() {
+    let warning = "`fallback` codex ignores `max_budget_usd`";
+    let served = Served::start();
+    served.runs.set_warnings([warning]);
+    let expected = json!(["`fallback` codex ignores `maxBudgetUsd`"]);
+    let run = json!({"provider": "claude", "prompt": "hello"});
+    let session = json!({"provider": "claude"});
+    for (method, path, body) in [
+        ("POST", "/v1/runs", &run),
+        ("PUT", "/v1/runs/mine", &run),
+        ("POST", "/v1/sessions", &session),
+        ("PUT", "/v1/sessions/my-session", &session),
+    ] {
+        let start = || {
+            let request = served.request(method, path).header("Idempotency-Key", "k");
+            request.json(body).send()
+        };
+        let (first, again) = (start(), start());
+        assert_eq!((first.status, again.status), (201, 200), "{path}");
+        assert_eq!(first.json()["warnings"], expected, "{path}");
+        assert_eq!(again.json().get("warnings"), None, "{path}");
+    }
+    assert_eq!(served.get("/v1/runs/mine").json().get("warnings"), None);
+}
+
+#[test]
 fn a_run_with_an_id_of_the_client_is_started_once() {
     let served = Served::with(|config| config.allow_private_callbacks = true);
     let put = |id: &str, body: &Value| {

@@ -8,8 +8,9 @@ use async_stream::stream;
 use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
-    Accepted, Change, Command, FileManifest, LogLine, ProblemCode, Reply, RunInfo, RunList,
-    RunQuery, RunService, RunSummary, RunView, ServiceError, ServiceFuture, Spec, ViewState,
+    Accepted, Change, Command, FileManifest, LogLine, NEW_RUN_ID_RULE, ProblemCode, Reply, RunInfo,
+    RunList, RunQuery, RunService, RunSummary, RunView, ServiceError, ServiceFuture, Spec,
+    ViewState, is_new_run_id,
 };
 use teamster_core::sync::lock;
 use teamster_core::{AgentError, AgentEvent, PermissionRequest};
@@ -117,7 +118,7 @@ impl MemoryService {
             let agents = self.shared.agents.join(", ");
             return Err(AgentError::refused(
                 "provider",
-                format!("unknown agent `{}`; available: {agents}", spec.provider()),
+                format!("unknown agent \"{}\"; available: {agents}", spec.provider()),
             )
             .into());
         }
@@ -125,6 +126,10 @@ impl MemoryService {
     }
 
     fn begin(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        if !is_new_run_id(id) {
+            let detail = format!("\"{id}\" cannot be the id of a run: {NEW_RUN_ID_RULE}");
+            return Err(ServiceError::new(ProblemCode::InvalidParams, detail));
+        }
         self.check_spec(&spec)?;
         let mut runs = lock(&self.shared.runs);
         if let Some(known) = runs.get(id) {
@@ -154,7 +159,7 @@ impl MemoryService {
             (None, _) => Err(not_found(prefix)),
             (Some(_), Some(_)) => Err(ServiceError::new(
                 ProblemCode::RunIdAmbiguous,
-                format!("`{prefix}` matches several runs"),
+                format!("\"{prefix}\" matches several runs"),
             )),
         }
     }
@@ -275,12 +280,12 @@ fn check(spec: &Spec) -> Result<(), ServiceError> {
 fn exists(id: &str) -> ServiceError {
     ServiceError::new(
         ProblemCode::RunExists,
-        format!("a run `{id}` exists already: give every run an id of its own"),
+        format!("a run \"{id}\" exists already: give every run an id of its own"),
     )
 }
 
 fn not_found(id: &str) -> ServiceError {
-    ServiceError::new(ProblemCode::RunNotFound, format!("no run `{id}`"))
+    ServiceError::new(ProblemCode::RunNotFound, format!("no run \"{id}\""))
 }
 
 impl RunService for MemoryService {

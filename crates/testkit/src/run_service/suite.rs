@@ -166,6 +166,11 @@ impl Check<'_> {
         let refused = refused.expect_err("there is no such agent");
         assert_eq!(code(&refused), Some(ProblemCode::InvalidParams));
         assert!(refused.message.contains("no-such-agent"), "{refused}");
+        // The history has the turns of sessions under such ids.
+        let spec = self.subject.run(Behavior::Answers);
+        let of_turn = service.start("contract-refused.1", spec).await;
+        let of_turn = of_turn.expect_err("it is the id of a turn");
+        assert_eq!(code(&of_turn), Some(ProblemCode::InvalidParams));
         let shown = service.show("contract-refused").await;
         let missing = shown.expect_err("nothing was started");
         assert_eq!(code(&missing), Some(ProblemCode::RunNotFound));

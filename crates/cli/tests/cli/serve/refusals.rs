@@ -22,7 +22,7 @@ fn what_this_machine_cannot_carry_out_is_refused_with_the_field() {
             "workingDirectory: no such directory: /no/such",
         ),
         (json!({"fallback": ["nobody"]}), "nobody"),
-        (json!({"sessionKey": "_"}), "`_`"),
+        (json!({"sessionKey": "_"}), "sessionKey: \\\"_\\\": "),
         (json!({"sessionKey": "a:b:c:d"}), "a:b:c:d"),
     ] {
         let refused = served.post("/v1/runs", &with(more.clone()));

@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderMap, StatusCode};
 use ring::digest;
-use teamster_api::{ProblemCode, RunHandle, ServiceError, Spec};
+use teamster_api::{Accepted, ProblemCode, RunHandle, ServiceError, Spec, with_json_names};
 use uuid::Uuid;
 
 use crate::ApiError;
@@ -12,25 +12,57 @@ use crate::state::Shared;
 /// The maximum length of `Idempotency-Key`, in bytes.
 pub(super) const LONGEST_KEY: usize = 256;
 
-/// Starts a run or session: once for each key and body. Returns 200 if it was started before.
+/// A run or session that a request has started, or that an earlier one has.
+pub(in crate::routes) struct Started {
+    pub(in crate::routes) run: RunHandle,
+    /// 200 if it was started before.
+    pub(in crate::routes) status: StatusCode,
+    /// Warnings of this start, with the names of fields in JSON.
+    pub(in crate::routes) warnings: Vec<String>,
+    /// The important ones of them.
+    pub(in crate::routes) important: Vec<String>,
+}
+
+impl Started {
+    fn new(run: RunHandle, accepted: &Accepted) -> Self {
+        let texts =
+            |warnings: &[String]| warnings.iter().map(|text| with_json_names(text)).collect();
+        Self {
+            run,
+            status: if accepted.existed {
+                StatusCode::OK
+            } else {
+                StatusCode::CREATED
+            },
+            warnings: texts(&accepted.warnings),
+            important: texts(&accepted.important),
+        }
+    }
+
+    fn before(run: RunHandle) -> Self {
+        Self::new(run, &Accepted::existed())
+    }
+}
+
+/// Starts a run or session: once for each key and body.
 pub(in crate::routes) async fn start_once(
     shared: &Shared,
     key: Option<String>,
     body: &[u8],
     spec: impl Into<Spec>,
-) -> Result<(RunHandle, StatusCode), ApiError> {
+) -> Result<Started, ApiError> {
     let spec = spec.into();
     let Some(key) = key else {
         let id = Uuid::now_v7().to_string();
-        begin(shared, &id, spec).await?;
-        return Ok((shared.run(&id), StatusCode::CREATED));
+        let accepted = begin(shared, &id, spec).await?;
+        return Ok(Started::new(shared.run(&id), &accepted));
     };
     let _others = shared.starts.lock_of(&key).lock().await;
     let (beginning, id) = id_of(&key, body);
     // Two servers may have started one run each with this key: the one of this body counts.
     for known in [&id, &beginning] {
         match shared.runs.resolve(known).await {
-            Ok(run) if run.run_id == id => return Ok((shared.run(&id), StatusCode::OK)),
+            Ok(run) if run.run_id == id => return Ok(Started::before(shared.run(&id))),
             Err(error) if error.code == Some(ProblemCode::RunNotFound) => {}
             Err(error) if error.code != Some(ProblemCode::RunIdAmbiguous) => {
                 return Err(error.into());
@@ -38,22 +70,22 @@ pub(in crate::routes) async fn start_once(
             _ => return Err(key_reused()),
         }
     }
-    let status = match begin(shared, &id, spec).await {
-        Ok(false) => StatusCode::CREATED,
+    match begin(shared, &id, spec).await {
+        Ok(accepted) => Ok(Started::new(shared.run(&id), &accepted)),
         // Another server with the same runs started it first.
-        Ok(true) => StatusCode::OK,
-        Err(error) if error.0.code == ProblemCode::RunExists => StatusCode::OK,
-        Err(error) => return Err(error),
-    };
-    Ok((shared.run(&id), status))
+        Err(error) if error.0.code == ProblemCode::RunExists => {
+            Ok(Started::before(shared.run(&id)))
+        }
+        Err(error) => Err(error),
+    }
 }
 
-/// Starts a run or session with the id that the client has made: once for each spec. Returns 200 if it was started before.
+/// Starts a run or session with the id that the client has made: once for each spec.
 pub(in crate::routes) async fn start_with_id(
     shared: &Shared,
     id: &str,
     spec: impl Into<Spec>,
-) -> Result<(RunHandle, StatusCode), ApiError> {
+) -> Result<Started, ApiError> {
     NewRunId::check(id)?;
     let _others = shared.starts.lock_of(id).lock().await;
     let known = match shared.runs.resolve(id).await {
@@ -69,23 +101,17 @@ pub(in crate::routes) async fn start_with_id(
         // The run may be there, and so may its callback.
         Err(error) => return Err(error.into()),
     };
-    let existed = if known {
+    let accepted = if known {
         // Its callback is registered. That of another spec gets nothing of this run.
-        shared.runs.start(id, spec.into()).await?.existed
+        shared.runs.start(id, spec.into()).await?
     } else {
         begin(shared, id, spec.into()).await?
     };
-    let status = if existed {
-        StatusCode::OK
-    } else {
-        StatusCode::CREATED
-    };
-    Ok((shared.run(id), status))
+    Ok(Started::new(shared.run(id), &accepted))
 }
 
-/// Starts a run or session. Registers its callback first, so that a killed server does not lose it. Returns whether it
-/// existed.
-async fn begin(shared: &Shared, id: &str, spec: Spec) -> Result<bool, ApiError> {
+/// Starts a run or session. Registers its callback first, so that a killed server does not lose it.
+async fn begin(shared: &Shared, id: &str, spec: Spec) -> Result<Accepted, ApiError> {
     let callback = match &spec {
         Spec::Run(spec) => spec.callback.as_deref(),
         Spec::Session(spec) => spec.callback.as_deref(),
@@ -102,7 +128,7 @@ async fn begin(shared: &Shared, id: &str, spec: Spec) -> Result<bool, ApiError> 
         // A later run with this id is not the one of this callback.
         shared.callbacks.withdraw(id);
     }
-    Ok(started?.existed)
+    Ok(started?)
 }
 
 /// Returns whether an error means that the service has no run with the id of the start.
