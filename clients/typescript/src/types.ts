@@ -1708,6 +1708,58 @@ export interface StartTurn {
   from?: string | null;
 }
 
+/** A run that was started, or that an earlier start with the same key or id has started. */
+export interface StartedRun {
+  /** Id of the run. */
+  runId: string;
+  /** Kind of the run. */
+  kind: RunKind;
+  /** First provider of the run. */
+  provider: string;
+  /** The requested model. */
+  model?: string | null;
+  /** Working directory of the agent. */
+  directory?: string | null;
+  /** Branch of the git worktree that was created for the run. */
+  branch?: string | null;
+  /** Id of the run whose log has the beginning of this session's conversation. */
+  continues?: string | null;
+  /** Grants of a session. `None` if they were not recorded: for a run, and by an earlier version. */
+  grants?: Grants | null;
+  /** Time of acceptance, in milliseconds since the Unix epoch. */
+  acceptedAt: number;
+  /** The run's state. */
+  state: ViewState;
+  /** The outcome; absent while the run is live. */
+  status?: RunStatus | null;
+  /** The `seq` of the newest log entry. */
+  seq: number;
+  /** The time of the last write to the log, in milliseconds since the Unix epoch. */
+  changedAt?: number | null;
+  /** The agent's session, if known. */
+  sessionId?: string | null;
+  /** The tokens used so far, if the agent reports them. */
+  usage?: Usage | null;
+  /** The cost so far in US dollars, if known. */
+  costUsd?: number | null;
+  /** The source of the cost. */
+  costSource?: CostSource | null;
+  /** The duration in milliseconds; absent while the run is live. */
+  durationMs?: number | null;
+  /** The error of a failed run. */
+  error?: AgentError | null;
+  /** The requests that wait for an answer. */
+  requests: PendingRequest[];
+  /** The live status, if it was requested; absent once the run has ended. */
+  live?: LiveStatus | null;
+  /** The prompt of a detached run; absent for sessions, and where prompts are not kept. */
+  prompt?: string | null;
+  /** The result; absent while the run is live. */
+  result?: RunResult | null;
+  /** Warnings, such as of options without effect; absent without any, and for a run that was started earlier. */
+  warnings?: string[];
+}
+
 /** A message for the turn in progress. */
 export interface Steer {
   /** The message. */

@@ -1665,6 +1665,58 @@ StartTurn = TypedDict("StartTurn", {
     "from": NotRequired[Union[str, None]],
 })
 
+class StartedRun(TypedDict):
+    """A run that was started, or that an earlier start with the same key or id has started."""
+
+    #: Id of the run.
+    runId: str
+    #: Kind of the run.
+    kind: "RunKind"
+    #: First provider of the run.
+    provider: str
+    #: The requested model.
+    model: NotRequired[Union[str, None]]
+    #: Working directory of the agent.
+    directory: NotRequired[Union[str, None]]
+    #: Branch of the git worktree that was created for the run.
+    branch: NotRequired[Union[str, None]]
+    #: Id of the run whose log has the beginning of this session's conversation.
+    continues: NotRequired[Union[str, None]]
+    #: Grants of a session. `None` if they were not recorded: for a run, and by an earlier version.
+    grants: NotRequired[Union["Grants", None]]
+    #: Time of acceptance, in milliseconds since the Unix epoch.
+    acceptedAt: int
+    #: The run's state.
+    state: "ViewState"
+    #: The outcome; absent while the run is live.
+    status: NotRequired[Union["RunStatus", None]]
+    #: The `seq` of the newest log entry.
+    seq: int
+    #: The time of the last write to the log, in milliseconds since the Unix epoch.
+    changedAt: NotRequired[Union[int, None]]
+    #: The agent's session, if known.
+    sessionId: NotRequired[Union[str, None]]
+    #: The tokens used so far, if the agent reports them.
+    usage: NotRequired[Union["Usage", None]]
+    #: The cost so far in US dollars, if known.
+    costUsd: NotRequired[Union[float, None]]
+    #: The source of the cost.
+    costSource: NotRequired[Union["CostSource", None]]
+    #: The duration in milliseconds; absent while the run is live.
+    durationMs: NotRequired[Union[int, None]]
+    #: The error of a failed run.
+    error: NotRequired[Union["AgentError", None]]
+    #: The requests that wait for an answer.
+    requests: list["PendingRequest"]
+    #: The live status, if it was requested; absent once the run has ended.
+    live: NotRequired[Union["LiveStatus", None]]
+    #: The prompt of a detached run; absent for sessions, and where prompts are not kept.
+    prompt: NotRequired[Union[str, None]]
+    #: The result; absent while the run is live.
+    result: NotRequired[Union["RunResult", None]]
+    #: Warnings, such as of options without effect; absent without any, and for a run that was started earlier.
+    warnings: NotRequired[list[str]]
+
 #: A message for the turn in progress.
 Steer = TypedDict("Steer", {
     "text": str,

@@ -74,7 +74,7 @@ fn an_installed_teamster_carries_out_a_run_that_outlives_its_program() {
         return;
     }
     let claude = claude.unwrap();
-    // The program has ended, and its run goes on.
+    // The program has ended, and its run continues.
     let agent = claude.report();
     assert!(is_alive(agent.pid));
     if cfg!(target_os = "linux") {
