@@ -37,6 +37,7 @@ const ROWS: &[(&str, &str)] = &[
         "directories beside the working directory (`add_dirs`)",
     ),
     ("systemPrompt", "instructions (`system_prompt`)"),
+    ("title", "title of the session in the CLI's lists (`title`)"),
     ("model", "model (`model`)"),
     ("effort", "how hard the model thinks (`effort`)"),
     ("permissionModes", "permission modes (`permission`)"),

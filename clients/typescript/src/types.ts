@@ -163,6 +163,8 @@ export interface Capabilities {
   addDirs: boolean;
   /** `system_prompt`. */
   systemPrompt: SystemPromptSupport;
+  /** `title`. */
+  title?: boolean;
   /** `model`. */
   model: boolean;
   /** `effort`. */
@@ -992,6 +994,14 @@ export interface HistoryShare {
 /** State of a run.  The names of final states are those of `status` in `run:end`, also in the database and in `teamster runs --json`: `success` for `Completed`(teamster_core::RunStatus::Completed), `aborted`, and `error` for every other `RunStatus`(teamster_core::RunStatus), whose cause is in `RunRecord::error`(super::RunRecord::error). */
 export type HistoryStatus = "running" | "success" | "error" | "aborted" | "interrupted" | string;
 
+/** An image of a prompt, in JSON. */
+export interface Image {
+  /** The media type: `image/png`, `image/jpeg`, `image/gif` or `image/webp`. */
+  mediaType: string;
+  /** The content of the image in base64. */
+  data: string;
+}
+
 /** Options for interrupting a turn. */
 export interface Interrupt {
   /** Kill the agent's process; the next turn starts another one. */
@@ -1469,6 +1479,10 @@ export interface RunSpec {
   provider: string;
   /** The prompt. */
   prompt: string;
+  /** Images that go with the prompt. */
+  images?: Image[];
+  /** The title under which the agent's CLI lists its session. */
+  title?: string | null;
   /** The model, by the CLI's own name. */
   model?: string | null;
   /** Reasoning effort, in the CLI's own words. */
@@ -1630,6 +1644,8 @@ export interface SessionList {
 export interface SessionSpec {
   /** The agent, such as `claude`. */
   provider: string;
+  /** The title under which the agent's CLI lists its session. */
+  title?: string | null;
   /** The model, by the CLI's own name. */
   model?: string | null;
   /** Reasoning effort, in the CLI's own words. */
@@ -1704,6 +1720,8 @@ export interface SleepFile {
 export interface StartTurn {
   /** The prompt. */
   prompt: string;
+  /** Images that go with the prompt. */
+  images?: Image[];
   /** The name of the sender, for the log and for other clients. Default: the token's name. */
   from?: string | null;
 }
@@ -1758,6 +1776,8 @@ export interface StartedRun {
   result?: RunResult | null;
   /** Warnings, such as of options without effect; absent without any, and for a run that was started earlier. */
   warnings?: string[];
+  /** Those of the warnings that a user who wants no others sees too, such as that the history is incomplete. */
+  important?: string[];
 }
 
 /** A message for the turn in progress. */

@@ -19,6 +19,7 @@ impl RunSpec {
         Common {
             provider: &self.provider,
             texts: &[
+                ("title", &self.title),
                 ("model", &self.model),
                 ("effort", &self.effort),
                 ("session_id", &self.session_id),
@@ -68,6 +69,7 @@ impl SessionSpec {
         Common {
             provider: &self.provider,
             texts: &[
+                ("title", &self.title),
                 ("model", &self.model),
                 ("effort", &self.effort),
                 ("session_id", &self.session_id),

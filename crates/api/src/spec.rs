@@ -34,6 +34,13 @@ pub struct RunSpec {
     #[serde(default, with = "crate::image", skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", schemars(with = "crate::Images"))]
     pub images: Vec<Image>,
+    /// The title under which the agent's CLI lists its session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
+    )]
+    pub title: Option<String>,
     /// The model, by the CLI's own name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
@@ -182,6 +189,7 @@ impl RunSpec {
             provider: provider.into(),
             prompt: prompt.into(),
             images: Vec::new(),
+            title: None,
             model: None,
             effort: None,
             permission: PermissionMode::Default,
@@ -230,6 +238,13 @@ pub struct SessionSpec {
         schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
     )]
     pub provider: String,
+    /// The title under which the agent's CLI lists its session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
+    )]
+    pub title: Option<String>,
     /// The model, by the CLI's own name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
@@ -374,6 +389,7 @@ impl SessionSpec {
     pub fn new(provider: impl Into<String>) -> Self {
         Self {
             provider: provider.into(),
+            title: None,
             model: None,
             effort: None,
             permission: PermissionMode::Default,

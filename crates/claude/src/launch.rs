@@ -113,6 +113,9 @@ fn system_prompt(params: &ExecuteParams, args: &mut Args) {
 }
 
 fn options(params: &ExecuteParams, args: &mut Args) {
+    if let Some(title) = &params.title {
+        args.value("--name", title);
+    }
     if let Some(model) = &params.model {
         args.value("--model", model);
     }

@@ -47,6 +47,7 @@ static CAPABILITIES: Capabilities = {
     can.new_session_id = true;
     can.add_dirs = true;
     can.system_prompt = SystemPromptSupport::AppendAndReplace;
+    can.title = true;
     can.model = true;
     can.effort = true;
     can.permission_modes = &[

@@ -23,6 +23,9 @@ pub struct Capabilities {
     pub add_dirs: bool,
     /// `system_prompt`.
     pub system_prompt: SystemPromptSupport,
+    /// `title`.
+    #[serde(default)]
+    pub title: bool,
     /// `model`.
     pub model: bool,
     /// `effort`.
@@ -101,6 +104,7 @@ impl Capabilities {
             new_session_id: false,
             add_dirs: false,
             system_prompt: SystemPromptSupport::None,
+            title: false,
             model: false,
             effort: false,
             permission_modes: &[PermissionMode::Default],

@@ -69,6 +69,9 @@ pub struct ExecuteParams {
     pub env: BTreeMap<String, String>,
     /// Instructions for the agent.
     pub system_prompt: Option<SystemPrompt>,
+    /// The title under which the CLI lists its session. A resumed session gets it in place of its own.
+    #[setters(into)]
+    pub title: Option<String>,
     /// The model, in the CLI's own names.
     #[setters(into)]
     pub model: Option<String>,
@@ -130,6 +133,7 @@ impl fmt::Debug for ExecuteParams {
             .field("fork", &self.fork)
             .field("working_directory", &self.working_directory)
             .field("env", &self.env.keys().collect::<Vec<_>>())
+            .field("title", &self.title)
             .field("model", &self.model)
             .field("effort", &self.effort)
             .field("permission", &self.permission)
@@ -165,6 +169,7 @@ impl ExecuteParams {
         "add_dirs",
         "env",
         "system_prompt",
+        "title",
         "model",
         "effort",
         "permission",
@@ -213,6 +218,7 @@ impl ExecuteParams {
             add_dirs: Vec::new(),
             env: BTreeMap::new(),
             system_prompt: None,
+            title: None,
             model: None,
             effort: None,
             permission: PermissionMode::default(),
@@ -448,6 +454,7 @@ mod tests {
             add_dirs,
             env,
             system_prompt,
+            title,
             model,
             effort,
             permission,

@@ -30,6 +30,7 @@ pub fn of_run(spec: &RunSpec) -> Result<ExecuteParams, AgentError> {
         spec.system_prompt.as_deref(),
         spec.append_system_prompt.as_deref(),
     );
+    params.title.clone_from(&spec.title);
     params.model.clone_from(&spec.model);
     params.effort.clone_from(&spec.effort);
     params.permission = spec.permission;
@@ -54,6 +55,7 @@ pub fn of_session(spec: &SessionSpec) -> Result<ExecuteParams, AgentError> {
         spec.system_prompt.as_deref(),
         spec.append_system_prompt.as_deref(),
     );
+    params.title.clone_from(&spec.title);
     params.model.clone_from(&spec.model);
     params.effort.clone_from(&spec.effort);
     params.permission = spec.permission;

@@ -137,7 +137,7 @@ impl Candidate {
     /// Creates a candidate for the same task with another provider.
     ///
     /// It takes the parameters that mean the same for every CLI. It leaves out the model, the effort, the sessions, the
-    /// allowed tools and the extra arguments, and the CLI's own retries if this provider has none
+    /// allowed tools and the extra arguments, and the CLI's own retries and the title if this provider has none
     /// ([`goes_without`](Self::goes_without)). They can be set on the returned candidate.
     ///
     /// # Errors
@@ -171,9 +171,9 @@ impl Candidate {
         params.effort = None;
         params.allowed_tools = Vec::new();
         params.extra_args = Vec::new();
-        if !runtime.capabilities().cli_retries {
-            params.cli_retries = None;
-        }
+        let can = runtime.capabilities();
+        params.cli_retries = params.cli_retries.filter(|_| can.cli_retries);
+        params.title = params.title.filter(|_| can.title);
         Ok(Self::new(runtime, params))
     }
 
@@ -187,6 +187,7 @@ impl Candidate {
                 "allowed_tools",
                 !params.allowed_tools.is_empty() && own.allowed_tools.is_empty(),
             ),
+            ("title", params.title.is_some() && own.title.is_none()),
             (
                 "cli_retries",
                 params.cli_retries.is_some() && own.cli_retries.is_none(),

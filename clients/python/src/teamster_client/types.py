@@ -164,6 +164,8 @@ class Capabilities(TypedDict):
     addDirs: bool
     #: `system_prompt`.
     systemPrompt: "SystemPromptSupport"
+    #: `title`.
+    title: NotRequired[bool]
     #: `model`.
     model: bool
     #: `effort`.
@@ -953,6 +955,14 @@ class HistoryShare(TypedDict):
 #: The names of final states are those of `status` in `run:end`, also in the database and in `teamster runs --json`: `success` for `Completed`(teamster_core::RunStatus::Completed), `aborted`, and `error` for every other `RunStatus`(teamster_core::RunStatus), whose cause is in `RunRecord::error`(super::RunRecord::error).
 HistoryStatus: TypeAlias = Union[Literal["running"], Literal["success"], Literal["error"], Literal["aborted"], Literal["interrupted"], str]
 
+class Image(TypedDict):
+    """An image of a prompt, in JSON."""
+
+    #: The media type: `image/png`, `image/jpeg`, `image/gif` or `image/webp`.
+    mediaType: str
+    #: The content of the image in base64.
+    data: str
+
 class Interrupt(TypedDict):
     """Options for interrupting a turn."""
 
@@ -1429,6 +1439,10 @@ class RunSpec(TypedDict):
     provider: str
     #: The prompt.
     prompt: str
+    #: Images that go with the prompt.
+    images: NotRequired[list["Image"]]
+    #: The title under which the agent's CLI lists its session.
+    title: NotRequired[Union[str, None]]
     #: The model, by the CLI's own name.
     model: NotRequired[Union[str, None]]
     #: Reasoning effort, in the CLI's own words.
@@ -1590,6 +1604,8 @@ class SessionSpec(TypedDict):
 
     #: The agent, such as `claude`.
     provider: str
+    #: The title under which the agent's CLI lists its session.
+    title: NotRequired[Union[str, None]]
     #: The model, by the CLI's own name.
     model: NotRequired[Union[str, None]]
     #: Reasoning effort, in the CLI's own words.
@@ -1662,6 +1678,7 @@ class SleepFile(TypedDict):
 #: A prompt.
 StartTurn = TypedDict("StartTurn", {
     "prompt": str,
+    "images": NotRequired[list["Image"]],
     "from": NotRequired[Union[str, None]],
 })
 
@@ -1716,6 +1733,8 @@ class StartedRun(TypedDict):
     result: NotRequired[Union["RunResult", None]]
     #: Warnings, such as of options without effect; absent without any, and for a run that was started earlier.
     warnings: NotRequired[list[str]]
+    #: Those of the warnings that a user who wants no others sees too, such as that the history is incomplete.
+    important: NotRequired[list[str]]
 
 #: A message for the turn in progress.
 Steer = TypedDict("Steer", {

@@ -32,6 +32,7 @@ fn every_value_is_joined_to_its_flag() {
     params.session_id = Some("--version".into());
     params.fork = true;
     params.new_session_id = Some("11111111-2222-4333-8444-555555555555".into());
+    params.title = Some("--a title".into());
     params.model = Some("-m".into());
     params.effort = Some("low".into());
     params.permission = PermissionMode::AcceptEdits;
@@ -46,6 +47,7 @@ fn every_value_is_joined_to_its_flag() {
     assert_eq!(
         args(&params)[4..],
         [
+            "--name=--a title",
             "--model=-m",
             "--effort=low",
             "--permission-mode=acceptEdits",

@@ -65,6 +65,14 @@ pub(crate) struct AgentSessionArgs {
     /// Use this id for the new session
     #[arg(long, value_name = "UUID", hide_short_help = true)]
     pub(crate) session_id: Option<String>,
+    /// Name the session in the CLI's own list of sessions
+    #[arg(
+        long,
+        value_name = "TEXT",
+        allow_hyphen_values = true,
+        hide_short_help = true
+    )]
+    pub(crate) title: Option<String>,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -98,6 +98,7 @@ fn flag(parameter: &str) -> Option<&'static str> {
         "add_dirs" => "--add-dir",
         "env" => "--env",
         "system_prompt" => "--system-prompt",
+        "title" => "--title",
         "model" => "--model",
         "effort" => "--effort",
         "permission" => "--permission",

@@ -243,9 +243,15 @@ fn options_without_support_in_a_fallback_are_reported() {
     let agents = Agents::new()
         .claude(&[("conformance_unauthorized", 1)])
         .codex(&[("text", 0)]);
-    let args = ["x", "--cli-retries=1", "--effort=high", "--fallback=codex"];
+    let args = [
+        "x",
+        "--cli-retries=1",
+        "--effort=high",
+        "--title=t",
+        "--fallback=codex",
+    ];
     let ended = run(&mut agents.run(args));
-    let warning = "warning: --fallback codex ignores --effort, --cli-retries\n";
+    let warning = "warning: --fallback codex ignores --effort, --title, --cli-retries\n";
     assert!(ended.stderr.starts_with(warning), "{}", ended.stderr);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert_eq!(agents.starts("codex"), 1);

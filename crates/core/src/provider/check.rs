@@ -67,6 +67,9 @@ impl ExecuteParams {
                 "a resumed session keeps its id unless `fork` is set",
             );
         }
+        if self.title.as_deref().is_some_and(|it| it.trim().is_empty()) {
+            return invalid("title", "it is empty; leave it out for the CLI's own");
+        }
         if self.max_turns == Some(0) {
             return invalid("max_turns", "it must be at least 1");
         }
@@ -85,7 +88,7 @@ impl ExecuteParams {
     }
 
     /// Returns for each optional parameter its name, whether it is requested, and whether it is supported.
-    fn requested(&self, can: &Capabilities) -> [(&'static str, bool, bool); 15] {
+    fn requested(&self, can: &Capabilities) -> [(&'static str, bool, bool); 16] {
         [
             ("session_id", self.session_id.is_some(), can.resume),
             ("fork", self.fork, can.fork),
@@ -96,6 +99,7 @@ impl ExecuteParams {
             ),
             ("slash_commands", self.slash_commands, can.slash_commands),
             ("add_dirs", !self.add_dirs.is_empty(), can.add_dirs),
+            ("title", self.title.is_some(), can.title),
             ("model", self.model.is_some(), can.model),
             ("effort", self.effort.is_some(), can.effort),
             (
@@ -261,6 +265,7 @@ mod tests {
             (|p| p.new_session_id = Some("s".into()), "new_session_id"),
             (|p| p.slash_commands = true, "slash_commands"),
             (|p| p.add_dirs = vec!["d".into()], "add_dirs"),
+            (|p| p.title = Some("t".into()), "title"),
             (|p| p.model = Some("m".into()), "model"),
             (|p| p.effort = Some("e".into()), "effort"),
             (|p| p.allowed_tools = vec!["t".into()], "allowed_tools"),
@@ -286,6 +291,7 @@ mod tests {
         all.resume = true;
         all.fork = true;
         all.new_session_id = true;
+        all.title = true;
         all.max_turns = true;
         all.max_budget_usd = true;
         all.output_schema = true;
@@ -303,6 +309,7 @@ mod tests {
             })
             .starts_with("new_session_id: a resumed session")
         );
+        assert!(refused(|p| p.title = Some(" ".into())).starts_with("title: "));
         assert!(refused(|p| p.max_turns = Some(0)).starts_with("max_turns: "));
         assert!(refused(|p| p.max_budget_usd = Some(f64::NAN)).starts_with("max_budget_usd: "));
         assert!(refused(|p| p.output_schema = Some(json!([]))).starts_with("output_schema: "));

@@ -96,6 +96,11 @@ impl Suite {
                 Box::new(|p, _| p.system_prompt = Some(SystemPrompt::Replace("Be brief.".into()))),
             ),
             (
+                "title",
+                can.title,
+                Box::new(|p, _| p.title = Some("Nightly review".into())),
+            ),
+            (
                 "model",
                 can.model,
                 Box::new(|p, plain| p.model = Some(plain.model.into())),

@@ -29,6 +29,7 @@ pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
                 resume,
                 fork,
                 session_id,
+                title,
             },
         system,
         mcp,
@@ -49,6 +50,7 @@ pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
     let mut spec = SessionSpec::new(provider);
     agent(&mut spec, model, permissions);
     spec.session_id = resume;
+    spec.title = title;
     spec.fork = fork;
     (spec.system_prompt, spec.append_system_prompt) = system_prompts(system)?;
     spec.retries = retries;

@@ -37,6 +37,7 @@ pub(crate) fn of_run(args: RunArgs) -> anyhow::Result<(RunSpec, Local)> {
                         resume,
                         fork,
                         session_id,
+                        title,
                     },
                 session_key,
                 new,
@@ -80,6 +81,7 @@ pub(crate) fn of_run(args: RunArgs) -> anyhow::Result<(RunSpec, Local)> {
     spec.allowed_tools = allow_tool;
     spec.denied_tools = deny_tool;
     spec.session_id = resume;
+    spec.title = title;
     spec.session_key = session_key;
     spec.new_session = new;
     spec.fork = fork;

@@ -41,6 +41,7 @@ fn every_field_has_a_flag() {
         "--slash-commands",
         "--resume=old",
         "--session-id=new",
+        "--title=Nightly review",
         "--fork",
         "--cwd=/w",
         "--add-dir=/a",
@@ -73,6 +74,7 @@ fn every_field_has_a_flag() {
     assert_eq!(params.prompt_delivery, PromptDelivery::Stdin);
     assert_eq!(params.session_id.as_deref(), Some("old"));
     assert_eq!(params.new_session_id.as_deref(), Some("new"));
+    assert_eq!(params.title.as_deref(), Some("Nightly review"));
     assert!(params.slash_commands);
     assert!(params.fork);
     assert_eq!(params.working_directory.as_deref(), Some(Path::new("/w")));
