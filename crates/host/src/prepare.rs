@@ -1,9 +1,7 @@
-//! The preparation of runs, sessions and loops. That of runs and sessions is in one order for all who start them: worktree, parameters, history, locks,
-//! policy, budget, plan, orchestrator.
-//!
-//! Nothing of an agent is started meanwhile, so every error is a refusal that leaves nothing behind. The order has
-//! reasons: the sessions of a conversation are known before they are locked, a session is locked before its run is in
-//! the history or has a log, and the worktree is there before the parameters name it.
+//! The preparation of runs, sessions and loops: of runs and sessions in one order for all who start them. Nothing of an
+//! agent is started meanwhile, so every error is a refusal that leaves nothing behind. The order has reasons: the sessions
+//! of a conversation are known before they are locked, a session is locked before its run is in the history or has a log,
+//! and the worktree is there before the parameters name it.
 
 mod agent_loop;
 mod common;
