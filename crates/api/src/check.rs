@@ -49,6 +49,17 @@ impl RunSpec {
         if self.new_session && self.session_key.is_none() {
             return refuse("new_session", "requires `session_key`");
         }
+        if let Some(push) = &self.trusted.push {
+            let remote = push.split(':').next().unwrap_or_default();
+            if remote.trim().is_empty() {
+                return refuse("push", "expected the name of a remote, such as `origin`");
+            }
+            if !matches!(self.place(), Some(Workspace::Worktree { .. })) {
+                let problem =
+                    "only what a run has in a worktree of its own is pushed: set `worktree`";
+                return refuse("push", problem);
+            }
+        }
         if self.trusted.record_to.is_some() && self.allows_several_attempts() {
             return refuse(
                 "record_to",
@@ -97,6 +108,9 @@ impl SessionSpec {
         }
         if !self.trusted.images.is_empty() {
             return refuse("images", "a session has no prompt that they could go with");
+        }
+        if self.trusted.push.is_some() {
+            return refuse("push", "only a run is pushed at its end");
         }
         if self.trusted.record_to.is_some() && !self.fallback.is_empty() {
             return refuse("record_to", "a recording has one agent: omit `fallback`");

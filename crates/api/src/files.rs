@@ -1,8 +1,13 @@
 //! Files of a run: what it takes along and what it brings back, in numbered parts with hashes.
 //!
 //! Over every way a file is the same: its [`FileManifest`], and parts that are checked one by one. So a transfer that
-//! broke goes on with the parts that are missing.
+//! broke resumes with the parts that are missing.
 
+use std::ffi::OsString;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, percent_encode};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -19,6 +24,9 @@ pub const PATCH: &str = "patch";
 
 /// What the names of collected files begin with; the path in the working directory follows.
 pub const ARTIFACTS: &str = "files/";
+
+/// Bytes that are encoded in the name of a file whose path is not UTF-8 or has a `%`.
+const ENCODED: &AsciiSet = &CONTROLS.add(b'%');
 
 /// The maximum length of a name, in bytes.
 const LONGEST_NAME: usize = 4096;
@@ -217,6 +225,19 @@ pub fn is_file_name(name: &str) -> bool {
     (1..=LONGEST_NAME).contains(&name.len())
         && !name.contains('\0')
         && name.split('/').all(|part| !matches!(part, "" | "." | ".."))
+}
+
+/// Returns a path as the name of a file: bytes that are no UTF-8 are percent-encoded, and then also `%`.
+pub fn file_name(path: &Path) -> String {
+    match path.to_str() {
+        Some(text) if !text.contains('%') => text.to_owned(),
+        _ => percent_encode(path.as_os_str().as_bytes(), ENCODED).to_string(),
+    }
+}
+
+/// Returns the path for which [`file_name`] returns this name.
+pub fn file_path(name: &str) -> PathBuf {
+    PathBuf::from(OsString::from_vec(percent_decode_str(name).collect()))
 }
 
 fn hex(bytes: &[u8]) -> String {

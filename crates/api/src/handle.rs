@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::future::poll_fn;
+use std::io::{self, Write};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -11,8 +12,9 @@ use futures_core::stream::BoxStream;
 use teamster_core::{PermissionMode, RunResult};
 
 use crate::{
-    Accepted, Answer, Command, LiveStatus, LogLine, PendingRequest, ProblemCode, Reply, RunService,
-    RunView, ServiceError, Spec, ViewState,
+    Accepted, Answer, Command, DiffQuery, FileHasher, FileList, FileManifest, LiveStatus, LogLine,
+    PendingRequest, ProblemCode, Reply, RunService, RunView, ServiceError, Spec, ViewState,
+    WorkspaceDiff,
 };
 
 /// A run or session of a service.
@@ -134,6 +136,52 @@ impl RunHandle {
             let message = format!("the log of run {} has no result", self.id);
             ServiceError::new(ProblemCode::Internal, message)
         })
+    }
+
+    /// Returns the changes of the run's workspace.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::diff`] does.
+    pub async fn diff(&self, query: DiffQuery) -> Result<WorkspaceDiff, ServiceError> {
+        self.service.diff(&self.id, query).await
+    }
+
+    /// Returns the files that the ended run brings back.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::files`] does.
+    pub async fn files(&self) -> Result<FileList, ServiceError> {
+        self.service.files(&self.id).await
+    }
+
+    /// Reads a file of the ended run, part by part, each of which is checked by its hash. Returns its manifest.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::read_part`] does, with [`ProblemCode::FileDamaged`] if the content is not that of the
+    /// manifest, and with [`ProblemCode::Internal`] if it cannot be written.
+    pub async fn read(
+        &self,
+        name: &str,
+        mut to: impl Write + Send,
+    ) -> Result<FileManifest, ServiceError> {
+        let manifest = self.service.manifest(&self.id, name).await?;
+        manifest.check()?;
+        let mut hasher = FileHasher::new(name);
+        for number in 0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX) {
+            let part = self.service.read_part(&self.id, name, number).await?;
+            manifest.check_part(number, &part)?;
+            hasher.update(&part);
+            to.write_all(&part).map_err(not_written)?;
+        }
+        to.flush().map_err(not_written)?;
+        if hasher.finish() != manifest {
+            let message = format!("`{name}` does not fit its manifest");
+            return Err(ServiceError::new(ProblemCode::FileDamaged, message));
+        }
+        Ok(manifest)
     }
 
     /// Returns the requests that wait for an answer; none if the run has ended.
@@ -294,4 +342,9 @@ impl Stream for LogStream {
         let next = self.lines.as_mut().poll_next(cx);
         next.map_err(|error| error.about(&self.run_id))
     }
+}
+
+fn not_written(error: io::Error) -> ServiceError {
+    let message = format!("what was read cannot be written: {error}");
+    ServiceError::new(ProblemCode::Internal, message)
 }

@@ -156,6 +156,11 @@ pub struct RunSpec {
     /// Default: 1 hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_timeout_ms: Option<u64>,
+    /// Files that are collected from the working directory at the end: paths in it with `*`, `**` and `?`, or
+    /// directories. Symbolic links are not followed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(inner(length(min = 1))))]
+    pub artifacts: Vec<String>,
     /// A URL that receives a request when the run ends or needs an answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(url, regex(pattern = "^https?://")))]
@@ -213,6 +218,7 @@ impl RunSpec {
             max_wait_ms: None,
             fallback: Vec::new(),
             ask_timeout_ms: None,
+            artifacts: Vec::new(),
             callback: None,
             depth: None,
             trusted: Trusted::default(),

@@ -61,6 +61,10 @@ pub struct Trusted {
         skip_serializing_if = "Option::is_none"
     )]
     pub record_to: Option<PathBuf>,
+    /// The remote, and the branch after a `:`, that the commits of a run are pushed to at its end. Without a branch, it is
+    /// that of the run's worktree.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub push: Option<String>,
     /// The store of sessions and history: a file, the URL of a database, or `off`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub store: Option<String>,
@@ -110,6 +114,7 @@ impl Trusted {
             add_dirs,
             output_file,
             record_to,
+            push,
             store,
             new_session_id,
             prompt_delivery,
@@ -132,6 +137,7 @@ impl Trusted {
             ("add_dirs", !add_dirs.is_empty()),
             ("output_file", output_file.is_some()),
             ("record_to", record_to.is_some()),
+            ("push", push.is_some()),
             ("store", store.is_some()),
             ("new_session_id", new_session_id.is_some()),
             ("prompt_delivery", !is_default(prompt_delivery)),

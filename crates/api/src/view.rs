@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
-use teamster_core::{AgentError, CostSource, RunResult, RunStatus, Usage};
+use teamster_core::{AgentError, CostSource, RunResult, RunStatus, Usage, WorkspaceResult};
 
 use crate::{LiveStatus, PendingRequest, RunInfo};
 
@@ -58,6 +58,9 @@ pub struct RunSummary {
     /// The error of a failed run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<AgentError>,
+    /// What the run has left in its workspace; absent while it is live, and if it had none of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceResult>,
     /// The requests that wait for an answer.
     pub requests: Vec<PendingRequest>,
     /// The live status, if it was requested; absent once the run has ended.
@@ -80,6 +83,7 @@ impl RunSummary {
             cost_source: None,
             duration_ms: None,
             error: None,
+            workspace: None,
             requests: Vec::new(),
             live: None,
         }

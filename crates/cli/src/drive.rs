@@ -3,7 +3,7 @@
 use std::env;
 use std::fs::File;
 use std::future::ready;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
@@ -21,7 +21,7 @@ use crate::exit_code;
 use crate::render::{Json, Narrator, Plain, Sink, TermSpinner, Terminal, TextIsFinal};
 use crate::runtime::tokio_runtime;
 use crate::signals::Signals;
-use teamster_host::{Guard, Worktree};
+use teamster_host::Guard;
 
 pub(crate) use crate::render::View;
 
@@ -268,16 +268,5 @@ pub(crate) async fn show<F: Feed>(
         },
         error,
         result,
-    }
-}
-
-/// Closes a worktree and reports its outcome on stderr.
-pub(crate) fn leave(worktree: Option<Worktree>, quiet: bool) {
-    if let Some(worktree) = worktree {
-        let summary = worktree.finish();
-        if !quiet {
-            // A closed stderr is ignored.
-            let _ = writeln!(anstream::stderr(), "{summary}");
-        }
     }
 }

@@ -21,7 +21,6 @@ use teamster::{AgentError, CliInfo, ErrorKind, McpDelivery, PermissionMode, RunR
 use teamster_api::RunLogEntry;
 
 use crate::words;
-use teamster_host::Changes;
 use teamster_host::structured_answer;
 
 pub(crate) use json::Json;
@@ -81,8 +80,6 @@ pub(crate) struct View {
     /// The arguments between agent and session id in the command that resumes the session; `None` if it cannot be
     /// resumed.
     pub(crate) resume: Option<String>,
-    /// The worktree of the run. Without changes it is removed at the end, and nothing can be resumed in it.
-    pub(crate) worktree: Option<Changes>,
     /// The permission mode, if it is known.
     pub(crate) permission: Option<PermissionMode>,
     /// A person decides about permissions.
@@ -104,7 +101,9 @@ impl View {
             error.kind == ErrorKind::SessionNotFound
                 || (error.kind == ErrorKind::Auth && without_output)
         };
-        if result.errors.iter().any(is_lost) || !self.worktree.as_ref().is_none_or(Changes::exist) {
+        // In a worktree that was removed, nothing can be resumed.
+        let is_removed = (result.workspace.as_ref()).is_some_and(|it| it.directory.is_none());
+        if result.errors.iter().any(is_lost) || is_removed {
             return None;
         }
         let agent = shell_words::quote(agent.id);

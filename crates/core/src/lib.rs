@@ -50,6 +50,7 @@ pub mod sync;
 pub mod text;
 pub mod time;
 mod usage;
+mod workspace;
 
 pub use capabilities::{Capabilities, SystemPromptSupport};
 pub use cli_info::CliInfo;
@@ -80,3 +81,4 @@ pub use setters::IntoOption;
 pub use stream::{AbortHandle, EventStream};
 pub use tokio_util::sync::CancellationToken;
 pub use usage::{ModelUsage, Usage};
+pub use workspace::{WorkspaceKind, WorkspaceResult};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::setters::setters;
-use crate::{AgentError, ErrorCode, ErrorKind, Id, ModelUsage, Usage};
+use crate::{AgentError, ErrorCode, ErrorKind, Id, ModelUsage, Usage, WorkspaceResult};
 
 /// The outcome of a run. Figures that the CLI did not report are absent, never 0.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -81,6 +81,9 @@ pub struct RunResult {
     /// The answer in the shape of `output_schema`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_output: Option<Value>,
+    /// What the run leaves in its workspace. Absent if it had none of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceResult>,
     /// Anomalies of the output.
     pub diagnostics: Diagnostics,
 }
@@ -350,7 +353,7 @@ setters! {
         final_message: String, session_id: Id, model: String, api_duration_ms: u64, usage: Usage,
         session_usage: Usage, total_cost_usd: f64, cost_source: CostSource, num_turns: u32,
         stop_reason: String, exit_code: i32, exit_signal: String, stderr: String,
-        structured_output: Value;
+        structured_output: Value, workspace: WorkspaceResult;
         status: RunStatus, duration_ms: u64,
         usage_by_model: BTreeMap<String, ModelUsage>, aborted: bool, errors: Vec<AgentError>,
         permission_denials: Vec<PermissionDenial>, open_tool_ids: Vec<Id>, diagnostics: Diagnostics

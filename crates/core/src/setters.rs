@@ -5,7 +5,7 @@
 
 use serde_json::Value;
 
-use crate::{AgentError, CostSource, Id, McpServerStatus, McpTool, Usage};
+use crate::{AgentError, CostSource, Id, McpServerStatus, McpTool, Usage, WorkspaceResult};
 
 /// A value for an optional field of an output type: the value itself, or an [`Option`] of it.
 ///
@@ -62,6 +62,7 @@ values! {
     Vec<String>: Vec<String>;
     Vec<McpServerStatus>: Vec<McpServerStatus>;
     AgentError: AgentError;
+    WorkspaceResult: WorkspaceResult;
 }
 
 /// Defines setters of a type's optional fields and, after `;`, of the others.

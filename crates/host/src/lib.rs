@@ -1,7 +1,9 @@
 #![doc = include_str!("../README.md")]
 #![warn(missing_docs)]
 
+mod artifacts;
 mod changed_files;
+mod closing;
 mod depth;
 mod environment;
 mod guard;
@@ -48,8 +50,8 @@ pub use prepare::{
     SessionOptions,
 };
 pub use recording::Recording;
-pub use service::{LocalRuns, SessionTasks};
+pub use service::{LocalRuns, SessionTasks, workspace_of};
 pub use store::{close as close_store, location as store_location};
-pub use teamster_workspace::{Changes, Worktree};
+pub use teamster_workspace::{Finished, Worktree};
 pub(crate) use text::error_chain;
 pub use warning::Warning;

@@ -30,10 +30,10 @@ use crate::history::{History, KeptHistory, KeyedSession};
 use crate::output::Output;
 use crate::recording::Recording;
 use crate::request_policy::RequestPolicy;
-use crate::{Host, Warning, environment, params, request, state, turns};
+use crate::{Host, Warning, artifacts, environment, params, request, state, turns};
 pub use agent_loop::{LoopOptions, PreparedLoop};
 pub use common::Common;
-use common::{Key, Wanted};
+use common::{Key, Wanted, no_clients};
 pub use options::{Answers, RunOptions, SessionOptions};
 
 /// How a user starts a conversation over, by the fields of a run.
@@ -128,6 +128,7 @@ impl Host {
         if spec.ask_timeout_ms.is_some() && !clients_answer {
             common.warnings.push(no_clients());
         }
+        artifacts::check(&spec.artifacts)?;
         let wanted = Wanted {
             place: spec.place(),
             parameter: parameter(spec.workspace.is_some()),
@@ -379,9 +380,10 @@ impl PreparedSession {
     /// Returns the live session whose runner is this process, in the folder of `run`. `at_rest` is called when its agent
     /// begins and ends to wait for a prompt.
     pub(crate) fn detached(mut self, run: NewRun, at_rest: Option<AtRest>) -> DetachedSession {
+        let closing = self.closing();
         let mut plan = SessionPlan::new(self.runs);
         plan.idle = self.idle;
-        plan.before_done = self.common.before_done();
+        plan.closing = closing;
         plan.at_rest = at_rest;
         let (requests, events) = (self.requests, self.request_events);
         DetachedSession::new(run, self.orchestrator, plan, requests, events)
@@ -405,10 +407,6 @@ fn accept(runs: &Runs, about: &RunInfo, kept: Option<&KeptSpec>) -> Result<NewRu
 /// Returns the parameter that errors of a workspace name.
 const fn parameter(is_long: bool) -> &'static str {
     if is_long { "workspace" } else { "worktree" }
-}
-
-fn no_clients() -> Warning {
-    Warning::new("`ask_timeout_ms` is ignored: no clients answer requests")
 }
 
 fn about(host: &Host, spec: &SessionSpec, common: &Common) -> Result<RunInfo, AgentError> {

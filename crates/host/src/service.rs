@@ -6,6 +6,7 @@ mod fitted;
 mod forget;
 mod index;
 mod limited;
+mod results;
 mod tasks;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -16,9 +17,9 @@ use async_stream::try_stream;
 use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten, RunCursor};
 use teamster_api::{
-    Accepted, Change, Command, FileManifest, LogLine, ProblemCode, Reply, RunInfo, RunList,
-    RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState, Workspace,
-    is_new_run_id,
+    Accepted, Change, Command, DiffQuery, FileList, FileManifest, LogLine, ProblemCode, Reply,
+    RunInfo, RunList, RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState,
+    Workspace, WorkspaceDiff, is_new_run_id,
 };
 use teamster_core::AgentError;
 use teamster_runner::client::{self, Follow};
@@ -36,6 +37,8 @@ use forget::forget_runs;
 use index::{AT_ONCE, Index, not_ended, order};
 pub(crate) use limited::blocking;
 use limited::{runner_reply, unlimited};
+pub(crate) use results::folder as result_folder;
+pub use results::workspace_of;
 pub use tasks::SessionTasks;
 
 /// The default number of runs in a page.
@@ -359,6 +362,27 @@ impl RunService for LocalRuns {
             let forget = async |store: Option<&Store>| Ok(forget_runs(&request, store).await?);
             self.store.with(forget).await
         })
+    }
+
+    fn diff<'a>(&'a self, id: &'a str, query: DiffQuery) -> ServiceFuture<'a, WorkspaceDiff> {
+        Box::pin(self.changes_of(id, query))
+    }
+
+    fn files<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, FileList> {
+        Box::pin(self.files_of(id))
+    }
+
+    fn manifest<'a>(&'a self, id: &'a str, name: &'a str) -> ServiceFuture<'a, FileManifest> {
+        Box::pin(self.manifest_of(id, name))
+    }
+
+    fn read_part<'a>(
+        &'a self,
+        id: &'a str,
+        name: &'a str,
+        number: u32,
+    ) -> ServiceFuture<'a, Vec<u8>> {
+        Box::pin(self.part_of(id, name, number))
     }
 }
 

@@ -64,7 +64,8 @@ impl Host {
                 tokio::spawn(async move {
                     // Until the run has taken its session over.
                     let _reserved = prepared.reserved.take();
-                    let before_done = prepared.common.before_done();
+                    let closing = prepared.closing(Some(run.folder.path()));
+                    prepared.request.closing = closing;
                     let work = DetachedRun::new(
                         run,
                         &prepared.orchestrator,
@@ -72,7 +73,7 @@ impl Host {
                         prepared.requests,
                         prepared.request_events,
                     );
-                    let finished = work.before_done(before_done).work().await;
+                    let finished = work.work().await;
                     // First: what follows may take a while.
                     crate::write_output(&host, prepared.output, Some(&finished.result));
                     report(&host, &finished, prepared.history.close().await);

@@ -27,7 +27,7 @@ use crate::merge::Merge;
 use crate::observer::Accepted;
 use crate::plan::{AttemptState, Next, Plan, PlanCandidate, wanted_wait};
 use crate::registry::{Key, Registration, Registry, Slot, Update};
-use crate::request::{Budget, Candidate, OnEvent};
+use crate::request::{Budget, Candidate, Closing, OnEvent};
 use crate::{OrchestratorConfig, RunObserver, RunRequest};
 use attempt::until;
 use caught::observed;
@@ -42,6 +42,7 @@ pub(crate) struct Driver {
     sender: Sender,
     on_event: Option<OnEvent>,
     observer: Option<Arc<dyn RunObserver>>,
+    closing: Option<Closing>,
     account: Account,
     estimator: Estimator,
     merge: Merge,
@@ -103,6 +104,7 @@ impl Driver {
             sender,
             on_event: request.on_event.clone(),
             observer: request.observer.clone(),
+            closing: request.closing.clone(),
             accepted: Instant::now(),
             budget: request.budget,
             out_of_time: Arc::default(),

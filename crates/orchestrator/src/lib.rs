@@ -66,7 +66,7 @@ pub use observer::{Accepted, Observed, RunObserver};
 pub use orchestrator::{Clock, Orchestrator, OrchestratorConfig, Run};
 pub use policy::{Action, AfterSideEffects, RetryPolicy, SideEffectRule, SideEffects};
 pub use registry::{ActiveRun, Held, Limits, RunPhase};
-pub use request::{Budget, Candidate, OnEvent, RunRequest};
+pub use request::{Budget, Candidate, Closed, Closing, OnEvent, RunRequest};
 pub use run_log::RunLog;
 pub use runtime::OrchestratedRuntime;
 pub use session_turns::SessionTurns;

@@ -5,16 +5,38 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use derive_setters::Setters;
+use futures_core::future::BoxFuture;
 use serde::Deserialize;
 use teamster_api::RunEvent;
 use teamster_core::{
-    AbortHandle, AgentError, AgentRuntime, Capabilities, ExecuteParams, SharedRuntime,
+    AbortHandle, AgentError, AgentEvent, AgentRuntime, Capabilities, ExecuteParams, SharedRuntime,
+    WorkspaceResult,
 };
 
 use crate::{RetryPolicy, RunObserver};
 
 /// A callback that receives every event of a run, in order.
 pub type OnEvent = Arc<dyn Fn(&RunEvent) + Send + Sync>;
+
+/// Work at the end of a run or session, which waits for it without a limit. It is called once.
+pub type Closing = Arc<dyn Fn() -> BoxFuture<'static, Closed> + Send + Sync>;
+
+/// What was closed at the end of a run or session.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Closed {
+    /// What is left in the workspace; `None` if it had none of its own.
+    pub workspace: Option<WorkspaceResult>,
+    /// Events for the log before `done`.
+    pub events: Vec<AgentEvent>,
+}
+
+impl Closed {
+    /// Creates what was closed.
+    pub fn new(workspace: Option<WorkspaceResult>, events: Vec<AgentEvent>) -> Self {
+        Self { workspace, events }
+    }
+}
 
 /// The request for a run.
 ///
@@ -52,6 +74,9 @@ pub struct RunRequest {
     pub on_event: Option<OnEvent>,
     /// Observer that records the run.
     pub observer: Option<Arc<dyn RunObserver>>,
+    /// Work after the last attempt, once no process of the run is left: its result is part of the run's.
+    #[setters(skip)]
+    pub closing: Option<Closing>,
 }
 
 impl RunRequest {
@@ -65,6 +90,7 @@ impl RunRequest {
             queue: String::new(),
             on_event: None,
             observer: None,
+            closing: None,
         }
     }
 

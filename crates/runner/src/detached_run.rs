@@ -6,7 +6,7 @@ use teamster_core::{AbortHandle, AgentEvent, RunResult};
 use teamster_orchestrator::{Orchestrator, RunRequest};
 use tokio::sync::mpsc;
 
-use crate::log_task::{BeforeDone, LogTask, SideChannels};
+use crate::log_task::{LogTask, SideChannels};
 use crate::server::{Control, Listener, serve};
 use crate::{NewRun, Requests, RunFolder, RunLock};
 
@@ -61,15 +61,8 @@ impl DetachedRun {
                 requests,
                 request_events,
                 notes: mpsc::unbounded_channel().1,
-                before_done: None,
             },
         }
-    }
-
-    /// Sets the function that creates an event for the log before its end.
-    pub fn before_done(mut self, event: Option<BeforeDone>) -> Self {
-        self.side.before_done = event;
-        self
     }
 
     /// Returns the handle that stops the run.

@@ -8,11 +8,11 @@ use teamster_core::time::millis;
 use teamster_core::{
     AgentEvent, AgentSession, Done, EventStream, NoticeLevel, NoticeSource, RunResult, RunStatus,
 };
-use teamster_orchestrator::Orchestrator;
+use teamster_orchestrator::{Closing, Orchestrator};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use crate::log_task::{BeforeDone, LogTask, SideChannels};
+use crate::log_task::{LogTask, SideChannels};
 use crate::server::{Control, Listener, serve};
 use crate::session_control::{Prompt, SessionControl};
 use crate::{Finished, NewRun, Requests, RunFolder, RunLock, SessionRuns};
@@ -24,8 +24,8 @@ pub struct SessionPlan {
     pub runs: SessionRuns,
     /// Time without a turn after which the session ends. Default: none.
     pub idle: Option<Duration>,
-    /// Function that creates an event for the log before its end. Default: none.
-    pub before_done: Option<BeforeDone>,
+    /// Work at the end, once the agent's process has ended. Default: none.
+    pub closing: Option<Closing>,
     /// Called with `true` when the agent begins to wait for a prompt, and with `false` when a turn begins.
     /// Default: none.
     pub at_rest: Option<AtRest>,
@@ -40,7 +40,7 @@ impl SessionPlan {
         Self {
             runs,
             idle: None,
-            before_done: None,
+            closing: None,
             at_rest: None,
         }
     }
@@ -86,7 +86,6 @@ impl DetachedSession {
                 requests,
                 request_events,
                 notes,
-                before_done: None,
             },
             orchestrator,
             plan,
@@ -262,8 +261,12 @@ impl Turns {
         self.task.status().totals().write_to(&mut result);
         result.duration_ms = millis(self.began.elapsed());
         result.session_id = self.session().id();
-        if let Some(before) = self.plan.before_done.take() {
-            self.task.push_event(before());
+        if let Some(close) = self.plan.closing.take() {
+            let closed = close().await;
+            result.workspace = closed.workspace;
+            for event in closed.events {
+                self.task.push_event(event);
+            }
         }
         let done = Done::new(Box::new(result.clone()));
         self.task.push_event(AgentEvent::Done(done));

@@ -60,7 +60,6 @@ pub use error::RunsError;
 pub use files::try_lock_past_probes;
 pub use folder::{NewRun, RunFolder, RunLock, RunState, Runs};
 pub use log::{LogLimits, Position, RunLogReader, RunLogWriter};
-pub use log_task::BeforeDone;
 pub use requests::Requests;
 pub use retention::{Pruned, Retention};
 pub use session_control::SessionControl;

@@ -25,9 +25,6 @@ const END_RETRY_LIMIT: Duration = Duration::from_secs(5);
 /// Maximum number of entries in one write.
 const BATCH: usize = 256;
 
-/// Function that creates an event for the log before `done`, after all processes of the run have ended.
-pub type BeforeDone = Box<dyn FnOnce() -> AgentEvent + Send>;
-
 /// Sources of log entries other than runs.
 pub(crate) struct SideChannels {
     pub(crate) requests: Requests,
@@ -35,7 +32,6 @@ pub(crate) struct SideChannels {
     pub(crate) request_events: mpsc::UnboundedReceiver<AgentEvent>,
     /// Actions of a session's clients.
     pub(crate) notes: mpsc::UnboundedReceiver<Note>,
-    pub(crate) before_done: Option<BeforeDone>,
 }
 
 /// Log entry for an action of a client.
@@ -271,11 +267,6 @@ impl LogTask {
     fn take(&mut self, entry: RunLogEntry, side: &mut SideChannels) {
         let entry = match entry {
             RunLogEntry::Agent(mut entry) => {
-                if matches!(entry.event, AgentEvent::Done(_))
-                    && let Some(before) = side.before_done.take()
-                {
-                    self.push_event(before());
-                }
                 let Some(event) = side.requests.mark(entry.event) else {
                     return;
                 };

@@ -19,8 +19,8 @@ use crate::{Store, StoreError};
 pub(crate) const COLUMNS: &str = "run_id, prompt_hash, provider, model, session_id, conversation, \
     working_directory, status, started_at, ended_at, duration_ms, input_tokens, output_tokens, \
     cache_read_tokens, cache_write_tokens, reasoning_tokens, cost_usd, cost_source, num_turns, error_kind, \
-    error_message, error_retryable, error, attempts, attempt_log, host, process_space, pid, process_start, \
-    heartbeat_at";
+    error_message, error_retryable, error, workspace, attempts, attempt_log, host, process_space, pid, \
+    process_start, heartbeat_at";
 
 /// Number of ids that an error lists.
 const CANDIDATES: usize = 5;
@@ -128,7 +128,7 @@ impl Store {
              output_tokens = $9, cache_read_tokens = $10, cache_write_tokens = $11, \
              reasoning_tokens = $12, cost_usd = NULLIF($13, -1.0), num_turns = $14, \
              error_kind = $15, error_message = $16, error_retryable = $17, attempts = $18, \
-             attempt_log = $19, error = $20, cost_source = $21 \
+             attempt_log = $19, error = $20, cost_source = $21, workspace = $22 \
              WHERE run_id = $1 AND status IN ('running', 'interrupted')",
         )
         .bind(text(&outcome.run_id))
@@ -154,7 +154,8 @@ impl Store {
         .bind(
             cost.and(result.cost_source)
                 .and_then(|source| word(&source)),
-        );
+        )
+        .bind((result.workspace.as_ref()).and_then(|it| serde_json::to_string(it).ok()));
         match self.execute("write down the end of a run", query).await? {
             0 => Err(StoreError::NotRunning {
                 run_id: outcome.run_id.to_string(),
@@ -459,6 +460,8 @@ fn read(row: &AnyRow, here: &Writer, now: u64) -> Result<RunRecord, sqlx::Error>
     run.cost_source = optional("cost_source")?.map(from_word).transpose()?;
     run.num_turns = optional_figure(row, "num_turns")?.map(small);
     run.error = error;
+    // As with the attempts, that of a newer version may not be readable.
+    run.workspace = optional("workspace")?.and_then(|text| serde_json::from_str(&text).ok());
     run.attempts = small(figure(row, "attempts")?);
     run.attempt_log = attempt_log;
     run.host = writer.host;

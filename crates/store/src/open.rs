@@ -32,6 +32,11 @@ const MIGRATIONS: &[(i64, &str, &str)] = &[
         "cost source",
         include_str!("../migrations/0004_cost_source.sql"),
     ),
+    (
+        5,
+        "workspace",
+        include_str!("../migrations/0005_workspace.sql"),
+    ),
 ];
 
 /// Table of the applied migrations. Its name is specific, because a PostgreSQL database may be shared with other

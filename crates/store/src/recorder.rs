@@ -298,7 +298,8 @@ fn without_text(outcome: &Outcome) -> Outcome {
         .usage(from.usage)
         .total_cost_usd(from.total_cost_usd)
         .cost_source(from.cost_source)
-        .num_turns(from.num_turns);
+        .num_turns(from.num_turns)
+        .workspace(from.workspace.clone());
     let mut kept = Outcome::new(outcome.run_id.clone(), outcome.provider.clone(), result);
     kept.model.clone_from(&outcome.model);
     kept.session_id.clone_from(&outcome.session_id);

@@ -54,15 +54,18 @@ pub(crate) fn git_bytes<A: AsRef<OsStr>>(
     directory: &Path,
     args: impl IntoIterator<Item = A>,
 ) -> anyhow::Result<Vec<u8>> {
-    let mut command = command(directory);
-    let output = command.args(args).output();
+    run_bytes(command(directory).args(args))
+}
+
+/// Runs a git command and returns its output. The error has git's message.
+pub(crate) fn run_bytes(command: &mut Command) -> anyhow::Result<Vec<u8>> {
+    let output = command.output();
     checked(output.map_err(with_advice).context("cannot run git")?)
 }
 
 /// Runs a git command and returns its output without trailing newlines. The error has git's message.
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<String> {
-    let output = command.output();
-    let printed = checked(output.map_err(with_advice).context("cannot run git")?)?;
+    let printed = run_bytes(command)?;
     let printed = String::from_utf8(printed).context("git printed no UTF-8")?;
     Ok(printed.trim_end_matches('\n').to_owned())
 }
@@ -101,6 +104,37 @@ pub(crate) fn run_with_input_or(
         return Ok(output.stdout);
     }
     checked(output)
+}
+
+/// Keeps a command from running hooks, a file system monitor and maintenance.
+pub(crate) fn without_side_effects(command: &mut Command) {
+    for setting in [
+        "core.hooksPath=/dev/null",
+        "core.fsmonitor=false",
+        "gc.auto=0",
+        "maintenance.auto=false",
+    ] {
+        command.args(["-c", setting]);
+    }
+}
+
+/// Keeps a command that uses a remote from asking for a password or a host's key.
+pub(crate) fn without_questions(command: &mut Command, repository: &Path) {
+    command
+        .args([
+            "-c",
+            "core.askPass=true",
+            "-c",
+            "credential.interactive=false",
+        ])
+        .env("GIT_ASKPASS", "true")
+        .env("SSH_ASKPASS_REQUIRE", "never")
+        .env("GCM_INTERACTIVE", "never");
+    let is_set = std::env::var_os("GIT_SSH_COMMAND").is_some()
+        || git(repository, ["config", "core.sshCommand"]).is_ok();
+    if !is_set {
+        command.env("GIT_SSH_COMMAND", "ssh -o BatchMode=yes");
+    }
 }
 
 /// Lets a command make commits with an author of its own, unsigned and without hooks.

@@ -4,13 +4,19 @@
 //! do not reach them.
 #![warn(missing_docs)]
 
+mod bundle;
+mod diff;
 mod git;
 mod mirror;
+mod snapshot;
 mod submit;
+mod submodules;
+mod take;
 mod upload;
 mod worktree;
 
 pub use mirror::Mirror;
 pub use submit::{Progress, Submitted, submit};
+pub use take::{Incoming, TakeError, Target};
 pub use upload::{Source, Taken};
-pub use worktree::{Changes, NewWorktree, Worktree, WorktreeKey};
+pub use worktree::{Finished, Kept, NewWorktree, Worktree, WorktreeKey};

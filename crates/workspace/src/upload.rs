@@ -15,7 +15,8 @@ use teamster_api::Workspace;
 use teamster_core::text::{plural, printable};
 
 use crate::git::{self, git, git_bytes, git_path};
-use crate::worktree::submodules;
+use crate::snapshot::Snapshot;
+use crate::submodules;
 
 /// The ref of an upload's commit, in its bundle.
 pub(crate) const BASE: &str = "refs/teamster/base";
@@ -211,7 +212,7 @@ impl Source {
             init.map(OsStr::new).into_iter().chain([own.as_os_str()]),
         )?;
         fs::create_dir_all(own.join("objects/info"))?;
-        let mut snapshot = Snapshot {
+        let mut commits = Commits {
             folder,
             own: &own,
             trees: 0,
@@ -219,13 +220,13 @@ impl Source {
             modules: Vec::new(),
             warnings: Vec::new(),
         };
-        let base = snapshot.of(&self.top, &self.head, "")?;
-        let Snapshot {
+        let base = commits.of(&self.top, &self.head, "")?;
+        let Commits {
             uncommitted,
             modules,
             warnings,
             ..
-        } = snapshot;
+        } = commits;
         let mut offers = vec![self.root.clone(), base.clone()];
         offers.extend(modules.iter().cloned());
         add_offers(&self.top, &mut offers)?;
@@ -307,7 +308,7 @@ fn add_offers(tree: &Path, offers: &mut Vec<String>) -> anyhow::Result<()> {
 }
 
 /// Commits of the files of a tree and its submodules, as they are.
-struct Snapshot<'a> {
+struct Commits<'a> {
     folder: &'a Path,
     /// The repository of new objects.
     own: &'a Path,
@@ -320,7 +321,7 @@ struct Snapshot<'a> {
     warnings: Vec<String>,
 }
 
-impl Snapshot<'_> {
+impl Commits<'_> {
     /// Returns a commit of all files of a tree that are not ignored: `head` if it has them all. `shown` is the path of a
     /// submodule, with a slash.
     fn of(&mut self, tree: &Path, head: &str, shown: &str) -> anyhow::Result<String> {
@@ -334,26 +335,11 @@ impl Snapshot<'_> {
 
         let index = self.folder.join(format!("index{}", self.trees));
         self.trees += 1;
-        let users = tree.join(git_path(tree, ["rev-parse", "--git-path", "index"])?);
-        // With the times of files that it knows, git need not read them all.
-        match fs::copy(&users, &index) {
-            Ok(_) => {}
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
-            Err(error) => return Err(error).context("cannot copy the repository's index"),
+        let snapshot = Snapshot::new(tree, index).objects_in(self.own.join("objects"), &objects);
+        for what in snapshot.add(head)? {
+            let what = format!("not uploaded: {shown}{what}");
+            self.warnings.push(what);
         }
-        let own = self.own;
-        let here = || {
-            let mut command = git::command(tree);
-            command
-                .args(["-c", "core.fsmonitor=false"])
-                .args(["-c", "advice.addEmbeddedRepo=false"])
-                .env("GIT_INDEX_FILE", &index)
-                .env("GIT_OBJECT_DIRECTORY", own.join("objects"))
-                .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &objects);
-            command
-        };
-        let run = |command: &mut Command, args: &[&str]| git::run(command.args(args));
-        run(&mut here(), &["add", "--all"])?;
         for path in submodules::checked_out(tree) {
             let module = tree.join(&path);
             let name = format!("{shown}{path}");
@@ -372,27 +358,18 @@ impl Snapshot<'_> {
             }
             let commit = self.of(&module, &last, &format!("{name}/"))?;
             let link = format!("160000,{commit},{path}");
-            run(&mut here(), &["update-index", "--cacheinfo", &link])?;
+            snapshot.run(["update-index", "--add", "--cacheinfo", &link])?;
             self.modules.push(commit);
         }
-        let written = run(&mut here(), &["write-tree"])?;
+        let written = snapshot.run(["write-tree"])?;
         if written == git(tree, ["rev-parse", &format!("{head}^{{tree}}")])? {
             return Ok(head.to_owned());
         }
-        let message = "Uncommitted changes";
-        let mut commit = here();
-        git::as_teamster(&mut commit);
         // The same files are the same commit, so that a repetition sends nothing again.
         let date = git(tree, ["show", "--no-patch", "--format=@%ct +0000", head])?;
-        commit
-            .env("GIT_AUTHOR_DATE", &date)
-            .env("GIT_COMMITTER_DATE", &date);
-        let commit = run(
-            &mut commit,
-            &["commit-tree", &written, "-p", head, "-m", message],
-        )?;
+        let commit = snapshot.commit(&written, head, "Uncommitted changes", Some(&date))?;
         let changed = ["diff-tree", "-r", "--name-only", head, &commit];
-        self.uncommitted += run(&mut here(), &changed)?.lines().count();
+        self.uncommitted += snapshot.run(changed)?.lines().count();
         Ok(commit)
     }
 }

@@ -8,22 +8,28 @@
 mod create;
 mod folder;
 mod include;
+mod kept;
 mod keyed;
-mod lfs;
-pub(crate) mod submodules;
+pub(crate) mod lfs;
+mod record;
+mod result;
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
-use teamster_core::text::{one_line, plural, printable};
+use teamster_core::text::{one_line, printable};
+use teamster_core::{WorkspaceKind, WorkspaceResult};
 
 use crate::git::git;
 pub use create::NewWorktree;
 use folder::{Info, Kind, Step, write_info};
+pub use kept::Kept;
 use keyed::Keyed;
 pub use keyed::WorktreeKey;
+use record::Record;
+use result::changes;
 
 /// A worktree in use. Dropping it removes the worktree unless it has changes.
 #[derive(Debug)]
@@ -33,18 +39,21 @@ pub struct Worktree {
     directory: PathBuf,
     lock: Option<File>,
     keyed: Option<Keyed>,
+    /// The folder of what is known of the run's workspace, which has the run's id as its name.
+    record: PathBuf,
+    /// The last commit of the one who has uploaded the repository.
+    uploaded: Option<String>,
     warnings: Vec<String>,
 }
 
-/// A check of a worktree for changes, without which it is removed at the end.
-#[derive(Debug, Clone)]
-pub struct Changes(Info);
-
-impl Changes {
-    /// Returns `true` if the worktree will be kept.
-    pub fn exist(&self) -> bool {
-        self.0.key.is_some() || changes(&self.0).is_some()
-    }
+/// A workspace at the end of its run or session.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finished {
+    /// What is left in it.
+    pub result: WorkspaceResult,
+    /// The report for the user.
+    pub report: String,
 }
 
 /// The outcome of closing a worktree.
@@ -65,9 +74,12 @@ impl Worktree {
         std::mem::take(&mut self.warnings)
     }
 
-    /// Returns a check for changes, for the time at which no process works in the worktree any more.
-    pub fn watch(&self) -> Changes {
-        Changes(self.info.clone())
+    /// Notes that the repository was uploaded for the run. `head` is the last commit that the one who has uploaded it has:
+    /// what the run brings back is based on it.
+    #[must_use]
+    pub fn of_upload(mut self, head: impl Into<String>) -> Self {
+        self.uploaded = Some(head.into());
+        self
     }
 
     /// Returns the branch, if there is a repository.
@@ -93,40 +105,66 @@ impl Worktree {
         }
         self.take_key()?;
         self.info.step = Step::Started;
-        self.write_info()
+        self.write_info()?;
+        let mut record = Record::new(&self.info);
+        record.known.clone_from(&self.uploaded);
+        record.write(&self.record)
     }
 
-    /// Closes the worktree, which removes it unless it has changes. Returns the report for the user.
-    pub fn finish(mut self) -> String {
-        let outcome = self.end();
+    /// Closes the worktree, which removes it unless it has changes. What is not committed is kept as a commit too:
+    /// `refs/teamster/RUN/wip`, on top of the last one. The worktree's files, index and branch stay as they are.
+    pub fn finish(mut self) -> Finished {
+        let Some((outcome, result)) = self.end() else {
+            // Only `end` takes the lock, and it is called once.
+            unreachable!("the worktree is open");
+        };
         let path = printable(&self.info.path.to_string_lossy());
         let branch = one_line(&self.info.branch);
-        match outcome {
+        let report = match outcome {
             Outcome::Removed if self.info.kind == Kind::Empty => {
                 "empty directory removed".to_owned()
             }
             Outcome::Kept(why) if self.info.kind == Kind::Empty => {
                 format!("directory kept: {why}, in {path}")
             }
+            Outcome::Removed if record::has_changes(&result) => {
+                format!("the worktree was deleted; its commits are on branch {branch}")
+            }
             Outcome::Removed => {
                 format!("worktree without changes removed, with its branch {branch}")
             }
             Outcome::Kept(why) => format!("worktree kept: {why} on branch {branch} in {path}"),
-        }
+        };
+        Finished { result, report }
     }
 
-    fn end(&mut self) -> Outcome {
-        let Some(lock) = self.lock.take() else {
-            return Outcome::Removed;
+    fn end(&mut self) -> Option<(Outcome, WorkspaceResult)> {
+        let lock = self.lock.take()?;
+        let mut result = if self.info.step >= Step::Started {
+            result::keep(&self.info, &self.record)
+        } else {
+            result::unused(&self.info)
         };
+        if self.uploaded.is_some() {
+            result.kind = WorkspaceKind::Upload;
+        }
         let outcome = if self.keyed.is_none() || self.last_of_key(&lock) {
             finish(&self.folder, &mut self.info)
         } else {
             keyed::kept(&self.info)
         };
+        if outcome == Outcome::Removed {
+            result.directory = None;
+            if !record::has_changes(&result) {
+                result.branch = None;
+            }
+        }
+        if self.info.step >= Step::Started {
+            Record::end(&self.info, &result, &self.record);
+        }
         // Unlock explicitly: a process that is being spawned may hold the file open for a moment.
         let _ = lock.unlock();
-        outcome
+        Some((outcome, result))
     }
 
     fn write_info(&self) -> anyhow::Result<()> {
@@ -163,6 +201,12 @@ fn finish(folder: &Path, info: &mut Info) -> Outcome {
             Err(error) => Outcome::Kept(format!("it could not be removed ({error})")),
         };
     }
+    // Git compares files that it does not know to be unchanged, without these options.
+    let refresh = ["update-index", "-q", "--refresh"];
+    let _ = git(
+        &info.path,
+        lfs::options(&info.path).iter().copied().chain(refresh),
+    );
     let path = info.path.as_os_str();
     // Git removes a worktree with submodules only by force. There are no changes, as was just checked.
     let has_submodules = info.path.join(".gitmodules").exists();
@@ -203,50 +247,4 @@ fn remove_unfinished(info: &Info) {
     let unlock = ["worktree", "unlock"].map(OsStr::new);
     let _ = git(&info.repository, unlock.into_iter().chain([path]));
     let _ = fs::remove_dir_all(&info.path);
-}
-
-/// Describes the changes in a worktree. A worktree that git cannot read counts as changed.
-fn changes(info: &Info) -> Option<String> {
-    if !info.path.exists() {
-        return None;
-    }
-    if info.kind == Kind::Empty {
-        let has_files = fs::read_dir(&info.path).map_or(true, |mut it| it.next().is_some());
-        return has_files.then(|| "it has files".to_owned());
-    }
-    let range = format!("{}..HEAD", info.base);
-    let commits = git(&info.path, ["rev-list", "--count", &range]);
-    let submodules = submodules::unsaved(&info.path);
-    // Their changed files are named with them.
-    let ignored = if submodules.is_empty() {
-        "none"
-    } else {
-        "dirty"
-    };
-    let status = [
-        "status",
-        "--porcelain",
-        "--untracked-files=all",
-        &format!("--ignore-submodules={ignored}"),
-    ];
-    let options = lfs::options(&info.path).iter().copied();
-    let files = git(&info.path, options.chain(status));
-    let (Ok(commits), Ok(files)) = (commits, files) else {
-        return Some("git cannot read it".to_owned());
-    };
-    let head = git(&info.path, ["rev-parse", "HEAD"]).unwrap_or_default();
-    let commits: u64 = commits.parse().unwrap_or(1);
-    let files = files.lines().count() as u64;
-    let mut parts = Vec::new();
-    if commits > 0 {
-        parts.push(plural(commits, "commit"));
-    }
-    if files > 0 {
-        parts.push(format!("{} not committed", plural(files, "changed file")));
-    }
-    if parts.is_empty() && head != info.base {
-        parts.push("another commit".to_owned());
-    }
-    parts.extend(submodules);
-    (!parts.is_empty()).then(|| parts.join(", "))
 }

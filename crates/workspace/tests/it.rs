@@ -1,7 +1,11 @@
 //! Tests with git.
 
 mod it {
+    mod changes;
+    pub(crate) mod ended;
     pub(crate) mod repository;
+    mod result;
+    mod take;
     mod upload;
     mod worktree;
 }

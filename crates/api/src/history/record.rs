@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use derive_setters::Setters;
 use serde::{Deserialize, Serialize};
-use teamster_core::{AgentError, CostSource, Usage};
+use teamster_core::{AgentError, CostSource, Usage, WorkspaceResult};
 
 use super::RunState;
 use crate::Attempt;
@@ -61,6 +61,9 @@ pub struct RunRecord {
     /// The error of a run that failed. Its code and details are known if it is the error of the last attempt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<AgentError>,
+    /// What the run has left in its workspace. Absent if it had none of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<WorkspaceResult>,
     /// Number of attempts; 0 while the run is running.
     pub attempts: u32,
     /// The attempts, in order.
@@ -100,6 +103,7 @@ impl RunRecord {
             cost_source: None,
             num_turns: None,
             error: None,
+            workspace: None,
             attempts: 0,
             attempt_log: Vec::new(),
             host: String::new(),

@@ -17,7 +17,7 @@ use teamster::{AgentError, AgentEvent, CliInfo, LogEntry, PermissionPolicy};
 use teamster_api::{RunLogEntry, SessionSpec};
 use teamster_core::provider::RunAssembler;
 use teamster_core::time::epoch_ms;
-use teamster_host::{Answers, Guard, PreparedSession, SessionOptions, Worktree, params};
+use teamster_host::{Answers, Guard, PreparedSession, SessionOptions, params};
 use tokio::sync::mpsc::{self, UnboundedReceiver};
 use uuid::Uuid;
 
@@ -76,8 +76,7 @@ fn begin(args: ChatArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>
     options.native = local.output.native;
     let agent = crate::global::host().agent(&spec.provider)?;
     let refused = view(&spec, &local, agent);
-    let mut prepared = match runtime.block_on(crate::global::host().prepare_session(spec, options))
-    {
+    let prepared = match runtime.block_on(crate::global::host().prepare_session(spec, options)) {
         Ok(prepared) => prepared,
         // Those of the agent are shown as the failure of a run.
         Err(error)
@@ -94,19 +93,16 @@ fn begin(args: ChatArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>
         }
     };
     crate::report::warn_of(&prepared.common.warnings, quiet);
-    let worktree = prepared.common.worktree.take();
-    let code = chat(runtime, prepared, &local, worktree.as_ref(), questions);
-    drive::leave(worktree, quiet);
-    Ok(code)
+    Ok(chat(runtime, prepared, &local, questions))
 }
 
 fn chat(
     runtime: tokio::runtime::Runtime,
-    prepared: PreparedSession,
+    mut prepared: PreparedSession,
     local: &Local,
-    worktree: Option<&Worktree>,
     questions: UnboundedReceiver<Question>,
 ) -> anyhow::Result<u8> {
+    let closing = prepared.closing();
     let PreparedSession {
         common,
         spec,
@@ -119,7 +115,6 @@ fn chat(
     let at_terminal = io::stdin().is_terminal();
     let mut view = view(&spec, local, info);
     (view.directory, view.mcp) = (common.directory, common.mcp);
-    view.worktree = worktree.map(Worktree::watch);
     let mut display = Display::new(local.output, view);
     // With a mock model, the session is removed with its temporary home.
     if env::var_os(crate::mock_home::URL_VARIABLE).is_none() {
@@ -139,7 +134,8 @@ fn chat(
         let signals = Signals::listen(at_terminal).context("cannot listen for signals")?;
         let input =
             open_input(info.id, local.no_history, at_terminal).context("cannot read messages")?;
-        let mut chat = Chat::new(runs, orchestrator, display, signals, questions);
+        let chat = Chat::new(runs, orchestrator, display, signals, questions);
+        let mut chat = chat.closing(closing);
         let code = chat.run(input, at_terminal).await;
         crate::report::warn_of(&history.close().await, local.output.quiet);
         anyhow::Ok(code)
@@ -162,7 +158,6 @@ fn view(spec: &SessionSpec, local: &Local, agent: &'static CliInfo) -> drive::Vi
         directory: params::absolute(spec.working_directory.as_deref()),
         // The command that resumes the session is printed at the end of the chat.
         resume: None,
-        worktree: None,
         permission: Some(spec.permission),
         asks: io::stdin().is_terminal(),
         mcp: (!spec.trusted.mcp_servers.is_empty()).then_some(spec.trusted.mcp_delivery),

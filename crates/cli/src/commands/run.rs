@@ -13,7 +13,7 @@ use anyhow::Context;
 use teamster::{CliInfo, ErrorKind};
 use teamster_api::RunSpec;
 use teamster_core::time::epoch_ms;
-use teamster_host::{PreparedRun, RunOptions, Worktree, write_output};
+use teamster_host::{PreparedRun, RunOptions, write_output};
 use uuid::Uuid;
 
 use crate::hints::usage;
@@ -57,17 +57,14 @@ fn begin(args: RunArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>>
     };
     let mut prepared = runtime.block_on(crate::global::host().prepare_run(spec, options))?;
     crate::report::warn_of(&prepared.common.warnings, local.output.quiet);
-    let worktree = prepared.common.worktree.take();
-    let code = attached(runtime, prepared, &local, worktree.as_ref());
-    drive::leave(worktree, local.output.quiet);
-    Ok(code)
+    prepared.request.closing = prepared.closing(None);
+    Ok(attached(runtime, prepared, &local))
 }
 
 fn attached(
     runtime: tokio::runtime::Runtime,
     prepared: PreparedRun,
     local: &Local,
-    worktree: Option<&Worktree>,
 ) -> anyhow::Result<u8> {
     let PreparedRun {
         common,
@@ -89,7 +86,6 @@ fn attached(
         resume: env::var_os(crate::mock_home::URL_VARIABLE)
             .is_none()
             .then(|| resume_arguments(&spec)),
-        worktree: worktree.map(Worktree::watch),
         permission: Some(spec.permission),
         asks: false,
         mcp: common.mcp,

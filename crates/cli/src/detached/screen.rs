@@ -76,7 +76,6 @@ impl Screen {
                 .then(|| resume_arguments(directory.as_deref(), is_here))
                 .flatten(),
             directory: directory.clone(),
-            worktree: None,
             permission: None,
             asks: false,
             mcp: None,

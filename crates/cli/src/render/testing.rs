@@ -46,7 +46,6 @@ pub(crate) fn view() -> View {
         quiet: false,
         directory: Some("/tmp/ws".into()),
         resume: Some("--resume".into()),
-        worktree: None,
         permission: None,
         asks: false,
         mcp: None,

@@ -4,10 +4,7 @@ use std::path::PathBuf;
 
 use sha2::{Digest, Sha256};
 use teamster_api::{Trusted, Workspace};
-use teamster_core::{
-    AgentError, AgentEvent, CliInfo, ExecuteParams, McpDelivery, NoticeLevel, NoticeSource,
-};
-use teamster_runner::BeforeDone;
+use teamster_core::{AgentError, CliInfo, ExecuteParams, McpDelivery};
 use teamster_store::{Conversation, StoreError};
 use teamster_workspace::{NewWorktree, Worktree, WorktreeKey};
 
@@ -77,14 +74,6 @@ impl Common {
         self.mcp = (!params.mcp_servers.is_empty()).then_some(params.mcp_delivery);
     }
 
-    /// Returns a hook that finishes the worktree once no process is left in it.
-    pub(crate) fn before_done(&mut self) -> Option<BeforeDone> {
-        let worktree = self.worktree.take()?;
-        Some(Box::new(move || {
-            AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, worktree.finish())
-        }))
-    }
-
     /// Leaves a run or session that is refused. Its warnings until then and the report of its worktree are notices.
     pub(super) async fn leave(self, host: &Host) {
         for warning in self.warnings {
@@ -95,7 +84,7 @@ impl Common {
             let report = tokio::task::spawn_blocking(|| worktree.finish()).await;
             // It fails only if the runtime ends, which drops the worktree.
             if let Ok(report) = report {
-                host.notice(Notice::Warning(report));
+                host.notice(Notice::Warning(report.report));
             }
         }
     }
@@ -143,13 +132,15 @@ impl Key {
     }
 }
 
-/// The folder of all worktrees in the state directory.
-const WORKTREES: &str = "teamster/worktrees";
+/// Returns the warning of a run whose requests no clients answer.
+pub(super) fn no_clients() -> Warning {
+    Warning::new("`ask_timeout_ms` is ignored: no clients answer requests")
+}
 
 /// Makes the wanted workspace of a run with this id. Every error leaves nothing behind.
 fn make(wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> {
     let refused = |problem: String| AgentError::refused(wanted.parameter, problem);
-    let root = state::file(WORKTREES).ok_or_else(|| {
+    let root = state::file(state::WORKTREES).ok_or_else(|| {
         let problem = "no directory for it: set XDG_STATE_HOME or HOME to an absolute path";
         refused(problem.to_owned())
     })?;
@@ -172,14 +163,16 @@ fn make(wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> {
         Some(Workspace::Upload {
             repository,
             commit,
-            head: _,
+            head,
             name,
             subdirectory,
         }) => {
             let mut new = NewWorktree::default();
             new.name.clone_from(name);
             new.subdirectory = subdirectory.as_ref().map(Into::into);
-            upload::make(&root, id, repository, commit, new)
+            let head = head.as_deref().unwrap_or(commit);
+            let made = upload::make(&root, id, repository, commit, new);
+            made.map(|made| made.of_upload(head))
         }
         Some(Workspace::Empty {}) => Worktree::empty(&root, id),
         _ => {

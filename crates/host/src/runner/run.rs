@@ -26,7 +26,7 @@ pub(super) async fn work(
 ) -> Result<Ended, AgentError> {
     let run = prepared.accept(runs)?;
     detach(&run, &mut prepared.common)?;
-    let before_done = prepared.common.before_done();
+    prepared.request.closing = prepared.closing(Some(run.folder.path()));
     let PreparedRun {
         common,
         orchestrator,
@@ -39,8 +39,7 @@ pub(super) async fn work(
         reserved: _reserved,
         ..
     } = prepared;
-    let run = DetachedRun::new(run, &orchestrator, request, requests, request_events)
-        .before_done(before_done);
+    let run = DetachedRun::new(run, &orchestrator, request, requests, request_events);
     let abort = run.abort_handle();
     stop_by_signals(signals, move |kill| {
         if kill {

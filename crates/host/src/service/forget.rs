@@ -1,11 +1,14 @@
 //! Deletion of runs: their rows in the history, and their logs.
 
+use std::collections::BTreeSet;
+
 use teamster_api::history::{ForgetRuns, Forgotten, RunRecord, RunState as Recorded};
-use teamster_api::{ProblemCode, ServiceError};
+use teamster_api::{ProblemCode, ServiceError, is_turn_id};
 use teamster_core::time::epoch_ms;
 use teamster_runner::{RunFolder, RunState, RunsError, client};
 use teamster_store::{Store, StoreError};
 
+use super::results;
 use crate::machine::store_error;
 use crate::state;
 
@@ -67,8 +70,14 @@ pub(super) async fn forget_runs(
         for run in logs()? {
             // For an ended run, this is the time of its end.
             if run.changed_at().is_some_and(|at| at < before) {
-                delete_log(run, &mut deleted)?;
+                let id = run.id().to_owned();
+                if delete_log(run, &mut deleted)? {
+                    results::forget(&id);
+                }
             }
+        }
+        if let Some(store) = store {
+            forget_results(before, store).await?;
         }
     }
     if let Some(most) = request.logs_over {
@@ -82,9 +91,20 @@ pub(super) async fn forget_runs(
         }
     }
     if !request.ids.is_empty() {
-        delete_runs(&request.ids, store_of_ids, &mut deleted).await?;
+        delete_runs(request, store_of_ids, &mut deleted).await?;
     }
     Ok(deleted)
+}
+
+/// Forgets the results of runs before this time that neither the history nor a log has any more.
+async fn forget_results(before: u64, store: &Store) -> Result<(), ForgetError> {
+    for (id, changed_at) in results::all() {
+        let has_log = state::runs().is_ok_and(|runs| matches!(runs.get(&id), Ok(Some(_))));
+        if changed_at < before && !has_log && !store.run_exists(&id).await? {
+            results::forget(&id);
+        }
+    }
+    Ok(())
 }
 
 /// Returns the runs with logs, newest first.
@@ -111,13 +131,15 @@ fn delete_log(run: RunFolder, deleted: &mut Forgotten) -> Result<bool, ForgetErr
 ///
 /// Deletes none if an id is unknown or ambiguous, or if its run is running according to the history.
 async fn delete_runs(
-    ids: &[String],
+    request: &ForgetRuns,
     store: Option<&Store>,
     deleted: &mut Forgotten,
 ) -> Result<(), ForgetError> {
     let mut found = Vec::new();
     let mut logs = Vec::new();
-    for id in ids {
+    // Of attached ones, which have no log.
+    let mut sessions = BTreeSet::new();
+    for id in &request.ids {
         let log = match state::runs().map(|runs| runs.find(id)) {
             Ok(Ok(log)) => Some(log),
             Ok(Err(error @ RunsError::Ambiguous { .. })) => return Err(error.into()),
@@ -135,6 +157,12 @@ async fn delete_runs(
                 let (id, pid) = (row.run_id.clone(), row.pid);
                 return Err(ForgetError::LiveElsewhere { id, pid });
             }
+            if !is_turn_id(id)
+                && is_turn_id(&row.run_id)
+                && let Some((session, _)) = row.run_id.rsplit_once('.')
+            {
+                sessions.insert(session.to_owned());
+            }
             found.push(row.run_id);
         }
         if let Some(log) = log {
@@ -151,12 +179,18 @@ async fn delete_runs(
         if !delete_log(log, deleted)? {
             return Err(ForgetError::Live(id));
         }
+        if !request.logs_only {
+            results::forget(&id);
+        }
     }
     if let Some(store) = store {
         for id in found {
+            // A run without a log has a result, too.
+            results::forget(&id);
             deleted.runs += store.forget_run(&id).await?;
         }
     }
+    sessions.iter().for_each(|id| results::forget(id));
     Ok(())
 }
 

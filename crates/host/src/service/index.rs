@@ -409,6 +409,7 @@ fn apply_result(summary: &mut RunSummary, result: &RunResult) {
     }
     summary.duration_ms = Some(result.duration_ms);
     summary.error = result.failure();
+    summary.workspace.clone_from(&result.workspace);
 }
 
 impl Progress {

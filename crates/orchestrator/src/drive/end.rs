@@ -5,8 +5,9 @@ use std::mem;
 use teamster_api::{Outcome, RunEvent};
 use teamster_core::{AgentError, AgentEvent, Done, ErrorCode, ErrorKind, LogEntry, RunResult};
 
-use super::caught::observed;
+use super::caught::{caught, observed};
 use super::{Course, Driver};
+use crate::Closed;
 use crate::merge::Ending;
 use crate::registry::Registration;
 
@@ -26,9 +27,17 @@ impl Driver {
             Course::Error(error) => (Some(error), false),
             Course::Aborted => (Some(aborted_error()), true),
         };
+        let closed = match self.closing.take() {
+            Some(close) => caught(async move { close().await })
+                .await
+                .unwrap_or_default(),
+            None => Closed::default(),
+        };
         let mut last = Vec::new();
         let attempts = self.account.attempt() - 1;
-        let outcome = self.outcome(error, aborted, attempts, &mut last);
+        let mut outcome = self.outcome(error, aborted, attempts, &mut last);
+        outcome.result.workspace = closed.workspace;
+        last.extend(closed.events.into_iter().map(LogEntry::from));
         if let Some(observer) = &self.observer
             && registration.is_some()
         {

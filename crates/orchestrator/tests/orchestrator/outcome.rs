@@ -1,7 +1,16 @@
 //! Tests of outcomes over all attempts of a run.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
+
 use serde_json::json;
-use teamster_core::{ErrorKind, RunStatus, ToolKind, Usage};
+use teamster_api::RunLogEntry;
+use teamster_core::sync::lock;
+use teamster_core::{
+    AgentEvent, ErrorKind, NoticeLevel, NoticeSource, RunStatus, ToolKind, Usage, WorkspaceKind,
+    WorkspaceResult,
+};
+use teamster_orchestrator::{Closed, Observed, Outcome, RunObserver};
 use teamster_testkit::mock_runtime::Script;
 
 use crate::common::*;
@@ -142,4 +151,74 @@ async fn a_session_that_was_given_is_there_to_go_on_with() {
     request.candidates[0].params.session_id = Some("old".into());
     let done = orchestrator().run(request).outcome().await;
     assert_eq!(done.session_id.as_deref(), Some("old"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_closed_at_the_end_is_part_of_the_result_whatever_the_outcome() {
+    let observer = Arc::new(Seen::default());
+    for script in [
+        Script::new().text("yes"),
+        Script::new().failed(error(ErrorKind::Auth)),
+    ] {
+        let claude = mock("claude", [script]);
+        let mut request = request(&[&claude]);
+        request.observer = Some(observer.clone());
+        let calls = Arc::new(AtomicU32::new(0));
+        let called = calls.clone();
+        request.closing = Some(Arc::new(move || {
+            called.fetch_add(1, Ordering::Relaxed);
+            Box::pin(async {
+                tokio::time::sleep(secs(5)).await;
+                let notice = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, "kept");
+                Closed::new(Some(workspace()), vec![notice])
+            })
+        }));
+        let mut log = orchestrator().log(request);
+        let mut names = Vec::new();
+        let mut result = None;
+        while let Some(entry) = log.next().await {
+            match entry {
+                RunLogEntry::Agent(entry) => {
+                    names.push(entry.event.type_name().to_owned());
+                    if let AgentEvent::Done(done) = entry.event {
+                        result = Some(done.result);
+                    }
+                }
+                RunLogEntry::Run(entry) => names.push(entry.event.type_name().to_owned()),
+                _ => {}
+            }
+        }
+        assert_eq!(names[names.len() - 2..], ["notice", "done"], "{names:?}");
+        assert_eq!(result.unwrap().workspace, Some(workspace()));
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
+    }
+    let seen = lock(&observer.0);
+    assert_eq!(*seen, [Some(workspace()), Some(workspace())]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_panic_at_the_end_ends_the_run_all_the_same() {
+    let claude = mock("claude", [Script::new().text("yes")]);
+    let mut request = request(&[&claude]);
+    request.closing = Some(Arc::new(|| Box::pin(async { panic!("of the test") })));
+    let done = orchestrator().run(request).outcome().await;
+    assert_eq!(
+        (done.answer(), &done.result.workspace),
+        (Some("yes"), &None)
+    );
+}
+
+fn workspace() -> WorkspaceResult {
+    WorkspaceResult::new(WorkspaceKind::Worktree, "base")
+}
+
+/// The workspaces of the runs that have ended.
+#[derive(Default)]
+struct Seen(Mutex<Vec<Option<WorkspaceResult>>>);
+
+impl RunObserver for Seen {
+    fn ended<'a>(&'a self, outcome: &'a Outcome) -> Observed<'a> {
+        lock(&self.0).push(outcome.result.workspace.clone());
+        Box::pin(async {})
+    }
 }

@@ -7,7 +7,7 @@ use teamster_api::history::{RunFilter, RunRecord, RunState};
 use teamster_api::{Attempt, Outcome};
 use teamster_core::{
     AgentError, BudgetKind, CostSource, ErrorCode, ErrorDetail, ErrorKind, RunResult, RunStatus,
-    Usage,
+    Usage, WorkspaceKind, WorkspaceResult,
 };
 use teamster_store::{NewRun, StoreError, check_run_id, prompt_hash};
 
@@ -45,6 +45,7 @@ fn full(run_id: &str) -> Outcome {
     outcome.result.total_cost_usd = Some(0.1 + 0.2);
     outcome.result.cost_source = Some(CostSource::Estimated);
     outcome.result.num_turns = Some(4);
+    outcome.result.workspace = Some(workspace());
     outcome.error = Some(failure.clone());
     let mut attempt = Attempt::new("claude", 5);
     attempt.session_id = Some("s-1".into());
@@ -53,6 +54,13 @@ fn full(run_id: &str) -> Outcome {
     attempt.error = Some(failure);
     outcome.attempts = vec![attempt];
     outcome
+}
+
+fn workspace() -> WorkspaceResult {
+    let mut workspace = WorkspaceResult::new(WorkspaceKind::Worktree, "1111");
+    workspace.commits = Some(2);
+    workspace.wip = Some("2222".into());
+    workspace
 }
 
 /// Returns an error of the run itself, which no attempt had.
@@ -89,7 +97,8 @@ on_each_database! {
         store.close().await;
         database.execute("ALTER TABLE teamster_runs DROP COLUMN error").await;
         database.execute("ALTER TABLE teamster_runs DROP COLUMN cost_source").await;
-        database.execute("DELETE FROM teamster_migrations WHERE version IN (2, 4)").await;
+        database.execute("ALTER TABLE teamster_runs DROP COLUMN workspace").await;
+        database.execute("DELETE FROM teamster_migrations WHERE version IN (2, 4, 5)").await;
 
         let store = database.open().await;
         let error = store.run("r").await.unwrap().unwrap().error.unwrap();
@@ -145,6 +154,7 @@ on_each_database! {
         assert_eq!(run.usage, outcome.result.usage);
         assert_eq!((run.cost_usd, run.num_turns), (Some(0.1 + 0.2), Some(4)));
         assert_eq!(run.cost_source, Some(CostSource::Estimated));
+        assert_eq!(run.workspace, Some(workspace()));
         assert_eq!((run.attempts, run.attempt_log), (1, outcome.attempts.clone()));
         let error = run.error.unwrap();
         assert_eq!((error.kind, error.retryable), (ErrorKind::RateLimit, true));

@@ -7,8 +7,9 @@ use anyhow::{Context, anyhow, bail};
 use teamster_core::text::{one_line, plural, printable};
 
 use super::folder::{Info, Kind, Step, claim, make, sweep};
-use super::{Worktree, include, keyed, lfs, submodules};
+use super::{Worktree, include, keyed, lfs, record};
 use crate::git::{self, git, git_path};
+use crate::submodules;
 
 /// The prefix of the default branch name, before the run's id.
 const BRANCH: &str = "teamster/";
@@ -128,6 +129,8 @@ impl Worktree {
             folder,
             lock: Some(lock),
             keyed: None,
+            record: record::folder(root, id),
+            uploaded: None,
             warnings: Vec::new(),
         };
         made.write_info()?;

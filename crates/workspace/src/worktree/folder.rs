@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 
 use super::finish;
+use super::result::keep_of_killed;
 
 pub(super) const INFO: &str = "worktree.json";
 pub(super) const LOCK: &str = "lock";
@@ -67,7 +68,7 @@ pub(super) enum Step {
 }
 
 /// A path in JSON: a string if it is UTF-8, else its bytes.
-mod path {
+pub(super) mod path {
     use super::{Deserialize, OsString, Path, PathBuf, Serialize};
 
     #[derive(Deserialize)]
@@ -77,7 +78,7 @@ mod path {
         Other(OsString),
     }
 
-    pub(super) fn serialize<S: serde::Serializer>(
+    pub(in super::super) fn serialize<S: serde::Serializer>(
         path: &Path,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
@@ -87,7 +88,7 @@ mod path {
         }
     }
 
-    pub(super) fn deserialize<'de, D: serde::Deserializer<'de>>(
+    pub(in super::super) fn deserialize<'de, D: serde::Deserializer<'de>>(
         deserializer: D,
     ) -> Result<PathBuf, D::Error> {
         Ok(match Read::deserialize(deserializer)? {
@@ -118,6 +119,7 @@ pub(super) fn sweep(root: &Path) {
         };
         match read_info(&folder) {
             Ok(Some(mut info)) if !info.kept || !info.path.exists() => {
+                keep_of_killed(root, &folder, &info);
                 finish(&folder, &mut info);
             }
             // The process was killed before it wrote the file.

@@ -11,7 +11,7 @@ use teamster_core::text::one_line;
 
 use super::create::Place;
 use super::folder::{INFO, Info, LOCK, Step, make, read_info, write_info};
-use super::{NewWorktree, Outcome, Worktree, finish};
+use super::{NewWorktree, Outcome, Worktree, finish, record};
 use crate::git::git;
 
 /// Time without a run after which a worktree no longer belongs to its key: the age at which logs are removed.
@@ -65,7 +65,7 @@ impl Worktree {
         };
         let lock = keyed.lock()?;
         if !over && let Some((folder, _)) = keyed.find() {
-            let opened = Self::open(folder, wanted, keyed.clone())?;
+            let opened = Self::open(folder, record::folder(root, id), wanted, keyed.clone())?;
             if let Some(opened) = opened {
                 return Ok(opened);
             }
@@ -82,7 +82,12 @@ impl Worktree {
     }
 
     /// Opens a worktree that exists. `None` if it cannot be used any more.
-    fn open(folder: PathBuf, wanted: &NewWorktree, keyed: Keyed) -> anyhow::Result<Option<Self>> {
+    fn open(
+        folder: PathBuf,
+        record: PathBuf,
+        wanted: &NewWorktree,
+        keyed: Keyed,
+    ) -> anyhow::Result<Option<Self>> {
         let file = OpenOptions::new().read(true).open(folder.join(LOCK));
         let Ok(file) = file.and_then(|file| file.lock_shared().map(|()| file)) else {
             return Ok(None);
@@ -133,6 +138,8 @@ impl Worktree {
             folder,
             lock: Some(file),
             keyed: Some(keyed),
+            record,
+            uploaded: None,
             warnings,
         }))
     }

@@ -27,7 +27,7 @@ const AS_POINTERS: [&str; 8] = [
 
 /// Returns options of git with which a repository can be checked out and read whose settings name a git-lfs that is not
 /// there.
-pub(super) fn options(repository: &Path) -> &'static [&'static str] {
+pub(crate) fn options(repository: &Path) -> &'static [&'static str] {
     let is_set = |name: &str| git(repository, ["config", "--get", name]).is_ok();
     let is_wanted = is_set("filter.lfs.process") || is_set("filter.lfs.smudge");
     if is_wanted && git(repository, ["lfs", "version"]).is_err() {

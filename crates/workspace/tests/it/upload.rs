@@ -158,7 +158,7 @@ fn submodules_come_along_with_what_is_not_committed_in_them() {
         lib.path().to_str().unwrap()
     );
     // Nothing was changed: the worktree goes.
-    let report = made.finish();
+    let report = made.finish().report;
     assert!(report.contains("removed"), "{report}");
     let again = way.pack(&source).unwrap();
     assert_eq!((again.base, again.bundle), (packed.base, None));

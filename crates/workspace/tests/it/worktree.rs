@@ -145,12 +145,12 @@ fn an_empty_directory_is_removed_unless_it_has_files() {
     let made = Worktree::empty(&place.root, "r").unwrap();
     assert_eq!(made.branch(), None);
     assert_eq!(fs::read_dir(made.directory()).unwrap().count(), 0);
-    assert_eq!(made.finish(), "empty directory removed");
+    assert_eq!(made.finish().report, "empty directory removed");
     assert!(place.left().is_empty());
     let made = Worktree::empty(&place.root, "r").unwrap();
     let file = made.directory().join("file");
     fs::write(&file, "x").unwrap();
-    let report = made.finish();
+    let report = made.finish().report;
     assert!(
         report.starts_with("directory kept: it has files, in "),
         "{report}"
@@ -171,7 +171,7 @@ fn the_runs_of_a_key_share_a_worktree_that_stays() {
     second.start().unwrap();
     assert_eq!(second.directory(), directory);
     assert_eq!(second.branch(), Some("teamster/a"));
-    let report = first.finish();
+    let report = first.finish().report;
     assert!(
         report.contains("for the next run with the session key"),
         "{report}"
@@ -318,6 +318,7 @@ fn files_that_are_included_are_copied_where_git_ignores_them() {
     }
     assert!(
         made.finish()
+            .report
             .starts_with("worktree without changes removed")
     );
 
@@ -365,7 +366,7 @@ fn large_files_without_their_content_are_named() {
         let warnings = made.take_warnings().join("\n");
         assert!(warnings.contains("1 file of Git LFS"), "{warnings}");
         assert!(made.directory().join("large.bin").exists());
-        let report = made.finish();
+        let report = made.finish().report;
         assert!(
             report.starts_with("worktree without changes removed"),
             "{report}"
@@ -384,6 +385,7 @@ fn a_sparse_checkout_stays_sparse_and_a_shallow_one_works() {
     assert!(!made.directory().join("wide").exists());
     assert!(
         made.finish()
+            .report
             .starts_with("worktree without changes removed")
     );
 
@@ -395,6 +397,7 @@ fn a_sparse_checkout_stays_sparse_and_a_shallow_one_works() {
     assert!(made.directory().join("wide/c.txt").exists());
     assert!(
         made.finish()
+            .report
             .starts_with("worktree without changes removed")
     );
 }
@@ -426,7 +429,7 @@ fn settings_and_odd_files_of_a_repository_are_no_changes() {
         "one\r\n"
     );
     assert_eq!(
-        made.finish(),
+        made.finish().report,
         "worktree without changes removed, with its branch teamster/r"
     );
     assert_eq!(repository.files(), before);

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 use teamster_core::{
-    AgentError, CostSource, ErrorKind, Id, RunResult, RunStatus, TextPiece, Usage,
+    AgentError, CostSource, ErrorKind, Id, RunResult, RunStatus, TextPiece, Usage, WorkspaceResult,
 };
 
 use super::Attempt;
@@ -42,6 +42,9 @@ struct Outcome<'a> {
     /// The answer in the shape of `output_schema`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     structured_output: Option<Cow<'a, Value>>,
+    /// What the run leaves in its workspace. Absent if it had none of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    workspace: Option<Cow<'a, WorkspaceResult>>,
     /// Metadata of the run.
     meta: OutcomeMeta<'a>,
 }
@@ -140,6 +143,7 @@ impl<'a> From<&'a super::Outcome> for End<'a> {
                 payloads: payloads(result),
                 usage: result.usage,
                 structured_output: structured_output(outcome).map(Cow::Borrowed),
+                workspace: result.workspace.as_ref().map(Cow::Borrowed),
                 meta: OutcomeMeta {
                     run_id: outcome.run_id.clone(),
                     status,
@@ -185,6 +189,7 @@ impl From<End<'_>> for super::Outcome {
             payloads,
             usage,
             structured_output,
+            workspace,
             meta,
         } = end.result;
         let mut result = RunResult::default();
@@ -204,6 +209,7 @@ impl From<End<'_>> for super::Outcome {
         result.num_turns = meta.num_turns;
         result.errors = meta.error.iter().map(|error| (**error).clone()).collect();
         result.structured_output = structured_output.map(Cow::into_owned);
+        result.workspace = workspace.map(Cow::into_owned);
         Self {
             run_id: end.run_id,
             provider: meta.provider.into_owned(),

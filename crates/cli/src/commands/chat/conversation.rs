@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::anyhow;
-use teamster::orchestrator::{Orchestrator, RunLog};
+use teamster::orchestrator::{Closed, Closing, Orchestrator, RunLog};
 use teamster::{
     AbortHandle, AgentError, AgentEvent, AgentSession, BudgetKind, Decision, EventStream,
 };
@@ -28,7 +28,6 @@ use crate::dialog::terminal;
 use crate::drive::{self, Feed, SideInput, View};
 use crate::render::{Sink, TextIsFinal};
 use crate::{exit_code, hints, words};
-use teamster_host::Changes;
 
 /// Interval between checks for turns that the CLI began by itself. Not used at a terminal.
 const POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -102,6 +101,8 @@ pub(super) struct Chat {
     /// Permission requests, if there is a user to answer them.
     questions: Option<UnboundedReceiver<Question>>,
     totals: Totals,
+    /// Work at the end.
+    closing: Option<Closing>,
     code: u8,
 }
 
@@ -120,8 +121,15 @@ impl Chat {
             signals,
             questions,
             totals: Totals::default(),
+            closing: None,
             code: exit_code::SUCCESS,
         }
+    }
+
+    /// Sets the work at the end of the chat.
+    pub(super) fn closing(mut self, closing: Option<Closing>) -> Self {
+        self.closing = closing;
+        self
     }
 
     /// Returns the current session.
@@ -152,16 +160,24 @@ impl Chat {
         self.signals.closing();
         terminal::restore();
         self.runs.close().await;
+        let closed = match self.closing.take() {
+            Some(close) => close().await,
+            None => Closed::default(),
+        };
+        // In a worktree that was removed, nothing can be resumed.
+        let is_removed = (closed.workspace.as_ref()).is_some_and(|it| it.directory.is_none());
         if self.totals.turns() > 0
-            && self
-                .display
-                .view
-                .worktree
-                .as_ref()
-                .is_none_or(Changes::exist)
+            && !is_removed
             && let Some(command) = self.resume()
         {
             self.display.remark(&format!("resume with: {command}"));
+        }
+        for event in closed.events {
+            if let AgentEvent::Notice(notice) = event
+                && !self.display.view.quiet
+            {
+                self.display.print(&notice.message);
+            }
         }
         code
     }

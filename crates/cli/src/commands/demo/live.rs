@@ -123,7 +123,6 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Outcome> {
         quiet: args.output.quiet,
         directory: Some(work.clone()),
         resume: None,
-        worktree: None,
         permission: None,
         asks: false,
         mcp: None,

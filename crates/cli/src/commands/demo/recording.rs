@@ -50,7 +50,6 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         // The working directory of the recorded run.
         directory: Some("/tmp/ws".into()),
         resume: None,
-        worktree: None,
         permission: None,
         asks: false,
         mcp: None,

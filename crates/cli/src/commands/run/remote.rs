@@ -56,7 +56,6 @@ fn show(
         quiet: local.output.quiet,
         directory,
         resume: Some(resume_arguments(spec)),
-        worktree: None,
         permission: Some(spec.permission),
         asks: false,
         mcp: None,

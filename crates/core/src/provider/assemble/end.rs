@@ -183,6 +183,7 @@ impl RunAssembler {
             permission_denials: self.denials,
             open_tool_ids: self.tools.into_open(),
             structured_output: summary.structured_output,
+            workspace: None,
             diagnostics: self.diagnostics,
         }
     }

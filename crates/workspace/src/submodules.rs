@@ -12,7 +12,7 @@ use crate::git::{git, git_path};
 
 /// Checks out the submodules that are checked out in `source`, which is the user's tree, also in `target`, from their
 /// local repositories and without a network. Returns a warning for each that failed.
-pub(super) fn check_out(source: &Path, target: &Path) -> Vec<String> {
+pub(crate) fn check_out(source: &Path, target: &Path) -> Vec<String> {
     let mut warnings = Vec::new();
     for (name, path) in listed(target) {
         let own = source.join(&path);
@@ -98,7 +98,7 @@ pub(crate) fn checked_out(tree: &Path) -> Vec<String> {
 }
 
 /// Returns names and paths of the submodules of a tree.
-fn listed(tree: &Path) -> Vec<(String, String)> {
+pub(crate) fn listed(tree: &Path) -> Vec<(String, String)> {
     if !tree.join(".gitmodules").is_file() {
         return Vec::new();
     }
@@ -147,7 +147,7 @@ fn check_out_by(local: &Path, target: &Path, name: &str, path: &str) -> anyhow::
 
 /// Describes the work in the submodules of a worktree that is nowhere else. Git keeps their repositories with the
 /// worktree, so it removes their branches and stashes too.
-pub(super) fn unsaved(tree: &Path) -> Vec<String> {
+pub(crate) fn unsaved(tree: &Path) -> Vec<String> {
     let mut found = Vec::new();
     if let Ok(repository) = git(tree, ["rev-parse", "--absolute-git-dir"]) {
         let repository = PathBuf::from(repository);

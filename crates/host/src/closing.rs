@@ -1,0 +1,137 @@
+//! The end of a run or session in its workspace: files are collected, the workspace is finished, commits are pushed.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use teamster_core::sync::lock;
+use teamster_core::text::one_line;
+use teamster_core::{AgentEvent, NoticeLevel, NoticeSource, WorkspaceResult};
+use teamster_orchestrator::{Closed, Closing};
+use teamster_workspace::{Finished, Kept, Worktree};
+
+use crate::prepare::{PreparedRun, PreparedSession};
+use crate::service::result_folder;
+use crate::text::error_chain;
+use crate::{artifacts, state};
+
+impl PreparedRun {
+    /// Returns the work at the end of the run, once no process of the agent is left. `folder` is that of the run, if it has
+    /// one.
+    pub fn closing(&mut self, folder: Option<&Path>) -> Option<Closing> {
+        let artifacts = self.spec.artifacts.clone();
+        let directory = self.common.directory.clone();
+        let result = result_folder(&self.common.id, folder);
+        let collect = directory.zip(result).filter(|_| !artifacts.is_empty());
+        let at_end = AtEnd {
+            id: self.common.id.clone(),
+            worktree: self.common.worktree.take(),
+            collect: collect.map(|(directory, result)| (artifacts, directory, result)),
+            push: self.spec.trusted.push.clone(),
+        };
+        at_end.closing()
+    }
+}
+
+impl PreparedSession {
+    /// Returns the work at the end of the session, once no process of the agent is left.
+    pub fn closing(&mut self) -> Option<Closing> {
+        let at_end = AtEnd {
+            id: self.common.id.clone(),
+            worktree: self.common.worktree.take(),
+            ..AtEnd::default()
+        };
+        at_end.closing()
+    }
+}
+
+/// What is done at the end, once no process of the agent is left.
+#[derive(Debug, Default)]
+struct AtEnd {
+    id: String,
+    worktree: Option<Worktree>,
+    /// Patterns of files to collect, with the directory that they are in and the folder of the run's result.
+    collect: Option<(Vec<String>, PathBuf, PathBuf)>,
+    /// The remote, and the branch after a `:`.
+    push: Option<String>,
+}
+
+impl AtEnd {
+    /// Returns this as the work at the end; `None` if there is nothing to do.
+    fn closing(self) -> Option<Closing> {
+        if self.worktree.is_none() && self.collect.is_none() {
+            return None;
+        }
+        // It is called once.
+        let work = Mutex::new(Some(self));
+        Some(Arc::new(move || {
+            let work = lock(&work).take();
+            Box::pin(async move {
+                // Git takes a while.
+                let closed = tokio::task::spawn_blocking(|| work.map(Self::close)).await;
+                // It fails only if the runtime ends, which drops the worktree.
+                closed.ok().flatten().unwrap_or_default()
+            })
+        }))
+    }
+
+    fn close(self) -> Closed {
+        // Before the worktree is removed: what is collected may be ignored by git.
+        if let Some((patterns, directory, folder)) = &self.collect {
+            artifacts::collect(patterns, directory, folder);
+        }
+        let Some(worktree) = self.worktree else {
+            return Closed::default();
+        };
+        let Finished {
+            mut result, report, ..
+        } = worktree.finish();
+        let mut events = vec![notice(NoticeLevel::Info, report)];
+        if let Some(error) = &result.error {
+            let text = format!("the workspace's result is not complete: {error}");
+            events.push(notice(NoticeLevel::Warning, text));
+        }
+        if let Some(push) = &self.push {
+            events.push(pushed(&self.id, push, &mut result));
+        }
+        Closed::new(Some(result), events)
+    }
+}
+
+/// Pushes what a run has committed, and returns the notice of that. A failure leaves everything as it is.
+fn pushed(id: &str, push: &str, result: &mut WorkspaceResult) -> AgentEvent {
+    let nothing = || {
+        notice(
+            NoticeLevel::Info,
+            "nothing is committed, so nothing was pushed",
+        )
+    };
+    if result.commits.is_none_or(|count| count == 0) {
+        return nothing();
+    }
+    let (remote, branch) = match push.split_once(':') {
+        Some((remote, branch)) => (remote, Some(branch)),
+        None => (push, None),
+    };
+    let kept = state::file(state::WORKTREES).map(|root| Kept::find(&root, id));
+    let Some(Ok(Some(mut kept))) = kept else {
+        return nothing();
+    };
+    match kept.push(remote, branch) {
+        Ok(target) => {
+            let text = format!("pushed to {}", one_line(&target));
+            result.pushed = Some(target);
+            notice(NoticeLevel::Info, text)
+        }
+        Err(error) => {
+            let text = format!(
+                "not pushed, the commits are kept here: {}",
+                error_chain(&error)
+            );
+            notice(NoticeLevel::Warning, text)
+        }
+    }
+}
+
+fn notice(level: NoticeLevel, text: impl Into<String>) -> AgentEvent {
+    AgentEvent::notice(level, NoticeSource::Runtime, text.into())
+}

@@ -1,0 +1,314 @@
+//! What runs of this machine bring back: changes as data, and files in parts.
+//!
+//! The bundle and the patch are made when they are first read, from the refs of the run; collected files were copied at
+//! the end of the run. All are in the folder `result` of the run's folder; a run without one has a folder of its own.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::UNIX_EPOCH;
+
+use teamster_api::{
+    ARTIFACTS, BUNDLE, DiffQuery, FileHasher, FileList, FileManifest, PART_BYTES, PATCH,
+    ProblemCode, RunFile, ServiceError, ViewState, WorkspaceDiff, is_file_name, is_run_id,
+};
+use teamster_core::WorkspaceResult;
+use teamster_core::time::millis;
+use teamster_process::make_private_folder;
+use teamster_workspace::Kept;
+
+use super::LocalRuns;
+use super::limited::{blocking, unlimited};
+use crate::artifacts;
+use crate::state::{self, RESULTS, WORKTREES};
+use crate::text::error_chain;
+
+/// The folder with a run's files, inside its folder.
+const FOLDER: &str = "result";
+
+/// What a run brings back.
+struct Results {
+    id: String,
+    /// The folder with its files, which may not exist yet.
+    folder: PathBuf,
+    kept: Option<Kept>,
+    /// The end of the run, if it has a folder.
+    end: Option<WorkspaceResult>,
+    has_ended: bool,
+}
+
+/// Returns the folder for the files of the run with this folder, or without one; `None` without a state directory.
+pub(crate) fn folder(id: &str, run: Option<&Path>) -> Option<PathBuf> {
+    match run {
+        Some(run) => Some(run.join(FOLDER)),
+        None => Some(state::file(RESULTS)?.join(id)),
+    }
+}
+
+/// Returns the ids of all runs whose results are kept apart from their folders, with the time of the last change in
+/// milliseconds since the Unix epoch. A run that has not ended is left out.
+pub(crate) fn all() -> Vec<(String, u64)> {
+    let (Some(root), Some(folders)) = (state::file(WORKTREES), state::file(RESULTS)) else {
+        return Vec::new();
+    };
+    let entries = fs::read_dir(folders).into_iter().flatten().flatten();
+    let results = entries.filter_map(|entry| {
+        let id = entry.file_name().into_string().ok()?;
+        let kept = Kept::find(&root, &id).ok()?;
+        let has_ended = kept.is_none_or(|kept| kept.result().is_some());
+        let changed = entry.metadata().ok()?.modified().ok()?;
+        let changed = changed.duration_since(UNIX_EPOCH).ok()?;
+        has_ended.then(|| (id, millis(changed)))
+    });
+    results.collect()
+}
+
+/// Returns what the run with this id has left in a workspace of its own, if anything is known of that.
+pub fn workspace_of(id: &str) -> Option<WorkspaceResult> {
+    let root = state::file(WORKTREES).filter(|_| is_run_id(id))?;
+    let kept = Kept::find(&root, id).ok()??;
+    kept.result().cloned()
+}
+
+/// Removes what is kept of a run's result apart from its folder: refs of its repository, and collected files. The
+/// worktree and its branch stay.
+pub(crate) fn forget(id: &str) {
+    if !is_run_id(id) {
+        return;
+    }
+    if let Some(root) = state::file(WORKTREES)
+        && let Ok(Some(kept)) = Kept::find(&root, id)
+    {
+        let _ = kept.forget();
+    }
+    if let Some(folder) = folder(id, None) {
+        let _ = fs::remove_dir_all(folder);
+    }
+}
+
+impl LocalRuns {
+    pub(super) async fn changes_of(
+        &self,
+        id: &str,
+        query: DiffQuery,
+    ) -> Result<WorkspaceDiff, ServiceError> {
+        let results = self.results(id).await?;
+        unlimited(move || results.diff(&query)).await
+    }
+
+    pub(super) async fn files_of(&self, id: &str) -> Result<FileList, ServiceError> {
+        let results = self.ended_results(id).await?;
+        unlimited(move || results.list()).await
+    }
+
+    pub(super) async fn manifest_of(
+        &self,
+        id: &str,
+        name: &str,
+    ) -> Result<FileManifest, ServiceError> {
+        let results = self.ended_results(id).await?;
+        let name = name.to_owned();
+        unlimited(move || {
+            let mut file = results.open(&name)?;
+            let mut hasher = FileHasher::new(name);
+            let mut piece = vec![0; 64 * 1024];
+            loop {
+                let size = file.read(&mut piece).map_err(internal)?;
+                if size == 0 {
+                    return Ok(hasher.finish());
+                }
+                hasher.update(&piece[..size]);
+            }
+        })
+        .await
+    }
+
+    pub(super) async fn part_of(
+        &self,
+        id: &str,
+        name: &str,
+        number: u32,
+    ) -> Result<Vec<u8>, ServiceError> {
+        let results = self.ended_results(id).await?;
+        let name = name.to_owned();
+        unlimited(move || {
+            let mut file = results.open(&name)?;
+            let start = u64::from(number) * PART_BYTES;
+            file.seek(SeekFrom::Start(start)).map_err(internal)?;
+            let mut part = Vec::new();
+            (file.take(PART_BYTES).read_to_end(&mut part)).map_err(internal)?;
+            if part.is_empty() {
+                let message = format!("`{name}` has no part {number}");
+                return Err(ServiceError::new(ProblemCode::FileNotFound, message));
+            }
+            Ok(part)
+        })
+        .await
+    }
+
+    async fn ended_results(&self, id: &str) -> Result<Results, ServiceError> {
+        let results = self.results(id).await?;
+        if !results.has_ended {
+            let message = format!("run {id} has not ended: its files are there after its end");
+            return Err(ServiceError::new(ProblemCode::RunLive, message));
+        }
+        Ok(results)
+    }
+
+    /// Finds what a run brings back, also a run without a folder.
+    async fn results(&self, id: &str) -> Result<Results, ServiceError> {
+        let (run, missing) = match self.index.get(id).await {
+            Ok(run) => (Some(run), None),
+            Err(error) if error.code == Some(ProblemCode::RunNotFound) => (None, Some(error)),
+            Err(error) => return Err(error),
+        };
+        let (mut end, mut has_ended) = (None, true);
+        if let Some(run) = &run {
+            let summary = self.index.summary(run.clone()).await?;
+            has_ended = summary.state == ViewState::Ended;
+            end.clone_from(&summary.workspace);
+        }
+        let id = id.to_owned();
+        blocking(move || {
+            let kept = match state::file(WORKTREES).filter(|_| is_run_id(&id)) {
+                Some(root) => Kept::find(&root, &id).map_err(internal)?,
+                None => None,
+            };
+            let run = run.as_ref().map(teamster_runner::RunFolder::path);
+            let folder = folder(&id, run).ok_or_else(|| not_found(&id))?;
+            if let Some(missing) = missing {
+                if kept.is_none() && !(is_run_id(&id) && folder.is_dir()) {
+                    return Err(missing);
+                }
+                has_ended = kept.as_ref().is_none_or(|kept| kept.result().is_some());
+            }
+            Ok(Results {
+                id,
+                folder,
+                kept,
+                end,
+                has_ended,
+            })
+        })
+        .await
+    }
+}
+
+impl Results {
+    fn diff(&self, query: &DiffQuery) -> Result<WorkspaceDiff, ServiceError> {
+        if let Some(kept) = &self.kept {
+            return kept.diff(query).map_err(|error| self.of_git(&error));
+        }
+        match &self.end {
+            // It was removed, because nothing was changed in it.
+            Some(end) => Ok(WorkspaceDiff::new(&*end.base, &*end.base)),
+            None => Err(ServiceError::new(
+                ProblemCode::NoWorkspace,
+                format!(
+                    "run {} has no workspace of its own, so its changes are not known: start runs with `worktree`",
+                    self.id
+                ),
+            )),
+        }
+    }
+
+    fn list(&self) -> Result<FileList, ServiceError> {
+        let mut files = Vec::new();
+        if let Some(kept) = &self.kept
+            && kept.has_changes()
+        {
+            let mut add = |name: &str| {
+                let bytes = fs::metadata(self.folder.join(name)).ok().map(|it| it.len());
+                files.push(RunFile::new(name, bytes));
+            };
+            add(PATCH);
+            if kept.has_commits() {
+                add(BUNDLE);
+            }
+        }
+        let (collected, missing) = artifacts::list(&self.folder).map_err(internal)?;
+        files.extend(collected);
+        let mut list = FileList::new(files);
+        list.missing = missing;
+        Ok(list)
+    }
+
+    /// Opens a file. The bundle and the patch are made now, unless they exist.
+    fn open(&self, name: &str) -> Result<File, ServiceError> {
+        let missing = || {
+            let message = format!("run {} has no file `{name}`", self.id);
+            ServiceError::new(ProblemCode::FileNotFound, message)
+        };
+        let path = match name.strip_prefix(ARTIFACTS) {
+            Some(file) if is_file_name(name) => {
+                artifacts::collected(&self.folder, file).ok_or_else(missing)?
+            }
+            None if matches!(name, BUNDLE | PATCH) => {
+                let path = self.folder.join(name);
+                if !path.exists() && !self.make(name, &path)? {
+                    return Err(missing());
+                }
+                path
+            }
+            _ => return Err(missing()),
+        };
+        match File::open(&path) {
+            Ok(file) if file.metadata().is_ok_and(|it| it.is_file()) => Ok(file),
+            Err(error)
+                if !matches!(
+                    error.kind(),
+                    io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+                ) =>
+            {
+                Err(internal(error))
+            }
+            _ => Err(missing()),
+        }
+    }
+
+    /// Makes the bundle or the patch. Returns `false` if there is nothing to be in it.
+    fn make(&self, name: &str, path: &Path) -> Result<bool, ServiceError> {
+        static DRAFTS: AtomicU64 = AtomicU64::new(0);
+        let Some(kept) = self.kept.as_ref().filter(|kept| kept.has_changes()) else {
+            return Ok(false);
+        };
+        make_private_folder(&self.folder).map_err(internal)?;
+        let number = DRAFTS.fetch_add(1, Ordering::Relaxed);
+        let draft = format!(".{name}.{}.{number}", std::process::id());
+        let draft = self.folder.join(OsStr::new(&draft));
+        let made = if name == BUNDLE {
+            kept.write_bundle(&draft)
+        } else {
+            kept.write_patch(&draft).map(|()| true)
+        };
+        let made = made.map_err(|error| self.of_git(&error));
+        let made = made.and_then(|made| {
+            if made {
+                fs::rename(&draft, path).map_err(internal)?;
+            }
+            Ok(made)
+        });
+        let _ = fs::remove_file(&draft);
+        made
+    }
+
+    fn of_git(&self, error: &anyhow::Error) -> ServiceError {
+        let message = format!(
+            "the changes of run {} cannot be read: {}",
+            self.id,
+            error_chain(error)
+        );
+        ServiceError::new(ProblemCode::NoWorkspace, message)
+    }
+}
+
+fn not_found(id: &str) -> ServiceError {
+    ServiceError::new(ProblemCode::RunNotFound, format!("no run {id}"))
+}
+
+fn internal(error: io::Error) -> ServiceError {
+    let error = error_chain(&anyhow::Error::from(error));
+    ServiceError::new(ProblemCode::Internal, error)
+}

@@ -1,0 +1,177 @@
+//! All files of a worktree as a commit.
+//!
+//! It is made with an index of its own, which begins as a copy: the worktree's files, index and stash stay as they are.
+//! No hook runs, and nothing is signed.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Context;
+use teamster_core::text::{one_line, printable};
+
+use crate::git::{self, git, git_path};
+use crate::submodules;
+use crate::worktree::lfs;
+
+/// A snapshot in the making.
+#[derive(Debug)]
+pub(crate) struct Snapshot<'a> {
+    /// Root of the worktree.
+    top: &'a Path,
+    index: PathBuf,
+    /// The folder that gets new objects, and the one of the existing ones. Without, both are that of the repository.
+    objects: Option<(PathBuf, &'a Path)>,
+}
+
+/// The files of a snapshot.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    /// Id of the tree.
+    pub(crate) id: String,
+    /// What could not be taken over, each with the reason.
+    pub(crate) left_out: Vec<String>,
+}
+
+impl<'a> Snapshot<'a> {
+    /// Begins a snapshot of the worktree with this root. `index` is a file that does not exist yet, and is removed with
+    /// the snapshot.
+    pub(crate) fn new(top: &'a Path, index: PathBuf) -> Self {
+        Self {
+            top,
+            index,
+            objects: None,
+        }
+    }
+
+    /// Puts new objects into a folder of their own, instead of the repository's `objects`.
+    pub(crate) fn objects_in(mut self, own: PathBuf, objects: &'a Path) -> Self {
+        self.objects = Some((own, objects));
+        self
+    }
+
+    /// Returns the tree of all files that are not ignored. `head` is the commit that they are compared with.
+    pub(crate) fn tree(&self, head: &str) -> anyhow::Result<Tree> {
+        let left_out = self.add(head)?;
+        let id = self.run(["write-tree"])?;
+        Ok(Tree { id, left_out })
+    }
+
+    /// Adds all files that are not ignored. Returns what could not be added, each with the reason.
+    pub(crate) fn add(&self, head: &str) -> anyhow::Result<Vec<String>> {
+        let users = git_path(self.top, ["rev-parse", "--git-path", "index"])?;
+        match copy(&self.top.join(users), &self.index) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.run(["read-tree", head])?;
+            }
+            Err(error) => return Err(error).context("cannot copy the index"),
+        }
+        let mut add = vec!["add", "--all", "--ignore-errors"];
+        if git(self.top, ["config", "--type=bool", "core.sparseCheckout"])
+            .is_ok_and(|sparse| sparse == "true")
+        {
+            add.push("--sparse");
+        }
+        let added = self.run(add);
+        let mut left_out = self.without_repositories(head)?;
+        if let Err(error) = added {
+            // Without its index, nothing at all was added.
+            let none = git(self.top, ["rev-parse", &format!("{head}^{{tree}}")])?;
+            if self.run(["write-tree"])? == none {
+                return Err(error);
+            }
+            left_out.push(one_line(&format!("{error:#}")));
+        }
+        Ok(left_out)
+    }
+
+    /// Returns a new commit of a tree on top of `parent`, of this date unless it is that of now.
+    pub(crate) fn commit(
+        &self,
+        tree: &str,
+        parent: &str,
+        message: &str,
+        date: Option<&str>,
+    ) -> anyhow::Result<String> {
+        let mut commit = self.command();
+        if let Some(date) = date {
+            commit
+                .env("GIT_AUTHOR_DATE", date)
+                .env("GIT_COMMITTER_DATE", date);
+        }
+        git::as_teamster(&mut commit);
+        git::run(commit.args(["commit-tree", tree, "-p", parent, "-m", message]))
+    }
+
+    /// Runs a git command with the snapshot's index and objects.
+    pub(crate) fn run<A: AsRef<OsStr>>(
+        &self,
+        args: impl IntoIterator<Item = A>,
+    ) -> anyhow::Result<String> {
+        git::run(self.command().args(args))
+    }
+
+    fn command(&self) -> Command {
+        let mut command = git::command(self.top);
+        git::without_side_effects(&mut command);
+        command
+            .args(lfs::options(self.top))
+            .args(["-c", "advice.addEmbeddedRepo=false"])
+            .env("GIT_INDEX_FILE", &self.index);
+        if let Some((own, objects)) = &self.objects {
+            command
+                .env("GIT_OBJECT_DIRECTORY", own)
+                .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects);
+        }
+        command
+    }
+
+    /// Takes repositories out of the index that are no submodules: git would only note a commit of theirs.
+    fn without_repositories(&self, head: &str) -> anyhow::Result<Vec<String>> {
+        let mut command = self.command();
+        command.args([
+            "diff-index",
+            "--cached",
+            "--raw",
+            "-z",
+            "--no-renames",
+            head,
+        ]);
+        let changed = git::run_bytes(&mut command)?;
+        let submodules = submodules::listed(self.top);
+        let mut fields = changed.split(|byte| *byte == 0);
+        let mut left_out = Vec::new();
+        while let (Some(about), Some(path)) = (fields.next(), fields.next()) {
+            let is_submodule =
+                |path: &[u8]| submodules.iter().any(|(_, known)| known.as_bytes() == path);
+            if about.starts_with(b":000000 160000 ") && !is_submodule(path) {
+                let path = OsStr::from_bytes(path);
+                let remove = ["update-index", "--force-remove", "--"].map(OsStr::new);
+                self.run(remove.into_iter().chain([path]))?;
+                let shown = printable(&path.to_string_lossy());
+                left_out.push(format!("{shown}, which is a repository of its own"));
+            }
+        }
+        Ok(left_out)
+    }
+}
+
+/// Copies an index: with the times of files that it has, git need not read them all. By its own time git finds those that may
+/// have been changed since, within the granularity of the file system's clock, so it is kept.
+fn copy(from: &Path, to: &Path) -> io::Result<()> {
+    let written = fs::metadata(from)?.modified()?;
+    fs::copy(from, to)?;
+    File::options().write(true).open(to)?.set_modified(written)
+}
+
+impl Drop for Snapshot<'_> {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.index);
+        // Left by a git that was killed.
+        let _ = fs::remove_file(self.index.with_added_extension("lock"));
+    }
+}

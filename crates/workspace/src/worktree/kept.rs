@@ -1,0 +1,216 @@
+//! The worktree of a run, for those who come later: its changes as data, as a patch and as a bundle.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context, anyhow, bail};
+use teamster_api::{DiffQuery, WorkspaceDiff};
+use teamster_core::WorkspaceResult;
+use teamster_core::text::{one_line, printable};
+use teamster_process::with_advice;
+
+use super::folder::Kind;
+use super::record::{self, Record};
+use super::result::{HEAD, WIP, index_file, reference};
+use crate::bundle;
+use crate::diff::{Limits, Range};
+use crate::git::{self, git};
+use crate::snapshot::Snapshot;
+
+/// The workspace of a run that is live or has ended.
+#[derive(Debug)]
+pub struct Kept {
+    record: Record,
+    /// The folder of the record.
+    folder: PathBuf,
+}
+
+impl Kept {
+    /// Finds the workspace of the run with this id, of those in `root`; `None` if it has none, or left nothing in it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the description of the workspace cannot be read.
+    pub fn find(root: &Path, id: &str) -> io::Result<Option<Self>> {
+        let folder = record::folder(root, id);
+        let record = Record::read(&folder)?;
+        Ok(record.map(|record| Self { record, folder }))
+    }
+
+    /// Returns the worktree's folder, if it still exists.
+    pub fn directory(&self) -> Option<&Path> {
+        Some(&*self.record.path).filter(|path| path.is_dir())
+    }
+
+    /// Returns what the run has left; `None` before its end.
+    pub fn result(&self) -> Option<&WorkspaceResult> {
+        self.record.result.as_ref()
+    }
+
+    /// Returns whether the run has left changes.
+    pub fn has_changes(&self) -> bool {
+        (self.record.result.as_ref()).is_some_and(record::has_changes)
+    }
+
+    /// Returns whether there are new commits: of the agent, or of what it has not committed.
+    pub fn has_commits(&self) -> bool {
+        let Some(result) = &self.record.result else {
+            return false;
+        };
+        result.wip.is_some() || result.commits.is_some_and(|count| count > 0)
+    }
+
+    /// Returns the changes: so far before the end of the run, then those that it has left.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git does, or if the repository is gone.
+    pub fn diff(&self, query: &DiffQuery) -> anyhow::Result<WorkspaceDiff> {
+        let end = match self.end() {
+            Some(end) => end.to_owned(),
+            None => self.now()?,
+        };
+        self.range(&end)?.diff(query, Limits::default())
+    }
+
+    /// Writes the changes that the run has left as a patch which `git apply` takes.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git does, if the repository is gone, or if the file cannot be written.
+    pub fn write_patch(&self, to: &Path) -> anyhow::Result<()> {
+        let end = self.end().context("the run has not ended")?;
+        let cannot = || format!("cannot write {}", to.display());
+        let file = File::create(to).with_context(cannot)?;
+        let mut command = self.range(end)?.patch();
+        let output = command
+            .stdout(file.try_clone().with_context(cannot)?)
+            .stderr(Stdio::piped())
+            .output();
+        let output = output.map_err(with_advice).context("cannot run git")?;
+        if !output.status.success() {
+            bail!(
+                "git: {}",
+                one_line(String::from_utf8_lossy(&output.stderr).trim())
+            );
+        }
+        file.sync_all().with_context(cannot)
+    }
+
+    /// Writes a git bundle of what the run has left: the refs `refs/teamster/RUN/head` and `refs/teamster/RUN/wip`, without
+    /// the history before the run. Returns `false` if there is neither.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git does, if the repository is gone, or if the file cannot be written.
+    pub fn write_bundle(&self, to: &Path) -> anyhow::Result<bool> {
+        let repository = self.repository()?;
+        let refs = [HEAD, WIP].map(|name| reference(&self.folder, name));
+        let exists =
+            |name: &&String| git(repository, ["rev-parse", "--verify", "--quiet", name]).is_ok();
+        let refs: Vec<_> = refs.iter().filter(exists).collect();
+        if refs.is_empty() {
+            return Ok(false);
+        }
+        let known = self.record.known.as_ref().unwrap_or(&self.record.base);
+        bundle::write(repository, to, &refs, known)?;
+        Ok(true)
+    }
+
+    /// Pushes the commits of the run to a branch of a remote, without force: that of the run unless `branch` is given.
+    /// Returns remote and branch. git asks for nothing.
+    ///
+    /// # Errors
+    ///
+    /// Fails with git's message, such as if the branch there has other commits. Nothing here depends on it.
+    pub fn push(&mut self, remote: &str, branch: Option<&str>) -> anyhow::Result<String> {
+        let branch = branch.unwrap_or(&self.record.branch).to_owned();
+        let repository = self.repository()?.to_owned();
+        let full = format!("refs/heads/{branch}");
+        if git(&repository, ["check-ref-format", &full]).is_err() {
+            bail!("\"{}\" is not a valid branch name", one_line(&branch));
+        }
+        let mut command = git::command(&repository);
+        git::without_questions(&mut command, &repository);
+        command
+            .args([
+                "push",
+                "--quiet",
+                "--no-follow-tags",
+                "--recurse-submodules=no",
+                "--",
+            ])
+            .arg(remote)
+            .arg(format!("{}:{full}", reference(&self.folder, HEAD)));
+        git::run(&mut command)?;
+        let target = format!("{remote}:{branch}");
+        if let Some(result) = &mut self.record.result {
+            result.pushed = Some(target.clone());
+        }
+        self.record.write(&self.folder)?;
+        Ok(target)
+    }
+
+    /// Removes the refs of the run and its record. The worktree and its branch stay.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git does. Then nothing is forgotten.
+    pub fn forget(self) -> anyhow::Result<()> {
+        // Without the repository, its refs are gone too.
+        if let Ok(repository) = self.repository() {
+            for name in [HEAD, WIP] {
+                let mut command = git::command(repository);
+                git::without_side_effects(&mut command);
+                git::run(command.args(["update-ref", "-d", &reference(&self.folder, name)]))?;
+            }
+        }
+        Record::remove(&self.folder);
+        Ok(())
+    }
+
+    /// Returns the commit with all that the run has left.
+    fn end(&self) -> Option<&str> {
+        let result = self.record.result.as_ref()?;
+        result.wip.as_deref().or(result.head.as_deref())
+    }
+
+    /// Returns the tree of all files now.
+    fn now(&self) -> anyhow::Result<String> {
+        self.repository()?;
+        let path = self.directory().ok_or_else(|| {
+            anyhow!("the worktree was deleted before the end of the run, so its changes are gone")
+        })?;
+        let head = git(path, ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
+        let head = head.unwrap_or_else(|_| self.record.base.clone());
+        Ok(Snapshot::new(path, index_file(&self.folder))
+            .tree(&head)?
+            .id)
+    }
+
+    fn range<'a>(&'a self, end: &'a str) -> anyhow::Result<Range<'a>> {
+        Ok(Range {
+            repository: self.repository()?,
+            base: &self.record.base,
+            head: end,
+        })
+    }
+
+    fn repository(&self) -> anyhow::Result<&Path> {
+        if self.record.kind == Kind::Empty {
+            bail!("its workspace is an empty directory, which has no repository");
+        }
+        let repository = if self.record.path.exists() {
+            &self.record.path
+        } else {
+            &self.record.repository
+        };
+        if !repository.exists() {
+            let shown = printable(&repository.to_string_lossy());
+            bail!("the repository of the run is gone: {shown}");
+        }
+        Ok(repository)
+    }
+}

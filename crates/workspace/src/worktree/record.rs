@@ -1,0 +1,100 @@
+//! What is known of a run's workspace, beside the workspace: it outlives the worktree, and runs that share one have one
+//! each.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use serde::{Deserialize, Serialize};
+use teamster_core::WorkspaceResult;
+
+use super::folder::{Info, Kind, make, path};
+
+const FILE: &str = "workspace.json";
+
+/// The workspace of a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Record {
+    #[serde(default)]
+    pub(super) kind: Kind,
+    #[serde(with = "path")]
+    pub(super) repository: PathBuf,
+    #[serde(with = "path")]
+    pub(super) path: PathBuf,
+    #[serde(default)]
+    pub(super) branch: String,
+    #[serde(default)]
+    pub(super) base: String,
+    /// A commit before the base that those who take the result have. Default: the base.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) known: Option<String>,
+    /// What was left in it; `None` before the end of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) result: Option<WorkspaceResult>,
+}
+
+/// Returns the folder of the record of the run with this id, whose workspace is in `root`.
+pub(super) fn folder(root: &Path, id: &str) -> PathBuf {
+    root.with_extension("results").join(id)
+}
+
+/// Returns whether a run has left something that can be read later.
+pub(super) fn has_changes(result: &WorkspaceResult) -> bool {
+    let has_commits = (result.head.as_ref()).is_some_and(|head| *head != result.base);
+    has_commits || result.wip.is_some()
+}
+
+impl Record {
+    pub(super) fn new(info: &Info) -> Self {
+        Self {
+            kind: info.kind,
+            repository: info.repository.clone(),
+            path: info.path.clone(),
+            branch: info.branch.clone(),
+            base: info.base.clone(),
+            known: None,
+            result: None,
+        }
+    }
+
+    /// Reads the record in a folder; `None` if there is none.
+    pub(super) fn read(folder: &Path) -> io::Result<Option<Self>> {
+        match fs::read(folder.join(FILE)) {
+            Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Writes the record atomically.
+    pub(super) fn write(&self, folder: &Path) -> anyhow::Result<()> {
+        let write = || -> io::Result<()> {
+            make(folder)?;
+            let draft = folder.join(format!("{FILE}.new"));
+            fs::write(&draft, serde_json::to_vec(self)?)?;
+            File::open(&draft)?.sync_data()?;
+            fs::rename(draft, folder.join(FILE))
+        };
+        write().with_context(|| format!("cannot write in {}", folder.display()))
+    }
+
+    /// Writes down what a run has left, or removes the record of a run that has left nothing.
+    pub(super) fn end(info: &Info, result: &WorkspaceResult, folder: &Path) {
+        if result.directory.is_none() && !has_changes(result) {
+            Self::remove(folder);
+            return;
+        }
+        let known = Self::read(folder).ok().flatten();
+        let mut record = known.unwrap_or_else(|| Self::new(info));
+        record.result = Some(result.clone());
+        // Without it, the refs and the worktree are still there, and `done` has the result.
+        let _ = record.write(folder);
+    }
+
+    /// Removes the record. Other files of the run stay.
+    pub(super) fn remove(folder: &Path) {
+        let _ = fs::remove_file(folder.join(FILE));
+        let _ = fs::remove_dir(folder);
+    }
+}
