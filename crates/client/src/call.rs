@@ -1,5 +1,7 @@
 //! A request before it is sent: its path, query and body.
 
+use std::slice;
+
 use bytes::Bytes;
 use hyper::Method;
 use hyper::header::HeaderValue;
@@ -100,17 +102,23 @@ impl Call {
         let fields = fields.map_err(|error| ClientError::argument("query", error.to_string()))?;
         let mut separator = '?';
         for (name, value) in fields.as_object().into_iter().flatten() {
-            let value = match value {
-                Value::Null | Value::Bool(false) => continue,
-                Value::String(text) => text.clone(),
-                value => value.to_string(),
-            };
-            let value = utf8_percent_encode(&value, NON_ALPHANUMERIC);
-            self.target.push(separator);
-            self.target.push_str(name);
-            self.target.push('=');
-            self.target.extend(value);
-            separator = '&';
+            // The values of a list are repeated.
+            let values = value
+                .as_array()
+                .map_or(slice::from_ref(value), Vec::as_slice);
+            for value in values {
+                let value = match value {
+                    Value::Null | Value::Bool(false) => continue,
+                    Value::String(text) => text.clone(),
+                    value => value.to_string(),
+                };
+                let value = utf8_percent_encode(&value, NON_ALPHANUMERIC);
+                self.target.push(separator);
+                self.target.push_str(name);
+                self.target.push('=');
+                self.target.extend(value);
+                separator = '&';
+            }
         }
         Ok(self)
     }
@@ -139,9 +147,12 @@ mod tests {
     fn ids_are_one_segment_and_absent_fields_are_left_out() {
         let call = Call::get(&["runs", "a/b ü?", "events"]).unwrap();
         assert_eq!(call.target, "/v1/runs/a%2Fb%20%C3%BC%3F/events");
-        let query = serde_json::json!({"after": 3, "live": true, "no": false, "none": null, "cwd": "/a b&"});
+        let query = serde_json::json!({"after": 3, "live": true, "no": false, "none": null, "cwd": "/a b&", "path": ["x", "y"]});
         let call = Call::get(&["runs"]).unwrap().with_query(&query).unwrap();
-        assert_eq!(call.target, "/v1/runs?after=3&live=true&cwd=%2Fa%20b%26");
+        assert_eq!(
+            call.target,
+            "/v1/runs?after=3&live=true&cwd=%2Fa%20b%26&path=x&path=y"
+        );
         for id in ["", ".", ".."] {
             let error = Call::get(&["runs", id]).unwrap_err();
             assert_eq!(error.parameter, Some("id"), "{error}");

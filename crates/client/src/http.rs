@@ -248,21 +248,33 @@ impl Http {
         self: &Arc<Self>,
         call: &Call,
     ) -> Result<(T, bool), ClientError> {
-        let (body, is_new) = self.patiently(call).await?;
+        let (body, is_new) = self.patiently(call, call.happens_once()).await?;
         Ok((self.read(&body)?, !is_new))
     }
 
     /// Sends a request without a response, and repeats it after transient failures if its effect happens once.
     pub(crate) async fn put(self: &Arc<Self>, call: &Call) -> Result<(), ClientError> {
-        self.patiently(call).await.map(drop)
+        self.patiently(call, call.happens_once()).await.map(drop)
+    }
+
+    /// Sends a request that only reads, and repeats it after transient failures. Returns the body of the response.
+    pub(crate) async fn patiently_read(
+        self: &Arc<Self>,
+        call: &Call,
+    ) -> Result<Bytes, ClientError> {
+        Ok(self.patiently(call, true).await?.0)
     }
 
     /// Returns the body of the response, and whether something was created.
-    async fn patiently(self: &Arc<Self>, call: &Call) -> Result<(Bytes, bool), ClientError> {
+    async fn patiently(
+        self: &Arc<Self>,
+        call: &Call,
+        repeats: bool,
+    ) -> Result<(Bytes, bool), ClientError> {
         let mut patience = Patience::new(self.clone());
         loop {
             match self.answer(call).await {
-                Err(error) if call.happens_once() => patience.wait(error).await?,
+                Err(error) if repeats => patience.wait(error).await?,
                 result => {
                     patience.connected();
                     return result;

@@ -9,6 +9,7 @@ mod follow;
 mod http;
 mod machine;
 mod patience;
+mod results;
 mod runs;
 mod service;
 mod sessions;

@@ -7,9 +7,9 @@ use teamster_api::agents::{AgentList, Command as LoopCommand};
 use teamster_api::history::{ForgetRuns, Forgotten, RunFilter, RunRecord};
 use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
 use teamster_api::{
-    Accepted, Change, Command, FileManifest, LogLine, MachineService, ProblemCode, ProviderReport,
-    RefusalCode, Reply, RunInfo, RunKind, RunList, RunQuery, RunService, RunView, ServiceError,
-    ServiceFuture, Spec, ViewState,
+    Accepted, Change, Command, DiffQuery, FileList, FileManifest, LogLine, MachineService,
+    ProblemCode, ProviderReport, RefusalCode, Reply, RunInfo, RunKind, RunList, RunQuery,
+    RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState, WorkspaceDiff, is_file_name,
 };
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
@@ -123,6 +123,41 @@ impl RunService for Client {
 
     fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
         Box::pin(async move { Ok(Self::forget(self, &request).await?) })
+    }
+
+    fn diff<'a>(&'a self, id: &'a str, query: DiffQuery) -> ServiceFuture<'a, WorkspaceDiff> {
+        Box::pin(async move {
+            self.exact(id).await?;
+            Ok(Self::diff(self, id, &query).await?)
+        })
+    }
+
+    fn files<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, FileList> {
+        Box::pin(async move {
+            self.exact(id).await?;
+            Ok(Self::files(self, id).await?)
+        })
+    }
+
+    fn manifest<'a>(&'a self, id: &'a str, name: &'a str) -> ServiceFuture<'a, FileManifest> {
+        Box::pin(async move {
+            self.exact(id).await?;
+            check_file(id, name)?;
+            Ok(Self::manifest(self, id, name).await?)
+        })
+    }
+
+    fn read_part<'a>(
+        &'a self,
+        id: &'a str,
+        name: &'a str,
+        number: u32,
+    ) -> ServiceFuture<'a, Vec<u8>> {
+        // The manifest was read before, by the whole id.
+        Box::pin(async move {
+            check_file(id, name)?;
+            Ok(Self::read_part(self, id, name, number).await?)
+        })
     }
 }
 
@@ -239,6 +274,15 @@ fn exactly(id: &str, view: Result<RunView, ClientError>) -> Result<RunView, Serv
 
 fn missing(id: &str) -> ServiceError {
     ServiceError::new(ProblemCode::RunNotFound, format!("no run {id}"))
+}
+
+/// Checks that a file can have this name: another one is a path that leads elsewhere.
+fn check_file(id: &str, name: &str) -> Result<(), ServiceError> {
+    if is_file_name(name) {
+        return Ok(());
+    }
+    let message = format!("run {id} has no file `{name}`");
+    Err(ServiceError::new(ProblemCode::FileNotFound, message))
 }
 
 fn unsupported(message: &str) -> ServiceError {

@@ -120,7 +120,7 @@ impl StreamFormat {
 
 /// Returns the weight of a media type in the `Accept` header (RFC 9110, 12.5.1), in thousandths, and the rank of the
 /// range that has it: the most specific one counts. 0 if the type is not accepted.
-fn quality(headers: &HeaderMap, r#type: &str, subtype: &str) -> (u16, u8) {
+pub(crate) fn quality(headers: &HeaderMap, r#type: &str, subtype: &str) -> (u16, u8) {
     let values = headers.get_all(ACCEPT).iter();
     let ranges = values
         .filter_map(|value| value.to_str().ok())

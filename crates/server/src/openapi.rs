@@ -18,7 +18,9 @@ pub(crate) fn document_of(operations: &[Operation]) -> Value {
     let mut generator = settings.into_generator();
     let mut paths = Map::new();
     for operation in operations {
-        let path = paths.entry(operation.path).or_insert_with(|| json!({}));
+        let path = paths
+            .entry(operation.documented_path())
+            .or_insert_with(|| json!({}));
         path[operation.method.as_str().to_ascii_lowercase()] = document(operation, &mut generator);
     }
     let schemas = generator.take_definitions(true);
@@ -163,7 +165,7 @@ fn parameters(operation: &Operation, generator: &mut SchemaGenerator) -> Vec<Val
     let mut parameters = Vec::new();
     let fields = operation.path_fields.map(|fields| fields(generator));
     let fields = fields.map(Schema::to_value).unwrap_or_default();
-    for part in operation.path.split('/') {
+    for part in operation.documented_path().split('/') {
         if let Some(name) = part
             .strip_prefix('{')
             .and_then(|part| part.strip_suffix('}'))

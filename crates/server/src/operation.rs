@@ -166,6 +166,11 @@ impl Operation {
         self
     }
 
+    /// Returns the path in the document, which has no name for a parameter with slashes.
+    pub(crate) fn documented_path(&self) -> String {
+        self.path.replace("{*", "{")
+    }
+
     /// Adds the operation's route to a router.
     pub(crate) fn mount(self, router: Router<State>, shared: &State) -> Router<State> {
         let handler = match self.scope {

@@ -9,6 +9,7 @@ mod history;
 mod login;
 mod meta;
 mod requests;
+mod results;
 mod runs;
 mod sessions;
 mod uploads;
@@ -37,6 +38,7 @@ pub(crate) fn operations() -> Vec<Operation> {
     let parts = [
         runs::operations(),
         sessions::operations(),
+        results::operations(),
         uploads::operations(),
         requests::operations(),
         feed::operations(),

@@ -4,6 +4,7 @@
 //! over one. [`contract`] has the checks: they hold for runs of this machine, of another one over HTTP, and in memory.
 
 mod claude;
+mod left;
 mod memory;
 mod play;
 #[expect(

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde_json::json;
-use teamster_api::{RunService, RunSpec, SessionSpec, Spec};
+use teamster_api::{RunService, RunSpec, SessionSpec, Spec, Worktree};
 use teamster_core::{AgentEvent, PermissionRequest, Text, ToolKind};
 use teamster_testkit::run_service::{Behavior, MemoryService, Step, Subject, contract};
 
@@ -19,6 +19,7 @@ fn script(prompt: &str) -> Vec<Step> {
             json!({"command": "ls"}),
         ))],
         "hang" => vec![text("…"), Step::Hang],
+        "write" => vec![Step::Write("new.txt".into(), "new".into())],
         _ => vec![text("Hello"), text(", world")],
     }
 }
@@ -34,6 +35,12 @@ impl Subject for Memory {
 
     fn session(&self) -> Option<SessionSpec> {
         Some(SessionSpec::new("mock"))
+    }
+
+    fn writing(&self) -> Option<RunSpec> {
+        let mut spec = RunSpec::new("mock", "write");
+        spec.worktree = Some(Worktree::Switch(true));
+        Some(spec)
     }
 
     fn prompt(&self, behavior: Behavior) -> String {

@@ -8,7 +8,7 @@ use teamster_api::history::{RunFilter, RunRecord};
 use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
 use teamster_api::{
     Command, MachineService, ProblemCode, ProviderReport, Reply, RunService, RunSpec, ServiceError,
-    ServiceFuture, SessionSpec, Spec,
+    ServiceFuture, SessionSpec, Spec, Worktree,
 };
 use teamster_client::Client;
 use teamster_core::{AgentEvent, Capabilities, PermissionMode, PermissionRequest, Text, ToolKind};
@@ -26,6 +26,7 @@ fn script(prompt: &str) -> Vec<Step> {
             json!({"command": "ls"}),
         ))],
         "hang" => vec![text("…"), Step::Hang],
+        "write" => vec![Step::Write("new.txt".into(), "new".into())],
         _ => vec![text("Hello"), text(", world")],
     }
 }
@@ -66,6 +67,12 @@ impl Subject for Http {
 
     fn session(&self) -> Option<SessionSpec> {
         Some(SessionSpec::new("mock"))
+    }
+
+    fn writing(&self) -> Option<RunSpec> {
+        let mut spec = RunSpec::new("mock", "write");
+        spec.worktree = Some(Worktree::Switch(true));
+        Some(spec)
     }
 
     fn prompt(&self, behavior: Behavior) -> String {

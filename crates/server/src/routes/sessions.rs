@@ -190,7 +190,7 @@ impl Demand for ChangeSession {
 }
 
 /// Returns the session with this id or unique id prefix.
-async fn find(shared: &Shared, id: &str) -> Result<RunInfo, ApiError> {
+pub(super) async fn find(shared: &Shared, id: &str) -> Result<RunInfo, ApiError> {
     let missing = || ApiError::new(ProblemCode::SessionNotFound, format!("no session \"{id}\""));
     match shared.find(id).await {
         Ok(session) if session.kind == RunKind::Session => Ok(session),

@@ -90,6 +90,7 @@ impl Document {
                     .map(str::to_owned)
                     .collect()
             }
+            "application/octet-stream" | "text/x-diff" => vec![json!(response.body).to_string()],
             _ => vec![response.body.clone()],
         };
         assert!(!bodies.is_empty());
@@ -256,6 +257,7 @@ fn real_responses_are_what_the_document_says() {
     );
     session_responses(&served, &mut document);
     upload_responses(&served, &mut document);
+    result_responses(&served, &mut document);
     let mut stream = served.request("GET", "/v1/events").open();
     let snapshot = stream.until("\n");
     let schema = &document.document["paths"]["/v1/events"]["get"]["responses"]["200"]["content"]["application/x-ndjson"]
@@ -275,6 +277,55 @@ fn real_responses_are_what_the_document_says() {
             seen || ["/v1/events", "/v1/requests/{id}", "/v1/agents/{id}/log"].contains(&&*path),
             "{own}"
         );
+    }
+}
+
+/// Responses about what a run or session brings back.
+fn result_responses(served: &Served, document: &mut Document) {
+    let spec =
+        json!({"provider": "claude", "prompt": "create", "worktree": true, "artifacts": ["*"]});
+    let started = served.post("/v1/runs", &spec).json();
+    let session = json!({"provider": "claude", "worktree": true});
+    let session = served.post("/v1/sessions", &session).json();
+    for (kind, view) in [("runs", started), ("sessions", session)] {
+        let id = view["runId"].as_str().unwrap();
+        if kind == "sessions" {
+            served
+                .request("DELETE", &format!("/v1/sessions/{id}"))
+                .send();
+        }
+        served.until(&format!("/v1/runs/{id}"), "ended");
+        let mut has = |end: &str, documented: &str, accept: &str| {
+            let request = served.request("GET", &format!("/v1/{kind}/{id}/{end}"));
+            let response = request.header("Accept", accept).send();
+            document.has("GET", &format!("/v1/{kind}/{{id}}/{documented}"), &response);
+            response
+        };
+        let diff = has("diff?path=new.txt&stat=true", "diff", "*/*").json();
+        assert_eq!(diff["filesChanged"], u64::from(kind == "runs"), "{diff}");
+        let patch = has("diff", "diff", "text/x-diff");
+        assert_eq!(patch.header("content-type"), Some("text/x-diff"));
+        assert_eq!(patch.body.contains("\n+new\n"), kind == "runs");
+        assert_eq!(has("diff?path=x", "diff", "text/x-diff").status, 422);
+        assert_eq!(has("bundle", "bundle", "*/*").status, 404);
+        let files = has("files", "files", "*/*").json();
+        let file = "files/{name}";
+        if kind == "runs" {
+            assert_eq!(
+                files["files"][0],
+                json!({"name": "files/new.txt", "bytes": 4})
+            );
+            let manifest = has("files/files/new.txt?manifest=true", file, "*/*").json();
+            assert_eq!(manifest, json!(FileManifest::of("files/new.txt", b"new\n")));
+            for query in ["", "?part=0"] {
+                let content = has(&format!("files/files/new.txt{query}"), file, "*/*");
+                assert_eq!(
+                    (&*content.body, content.header("content-disposition")),
+                    ("new\n", Some("attachment"))
+                );
+            }
+        }
+        assert_eq!(has("files/files/none?part=0", file, "*/*").status, 404);
     }
 }
 

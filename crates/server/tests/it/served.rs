@@ -44,6 +44,7 @@ fn script(prompt: &str) -> Vec<Step> {
             json!({"file_path": "/x/a", "content": "one"}),
         ))],
         "wait" => vec![text("…"), Step::Hang],
+        "create" => vec![Step::Write("new.txt".into(), "new".into())],
         "fail" => vec![Step::Fail(AgentError::refused("model", "no such model"))],
         prompt => vec![text(prompt)],
     }

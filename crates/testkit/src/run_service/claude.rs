@@ -1,9 +1,10 @@
 //! An agent for services that start processes.
 
 use std::fmt;
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use teamster_api::{RunService, RunSpec, SessionSpec, Spec};
+use teamster_api::{RunService, RunSpec, SessionSpec, Spec, Worktree};
 
 use super::{Behavior, Subject};
 
@@ -32,6 +33,7 @@ while IFS= read -r line; do
       printf '{"type":"assistant","session_id":"s","message":{"id":"w","role":"assistant","content":[{"type":"tool_use","id":"t","name":"Write","input":{"file_path":"/x/a.txt","content":"one"}}]}}\n'
       printf '{"type":"control_request","request_id":"q","request":{"subtype":"can_use_tool","tool_name":"Write","input":{"file_path":"/x/a.txt","content":"one"},"tool_use_id":"t"}}\n' ;;
     *hangs*) init; text working ;;
+    *writes*) init; echo new > new.txt; say written ;;
     *) init; say hello ;;
   esac
 done
@@ -40,6 +42,7 @@ done
 /// A service whose agent `claude` is the program [`CLAUDE`].
 pub struct ScriptedClaude {
     service: Arc<dyn RunService>,
+    repository: Option<PathBuf>,
 }
 
 impl fmt::Debug for ScriptedClaude {
@@ -51,7 +54,17 @@ impl fmt::Debug for ScriptedClaude {
 impl ScriptedClaude {
     /// Creates the subject of a service, whose machine has the program.
     pub fn new(service: Arc<dyn RunService>) -> Self {
-        Self { service }
+        Self {
+            service,
+            repository: None,
+        }
+    }
+
+    /// Includes the checks of workspaces. They are made of this git repository of the machine.
+    #[must_use]
+    pub fn with_repository(mut self, repository: impl Into<PathBuf>) -> Self {
+        self.repository = Some(repository.into());
+        self
     }
 }
 
@@ -66,6 +79,13 @@ impl Subject for ScriptedClaude {
 
     fn session(&self) -> Option<SessionSpec> {
         Some(SessionSpec::new("claude"))
+    }
+
+    fn writing(&self) -> Option<RunSpec> {
+        let mut spec = RunSpec::new("claude", "writes");
+        spec.working_directory = Some(self.repository.clone()?);
+        spec.worktree = Some(Worktree::Switch(true));
+        Some(spec)
     }
 
     fn prompt(&self, behavior: Behavior) -> String {

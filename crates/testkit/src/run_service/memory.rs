@@ -8,9 +8,9 @@ use async_stream::stream;
 use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
-    Accepted, Change, Command, FileManifest, LogLine, NEW_RUN_ID_RULE, ProblemCode, Reply, RunInfo,
-    RunList, RunQuery, RunService, RunSummary, RunView, ServiceError, ServiceFuture, Spec,
-    ViewState, is_new_run_id,
+    Accepted, Change, Command, DiffQuery, FileList, FileManifest, LogLine, NEW_RUN_ID_RULE,
+    ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService, RunSummary, RunView, ServiceError,
+    ServiceFuture, Spec, ViewState, WorkspaceDiff, is_new_run_id,
 };
 use teamster_core::sync::lock;
 use teamster_core::{AgentError, AgentEvent, PermissionRequest};
@@ -31,6 +31,8 @@ pub enum Step {
     Emit(AgentEvent),
     /// Asks for permission, and waits for the answer.
     Ask(PermissionRequest),
+    /// Writes a new file of one line, with this path and text.
+    Write(String, String),
     /// Waits until the run is stopped.
     Hang,
     /// Fails.
@@ -284,6 +286,21 @@ fn exists(id: &str) -> ServiceError {
     )
 }
 
+fn part(content: &[u8], name: &str, number: u32) -> Result<Vec<u8>, ServiceError> {
+    let manifest = FileManifest::of(name, content);
+    let Some((start, size)) = manifest.range(number) else {
+        let message = format!("`{name}` has no part {number}");
+        return Err(ServiceError::new(ProblemCode::FileNotFound, message));
+    };
+    let content = content
+        .iter()
+        .skip(usize::try_from(start).unwrap_or(usize::MAX));
+    Ok(content
+        .take(usize::try_from(size).unwrap_or(usize::MAX))
+        .copied()
+        .collect())
+}
+
 fn not_found(id: &str) -> ServiceError {
     ServiceError::new(ProblemCode::RunNotFound, format!("no run \"{id}\""))
 }
@@ -364,6 +381,27 @@ impl RunService for MemoryService {
 
     fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
         Box::pin(async move { self.run(id)?.send(command) })
+    }
+
+    fn diff<'a>(&'a self, id: &'a str, query: DiffQuery) -> ServiceFuture<'a, WorkspaceDiff> {
+        Box::pin(async move { self.run(id)?.diff(&query) })
+    }
+
+    fn files<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, FileList> {
+        Box::pin(async move { self.run(id)?.files() })
+    }
+
+    fn manifest<'a>(&'a self, id: &'a str, name: &'a str) -> ServiceFuture<'a, FileManifest> {
+        Box::pin(async move { Ok(FileManifest::of(name, &self.run(id)?.file(name)?)) })
+    }
+
+    fn read_part<'a>(
+        &'a self,
+        id: &'a str,
+        name: &'a str,
+        number: u32,
+    ) -> ServiceFuture<'a, Vec<u8>> {
+        Box::pin(async move { part(&self.run(id)?.file(name)?, name, number) })
     }
 
     fn offer<'a>(&'a self, id: &'a str, manifest: FileManifest) -> ServiceFuture<'a, Vec<u32>> {

@@ -23,7 +23,7 @@ pub(super) struct MemoryRun {
     pub(super) info: RunInfo,
     pub(super) spec: Spec,
     script: Arc<Script>,
-    data: Mutex<Data>,
+    pub(super) data: Mutex<Data>,
     /// Notified of each change of this run.
     pub(super) changed: watch::Sender<()>,
     /// Counts the changes of all runs.
@@ -31,7 +31,7 @@ pub(super) struct MemoryRun {
 }
 
 #[derive(Default)]
-struct Data {
+pub(super) struct Data {
     lines: Vec<LogLine>,
     /// The time of the last entry.
     changed_at: u64,
@@ -49,7 +49,9 @@ struct Data {
     turn: Option<TurnStatus>,
     /// Prompts with a key, and the turn that each began.
     keys: BTreeMap<String, (String, Reply)>,
-    ended: Option<RunResult>,
+    /// Files that were written, with their text.
+    pub(super) files: BTreeMap<String, String>,
+    pub(super) ended: Option<RunResult>,
 }
 
 fn refused(code: RefusalCode, message: &str) -> ServiceError {
@@ -153,6 +155,9 @@ impl MemoryRun {
                     self.emit(run_id, event);
                 }
                 Step::Ask(request) => self.ask(run_id, request).await,
+                Step::Write(path, text) => {
+                    lock(&self.data).files.insert(path, text);
+                }
                 Step::Hang => {
                     self.until(|data| data.is_stopping.then_some(())).await;
                 }
@@ -219,7 +224,8 @@ impl MemoryRun {
         );
     }
 
-    fn end(&self, result: RunResult) {
+    fn end(&self, mut result: RunResult) {
+        result.workspace = self.left();
         let mut entry = LogEntry::new(0, 0, AgentEvent::Done(Done::new(Box::new(result.clone()))));
         entry.run_id = Some((&*self.info.run_id).into());
         let mut data = lock(&self.data);
@@ -258,6 +264,7 @@ impl MemoryRun {
             summary.status = Some(result.status);
             summary.duration_ms = Some(result.duration_ms);
             summary.error = result.failure();
+            summary.workspace.clone_from(&result.workspace);
         } else if live {
             summary.live = Some(self.status(&data));
         }

@@ -1,12 +1,14 @@
 //! The checks that every service of runs must pass.
 
+mod results;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use teamster_api::history::ForgetRuns;
 use teamster_api::{
     Answer, Change, Command, FileManifest, PART_BYTES, ProblemCode, Reply, RunHandle, RunQuery,
-    RunService, ServiceError, SessionSpec, Spec, ViewState,
+    RunService, RunSpec, ServiceError, SessionSpec, Spec, ViewState,
 };
 use teamster_core::RunStatus;
 use tokio::time::timeout;
@@ -37,6 +39,12 @@ pub trait Subject: Send + Sync {
     /// Returns the spec of a session; `None` if the checks of sessions are left out.
     fn session(&self) -> Option<SessionSpec>;
 
+    /// Returns the spec of a run in a workspace of its own, whose agent writes the file `new.txt` there, with the line
+    /// `new`, and completes. `None` if the checks of workspaces are left out.
+    fn writing(&self) -> Option<RunSpec> {
+        None
+    }
+
     /// Returns a prompt for which the session's agent behaves like this.
     fn prompt(&self, behavior: Behavior) -> String;
 }
@@ -58,6 +66,9 @@ pub async fn contract(subject: &dyn Subject) {
     check.changes_follow_a_snapshot().await;
     check.only_ended_runs_are_forgotten().await;
     check.an_upload_goes_on_with_the_missing_parts().await;
+    if let Some(spec) = subject.writing() {
+        check.a_run_brings_its_changes_and_files_back(spec).await;
+    }
     if let Some(session) = subject.session() {
         check.turns_come_one_after_the_other(session.clone()).await;
         check.sessions_of_a_thread_are_listed(session).await;
