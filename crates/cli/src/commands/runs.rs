@@ -1,10 +1,16 @@
-//! `teamster runs`, the history of runs.
+//! `teamster runs`: the history of runs, and what they bring back.
 
+mod apply;
 pub(crate) mod args;
+mod diff;
+mod fetch;
+mod files;
 mod forget;
+mod found;
 mod history;
 mod list;
 mod live;
+mod open;
 mod show;
 
 use std::path::{Path, PathBuf};
@@ -28,21 +34,38 @@ pub(crate) fn main(command: &RunsCommand, machine: &Machine) -> anyhow::Result<u
     tokio_runtime()
         .context("cannot start the runtime")?
         .block_on(async {
-            let history = match command {
-                RunsCommand::List(args) => History::open(machine, &args.store).await?,
-                RunsCommand::Show(args) => History::open(machine, &args.store).await?,
-                // Logs exist without a store, too.
-                RunsCommand::Forget(args) => History::open_if_any(machine, &args.store).await?,
-            };
-            let code = match command {
-                RunsCommand::List(_) if history.is_missing() => Ok(exit_code::SUCCESS),
-                RunsCommand::Show(_) if history.is_missing() => Ok(exit_code::AGENT_ERROR),
-                RunsCommand::List(args) => list::main(args, &history).await,
-                RunsCommand::Show(args) => show::main(args, &history).await,
-                RunsCommand::Forget(args) => forget::main(args, &history).await,
-            };
-            history.close().await;
-            code
+            match command {
+                RunsCommand::Diff(args) => diff::main(args, machine).await,
+                RunsCommand::Apply(args) => apply::main(args, machine).await,
+                RunsCommand::Fetch(args) => fetch::main(args, machine).await,
+                RunsCommand::Files(args) => files::main(args, machine).await,
+                RunsCommand::Open(args) => open::main(args, machine).await,
+                RunsCommand::List(args) => {
+                    let history = History::open(machine, &args.store).await?;
+                    let code = match history.is_missing() {
+                        true => Ok(exit_code::SUCCESS),
+                        false => list::main(args, &history).await,
+                    };
+                    history.close().await;
+                    code
+                }
+                RunsCommand::Show(args) => {
+                    let history = History::open(machine, &args.store).await?;
+                    let code = match history.is_missing() {
+                        true => Ok(exit_code::AGENT_ERROR),
+                        false => show::main(args, &history).await,
+                    };
+                    history.close().await;
+                    code
+                }
+                RunsCommand::Forget(args) => {
+                    // Logs exist without a store, too.
+                    let history = History::open_if_any(machine, &args.store).await?;
+                    let code = forget::main(args, &history).await;
+                    history.close().await;
+                    code
+                }
+            }
         })
 }
 

@@ -136,6 +136,8 @@ pub(crate) fn option(field: &str) -> Option<&'static str> {
         "run_id" => "--run-id",
         "worktree" => "--worktree",
         "workspace" => "--worktree-from or --empty-dir",
+        "artifacts" => "--artifact",
+        "push" => "--push",
         "ask_timeout_ms" => "--ask-timeout",
         "max_wait_ms" => "--max-wait",
         "retries" => "--retries",

@@ -8,6 +8,7 @@ mod killed;
 mod live;
 mod other_program;
 mod requests;
+mod results;
 mod retention;
 mod sessions;
 mod submodules;

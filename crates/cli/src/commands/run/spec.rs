@@ -3,7 +3,7 @@
 use teamster_api::RunSpec;
 use teamster_core::time::millis;
 
-use super::args::{InputArgs, LimitArgs, RetryArgs, RunArgs, SessionArgs};
+use super::args::{InputArgs, LimitArgs, ResultArgs, RetryArgs, RunArgs, SessionArgs};
 use crate::args::{AgentSessionArgs, AskTimeoutArgs, ModelArgs, PermissionArgs, StoreArgs};
 use crate::spec::{
     Local, Place, fallbacks, limit_ms, limits_of_silence, mcp_servers, process_args, read_prompt,
@@ -53,6 +53,7 @@ pub(crate) fn of_run(args: RunArgs) -> anyhow::Result<(RunSpec, Local)> {
             },
         mcp,
         process,
+        result: ResultArgs { artifact, push },
         limits:
             LimitArgs {
                 max_turns,
@@ -95,6 +96,7 @@ pub(crate) fn of_run(args: RunArgs) -> anyhow::Result<(RunSpec, Local)> {
     spec.max_wait_ms = max_wait.map(limit_ms);
     spec.fallback = fallbacks(&fallback);
     spec.ask_timeout_ms = ask_timeout.map(millis);
+    spec.artifacts = artifact;
     let trusted = &mut spec.trusted;
     Place {
         working_directory: spec.working_directory,
@@ -105,6 +107,7 @@ pub(crate) fn of_run(args: RunArgs) -> anyhow::Result<(RunSpec, Local)> {
     trusted.extra_args = extra_args;
     trusted.images = image;
     trusted.output_file = output_file;
+    trusted.push = push;
     trusted.record_to = record;
     trusted.store = url;
     trusted.new_session_id = session_id;

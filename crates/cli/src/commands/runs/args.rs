@@ -16,10 +16,14 @@ Examples:
   teamster runs list --live              detached runs that are running
   teamster runs show 0199d1c2-7e3a       one run, by a prefix of its id
   teamster runs list --json | jq -s 'map(.costUsd // 0) | add'
+  teamster runs diff 0199d1c2-7e3a       what it has changed in its worktree
+  teamster runs apply 0199d1c2-7e3a      take these changes over into the files here
+  teamster runs fetch 0199d1c2-7e3a fix  make a branch `fix` of its commits
+  cd \"$(teamster runs open 0199d1c2-7e3a)\"
   teamster runs forget 0199d1c2-7e3a     delete it
   teamster runs forget --older-than 90d --logs-over 2G";
 
-/// List and delete run history.
+/// The history of runs, and what they have changed.
 ///
 /// Each `teamster run` has a row. A run whose process was killed is shown as interrupted.
 #[derive(Debug, Args)]
@@ -33,7 +37,87 @@ pub(crate) struct RunsArgs {
 pub(crate) enum RunsCommand {
     List(RunsListArgs),
     Show(RunsShowArgs),
+    Diff(RunsDiffArgs),
+    Apply(RunsApplyArgs),
+    Fetch(RunsFetchArgs),
+    Files(RunsFilesArgs),
+    Open(RunsOpenArgs),
     Forget(RunsForgetArgs),
+}
+
+/// Which run a command is about.
+#[derive(Debug, Args)]
+pub(crate) struct RunIdArgs {
+    /// The run's id, or a unique prefix of it
+    #[arg(add = ArgValueCandidates::new(completion::runs))]
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+/// Show what a run has changed in its worktree.
+///
+/// Committed changes and others alike, so far while the run is live. A pipe or file gets a patch that
+/// `git apply` takes.
+#[derive(Debug, Args)]
+pub(crate) struct RunsDiffArgs {
+    #[command(flatten)]
+    pub(crate) run: RunIdArgs,
+    /// Show the number of changed lines of each file
+    #[arg(long)]
+    pub(crate) stat: bool,
+    /// Print one JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Only files at these paths of the repository, and below them
+    #[arg(last = true, value_name = "PATH")]
+    pub(crate) paths: Vec<String>,
+}
+
+/// Apply the changes of a run to the files of the repository here.
+///
+/// All of them, or none: where a file does not fit, nothing is changed. Neither commits nor the index are
+/// touched.
+#[derive(Debug, Args)]
+pub(crate) struct RunsApplyArgs {
+    #[command(flatten)]
+    pub(crate) run: RunIdArgs,
+    /// Also add the changes to the index
+    #[arg(long)]
+    pub(crate) index: bool,
+}
+
+/// Make a branch of a run's commits in the repository here.
+///
+/// A branch that exists is moved forward, unless it has other commits or is checked out. What the run has not
+/// committed becomes a commit on top, which only the ref `refs/teamster/ID/wip` has.
+#[derive(Debug, Args)]
+pub(crate) struct RunsFetchArgs {
+    #[command(flatten)]
+    pub(crate) run: RunIdArgs,
+    /// The branch [default: that of the run]
+    #[arg(value_name = "BRANCH")]
+    pub(crate) branch: Option<String>,
+}
+
+/// List or copy the files that were collected at the end of a run (`teamster run --artifact`).
+#[derive(Debug, Args)]
+pub(crate) struct RunsFilesArgs {
+    #[command(flatten)]
+    pub(crate) run: RunIdArgs,
+    /// Copy the files into this folder, which is created if missing; files that exist are not replaced
+    #[arg(long, short = 'o', value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) output: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long, conflicts_with = "output")]
+    pub(crate) json: bool,
+}
+
+/// Print the directory of a run: its worktree, or where the agent worked.
+#[derive(Debug, Args)]
+pub(crate) struct RunsOpenArgs {
+    #[command(flatten)]
+    pub(crate) run: RunIdArgs,
 }
 
 /// List runs, newest first.

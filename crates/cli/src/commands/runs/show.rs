@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 use serde::Serialize;
 use teamster_api::history::{RunRecord, RunState};
+use teamster_core::WorkspaceResult;
 use teamster_core::text::excerpt;
 use teamster_core::time::epoch_ms;
 
@@ -75,6 +76,14 @@ fn print(
     let tokens = tokens.map(|text| text.trim_start_matches("tokens ").to_owned());
     line("tokens", tokens)?;
     line("cost", words::cost_of(run.cost_usd, run.cost_source))?;
+    let workspace = run.workspace.as_ref();
+    line("changes", workspace.map(changes))?;
+    line(
+        "branch",
+        workspace
+            .and_then(|it| it.branch.as_deref())
+            .map(words::one_line),
+    )?;
     line("turns", run.num_turns.map(|turns| turns.to_string()))?;
     let prompt = match prompt {
         Some(prompt) => excerpt(&words::one_line(prompt), PROMPT_BYTES),
@@ -107,4 +116,30 @@ fn print(
         }
     }
     Ok(())
+}
+
+/// Describes what a run has left in its workspace.
+fn changes(workspace: &WorkspaceResult) -> String {
+    let (Some(commits), Some(files)) = (workspace.commits, workspace.files_changed) else {
+        let error = workspace.error.as_deref().unwrap_or("unknown");
+        return words::one_line(error);
+    };
+    if commits == 0 && files == 0 && workspace.dirty != Some(true) {
+        return "none".to_owned();
+    }
+    let lines = [workspace.insertions, workspace.deletions].map(Option::unwrap_or_default);
+    let mut text = format!(
+        "{} in {}, +{} -{}",
+        words::plural(files, "file"),
+        words::plural(commits, "commit"),
+        lines[0],
+        lines[1]
+    );
+    if workspace.dirty == Some(true) {
+        text.push_str(", not all committed");
+    }
+    if let Some(pushed) = &workspace.pushed {
+        text = format!("{text}, pushed to {}", words::one_line(pushed));
+    }
+    text
 }

@@ -206,6 +206,8 @@ fn options() -> impl Strategy<Value = Vec<String>> {
         text("add-dir").boxed(),
         text("store").boxed(),
         text("image").boxed(),
+        text("artifact").boxed(),
+        text("push").boxed(),
         text("output").boxed(),
         text("bin").boxed(),
         time("max-time").boxed(),

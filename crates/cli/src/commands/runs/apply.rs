@@ -1,0 +1,53 @@
+//! `teamster runs apply`.
+
+use std::io::Write;
+
+use anyhow::{anyhow, bail};
+use teamster_api::PATCH;
+use teamster_workspace::{TakeError, Target};
+
+use super::args::RunsApplyArgs;
+use super::found::Found;
+use crate::remote::Machine;
+use crate::{exit_code, words};
+
+/// The number of files that an error names.
+const NAMED: usize = 20;
+
+pub(super) async fn main(args: &RunsApplyArgs, machine: &Machine) -> anyhow::Result<u8> {
+    let target = Target::find(&std::env::current_dir()?)?;
+    let found = Found::find(machine, &args.run).await?;
+    let patch = found.read(PATCH).await?;
+    let applied = match &patch {
+        Some(patch) => target.apply(patch.path(), args.index),
+        None => {
+            found.check_workspace()?;
+            Ok(0)
+        }
+    };
+    let said = match applied {
+        Ok(0) => "the run has changed nothing".to_owned(),
+        Ok(files) => format!(
+            "applied the changes to {}",
+            words::plural(files as u64, "file")
+        ),
+        Err(TakeError::Conflicts(files)) => {
+            let id = words::one_line(found.run.id());
+            let more = files.len().saturating_sub(NAMED);
+            let mut listed: Vec<_> = files.into_iter().take(NAMED).collect();
+            if more > 0 {
+                listed.push(format!("and {more} more"));
+            }
+            bail!(
+                "the changes of run {id} do not fit the files here, so nothing was changed:\n  {}\n`teamster runs fetch \
+                 {id}` makes a branch of its commits, which can be merged; `teamster runs diff {id}` shows the changes",
+                listed.join("\n  ")
+            );
+        }
+        Err(TakeError::Git(error)) => return Err(error.context("nothing was changed")),
+        Err(error) => return Err(anyhow!("nothing was changed: {error:?}")),
+    };
+    // A closed stderr is ignored.
+    let _ = writeln!(anstream::stderr(), "{said}");
+    Ok(exit_code::SUCCESS)
+}

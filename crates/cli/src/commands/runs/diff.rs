@@ -1,0 +1,54 @@
+//! `teamster runs diff`.
+
+mod text;
+
+use std::io::{self, IsTerminal, Write};
+
+use teamster_api::{DiffQuery, PATCH};
+
+use super::args::RunsDiffArgs;
+use super::found::Found;
+use crate::remote::Machine;
+use crate::{exit_code, report};
+
+pub(super) async fn main(args: &RunsDiffArgs, machine: &Machine) -> anyhow::Result<u8> {
+    let found = Found::find(machine, &args.run).await?;
+    let mut query = DiffQuery::default();
+    query.paths.clone_from(&args.paths);
+    // For a program, the patch has every byte.
+    let wants_patch = !args.json
+        && !args.stat
+        && args.paths.is_empty()
+        && found.has_ended
+        && !io::stdout().is_terminal();
+    query.stat = args.stat || wants_patch;
+    let diff = match found.run.diff(query).await {
+        Ok(diff) => diff,
+        // Nothing is left of a run without changes, nor is anything missing.
+        Err(_) if (found.workspace.as_ref()).is_some_and(|it| it.files_changed == Some(0)) => {
+            return Ok(exit_code::SUCCESS);
+        }
+        Err(error) => return Err(found.explained(error)),
+    };
+    if wants_patch && let Some(mut patch) = found.read(PATCH).await? {
+        return exit_code::of_printed(io::copy(&mut patch, &mut io::stdout()).map(drop));
+    }
+    let mut out = anstream::stdout();
+    let printed = if args.json {
+        serde_json::to_string(&diff)
+            .map_err(io::Error::from)
+            .and_then(|json| writeln!(out, "{json}"))
+    } else if args.stat {
+        text::write_stat(&diff, &mut out)
+    } else {
+        text::write(&diff, &mut out)
+    };
+    if diff.truncated && !args.json && !args.stat {
+        let id = found.run.id();
+        report::warn(&[format!(
+            "the changes are too large to be shown in full: `teamster runs diff {id} > FILE` writes all of them, and -- \
+             PATH selects files"
+        )]);
+    }
+    exit_code::of_printed(printed)
+}

@@ -1,0 +1,115 @@
+//! A run whose result a command is about.
+
+use std::io::Seek;
+use std::path::PathBuf;
+
+use anyhow::{Context, anyhow};
+use teamster_api::{ProblemCode, RunHandle, ServiceError, ViewState};
+use teamster_core::WorkspaceResult;
+use teamster_host::workspace_of;
+use tempfile::NamedTempFile;
+
+use super::args::RunIdArgs;
+use super::history::History;
+use crate::remote::Machine;
+use crate::words;
+use teamster_api::history::RunState;
+
+/// A run that was found by its id.
+pub(super) struct Found {
+    pub(super) run: RunHandle,
+    /// Working directory of the agent.
+    pub(super) directory: Option<PathBuf>,
+    /// What it has left; `None` if it had no workspace of its own, and before its end.
+    pub(super) workspace: Option<WorkspaceResult>,
+    pub(super) has_ended: bool,
+}
+
+impl Found {
+    /// Finds a run by its id or a unique prefix of it: a detached run or a session, else one of the history.
+    pub(super) async fn find(machine: &Machine, args: &RunIdArgs) -> anyhow::Result<Self> {
+        let service = machine.runs();
+        match RunHandle::find(service.clone(), &args.id).await {
+            Ok(run) => {
+                let summary = run.outline().await?.summary;
+                Ok(Self {
+                    run,
+                    directory: summary.info.directory.clone(),
+                    workspace: summary.workspace.clone(),
+                    has_ended: summary.state == ViewState::Ended,
+                })
+            }
+            Err(error) if error.code == Some(ProblemCode::RunNotFound) => {
+                let history = History::open_if_any(machine, &args.store).await?;
+                let found = history.find(&args.id).await;
+                history.close().await;
+                let found = match found {
+                    // A run that is in no history, by its whole id.
+                    Err(error) => {
+                        let workspace = machine.is_here().then(|| workspace_of(&args.id));
+                        return Ok(Self {
+                            run: RunHandle::new(service, &*args.id),
+                            directory: None,
+                            workspace: Some(workspace.flatten().ok_or(error)?),
+                            has_ended: true,
+                        });
+                    }
+                    Ok(found) => found,
+                };
+                Ok(Self {
+                    run: RunHandle::new(service, &*found.run_id),
+                    directory: found.working_directory,
+                    workspace: found.workspace,
+                    has_ended: found.status != RunState::Running,
+                })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Reads a file of the run into a temporary one, at its beginning; `None` if the run has no such file.
+    pub(super) async fn read(&self, name: &str) -> anyhow::Result<Option<NamedTempFile>> {
+        let mut file = NamedTempFile::new().context("cannot make a temporary file")?;
+        match self.run.read(name, &mut file).await {
+            Ok(_) => {
+                file.rewind().context("cannot read a temporary file")?;
+                Ok(Some(file))
+            }
+            Err(error) if error.code == Some(ProblemCode::FileNotFound) => Ok(None),
+            // Nothing is kept of an attached run that has changed nothing.
+            Err(error)
+                if error.code == Some(ProblemCode::RunNotFound) && self.workspace.is_some() =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(self.explained(error)),
+        }
+    }
+
+    /// Returns the error of a request about the run, with the next step.
+    pub(super) fn explained(&self, error: ServiceError) -> anyhow::Error {
+        let id = words::one_line(self.run.id());
+        match error.code {
+            Some(ProblemCode::RunLive) => anyhow!(
+                "run {id} has not ended: `teamster wait {id}` waits for its end, and `teamster runs diff {id}` shows its \
+                 changes so far"
+            ),
+            Some(ProblemCode::NoWorkspace | ProblemCode::RunNotFound)
+                if self.workspace.is_none() =>
+            {
+                anyhow!(
+                    "run {id} has no worktree of its own, so its changes are not known: start runs with --worktree"
+                )
+            }
+            _ => error.into(),
+        }
+    }
+
+    /// Checks that the run had a workspace of its own.
+    pub(super) fn check_workspace(&self) -> anyhow::Result<()> {
+        if self.has_ended && self.workspace.is_none() {
+            return Err(self.explained(ServiceError::new(ProblemCode::NoWorkspace, "")));
+        }
+        Ok(())
+    }
+}

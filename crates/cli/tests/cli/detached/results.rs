@@ -1,0 +1,459 @@
+//! What a run leaves in its worktree, and how one takes it.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use super::requests::log;
+use super::worktree::Repository;
+use crate::cli::{Ended, program};
+
+/// An agent that commits one file, and leaves another one, as the argument of `teamster run`.
+fn worker(repository: &Repository) -> String {
+    let path = repository.agent.path("worker");
+    let git = "git -c user.email=a@example.com -c user.name=A";
+    program(
+        &path,
+        &format!(
+            "echo two >> sub/file && {git} commit -qam 'Of the agent' && echo new > new.txt && mkdir -p out && echo report \
+             > out/report.html && echo secret > out/.hidden && echo done"
+        ),
+    );
+    format!("cmd:{}", path.display())
+}
+
+/// Runs a command with a history.
+fn command(repository: &Repository, args: &[&str]) -> Ended {
+    command_with(repository, args, &[])
+}
+
+fn command_with(repository: &Repository, args: &[&str], variables: &[(&str, &Path)]) -> Ended {
+    let store = repository.agent.path("store.db");
+    let all = [&[("TEAMSTER_STORE", &*store)], variables].concat();
+    repository.command_with(args, &all)
+}
+
+fn ok(ended: Ended) -> Ended {
+    assert_eq!(ended.code, Some(0), "{}{}", ended.stdout, ended.stderr);
+    ended
+}
+
+/// Returns the result in the `done` of a run's events.
+fn done(events: &str) -> Value {
+    let last = events.lines().last().unwrap();
+    let last: Value = serde_json::from_str(last).unwrap();
+    assert_eq!(last["type"], "done", "{last}");
+    last["result"].clone()
+}
+
+/// Runs the worker attached, and returns the id of the run and what `done` has of its workspace.
+fn attached(repository: &Repository, args: &[&str]) -> (String, Value) {
+    let worker = worker(repository);
+    let run = ["run", &*worker, "x", "--json", "--worktree"];
+    let ended = ok(command(repository, &[&run[..], args].concat()));
+    let first: Value = serde_json::from_str(ended.stdout.lines().next().unwrap()).unwrap();
+    let id = first["runId"].as_str().unwrap().to_owned();
+    (id, done(&ended.stdout)["workspace"].clone())
+}
+
+#[test]
+fn an_attached_run_has_its_workspace_in_done_and_in_the_history() {
+    let repository = Repository::new();
+    let (id, workspace) = attached(&repository, &[]);
+    let base = repository.git(&["rev-parse", "HEAD"]);
+    assert_eq!(workspace["kind"], "worktree");
+    assert_eq!(workspace["base"], base.trim_end());
+    assert_eq!(workspace["branch"], format!("teamster/{id}"));
+    for (name, value) in [
+        ("commits", 1),
+        ("filesChanged", 4),
+        ("insertions", 4),
+        ("deletions", 0),
+    ] {
+        assert_eq!(workspace[name], value, "{name}: {workspace}");
+    }
+    assert_eq!(workspace["dirty"], true);
+    let wip = repository.git(&["rev-parse", &format!("refs/teamster/{id}/wip")]);
+    assert_eq!(workspace["wip"], wip.trim_end());
+
+    let shown = ok(command(&repository, &["runs", "show", &id, "--json"]));
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(shown["workspace"], workspace);
+    let shown = ok(command(&repository, &["runs", "show", &id]));
+    let line = "changes       4 files in 1 commit, +4 -0, not all committed";
+    assert!(shown.stdout.contains(line), "{}", shown.stdout);
+
+    let open = ok(command(&repository, &["runs", "open", &id]));
+    assert_eq!(open.stdout.trim_end(), workspace["directory"]);
+    let patch = ok(command(&repository, &["runs", "diff", &id]));
+    assert!(
+        patch.stdout.starts_with("diff --git a/new.txt b/new.txt\n"),
+        "{}",
+        patch.stdout
+    );
+    let stat = ok(command(&repository, &["runs", "diff", &id, "--stat"]));
+    assert!(
+        stat.stdout
+            .ends_with(" 4 files changed, 4 insertions, 0 deletions\n"),
+        "{}",
+        stat.stdout
+    );
+    let json = ok(command(
+        &repository,
+        &["runs", "diff", &id, "--json", "--", "sub"],
+    ));
+    let json: Value = serde_json::from_str(&json.stdout).unwrap();
+    assert_eq!(json["files"][0]["path"], "sub/file");
+    assert_eq!(json["filesChanged"], 1);
+    assert_eq!(json["files"][0]["hunks"][0]["lines"][1]["kind"], "added");
+
+    ok(command(&repository, &["runs", "forget", &id]));
+    assert_eq!(repository.git(&["for-each-ref", "refs/teamster"]), "");
+    assert!(
+        PathBuf::from(workspace["directory"].as_str().unwrap())
+            .join("new.txt")
+            .exists()
+    );
+}
+
+#[test]
+fn a_detached_run_and_a_session_have_their_workspace_in_their_logs() {
+    let repository = Repository::new();
+    let worker = worker(&repository);
+    let id = ok(command(
+        &repository,
+        &["run", "-d", &worker, "x", "--worktree=fix"],
+    ))
+    .stdout;
+    let id = id.trim_end();
+    ok(command(&repository, &["wait", id]));
+    let workspace = done(&log(&repository.agent, id))["workspace"].clone();
+    assert_eq!(
+        (&workspace["commits"], &workspace["branch"]),
+        (&1.into(), &"fix".into())
+    );
+    let shown = ok(command(&repository, &["runs", "show", id, "--json"]));
+    let shown: Value = serde_json::from_str(&shown.stdout).unwrap();
+    assert_eq!(shown["workspace"], workspace);
+
+    let session = ok(command(
+        &repository,
+        &["chat", "--detach", "claude", "--worktree"],
+    ))
+    .stdout;
+    let session = session.trim_end();
+    ok(command(&repository, &["say", session, "touch"]));
+    ok(command(&repository, &["cancel", session]));
+    ok(command(&repository, &["wait", session]));
+    let workspace = done(&log(&repository.agent, session))["workspace"].clone();
+    assert_eq!(
+        (&workspace["filesChanged"], &workspace["dirty"]),
+        (&1.into(), &true.into())
+    );
+    let stat = ok(command(&repository, &["runs", "diff", session, "--stat"]));
+    assert!(stat.stdout.contains("touched"), "{}", stat.stdout);
+}
+
+#[test]
+fn a_run_that_fails_or_is_stopped_keeps_what_it_has_done() {
+    let repository = Repository::new();
+    let path = repository.agent.path("failing");
+    program(&path, "echo new > new.txt; exit 3");
+    let failing = format!("cmd:{}", path.display());
+    let ended = command(&repository, &["run", &failing, "x", "--json", "--worktree"]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    let result = done(&ended.stdout);
+    assert_eq!(result["status"], "failed");
+    assert_eq!(result["workspace"]["filesChanged"], 1);
+    assert!(result["workspace"]["wip"].is_string(), "{result}");
+
+    let id = ok(command(
+        &repository,
+        &["run", "-d", "claude", "touch-and-wait", "--worktree"],
+    ))
+    .stdout;
+    let id = id.trim_end();
+    assert!(teamster_testkit::proc::wait_until(
+        crate::cli::LIMIT,
+        || {
+            let so_far = command(&repository, &["runs", "diff", id, "--stat"]);
+            so_far.stdout.contains("touched")
+        }
+    ));
+    let live = command(&repository, &["runs", "apply", id]);
+    assert_eq!(live.code, Some(1));
+    assert!(
+        live.stderr.contains("has not ended: `teamster wait"),
+        "{}",
+        live.stderr
+    );
+    ok(command(&repository, &["cancel", id]));
+    assert_eq!(command(&repository, &["wait", id]).code, Some(130));
+    let result = done(&log(&repository.agent, id));
+    assert_eq!(result["workspace"]["filesChanged"], 1, "{result}");
+}
+
+#[test]
+fn changes_are_applied_here_or_not_at_all() {
+    let repository = Repository::new();
+    let (id, _) = attached(&repository, &[]);
+    fs::write(repository.path().join("sub/file"), "mine\n").unwrap();
+    let refused = command(&repository, &["runs", "apply", &id]);
+    assert_eq!(refused.code, Some(1));
+    assert!(
+        refused
+            .stderr
+            .contains("nothing was changed:\n  sub/file: patch does not apply\n"),
+        "{}",
+        refused.stderr
+    );
+    assert!(!repository.path().join("new.txt").exists());
+    fs::write(repository.path().join("sub/file"), "one\n").unwrap();
+    let applied = ok(command(&repository, &["runs", "apply", &id]));
+    assert_eq!(applied.stderr, "applied the changes to 4 files\n");
+    assert_eq!(
+        fs::read_to_string(repository.path().join("sub/file")).unwrap(),
+        "one\ntwo\n"
+    );
+    let status = repository.git(&["status", "--porcelain"]);
+    assert_eq!(status, " M sub/file\n?? new.txt\n?? out/\n");
+}
+
+#[test]
+fn commits_become_a_branch_here() {
+    let repository = Repository::new();
+    let (id, workspace) = attached(&repository, &[]);
+    // That of the run is there already, and checked out in its worktree.
+    ok(command(&repository, &["runs", "fetch", &id]));
+    let fetched = ok(command(&repository, &["runs", "fetch", &id, "fix"]));
+    assert!(
+        fetched.stderr.contains("branch fix: 1 commit of run"),
+        "{}",
+        fetched.stderr
+    );
+    assert!(
+        fetched.stderr.contains("git cherry-pick --no-commit"),
+        "{}",
+        fetched.stderr
+    );
+    assert_eq!(
+        repository.git(&["rev-parse", "fix"]).trim_end(),
+        workspace["head"]
+    );
+    let main = command(&repository, &["runs", "fetch", &id, "main"]);
+    assert_eq!(main.code, Some(1));
+    assert!(
+        main.stderr.contains("the branch main is checked out in"),
+        "{}",
+        main.stderr
+    );
+    repository.git(&["branch", "other", "HEAD"]);
+    repository.git(&["checkout", "-q", "other"]);
+    repository.git(&["commit", "-q", "--allow-empty", "-m", "Mine"]);
+    repository.git(&["checkout", "-q", "main"]);
+    let other = command(&repository, &["runs", "fetch", &id, "other"]);
+    assert_eq!(other.code, Some(1));
+    assert!(
+        other.stderr.contains("name another branch"),
+        "{}",
+        other.stderr
+    );
+}
+
+#[test]
+fn a_run_without_a_worktree_or_without_changes_says_so() {
+    let repository = Repository::new();
+    let path = repository.agent.path("idle");
+    program(&path, "echo done");
+    let idle = format!("cmd:{}", path.display());
+    for (args, refused) in [(&[][..], true), (&["--worktree"], false)] {
+        let args = [&["run", &*idle, "x", "--json"], args].concat();
+        let ended = ok(command(&repository, &args));
+        let first: Value = serde_json::from_str(ended.stdout.lines().next().unwrap()).unwrap();
+        let id = first["runId"].as_str().unwrap();
+        let diff = command(&repository, &["runs", "diff", id]);
+        assert_eq!(
+            (diff.code, &*diff.stdout),
+            (Some(u8::from(refused).into()), "")
+        );
+        let apply = command(&repository, &["runs", "apply", id]);
+        assert_eq!(
+            apply.code,
+            Some(u8::from(refused).into()),
+            "{}",
+            apply.stderr
+        );
+        let said = if refused {
+            "has no worktree of its own"
+        } else {
+            "the run has changed nothing"
+        };
+        assert!(apply.stderr.contains(said), "{}", apply.stderr);
+    }
+}
+
+#[test]
+fn files_are_collected_at_the_end_also_from_a_worktree_that_is_removed() {
+    let repository = Repository::new();
+    fs::write(repository.path().join(".gitignore"), "*\n").unwrap();
+    repository.git(&["add", "-f", ".gitignore"]);
+    repository.git(&["commit", "-q", "-m", "Ignored"]);
+    let path = repository.agent.path("reporter");
+    program(
+        &path,
+        "mkdir out && echo report > out/report.html && ln -s /etc/passwd out/passwd.html && echo done",
+    );
+    let reporter = format!("cmd:{}", path.display());
+    for detach in [false, true] {
+        let mut args = vec![
+            "run",
+            &*reporter,
+            "x",
+            "--worktree",
+            "--artifact",
+            "out/*.html",
+        ];
+        args.push(if detach { "--detach" } else { "--json" });
+        let ended = ok(command(&repository, &args));
+        let id = if detach {
+            ok(command(&repository, &["wait", ended.stdout.trim_end()]));
+            ended.stdout.trim_end().to_owned()
+        } else {
+            let first: Value = serde_json::from_str(ended.stdout.lines().next().unwrap()).unwrap();
+            first["runId"].as_str().unwrap().to_owned()
+        };
+        let listed = ok(command(&repository, &["runs", "files", &id]));
+        assert!(
+            listed.stdout.contains("out/report.html"),
+            "{}",
+            listed.stdout
+        );
+        assert!(!listed.stdout.contains("passwd"), "{}", listed.stdout);
+        assert!(
+            listed
+                .stderr
+                .contains("out/passwd.html: it is a symbolic link"),
+            "{}",
+            listed.stderr
+        );
+        let folder = repository.agent.path(&format!("copies-{detach}"));
+        let output = folder.display().to_string();
+        let copy = ["runs", "files", &id, "--output", &output];
+        ok(command(&repository, &copy));
+        assert_eq!(
+            fs::read_to_string(folder.join("out/report.html")).unwrap(),
+            "report\n"
+        );
+        let again = command(&repository, &copy);
+        assert_eq!(again.code, Some(1));
+        assert!(again.stderr.contains("exists already"), "{}", again.stderr);
+        ok(command(&repository, &["runs", "forget", &id]));
+        let results = repository
+            .agent
+            .path("state")
+            .join("teamster/results")
+            .join(&id);
+        assert!(!results.exists());
+    }
+    let refused = command(&repository, &["run", &reporter, "x", "--artifact", "../*"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--artifact"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_push_is_a_step_of_its_own() {
+    let repository = Repository::new();
+    let remote = repository.agent.path("remote.git").display().to_string();
+    repository.git(&["init", "-q", "--bare", &remote]);
+    repository.git(&["remote", "add", "origin", &remote]);
+    let (_, workspace) = attached(&repository, &["--push", "origin:fix"]);
+    assert_eq!(workspace["pushed"], "origin:fix");
+    let pushed = repository.git(&["ls-remote", "origin", "refs/heads/fix"]);
+    assert!(
+        pushed.starts_with(workspace["head"].as_str().unwrap()),
+        "{pushed}"
+    );
+
+    let worker = worker(&repository);
+    let args = ["run", &*worker, "x", "--worktree", "--push", "nowhere"];
+    let ended = ok(command(&repository, &args));
+    assert!(
+        ended
+            .stderr
+            .contains("not pushed, the commits are kept here"),
+        "{}",
+        ended.stderr
+    );
+    let refused = command(&repository, &["run", &worker, "x", "--push", "origin"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+}
+
+#[test]
+fn a_write_that_fails_half_way_changes_nothing() {
+    let repository = Repository::new();
+    let (id, _) = attached(&repository, &[]);
+    // A git whose writes beyond the check meet a limit, as those on a full disk do.
+    let bin = repository.agent.path("bin");
+    fs::create_dir_all(&bin).unwrap();
+    let stand_in = bin.join("git");
+    program(
+        &stand_in,
+        "case \" $* \" in *\" apply \"*--check*|*\" apply \"*--numstat*) ;; *\" apply \"*) ulimit -f 0 ;; esac; \
+         PATH=/usr/local/bin:/usr/bin:/bin exec git \"$@\"",
+    );
+    fs::set_permissions(&stand_in, fs::Permissions::from_mode(0o755)).unwrap();
+    let before = repository.git(&["status", "--porcelain"]);
+    let path = PathBuf::from(format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display()));
+    let ended = command_with(&repository, &["runs", "apply", &id], &[("PATH", &path)]);
+    assert_eq!(ended.code, Some(1), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("nothing was changed"),
+        "{}",
+        ended.stderr
+    );
+    assert_eq!(repository.git(&["status", "--porcelain"]), before);
+    assert_eq!(
+        fs::read_to_string(repository.path().join("sub/file")).unwrap(),
+        "one\n"
+    );
+}
+
+#[test]
+fn without_git_at_the_end_the_folder_stays() {
+    let repository = Repository::new();
+    let bin = repository.agent.path("only-git");
+    fs::create_dir(&bin).unwrap();
+    let git = ["/usr/local/bin/git", "/usr/bin/git"];
+    let git = git
+        .into_iter()
+        .find(|path| fs::exists(path).unwrap())
+        .unwrap();
+    std::os::unix::fs::symlink(git, bin.join("git")).unwrap();
+    let path = repository.agent.path("remover");
+    program(
+        &path,
+        &format!(
+            "echo new > new.txt; /bin/rm {}; echo done",
+            bin.join("git").display()
+        ),
+    );
+    let remover = format!("cmd:{}", path.display());
+    let run = ["run", &*remover, "x", "--worktree", "--json"];
+    let ended = ok(command_with(&repository, &run, &[("PATH", &bin)]));
+    let workspace = done(&ended.stdout)["workspace"].clone();
+    let error = workspace["error"].as_str().unwrap();
+    assert!(error.contains("git"), "{error}");
+    assert!(workspace.get("filesChanged").is_none(), "{workspace}");
+    let directory = PathBuf::from(workspace["directory"].as_str().unwrap());
+    assert_eq!(
+        fs::read_to_string(directory.join("new.txt")).unwrap(),
+        "new\n"
+    );
+    assert!(
+        ended.stdout.contains("git cannot read it"),
+        "{}",
+        ended.stdout
+    );
+}
