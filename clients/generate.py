@@ -50,7 +50,7 @@ class Shape:
 
     def tag(self):
         """The constant that only this member of a union has."""
-        for name in ("type", "decision"):
+        for name in ("type", "decision", "kind"):
             if "const" in self.fields.get(name, {}):
                 return self.fields[name]["const"]
         return None

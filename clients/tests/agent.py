@@ -215,6 +215,13 @@ def play_story(_):
         say("I stop here: without the crate I would have to write a parser of dates.")
 
 
+def play_create(_):
+    """Writes a file of two parts."""
+    with open("large.txt", "w") as file:
+        file.write("0123456789abcde\n" * (48 << 10))
+    say("created")
+
+
 def play_fail(_):
     done("Invalid API key · Please run /login", is_error=True, cost=0)
 

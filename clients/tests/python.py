@@ -212,6 +212,25 @@ def a_session_takes_one_prompt_after_the_other(server, client):
     assert [entry["seq"] for entry in log] == list(range(1, len(log) + 1))
 
 
+def what_a_run_has_changed_comes_back(server, client):
+    repository = server.folder / "repository"
+    git = ["git", "-c", "user.name=A", "-c", "user.email=a@example.org", "-C", str(repository)]
+    subprocess.run(["git", "init", "--quiet", str(repository)], check=True)
+    subprocess.run([*git, "commit", "--quiet", "--allow-empty", "-m", "first"], check=True)
+    run = client.start(provider="claude", prompt="create", workingDirectory=str(repository), worktree=True, artifacts=["*.txt"])
+    assert run.result()["workspace"]["filesChanged"] == 1
+    until("end", lambda: run.view()["state"] == "ended")
+    diff = run.diff()
+    assert (diff["files"][0]["path"], diff["insertions"]) == ("large.txt", 48 << 10)
+    assert run.diff(paths=["other", "another"])["files"] == []
+    assert "hunks" not in run.diff(stat=True)["files"][0]
+    assert [file["name"] for file in run.files()["files"]] == ["bundle", "files/large.txt", "patch"]
+    assert run.read("files/large.txt") == b"0123456789abcde\n" * (48 << 10)
+    assert run.read("patch").startswith(b"diff --git a/large.txt b/large.txt\n")
+    refused(404, "FILE_NOT_FOUND", lambda: run.read("files/none"))
+    refused(409, "NO_WORKSPACE", lambda: client.start(provider="claude", prompt="count 1 0").diff())
+
+
 def the_rest_of_the_api(server, client):
     assert any(provider["id"] == "claude" for provider in client.providers())
     assert client.usage(by="model", since="7d")["by"] == "model"
@@ -301,7 +320,8 @@ def the_examples_of_its_readme(server, client):
 
 TESTS = [where_no_server_is_every_call_fails_at_once, a_large_entry_is_parsed_in_time_that_is_linear_in_its_size,
          more_than_a_hundred_followers, a_run_is_followed_answered_and_has_a_result, nothing_is_lost_when_the_server_is_killed_and_started_again,
-         a_start_during_a_restart_starts_one_run, errors_have_their_codes_and_end_what_cannot_go_on, a_session_takes_one_prompt_after_the_other, the_rest_of_the_api,
+         a_start_during_a_restart_starts_one_run, errors_have_their_codes_and_end_what_cannot_go_on, a_session_takes_one_prompt_after_the_other,
+         what_a_run_has_changed_comes_back, the_rest_of_the_api,
          the_same_with_asyncio, the_examples_of_its_readme]
 
 

@@ -193,6 +193,26 @@ await check('a session takes one prompt after the other, over a restart too', as
   assert.deepEqual(log.filter((entry) => entry.type === 'user:message').map((entry) => entry.from).slice(0, 1), ['test']);
 });
 
+await check('what a run has changed comes back', async () => {
+  const git = (...args) => assert.equal(spawnSync('git', ['-c', 'user.name=A', '-c', 'user.email=a@example.org', '-C', server.work, ...args]).status, 0);
+  git('init', '--quiet');
+  git('commit', '--quiet', '--allow-empty', '-m', 'first');
+  const run = await client().start({...here, prompt: 'create', worktree: true, artifacts: ['*.txt']});
+  assert.equal((await run.result()).workspace.filesChanged, 1);
+  await until('end', async () => (await run.view()).state === 'ended');
+  const diff = await run.diff();
+  assert.deepEqual([diff.files[0].path, diff.insertions], ['large.txt', 48 << 10]);
+  assert.deepEqual((await run.diff({paths: ['other', 'another']})).files, []);
+  assert.equal((await run.diff({stat: true})).files[0].hunks, undefined);
+  assert.deepEqual((await run.files()).files.map((file) => file.name), ['bundle', 'files/large.txt', 'patch']);
+  const text = new TextDecoder();
+  assert.equal(text.decode(await run.read('files/large.txt')), '0123456789abcde\n'.repeat(48 << 10));
+  assert.match(text.decode(await run.read('patch')), /^diff --git a\/large.txt b\/large.txt\n/);
+  await assert.rejects(run.read('files/none'), (error) => error.code === 'FILE_NOT_FOUND');
+  const plain = await client().start({...here, prompt: 'count 1 0'});
+  await assert.rejects(plain.diff(), (error) => error.code === 'NO_WORKSPACE');
+});
+
 await check('the rest of the API', async () => {
   assert.ok((await client().providers()).some((provider) => provider.id === 'claude'));
   assert.equal((await client().usage({by: 'model', since: '7d'})).by, 'model');

@@ -30,6 +30,7 @@ interface RequestOptions extends CallOptions {
 }
 
 export const JSON_TYPE = "application/json";
+export const BYTES_TYPE = "application/octet-stream";
 const STREAM_TYPE = "text/event-stream";
 
 /** Runs `work`. What it throws becomes an error of this client, or the reason of the caller's signal. */
@@ -93,15 +94,25 @@ async function open(connection: Connection, path: string, media: string, limit: 
   return response;
 }
 
-/** Sends a request and returns the text of its response; undefined for a response without a body. */
-export async function text(connection: Connection, path: string, media: string, options: RequestOptions): Promise<string | undefined> {
+/** Sends a request and returns what `read` reads of its response; undefined for a response without a body. */
+async function body<T>(connection: Connection, path: string, media: string, options: RequestOptions, read: (response: Response) => Promise<T>): Promise<T | undefined> {
   const limit = new Limit(options.signal);
   try {
     const response = await open(connection, path, media, limit, options);
-    return response.status === 204 ? undefined : await guard(connection, limit, () => response.text());
+    return response.status === 204 ? undefined : await guard(connection, limit, () => read(response));
   } finally {
     limit.close();
   }
+}
+
+/** Sends a request and returns the text of its response; undefined for a response without a body. */
+export async function text(connection: Connection, path: string, media: string, options: RequestOptions): Promise<string | undefined> {
+  return body(connection, path, media, options, (response) => response.text());
+}
+
+/** Sends a request and returns the bytes of its response. */
+export async function bytes(connection: Connection, path: string, options: RequestOptions): Promise<Uint8Array> {
+  return new Uint8Array((await body(connection, path, BYTES_TYPE, options, (response) => response.arrayBuffer())) ?? []);
 }
 
 /** Sends a request and returns the object of its response, which has the field `has`. */

@@ -1,7 +1,8 @@
 import { TeamsterError } from "./errors.js";
 import { follow } from "./follow.js";
 import { command, json, pathOf, requestPath, type CallOptions, type Connection } from "./http.js";
-import type { Answer, Entry, RunResult, RunView } from "./types.js";
+import { diff, files, read, type DiffOptions } from "./results.js";
+import type { Answer, Entry, FileList, RunResult, RunView, WorkspaceDiff } from "./types.js";
 
 /** A run. Iterating over it yields the entries of its log from the beginning, then as they come, up to its end. */
 export class Run implements AsyncIterable<Entry> {
@@ -42,6 +43,21 @@ export class Run implements AsyncIterable<Entry> {
   /** Answers a request of the run. The id is in a `permission` entry, and in `requests` of `view()`. */
   async answer(requestId: string, answer: Answer, options: CallOptions = {}): Promise<void> {
     await command(this.connection, requestPath(requestId), { ...options, method: "POST", body: answer });
+  }
+
+  /** The changes of its workspace, committed or not: so far while it is live, then those that it has left. */
+  diff(options: DiffOptions = {}): Promise<WorkspaceDiff> {
+    return diff(this.connection, pathOf("runs", this.id), options);
+  }
+
+  /** The files that it brings back, once it has ended: `bundle`, `patch`, and as `files/PATH` those that were collected. */
+  files(options: CallOptions = {}): Promise<FileList> {
+    return files(this.connection, pathOf("runs", this.id), options);
+  }
+
+  /** The content of one of these files, checked by its hashes. A transfer that breaks continues where it was. */
+  read(name: string, options: CallOptions = {}): Promise<Uint8Array> {
+    return read(this.connection, pathOf("runs", this.id), name, options);
   }
 
   /** Stops the run; with `kill` it is killed at once. Returns before the run has ended. */

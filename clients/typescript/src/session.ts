@@ -2,7 +2,8 @@ import { TeamsterError } from "./errors.js";
 import { follow } from "./follow.js";
 import { command, json, once, pathOf, requestPath, type CallOptions, type Connection } from "./http.js";
 import { Patience } from "./patience.js";
-import type { Answer, ChangeSession, Entry, RunResult, RunView, TurnView } from "./types.js";
+import { diff, files, read, type DiffOptions } from "./results.js";
+import type { Answer, ChangeSession, Entry, FileList, RunResult, RunView, TurnView, WorkspaceDiff } from "./types.js";
 
 /** A live session, which takes one prompt after the other. */
 export class Session {
@@ -45,6 +46,21 @@ export class Session {
   /** Current state; `live` is its activity. */
   view(options: CallOptions = {}): Promise<RunView> {
     return json(this.connection, this.path, "runId", options);
+  }
+
+  /** The changes of its workspace, committed or not: so far while it is live, then those that it has left. */
+  diff(options: DiffOptions = {}): Promise<WorkspaceDiff> {
+    return diff(this.connection, this.path, options);
+  }
+
+  /** The files that it brings back, once it has ended: `bundle`, `patch`, and as `files/PATH` those that were collected. */
+  files(options: CallOptions = {}): Promise<FileList> {
+    return files(this.connection, this.path, options);
+  }
+
+  /** The content of one of these files, checked by its hashes. A transfer that breaks continues where it was. */
+  read(name: string, options: CallOptions = {}): Promise<Uint8Array> {
+    return read(this.connection, this.path, name, options);
   }
 
   /** Answers a request of the turn in progress. */

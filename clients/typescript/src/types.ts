@@ -303,6 +303,50 @@ export interface Diagnostics2 {
   unreadableExamples?: string[];
 }
 
+/** A changed file. */
+export interface DiffFile {
+  /** What happened to the file. */
+  status: DiffStatus;
+  /** Path in the repository, the old one if the file was deleted. Bytes that are not UTF-8 are replaced by `U+FFFD`. */
+  path: string;
+  /** The path before a rename. */
+  oldPath?: string | null;
+  /** The exact path where it is not UTF-8, percent-encoded. */
+  rawPath?: string | null;
+  /** The exact old path where it is not UTF-8, percent-encoded. */
+  rawOldPath?: string | null;
+  /** Git's mode before, such as `100644`, `100755` (executable), `120000` (symbolic link) or `160000` (submodule). */
+  oldMode?: string | null;
+  /** Git's mode after. */
+  newMode?: string | null;
+  /** True if git regards the content as binary: it has neither hunks nor numbers of lines. */
+  binary?: boolean;
+  /** Number of added lines. */
+  insertions?: number | null;
+  /** Number of deleted lines. */
+  deletions?: number | null;
+  /** The changed places. */
+  hunks?: Hunk[];
+  /** True if hunks or lines of the file were left out because of a limit. */
+  truncated?: boolean;
+}
+
+/** A line of a hunk. */
+export interface DiffLine {
+  /** Whether the line was added or deleted. */
+  kind: DiffLineKind;
+  /** The line without its line feed. Bytes that are not UTF-8 are replaced by `U+FFFD`. */
+  text: string;
+  /** True if the file ends with this line, without a line feed. */
+  noNewline?: boolean;
+}
+
+/** Whether a line was added or deleted. */
+export type DiffLineKind = "context" | "added" | "deleted";
+
+/** What happened to a file. */
+export type DiffStatus = "added" | "deleted" | "modified" | "renamed" | "mode" | "type" | "other";
+
 /** Dimension by which figures are grouped. */
 export type Dimension = "day" | "week" | "month" | "project" | "model" | "agent" | "session" | "provider" | "key";
 
@@ -925,6 +969,14 @@ export interface Figures {
   premiumRequests?: number | null;
 }
 
+/** The files of a run, in the order of their names. */
+export interface FileList {
+  /** The files. */
+  files: RunFile[];
+  /** Reasons why files that were to be collected are missing, such as a limit. */
+  missing?: string[];
+}
+
 /** The content of a file, by hashes. */
 export interface FileManifest {
   /** Name of the file. */
@@ -993,6 +1045,22 @@ export interface HistoryShare {
 
 /** State of a run.  The names of final states are those of `status` in `run:end`, also in the database and in `teamster runs --json`: `success` for `Completed`(teamster_core::RunStatus::Completed), `aborted`, and `error` for every other `RunStatus`(teamster_core::RunStatus), whose cause is in `RunRecord::error`(super::RunRecord::error). */
 export type HistoryStatus = "running" | "success" | "error" | "aborted" | "interrupted" | string;
+
+/** A changed place of a file, with the lines around it. */
+export interface Hunk {
+  /** First line before, from 1; 0 if there is none. */
+  oldStart: number;
+  /** Number of lines before. */
+  oldLines: number;
+  /** First line after, from 1; 0 if there is none. */
+  newStart: number;
+  /** Number of lines after. */
+  newLines: number;
+  /** The line that begins the section, such as a function's, as git finds it. */
+  section?: string | null;
+  /** The lines. */
+  lines: DiffLine[];
+}
 
 /** An image of a prompt, in JSON. */
 export interface Image {
@@ -1186,6 +1254,8 @@ export interface Outcome {
   usage?: Usage | null;
   /** The answer in the shape of `output_schema`. */
   structuredOutput?: unknown;
+  /** What the run leaves in its workspace. Absent if it had none of its own. */
+  workspace?: WorkspaceResult | null;
   /** Metadata of the run. */
   meta: OutcomeMeta;
 }
@@ -1364,6 +1434,14 @@ export interface RequestList {
   requests: PendingRequest[];
 }
 
+/** A file of a run. */
+export interface RunFile {
+  /** Name of the file, such as `bundle` or `files/report.html`. In a name that is not UTF-8 or has a `%`, these bytes are percent-encoded. */
+  name: string;
+  /** Size in bytes. Absent if the file is made when it is first read. */
+  bytes?: number | null;
+}
+
 /** Kind of a run. */
 export type RunKind = "run" | "session" | "tick" | "other";
 
@@ -1409,6 +1487,8 @@ export interface RunRecord {
   numTurns?: number | null;
   /** The error of a run that failed. Its code and details are known if it is the error of the last attempt. */
   error?: AgentError | null;
+  /** What the run has left in its workspace. Absent if it had none of its own. */
+  workspace?: WorkspaceResult | null;
   /** Number of attempts; 0 while the run is running. */
   attempts: number;
   /** The attempts, in order. */
@@ -1469,6 +1549,8 @@ export interface RunResult {
   openToolIds?: string[];
   /** The answer in the shape of `output_schema`. */
   structuredOutput?: unknown;
+  /** What the run leaves in its workspace. Absent if it had none of its own. */
+  workspace?: WorkspaceResult | null;
   /** Anomalies of the output. */
   diagnostics: Diagnostics;
 }
@@ -1529,6 +1611,8 @@ export interface RunSpec {
   fallback?: string[];
   /** The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once. Default: 1 hour. */
   askTimeoutMs?: number | null;
+  /** Files that are collected from the working directory at the end: paths in it with `*`, `**` and `?`, or directories. Symbolic links are not followed. */
+  artifacts?: string[];
   /** A URL that receives a request when the run ends or needs an answer. */
   callback?: string | null;
   /** The depth of the agent, if another agent starts it. It only restricts: the machine's own limit counts, too. */
@@ -1578,6 +1662,8 @@ export interface RunSummary {
   durationMs?: number | null;
   /** The error of a failed run. */
   error?: AgentError | null;
+  /** What the run has left in its workspace; absent while it is live, and if it had none of its own. */
+  workspace?: WorkspaceResult | null;
   /** The requests that wait for an answer. */
   requests: PendingRequest[];
   /** The live status, if it was requested; absent once the run has ended. */
@@ -1624,6 +1710,8 @@ export interface RunView {
   durationMs?: number | null;
   /** The error of a failed run. */
   error?: AgentError | null;
+  /** What the run has left in its workspace; absent while it is live, and if it had none of its own. */
+  workspace?: WorkspaceResult | null;
   /** The requests that wait for an answer. */
   requests: PendingRequest[];
   /** The live status, if it was requested; absent once the run has ended. */
@@ -1991,13 +2079,13 @@ export interface UsageSummary {
 /** The state of a run. */
 export type ViewState = "running" | "waiting" | "ended";
 
-export interface 0Workspace {
+export interface DirectoryWorkspace {
   kind: "directory";
   /** An absolute path. */
   path: string;
 }
 
-export interface 1Workspace {
+export interface WorktreeWorkspace {
   kind: "worktree";
   /** The directory, an absolute path. Default: that of the server. */
   directory?: string | null;
@@ -2007,7 +2095,7 @@ export interface 1Workspace {
   branch?: string | null;
 }
 
-export interface 2Workspace {
+export interface RepositoryWorkspace {
   kind: "repository";
   /** The repository's URL, without a user's password or token in it. */
   url: string;
@@ -2017,7 +2105,7 @@ export interface 2Workspace {
   subdirectory?: string | null;
 }
 
-export interface 3Workspace {
+export interface UploadWorkspace {
   kind: "upload";
   /** The full hash of the repository's first commit, by which the machine knows copies of it. */
   repository: string;
@@ -2031,12 +2119,65 @@ export interface 3Workspace {
   subdirectory?: string | null;
 }
 
-export interface 4Workspace {
+export interface EmptyWorkspace {
   kind: "empty";
 }
 
 /** Where an agent works: the long form of `workingDirectory` and `worktree`. */
-export type Workspace = 0Workspace | 1Workspace | 2Workspace | 3Workspace | 4Workspace;
+export type Workspace = DirectoryWorkspace | WorktreeWorkspace | RepositoryWorkspace | UploadWorkspace | EmptyWorkspace;
+
+/** The changes of a run's workspace: everything between the commit at which it began and what is there now, be it committed or not. */
+export interface WorkspaceDiff {
+  /** The commit at which the run began. */
+  base: string;
+  /** The commit that is compared: the last one of the run, or the one that has also what was not committed. */
+  head: string;
+  /** The files, in the order of their paths. */
+  files: DiffFile[];
+  /** Number of changed files, including those that a limit left out. */
+  filesChanged: number;
+  /** Number of added lines in text files. */
+  insertions: number;
+  /** Number of deleted lines in text files. */
+  deletions: number;
+  /** True if files, hunks or lines were left out because of a limit. */
+  truncated?: boolean;
+}
+
+/** Kind of a workspace. */
+export type WorkspaceKind = "directory" | "worktree" | "repository" | "upload" | "empty" | "other";
+
+/** The workspace of a run at its end: what the agent has changed, be it committed or not. A figure that could not be found out is absent, never 0; then `error`(Self::error) has the reason. */
+export interface WorkspaceResult {
+  /** Kind of the workspace. */
+  kind: WorkspaceKind;
+  /** Folder of the workspace. Absent if it was removed, because nothing was changed in it. */
+  directory?: string | null;
+  /** The run's branch. Absent if it was removed with the folder, or if there is none. */
+  branch?: string | null;
+  /** The commit at which the workspace began. Absent without a repository. */
+  base?: string;
+  /** The last commit of the run; that at which it began if it made none. */
+  head?: string | null;
+  /** Number of commits from `base` to `head`. */
+  commits?: number | null;
+  /** Number of files that differ from `base`, including what is not committed. */
+  filesChanged?: number | null;
+  /** Number of added lines in text files. */
+  insertions?: number | null;
+  /** Number of deleted lines in text files. */
+  deletions?: number | null;
+  /** True if there are changes that are not committed. */
+  dirty?: boolean | null;
+  /** The commit of these changes, on top of `head`: `refs/teamster/RUN/wip`. */
+  wip?: string | null;
+  /** The remote and the branch that the commits were pushed to, such as `origin:fix`. */
+  pushed?: string | null;
+  /** Work that is only in the folder, such as `1 commit in the submodule libs/a`. */
+  unsaved?: string[];
+  /** The reason for which something is absent. */
+  error?: string | null;
+}
 
 /** A new git worktree for a run. */
 export type Worktree = boolean | string;

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import aclosing, asynccontextmanager
+from hashlib import sha256
 from typing import Any, Unpack
 
 import httpx
 
 from . import types
 from .errors import Problem, Silence, TeamsterError
-from .protocol import JSON, PAGE_SECONDS, STREAM, Options, Patience, SseParser, encoded, finite, path_of, query, request_path, start_headers
+from .protocol import BYTES, JSON, PAGE_SECONDS, STREAM, Options, Patience, SseParser, encoded, finite, path_of, query, request_path, start_headers
 
 
 class AsyncTeamster:
@@ -179,6 +180,31 @@ class AsyncTeamster:
         """Tokens and cost; ``by`` is ``day``, ``model``, ``agent``, ``key`` and others."""
         return await self._get("/usage", "by", timeout, by=by, since=since, until=until, provider=provider, models=models)
 
+    async def _diff(self, path: str, paths: Iterable[str], stat: bool, timeout: float | None) -> types.WorkspaceDiff:
+        return await self._json("GET", f"{path}/diff", "filesChanged", timeout, params=query(path=list(paths) or None, stat=stat or None))
+
+    async def _read(self, path: str, name: str, timeout: float | None) -> bytes:
+        file = f"{path}/files{path_of(*name.split('/'))}"
+        manifest = self._options.parse(await self._patiently(file, JSON, timeout, manifest=True), "parts")
+        content = bytearray()
+        for number, digest in enumerate(manifest["parts"]):
+            part = await self._patiently(file, BYTES, timeout, part=number)
+            if sha256(part).hexdigest() != digest:
+                raise TeamsterError(f"part {number} of {name} arrived damaged")
+            content += part
+        if sha256(content).hexdigest() != manifest["sha256"]:
+            raise TeamsterError(f"{name} does not fit its manifest")
+        return bytes(content)
+
+    async def _patiently(self, path: str, media: str, timeout: float | None, **params: Any) -> bytes:
+        """The body of what only reads, so a request whose connection breaks is repeated."""
+        patience = Patience(self._options)
+        while True:
+            try:
+                return await self._send("GET", path, timeout, media, params=query(**params)) or b""
+            except Exception as error:
+                await asyncio.sleep(patience.after(error))
+
     async def _entries(self, path: str, after: int, timeout: float | None) -> AsyncGenerator[types.Entry, None]:
         """The entries of the log at this path behind the one with this number, each once and in order.
 
@@ -276,6 +302,20 @@ class AsyncRun:
         """Answers a request of the run. The id is in a ``permission`` entry, and in ``requests`` of ``view()``."""
         await self._client.answer(request_id, answer, timeout=timeout)
 
+    async def diff(self, *, paths: Iterable[str] = (), stat: bool = False, timeout: float | None = None) -> types.WorkspaceDiff:
+        """The changes of its workspace, committed or not: so far while it is live, then those that it has left. ``paths``:
+        only files at these paths of the repository, and below them. ``stat``: only figures, without hunks."""
+        return await self._client._diff(path_of("runs", self.id), paths, stat, timeout)
+
+    async def files(self, *, timeout: float | None = None) -> types.FileList:
+        """The files that it brings back, once it has ended: ``bundle``, ``patch``, and as ``files/PATH`` those that were
+        collected."""
+        return await self._client._get(path_of("runs", self.id, "files"), "files", timeout)
+
+    async def read(self, name: str, *, timeout: float | None = None) -> bytes:
+        """The content of one of these files, checked by its hashes. A transfer that breaks continues where it was."""
+        return await self._client._read(path_of("runs", self.id), name, timeout)
+
     async def cancel(self, *, kill: bool = False, timeout: float | None = None) -> types.RunView:
         """Stops the run; with ``kill`` it is killed at once. Returns before the run has ended."""
         return await self._client._json("POST", path_of("runs", self.id, "cancel"), "runId", timeout, **encoded({"kill": kill}))
@@ -305,6 +345,20 @@ class AsyncSession:
     async def view(self, *, timeout: float | None = None) -> types.RunView:
         """Current state; ``live`` is its activity."""
         return await self._client._get(path_of("sessions", self.id), "runId", timeout)
+
+    async def diff(self, *, paths: Iterable[str] = (), stat: bool = False, timeout: float | None = None) -> types.WorkspaceDiff:
+        """The changes of its workspace, committed or not: so far while it is live, then those that it has left. ``paths``:
+        only files at these paths of the repository, and below them. ``stat``: only figures, without hunks."""
+        return await self._client._diff(path_of("sessions", self.id), paths, stat, timeout)
+
+    async def files(self, *, timeout: float | None = None) -> types.FileList:
+        """The files that it brings back, once it has ended: ``bundle``, ``patch``, and as ``files/PATH`` those that were
+        collected."""
+        return await self._client._get(path_of("sessions", self.id, "files"), "files", timeout)
+
+    async def read(self, name: str, *, timeout: float | None = None) -> bytes:
+        """The content of one of these files, checked by its hashes. A transfer that breaks continues where it was."""
+        return await self._client._read(path_of("sessions", self.id), name, timeout)
 
     async def answer(self, request_id: str, answer: types.Answer, *, timeout: float | None = None) -> None:
         """Answers a request of the turn in progress."""

@@ -25,6 +25,8 @@ STRANGER = 5
 PAGE_SECONDS = 20
 #: The media type of JSON.
 JSON = "application/json"
+#: The media type of files.
+BYTES = "application/octet-stream"
 #: The media type of a stream.
 STREAM = "text/event-stream"
 #: Errors that no attempt can resolve.

@@ -302,6 +302,50 @@ class Diagnostics2(TypedDict):
     #: Examples of unreadable paths, at most 8.
     unreadableExamples: NotRequired[list[str]]
 
+class DiffFile(TypedDict):
+    """A changed file."""
+
+    #: What happened to the file.
+    status: "DiffStatus"
+    #: Path in the repository, the old one if the file was deleted. Bytes that are not UTF-8 are replaced by `U+FFFD`.
+    path: str
+    #: The path before a rename.
+    oldPath: NotRequired[Union[str, None]]
+    #: The exact path where it is not UTF-8, percent-encoded.
+    rawPath: NotRequired[Union[str, None]]
+    #: The exact old path where it is not UTF-8, percent-encoded.
+    rawOldPath: NotRequired[Union[str, None]]
+    #: Git's mode before, such as `100644`, `100755` (executable), `120000` (symbolic link) or `160000` (submodule).
+    oldMode: NotRequired[Union[str, None]]
+    #: Git's mode after.
+    newMode: NotRequired[Union[str, None]]
+    #: True if git regards the content as binary: it has neither hunks nor numbers of lines.
+    binary: NotRequired[bool]
+    #: Number of added lines.
+    insertions: NotRequired[Union[int, None]]
+    #: Number of deleted lines.
+    deletions: NotRequired[Union[int, None]]
+    #: The changed places.
+    hunks: NotRequired[list["Hunk"]]
+    #: True if hunks or lines of the file were left out because of a limit.
+    truncated: NotRequired[bool]
+
+class DiffLine(TypedDict):
+    """A line of a hunk."""
+
+    #: Whether the line was added or deleted.
+    kind: "DiffLineKind"
+    #: The line without its line feed. Bytes that are not UTF-8 are replaced by `U+FFFD`.
+    text: str
+    #: True if the file ends with this line, without a line feed.
+    noNewline: NotRequired[bool]
+
+#: Whether a line was added or deleted.
+DiffLineKind: TypeAlias = Literal["context", "added", "deleted"]
+
+#: What happened to a file.
+DiffStatus: TypeAlias = Literal["added", "deleted", "modified", "renamed", "mode", "type", "other"]
+
 #: Dimension by which figures are grouped.
 Dimension: TypeAlias = Literal["day", "week", "month", "project", "model", "agent", "session", "provider", "key"]
 
@@ -885,6 +929,14 @@ class Figures(TypedDict):
     #: Premium requests as counted by Copilot.
     premiumRequests: NotRequired[Union[float, None]]
 
+class FileList(TypedDict):
+    """The files of a run, in the order of their names."""
+
+    #: The files.
+    files: list["RunFile"]
+    #: Reasons why files that were to be collected are missing, such as a limit.
+    missing: NotRequired[list[str]]
+
 class FileManifest(TypedDict):
     """The content of a file, by hashes."""
 
@@ -955,6 +1007,23 @@ class HistoryShare(TypedDict):
 #: The names of final states are those of `status` in `run:end`, also in the database and in `teamster runs --json`: `success` for `Completed`(teamster_core::RunStatus::Completed), `aborted`, and `error` for every other `RunStatus`(teamster_core::RunStatus), whose cause is in `RunRecord::error`(super::RunRecord::error).
 HistoryStatus: TypeAlias = Union[Literal["running"], Literal["success"], Literal["error"], Literal["aborted"], Literal["interrupted"], str]
 
+class Hunk(TypedDict):
+    """A changed place of a file, with the lines around it."""
+
+    #: First line before, from 1; 0 if there is none.
+    oldStart: int
+    #: Number of lines before.
+    oldLines: int
+    #: First line after, from 1; 0 if there is none.
+    newStart: int
+    #: Number of lines after.
+    newLines: int
+    #: The line that begins the section, such as a function's, as git finds it.
+    section: NotRequired[Union[str, None]]
+    #: The lines.
+    lines: list["DiffLine"]
+
+
 class Image(TypedDict):
     """An image of a prompt, in JSON."""
 
@@ -962,6 +1031,7 @@ class Image(TypedDict):
     mediaType: str
     #: The content of the image in base64.
     data: str
+
 
 class Interrupt(TypedDict):
     """Options for interrupting a turn."""
@@ -1148,6 +1218,8 @@ class Outcome(TypedDict):
     usage: NotRequired[Union["Usage", None]]
     #: The answer in the shape of `output_schema`.
     structuredOutput: NotRequired[Any]
+    #: What the run leaves in its workspace. Absent if it had none of its own.
+    workspace: NotRequired[Union["WorkspaceResult", None]]
     #: Metadata of the run.
     meta: "OutcomeMeta"
 
@@ -1323,6 +1395,14 @@ class RequestList(TypedDict):
     #: The requests, those of the newest run first.
     requests: list["PendingRequest"]
 
+class RunFile(TypedDict):
+    """A file of a run."""
+
+    #: Name of the file, such as `bundle` or `files/report.html`. In a name that is not UTF-8 or has a `%`, these bytes are percent-encoded.
+    name: str
+    #: Size in bytes. Absent if the file is made when it is first read.
+    bytes: NotRequired[Union[int, None]]
+
 #: Kind of a run.
 RunKind: TypeAlias = Literal["run", "session", "tick", "other"]
 
@@ -1369,6 +1449,8 @@ class RunRecord(TypedDict):
     numTurns: NotRequired[Union[int, None]]
     #: The error of a run that failed. Its code and details are known if it is the error of the last attempt.
     error: NotRequired[Union["AgentError", None]]
+    #: What the run has left in its workspace. Absent if it had none of its own.
+    workspace: NotRequired[Union["WorkspaceResult", None]]
     #: Number of attempts; 0 while the run is running.
     attempts: int
     #: The attempts, in order.
@@ -1429,6 +1511,8 @@ class RunResult(TypedDict):
     openToolIds: NotRequired[list[str]]
     #: The answer in the shape of `output_schema`.
     structuredOutput: NotRequired[Any]
+    #: What the run leaves in its workspace. Absent if it had none of its own.
+    workspace: NotRequired[Union["WorkspaceResult", None]]
     #: Anomalies of the output.
     diagnostics: "Diagnostics"
 
@@ -1489,6 +1573,8 @@ class RunSpec(TypedDict):
     fallback: NotRequired[list[str]]
     #: The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once. Default: 1 hour.
     askTimeoutMs: NotRequired[Union[int, None]]
+    #: Files that are collected from the working directory at the end: paths in it with `*`, `**` and `?`, or directories. Symbolic links are not followed.
+    artifacts: NotRequired[list[str]]
     #: A URL that receives a request when the run ends or needs an answer.
     callback: NotRequired[Union[str, None]]
     #: The depth of the agent, if another agent starts it. It only restricts: the machine's own limit counts, too.
@@ -1538,6 +1624,8 @@ class RunSummary(TypedDict):
     durationMs: NotRequired[Union[int, None]]
     #: The error of a failed run.
     error: NotRequired[Union["AgentError", None]]
+    #: What the run has left in its workspace; absent while it is live, and if it had none of its own.
+    workspace: NotRequired[Union["WorkspaceResult", None]]
     #: The requests that wait for an answer.
     requests: list["PendingRequest"]
     #: The live status, if it was requested; absent once the run has ended.
@@ -1584,6 +1672,8 @@ class RunView(TypedDict):
     durationMs: NotRequired[Union[int, None]]
     #: The error of a failed run.
     error: NotRequired[Union["AgentError", None]]
+    #: What the run has left in its workspace; absent while it is live, and if it had none of its own.
+    workspace: NotRequired[Union["WorkspaceResult", None]]
     #: The requests that wait for an answer.
     requests: list["PendingRequest"]
     #: The live status, if it was requested; absent once the run has ended.
@@ -1942,19 +2032,19 @@ class UsageSummary(TypedDict):
 #: The state of a run.
 ViewState: TypeAlias = Literal["running", "waiting", "ended"]
 
-class 0Workspace(TypedDict):
+class DirectoryWorkspace(TypedDict):
     kind: Literal["directory"]
     #: An absolute path.
     path: str
 
-1Workspace = TypedDict("1Workspace", {
+WorktreeWorkspace = TypedDict("WorktreeWorkspace", {
     "kind": Literal["worktree"],
     "directory": NotRequired[Union[str, None]],
     "from": NotRequired[Union[str, None]],
     "branch": NotRequired[Union[str, None]],
 })
 
-class 2Workspace(TypedDict):
+class RepositoryWorkspace(TypedDict):
     kind: Literal["repository"]
     #: The repository's URL, without a user's password or token in it.
     url: str
@@ -1963,7 +2053,7 @@ class 2Workspace(TypedDict):
     #: The agent's directory in the repository, a relative path. Default: its root.
     subdirectory: NotRequired[Union[str, None]]
 
-class 3Workspace(TypedDict):
+class UploadWorkspace(TypedDict):
     kind: Literal["upload"]
     #: The full hash of the repository's first commit, by which the machine knows copies of it.
     repository: str
@@ -1976,11 +2066,64 @@ class 3Workspace(TypedDict):
     #: The agent's directory in the repository, a relative path. Default: its root.
     subdirectory: NotRequired[Union[str, None]]
 
-class 4Workspace(TypedDict):
+class EmptyWorkspace(TypedDict):
     kind: Literal["empty"]
 
 #: Where an agent works: the long form of `workingDirectory` and `worktree`.
-Workspace: TypeAlias = Union["0Workspace", "1Workspace", "2Workspace", "3Workspace", "4Workspace"]
+Workspace: TypeAlias = Union["DirectoryWorkspace", "WorktreeWorkspace", "RepositoryWorkspace", "UploadWorkspace", "EmptyWorkspace"]
+
+class WorkspaceDiff(TypedDict):
+    """The changes of a run's workspace: everything between the commit at which it began and what is there now, be it committed or not."""
+
+    #: The commit at which the run began.
+    base: str
+    #: The commit that is compared: the last one of the run, or the one that has also what was not committed.
+    head: str
+    #: The files, in the order of their paths.
+    files: list["DiffFile"]
+    #: Number of changed files, including those that a limit left out.
+    filesChanged: int
+    #: Number of added lines in text files.
+    insertions: int
+    #: Number of deleted lines in text files.
+    deletions: int
+    #: True if files, hunks or lines were left out because of a limit.
+    truncated: NotRequired[bool]
+
+#: Kind of a workspace.
+WorkspaceKind: TypeAlias = Literal["directory", "worktree", "repository", "upload", "empty", "other"]
+
+class WorkspaceResult(TypedDict):
+    """The workspace of a run at its end: what the agent has changed, be it committed or not. A figure that could not be found out is absent, never 0; then `error`(Self::error) has the reason."""
+
+    #: Kind of the workspace.
+    kind: "WorkspaceKind"
+    #: Folder of the workspace. Absent if it was removed, because nothing was changed in it.
+    directory: NotRequired[Union[str, None]]
+    #: The run's branch. Absent if it was removed with the folder, or if there is none.
+    branch: NotRequired[Union[str, None]]
+    #: The commit at which the workspace began. Absent without a repository.
+    base: NotRequired[str]
+    #: The last commit of the run; that at which it began if it made none.
+    head: NotRequired[Union[str, None]]
+    #: Number of commits from `base` to `head`.
+    commits: NotRequired[Union[int, None]]
+    #: Number of files that differ from `base`, including what is not committed.
+    filesChanged: NotRequired[Union[int, None]]
+    #: Number of added lines in text files.
+    insertions: NotRequired[Union[int, None]]
+    #: Number of deleted lines in text files.
+    deletions: NotRequired[Union[int, None]]
+    #: True if there are changes that are not committed.
+    dirty: NotRequired[Union[bool, None]]
+    #: The commit of these changes, on top of `head`: `refs/teamster/RUN/wip`.
+    wip: NotRequired[Union[str, None]]
+    #: The remote and the branch that the commits were pushed to, such as `origin:fix`.
+    pushed: NotRequired[Union[str, None]]
+    #: Work that is only in the folder, such as `1 commit in the submodule libs/a`.
+    unsaved: NotRequired[list[str]]
+    #: The reason for which something is absent.
+    error: NotRequired[Union[str, None]]
 
 #: A new git worktree for a run.
 Worktree: TypeAlias = Union[bool, str]
