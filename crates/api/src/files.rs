@@ -148,11 +148,11 @@ impl FileManifest {
         let name = &self.name;
         let (Some((_, size)), Some(hash)) = (self.range(number), self.parts.get(number as usize))
         else {
-            let message = format!("`{name}` has no part {number}");
+            let message = format!("\"{name}\" has no part {number}");
             return Err(ServiceError::new(ProblemCode::FileNotFound, message));
         };
         if content.len() as u64 != size || hex(&Sha256::digest(content)) != *hash {
-            let message = format!("part {number} of `{name}` arrived damaged: transfer it again");
+            let message = format!("part {number} of \"{name}\" arrived damaged: transfer it again");
             return Err(ServiceError::new(ProblemCode::FileDamaged, message));
         }
         Ok(())

@@ -178,7 +178,7 @@ impl RunHandle {
         }
         to.flush().map_err(not_written)?;
         if hasher.finish() != manifest {
-            let message = format!("`{name}` does not fit its manifest");
+            let message = format!("\"{name}\" does not fit its manifest");
             return Err(ServiceError::new(ProblemCode::FileDamaged, message));
         }
         Ok(manifest)

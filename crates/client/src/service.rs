@@ -281,7 +281,7 @@ fn check_file(id: &str, name: &str) -> Result<(), ServiceError> {
     if is_file_name(name) {
         return Ok(());
     }
-    let message = format!("run {id} has no file `{name}`");
+    let message = format!("run {id} has no file \"{name}\"");
     Err(ServiceError::new(ProblemCode::FileNotFound, message))
 }
 

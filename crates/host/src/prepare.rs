@@ -30,7 +30,7 @@ use crate::history::{History, KeptHistory, KeyedSession};
 use crate::output::Output;
 use crate::recording::Recording;
 use crate::request_policy::RequestPolicy;
-use crate::{Host, Warning, artifacts, environment, params, request, state, turns};
+use crate::{Host, artifacts, environment, params, request, state, turns};
 pub use agent_loop::{LoopOptions, PreparedLoop};
 pub use common::Common;
 use common::{Key, Wanted, no_clients};

@@ -8,9 +8,8 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use teamster_api::Workspace;
 use teamster_core::text::{plural, printable};
 

@@ -140,7 +140,7 @@ impl LocalRuns {
             let mut part = Vec::new();
             (file.take(PART_BYTES).read_to_end(&mut part)).map_err(internal)?;
             if part.is_empty() {
-                let message = format!("`{name}` has no part {number}");
+                let message = format!("\"{name}\" has no part {number}");
                 return Err(ServiceError::new(ProblemCode::FileNotFound, message));
             }
             Ok(part)
@@ -238,7 +238,7 @@ impl Results {
     /// Opens a file. The bundle and the patch are made now, unless they exist.
     fn open(&self, name: &str) -> Result<File, ServiceError> {
         let missing = || {
-            let message = format!("run {} has no file `{name}`", self.id);
+            let message = format!("run {} has no file \"{name}\"", self.id);
             ServiceError::new(ProblemCode::FileNotFound, message)
         };
         let path = match name.strip_prefix(ARTIFACTS) {

@@ -90,7 +90,7 @@ impl MemoryRun {
             _ => None,
         };
         content.map(String::into_bytes).ok_or_else(|| {
-            let message = format!("run {} has no file `{name}`", self.info.run_id);
+            let message = format!("run {} has no file \"{name}\"", self.info.run_id);
             ServiceError::new(ProblemCode::FileNotFound, message)
         })
     }

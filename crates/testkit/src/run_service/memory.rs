@@ -289,7 +289,7 @@ fn exists(id: &str) -> ServiceError {
 fn part(content: &[u8], name: &str, number: u32) -> Result<Vec<u8>, ServiceError> {
     let manifest = FileManifest::of(name, content);
     let Some((start, size)) = manifest.range(number) else {
-        let message = format!("`{name}` has no part {number}");
+        let message = format!("\"{name}\" has no part {number}");
         return Err(ServiceError::new(ProblemCode::FileNotFound, message));
     };
     let content = content

@@ -1,6 +1,6 @@
 //! The worktree of a run, for those who come later: its changes as data, as a patch and as a bundle.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
