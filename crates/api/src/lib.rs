@@ -27,6 +27,7 @@ mod schema;
 mod service;
 mod spec;
 mod status;
+mod stdio;
 pub mod tool_input;
 mod trusted;
 pub mod usage;
@@ -55,13 +56,14 @@ pub use names::{
 };
 pub use problem::{Problem, ProblemCode};
 pub use protocol::{Command, RefusalCode, Reply};
-pub use provider::{ProviderFacts, ProviderLogin, ProviderReport};
+pub use provider::{ProviderFacts, ProviderList, ProviderLogin, ProviderReport};
 pub use request::{Answer, PendingRequest};
 #[cfg(feature = "schema")]
 pub use schema::SESSION_KEY_PATTERN;
 pub use service::{Accepted, RunQuery, RunService, RunnerProcess, ServiceError, ServiceFuture};
 pub use spec::{RunSpec, SessionSpec, Spec};
 pub use status::{LiveState, LiveStatus, TurnStatus};
+pub use stdio::StdioGreeting;
 pub use trusted::Trusted;
 pub use view::{RunList, RunSummary, RunView, StartedRun, ViewState};
 pub use workspace::{Workspace, check_url};

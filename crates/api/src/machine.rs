@@ -3,12 +3,17 @@
 use crate::agents::{AgentList, Command};
 use crate::history::{RunFilter, RunRecord};
 use crate::usage::{LimitList, UsageQuery, UsageSummary};
-use crate::{ProviderReport, ServiceFuture};
+use crate::{ProviderList, ProviderReport, ServiceFuture};
 
 /// The agents of a machine, their usage and history, and its loops.
 pub trait MachineService: Send + Sync {
     /// Returns a report for each agent: whether it can be used, its version, its login and its capabilities.
     fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>>;
+
+    /// Returns the same with the version of teamster on the machine.
+    fn report(&self) -> ServiceFuture<'_, ProviderList> {
+        Box::pin(async { Ok(ProviderList::new(self.agents().await?)) })
+    }
 
     /// Returns tokens and cost of all agents, from their files and the history.
     fn usage(&self, query: UsageQuery) -> ServiceFuture<'_, UsageSummary>;

@@ -5,6 +5,28 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use teamster_core::Capabilities;
 
+/// The agents of a machine.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ProviderList {
+    /// The version of teamster on the machine; absent if that is too old to report it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// One report for each agent.
+    pub providers: Vec<ProviderReport>,
+}
+
+impl ProviderList {
+    /// Creates the list of a machine with this version of teamster.
+    pub fn new(providers: Vec<ProviderReport>) -> Self {
+        Self {
+            version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+            providers,
+        }
+    }
+}
+
 /// An agent of this machine and its capabilities.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -15,8 +37,6 @@ pub struct ProviderReport {
     pub facts: ProviderFacts,
     /// The agent can be used in sessions.
     pub sessions: bool,
-    /// How a user logs in, in the imperative, such as "log in with `claude`". Empty if there is nothing to do.
-    pub how_to_log_in: String,
     /// The agent's capabilities.
     pub capabilities: Capabilities,
 }
@@ -56,10 +76,19 @@ pub struct ProviderFacts {
     /// The reason why the agent cannot be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
+    /// The program was found where its installer puts it, in a folder that is not on `PATH`.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub outside_path: bool,
+    /// The program needs another Node.js, so installing it again would not help.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub needs_node: bool,
     /// The command that installs it.
     pub install: String,
     /// The login state.
     pub login: ProviderLogin,
+    /// How a user logs in, in the imperative, such as "log in with `claude`". Empty if there is nothing to do.
+    #[serde(default)]
+    pub how_to_log_in: String,
 }
 
 /// The login state of an agent, from its files and the environment.

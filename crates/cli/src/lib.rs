@@ -111,7 +111,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
         Command::Loop(args) => commands::r#loop::main(args),
         Command::Supervise(args) => commands::supervise::main(&args),
         Command::Agents(args) => commands::agents::main(&args, &machine),
-        Command::Doctor(args) => commands::doctor::main(&args),
+        Command::Doctor(args) => commands::doctor::main(&args, &machine),
         Command::Mcp(args) => commands::mcp::main(args.command, &machine),
         Command::Demo(args) => commands::demo::main(&args),
         Command::MockModel(args) => commands::mock_model::main(&args),

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
-use teamster_api::ProviderReport;
+use serde::Serialize;
 use teamster_api::agents::{AgentList, Selection};
 use teamster_api::history::{ForgetRuns, Forgotten, HistoryList, RunRecord, RunState};
 use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
+use teamster_api::{ProviderList, ProviderReport};
 
 use crate::Client;
 use crate::call::{Call, Media};
@@ -58,12 +58,6 @@ impl AgentCommand {
             Self::Wake => "wake",
         }
     }
-}
-
-/// The response to a list of agents' CLIs.
-#[derive(Deserialize)]
-struct Providers {
-    providers: Vec<ProviderReport>,
 }
 
 impl Client {
@@ -145,8 +139,16 @@ impl Client {
     ///
     /// Fails if the server cannot be reached.
     pub async fn providers(&self) -> Result<Vec<ProviderReport>, ClientError> {
-        let list: Providers = self.http.json(&Call::get(&["providers"])?).await?;
-        Ok(list.providers)
+        Ok(self.machine_report().await?.providers)
+    }
+
+    /// Returns what is known of the agents' CLIs on the server's machine, and the version of teamster there.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server cannot be reached.
+    pub async fn machine_report(&self) -> Result<ProviderList, ClientError> {
+        self.http.json(&Call::get(&["providers"])?).await
     }
 
     /// Returns the agents in a loop and their supervisor. Without a supervisor, the status is what files show.

@@ -8,8 +8,9 @@ use teamster_api::history::{ForgetRuns, Forgotten, RunFilter, RunRecord};
 use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
 use teamster_api::{
     Accepted, Change, Command, DiffQuery, FileList, FileManifest, LogLine, MachineService,
-    ProblemCode, ProviderReport, RefusalCode, Reply, RunInfo, RunKind, RunList, RunQuery,
-    RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState, WorkspaceDiff, is_file_name,
+    ProblemCode, ProviderList, ProviderReport, RefusalCode, Reply, RunInfo, RunKind, RunList,
+    RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState, WorkspaceDiff,
+    is_file_name,
 };
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
@@ -242,7 +243,7 @@ fn check(report: &ProviderReport) -> Result<(), ServiceError> {
         };
         (ErrorKind::NotFound, problem)
     } else if facts.login.state == "no" {
-        let problem = format!("not logged in: {}", report.how_to_log_in);
+        let problem = format!("not logged in: {}", facts.how_to_log_in);
         (ErrorKind::Auth, problem)
     } else {
         return Ok(());
@@ -292,6 +293,10 @@ fn unsupported(message: &str) -> ServiceError {
 impl MachineService for Client {
     fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>> {
         Box::pin(async move { Ok(self.providers().await?) })
+    }
+
+    fn report(&self) -> ServiceFuture<'_, ProviderList> {
+        Box::pin(async move { Ok(self.machine_report().await?) })
     }
 
     fn usage(&self, query: UsageQuery) -> ServiceFuture<'_, UsageSummary> {

@@ -119,14 +119,13 @@ pub struct AgentReport {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub outside_path: bool,
     /// Another Node.js is needed, so that to install the CLI would not help.
-    #[serde(skip)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub needs_node: bool,
     /// Command that installs the CLI.
     pub install: &'static str,
     /// Login of the CLI, judged by its files and the environment.
     pub login: Login,
     /// Instructions to log in.
-    #[serde(skip)]
     pub how_to_log_in: &'static str,
 }
 

@@ -108,6 +108,6 @@ fn entry(
     entry.transports = transports.map(|it| (*it).to_owned()).collect();
     entry.images = can.images;
     entry.add_dirs = can.add_dirs;
-    entry.login.clone_from(&report.how_to_log_in);
+    entry.login.clone_from(&report.facts.how_to_log_in);
     entry
 }

@@ -20,6 +20,7 @@ fn report(id: &str, usable: bool, login: &str, sessions: bool) -> ProviderReport
     let facts = json!({
         "id": id, "name": id.to_uppercase(), "usable": usable, "inProcess": false, "tested": true,
         "testedVersions": ["1"], "tooOld": false, "install": "-", "login": {"state": login},
+        "howToLogIn": format!("log in with `{id}`"),
     });
     let mut capabilities = Capabilities::none();
     capabilities.effort = true;
@@ -27,7 +28,6 @@ fn report(id: &str, usable: bool, login: &str, sessions: bool) -> ProviderReport
     ProviderReport {
         facts: serde_json::from_value(facts).unwrap(),
         sessions,
-        how_to_log_in: format!("log in with `{id}`"),
         capabilities,
     }
 }

@@ -13,10 +13,12 @@ use std::time::{Duration, Instant};
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
 use serde::Serialize;
-use teamster::doctor::{self, AgentReport, LoginState};
+use teamster::doctor;
 use teamster::process::{Leftover, leftovers};
+use teamster_api::ProviderFacts;
 use teamster_host::{ChangedFile, Guard, changed_files, examine_agents};
 
+use crate::remote::Machine;
 use crate::runtime::tokio_runtime;
 use crate::{exit_code, words};
 use args::DoctorArgs;
@@ -28,7 +30,19 @@ const KILL_LIMIT: Duration = Duration::from_secs(2);
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Report {
-    providers: Vec<AgentReport>,
+    /// The version of teamster; `None` on another machine if it is too old to report it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<String>,
+    providers: Vec<ProviderFacts>,
+    /// What only a process on the machine itself sees.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    here: Option<Here>,
+}
+
+/// The part of a report that is about this machine.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Here {
     /// The value of `PATH`.
     #[serde(rename = "PATH")]
     search_path: String,
@@ -55,7 +69,10 @@ struct LeftoverReport {
 }
 
 /// Prints the report and returns the exit code.
-pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
+pub(crate) fn main(args: &DoctorArgs, machine: &Machine) -> anyhow::Result<u8> {
+    if let Some(url) = machine.url() {
+        return of_machine(args, machine, url);
+    }
     if let Some(agent) = &args.agent {
         return try_agent::main(agent, args.limit, args.json);
     }
@@ -68,8 +85,7 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
         .block_on(examine_agents(crate::global::host()));
     teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     drop(guard);
-    let report = Report {
-        providers,
+    let here = Here {
         search_path: env::var("PATH").unwrap_or_default(),
         shim_guards: doctor::shim_guards().into_iter().map(|it| it.0).collect(),
         leftovers: examine_leftovers(args.kill_leftovers),
@@ -77,15 +93,68 @@ pub(crate) fn main(args: &DoctorArgs) -> anyhow::Result<u8> {
             .map(|here| changed_files(crate::global::providers(), &here))
             .unwrap_or_default(),
     };
+    let report = Report {
+        version: Some(env!("CARGO_PKG_VERSION").to_owned()),
+        providers: providers?,
+        here: Some(here),
+    };
+    show(&report, args.json, None)
+}
+
+/// Prints the report of another machine and returns the exit code.
+fn of_machine(args: &DoctorArgs, machine: &Machine, url: &str) -> anyhow::Result<u8> {
+    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let agents = machine.agents();
+    let machine = runtime.block_on(agents.report())?;
+    let report = Report {
+        version: machine.version,
+        providers: (machine.providers.into_iter())
+            .map(|provider| plain(provider.facts))
+            .collect(),
+        here: None,
+    };
+    show(&report, args.json, Some(url))
+}
+
+/// Returns the facts of another machine without what a terminal would not show as text.
+fn plain(mut facts: ProviderFacts) -> ProviderFacts {
+    let texts = [
+        &mut facts.name,
+        &mut facts.install,
+        &mut facts.how_to_log_in,
+    ];
+    let optional = [
+        &mut facts.version,
+        &mut facts.oldest_version,
+        &mut facts.problem,
+    ];
+    let optional = optional.into_iter().filter_map(Option::as_mut);
+    let all = texts.into_iter().chain(optional);
+    for text in all.chain(&mut facts.tested_versions) {
+        *text = words::one_line(text);
+    }
+    for path in [&mut facts.path, &mut facts.resolved_path] {
+        *path = (path.as_ref()).map(|path| words::one_line(&path.display().to_string()).into());
+    }
+    facts
+}
+
+/// Prints a report, of this machine or of the one with this URL, and returns the exit code.
+fn show(report: &Report, is_json: bool, url: Option<&str>) -> anyhow::Result<u8> {
     let usable = report.providers.iter().any(|provider| provider.usable);
-    let printed = if args.json {
-        serde_json::to_string_pretty(&report)
+    let printed = if is_json {
+        serde_json::to_string_pretty(report)
             .map_err(io::Error::from)
             .and_then(|text| writeln!(io::stdout(), "{text}"))
     } else {
         let width = console::Term::stdout().size_checked();
         let width = width.map(|(_, columns)| usize::from(columns));
-        print(&report, width, &mut anstream::stdout())
+        let mut out = anstream::stdout();
+        let head = url.map_or(Ok(()), |url| {
+            let version = report.version.as_deref().unwrap_or("of an unknown version");
+            writeln!(out, "teamster {} on {url}\n", words::one_line(version))
+        });
+        head.and_then(|()| print(report, width, &mut out))
     };
     Ok(match exit_code::of_printed(printed)? {
         exit_code::SUCCESS if !usable => exit_code::CLI_NOT_FOUND,
@@ -130,7 +199,7 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
         colour(AnsiColor::Red),
     );
     for provider in &report.providers {
-        let name = provider.name;
+        let name = &provider.name;
         if let (Some(version), true) = (&provider.version, provider.usable) {
             writeln!(out, "{good}✓{good:#} {bold}{name}{bold:#}  {version}")?;
         } else {
@@ -153,16 +222,17 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
             writeln!(out, "    {dim}problem{dim:#}  {}", text(problem))?;
         }
         if provider.usable {
-            let login = match (provider.login.state, &provider.login.from) {
-                (LoginState::Yes, Some(from)) => format!("yes, by {from}"),
-                (LoginState::Yes, None) => "yes".to_owned(),
-                (LoginState::No, _) => format!("no: {}", provider.how_to_log_in),
+            let login = match (&*provider.login.state, &provider.login.from) {
+                ("yes", Some(from)) => format!("yes, by {from}"),
+                ("yes", None) => "yes".to_owned(),
+                ("no", _) if provider.how_to_log_in.is_empty() => "no".to_owned(),
+                ("no", _) => format!("no: {}", provider.how_to_log_in),
                 _ => "unknown".to_owned(),
             };
             let login = text(&words::one_line(&login));
             writeln!(out, "    {dim}login{dim:#}    {login}")?;
         } else if provider.in_process {
-            let login = text(provider.how_to_log_in);
+            let login = text(&provider.how_to_log_in);
             writeln!(out, "    {dim}login{dim:#}    {login}")?;
         } else if !provider.needs_node {
             writeln!(out, "    {dim}install{dim:#}  {}", provider.install)?;
@@ -175,11 +245,11 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
             let tested = provider.tested_versions.join(", ");
             writeln!(out, "    {dim}tested{dim:#}   with {tested}")?;
         }
-        if let Some(oldest) = provider.oldest_version {
+        if let Some(oldest) = &provider.oldest_version {
             writeln!(out, "    {dim}oldest{dim:#}   {oldest}")?;
         }
         if provider.too_old {
-            let install = provider.install;
+            let install = &provider.install;
             let warning =
                 format!("older than the oldest supported version; update it: `{install}@latest`");
             writeln!(out, "    {warn}warning{warn:#}  {}", text(&warning))?;
@@ -200,9 +270,12 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
         "{ready} of {} agents ready{next}",
         report.providers.len()
     )?;
-    let is_missing = |provider: &AgentReport| !provider.usable && !provider.in_process;
+    let Some(here) = &report.here else {
+        return Ok(());
+    };
+    let is_missing = |provider: &ProviderFacts| !provider.usable && !provider.in_process;
     if report.providers.iter().any(is_missing) {
-        let path = words::one_line(&report.search_path);
+        let path = words::one_line(&here.search_path);
         writeln!(out, "PATH: {path}")?;
     }
     for (name, manager) in doctor::shim_guards() {
@@ -211,8 +284,8 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
             "{name} is set by a shim of {manager} that started this process: agents do not inherit it."
         )?;
     }
-    print_leftovers(&report.leftovers, out)?;
-    print_changed_files(&report.changed_files, out)
+    print_leftovers(&here.leftovers, out)?;
+    print_changed_files(&here.changed_files, out)
 }
 
 fn print_leftovers(leftovers: &[LeftoverReport], out: &mut impl Write) -> io::Result<()> {

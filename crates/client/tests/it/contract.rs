@@ -16,7 +16,7 @@ use teamster_server::{OwnerToken, Server, ServerConfig, Tokens};
 use teamster_testkit::run_service::{Behavior, MemoryService, Step, Subject, contract};
 use tempfile::TempDir;
 
-fn script(prompt: &str) -> Vec<Step> {
+pub(crate) fn script(prompt: &str) -> Vec<Step> {
     let text = |text: &str| Step::Emit(AgentEvent::Text(Text::new(text)));
     match prompt {
         "ask" => vec![Step::Ask(PermissionRequest::new(
@@ -31,8 +31,11 @@ fn script(prompt: &str) -> Vec<Step> {
     }
 }
 
+/// Runs over a client.
+pub(crate) struct Over(pub(crate) Client);
+
 struct Http {
-    client: Client,
+    over: Over,
     _folder: TempDir,
 }
 
@@ -50,15 +53,15 @@ impl Http {
         let client = Client::new(&bound.url(), Some(&token)).unwrap();
         tokio::spawn(bound.serve());
         Self {
-            client,
+            over: Over(client),
             _folder: folder,
         }
     }
 }
 
-impl Subject for Http {
+impl Subject for Over {
     fn service(&self) -> Arc<dyn RunService> {
-        Arc::new(self.client.clone())
+        Arc::new(self.0.clone())
     }
 
     fn run(&self, behavior: Behavior) -> Spec {
@@ -86,7 +89,7 @@ impl Subject for Http {
 }
 
 /// A machine with one agent.
-struct Machine;
+pub(crate) struct Machine;
 
 fn unknown<T>() -> ServiceFuture<'static, T> {
     let error = ServiceError::new(ProblemCode::Unsupported, "not in this test");
@@ -107,7 +110,6 @@ impl MachineService for Machine {
             Ok(vec![ProviderReport {
                 facts,
                 sessions: true,
-                how_to_log_in: String::new(),
                 capabilities,
             }])
         })
@@ -154,13 +156,13 @@ impl MachineService for Machine {
 
 #[tokio::test]
 async fn http_keeps_the_contract() {
-    contract(&Http::start().await).await;
+    contract(&Http::start().await.over).await;
 }
 
 #[tokio::test]
 async fn a_machine_is_the_same_over_http() {
     let http = Http::start().await;
-    let machine: &dyn MachineService = &http.client;
+    let machine: &dyn MachineService = &http.over.0;
     let there = machine.agents().await.unwrap();
     let here = Machine.agents().await.unwrap();
     let json = |reports| serde_json::to_value::<Vec<ProviderReport>>(reports).unwrap();
@@ -180,7 +182,7 @@ async fn a_machine_is_the_same_over_http() {
 #[tokio::test]
 async fn commands_are_those_of_a_runner() {
     let http = Http::start().await;
-    let service = http.service();
+    let service = http.over.service();
     let session = Spec::from(SessionSpec::new("mock"));
     service.start("s", session.clone()).await.unwrap();
     for command in [
@@ -204,7 +206,10 @@ async fn commands_are_those_of_a_runner() {
             requests: Vec::new()
         }
     );
-    service.start("r", http.run(Behavior::Hangs)).await.unwrap();
+    service
+        .start("r", http.over.run(Behavior::Hangs))
+        .await
+        .unwrap();
     let steer = Command::Steer {
         text: "x".to_owned(),
         from: None,

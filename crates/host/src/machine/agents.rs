@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use teamster_api::{ProblemCode, ProviderReport, ServiceError};
+use teamster_api::{ProblemCode, ProviderFacts, ProviderReport, ServiceError};
 use teamster_core::{CliInfo, ErrorDetail};
 use teamster_process::RuntimeConfig;
 use teamster_providers::doctor::{self, AgentReport, DoctorOptions, LoginState, examine_all};
@@ -11,7 +11,11 @@ use crate::environment::{STORE_VARIABLE, program_variable};
 use crate::{Host, error_chain};
 
 /// Examines all agents: whether they are installed, their versions and logins.
-pub async fn examine_agents(host: &Host) -> Vec<AgentReport> {
+///
+/// # Errors
+///
+/// Fails if a report cannot be converted, which is a fault of this program.
+pub async fn examine_agents(host: &Host) -> Result<Vec<ProviderFacts>, ServiceError> {
     let mut reports = examine_all(host.providers(), &options(host)).await;
     let is_missing = |report: &&mut AgentReport| report.path.is_none() && !report.in_process;
     for report in reports.iter_mut().filter(is_missing) {
@@ -20,7 +24,13 @@ pub async fn examine_agents(host: &Host) -> Vec<AgentReport> {
             report.problem = Some(error);
         }
     }
-    reports
+    facts(&reports)
+}
+
+/// Returns reports as a service has them.
+fn facts(reports: &[AgentReport]) -> Result<Vec<ProviderFacts>, ServiceError> {
+    let facts = serde_json::to_value(reports).and_then(serde_json::from_value);
+    facts.map_err(|error| ServiceError::new(ProblemCode::Internal, error_chain(&error.into())))
 }
 
 /// Which agents are examined, and how.
@@ -59,25 +69,19 @@ pub(super) async fn reports(
     host: &Host,
     examined: &Examined,
 ) -> Result<Vec<ProviderReport>, ServiceError> {
-    let failed = |error: serde_json::Error| {
-        ServiceError::new(ProblemCode::Internal, error_chain(&error.into()))
-    };
     let mut reports = Vec::new();
     let examined = match examined {
-        Examined::All => examine_agents(host).await,
-        Examined::WithoutVersions(agent) => find_agents(host, agent.as_deref()),
+        Examined::All => examine_agents(host).await?,
+        Examined::WithoutVersions(agent) => facts(&find_agents(host, agent.as_deref()))?,
     };
-    for report in examined {
-        let Some(provider) = host.providers().get(report.id) else {
+    for facts in examined {
+        let Some(provider) = host.providers().get(&facts.id) else {
             continue;
         };
-        let sessions = (host.providers()).session_runtime(report.id, RuntimeConfig::default());
-        let how_to_log_in = report.how_to_log_in.to_owned();
-        let facts = serde_json::to_value(report).map_err(failed)?;
+        let sessions = (host.providers()).session_runtime(&facts.id, RuntimeConfig::default());
         reports.push(ProviderReport {
-            facts: serde_json::from_value(facts).map_err(failed)?,
+            facts,
             sessions: sessions.is_ok(),
-            how_to_log_in,
             capabilities: provider.capabilities().clone(),
         });
     }

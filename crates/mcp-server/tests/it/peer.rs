@@ -154,7 +154,6 @@ impl MachineService for Machine {
                 ProviderReport {
                     facts: serde_json::from_value(facts).unwrap(),
                     sessions: true,
-                    how_to_log_in: String::new(),
                     capabilities: Capabilities::none(),
                 }
             });

@@ -8,7 +8,7 @@ use axum::routing::get;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use teamster_api::ProviderReport;
+use teamster_api::ProviderList;
 use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
 
 use super::{Answer, App, json, openapi};
@@ -49,13 +49,6 @@ pub(super) fn operations() -> Vec<Operation> {
     ]
 }
 
-/// The agents of this machine.
-#[derive(Serialize, JsonSchema)]
-struct ProviderList {
-    /// One report for each agent.
-    providers: Vec<ProviderReport>,
-}
-
 /// An `OpenAPI` document.
 #[derive(Serialize, JsonSchema)]
 #[serde(transparent)]
@@ -77,8 +70,7 @@ async fn document() -> Answer {
 }
 
 async fn providers(State(shared): App) -> Answer {
-    let providers = shared.machine.agents().await?;
-    json(StatusCode::OK, &ProviderList { providers })
+    json(StatusCode::OK, &shared.machine.report().await?)
 }
 
 async fn limits(State(shared): App) -> Answer {

@@ -1,25 +1,43 @@
-use teamster::doctor::Login;
+use serde_json::json;
 
 use super::*;
 
-fn agent(usable: bool) -> AgentReport {
-    let state = if usable {
-        LoginState::Yes
+fn agent(usable: bool) -> ProviderFacts {
+    let login = if usable {
+        json!({"state": "yes", "from": "A_KEY"})
     } else {
-        LoginState::Unknown
+        json!({"state": "unknown"})
     };
-    let login = Login::new(state, usable.then(|| "A_KEY".to_owned()));
-    let claude = crate::global::providers().get("claude").unwrap();
-    let mut report = AgentReport::new(claude.info(), login);
-    report.usable = usable;
-    report.path = usable.then(|| "/bin/claude".into());
-    report.version = usable.then(|| "9.9.9".to_owned());
-    report.tested_versions = &["2.1.197"];
-    report.oldest_version = Some("2.1.197");
-    report.problem = (!usable).then(|| "it is not there".to_owned());
-    report.install = "npm install it";
-    report.how_to_log_in = "log in with it";
-    report
+    let facts = json!({
+        "id": "claude",
+        "name": "Claude Code",
+        "usable": usable,
+        "inProcess": false,
+        "path": usable.then_some("/bin/claude"),
+        "version": usable.then_some("9.9.9"),
+        "tested": false,
+        "testedVersions": ["2.1.197"],
+        "oldestVersion": "2.1.197",
+        "tooOld": false,
+        "problem": (!usable).then_some("it is not there"),
+        "install": "npm install it",
+        "login": login,
+        "howToLogIn": "log in with it",
+    });
+    serde_json::from_value(facts).unwrap()
+}
+
+fn report(providers: Vec<ProviderFacts>, search_path: &str) -> Report {
+    Report {
+        version: None,
+        providers,
+        here: Some(Here {
+            search_path: search_path.to_owned(),
+            shim_guards: Vec::new(),
+            leftovers: Vec::new(),
+            changed_files: Vec::new(),
+        }),
+    }
 }
 
 fn printed(report: &Report) -> String {
@@ -37,17 +55,14 @@ fn the_report_names_the_next_steps() {
         killed,
         problem: problem.map(Into::into),
     };
-    let report = Report {
-        providers: vec![agent(true), agent(false)],
-        search_path: "/bin:/usr/bin".to_owned(),
-        shim_guards: Vec::new(),
-        leftovers: vec![
-            left(false, None),
-            left(true, None),
-            left(false, Some("why")),
-        ],
-        changed_files: vec![ChangedFile::new("/w/opencode.json", vec!["a".into()])],
-    };
+    let mut report = report(vec![agent(true), agent(false)], "/bin:/usr/bin");
+    let here = report.here.as_mut().unwrap();
+    here.leftovers = vec![
+        left(false, None),
+        left(true, None),
+        left(false, Some("why")),
+    ];
+    here.changed_files = vec![ChangedFile::new("/w/opencode.json", vec!["a".into()])];
     assert_eq!(
         printed(&report),
         "\
@@ -82,13 +97,7 @@ fn an_old_version_is_reported_with_the_update() {
     let mut old = agent(true);
     old.version = Some("2.1.9".to_owned());
     old.too_old = true;
-    let report = Report {
-        providers: vec![old],
-        search_path: "/bin".to_owned(),
-        shim_guards: Vec::new(),
-        leftovers: Vec::new(),
-        changed_files: Vec::new(),
-    };
+    let report = report(vec![old], "/bin");
     assert_eq!(
         printed(&report),
         "\
@@ -108,14 +117,8 @@ No processes of earlier runs are left.
 #[test]
 fn long_lines_end_between_words() {
     let mut broken = agent(true);
-    broken.login.state = LoginState::No;
-    let report = Report {
-        providers: vec![broken],
-        search_path: String::new(),
-        shim_guards: Vec::new(),
-        leftovers: Vec::new(),
-        changed_files: Vec::new(),
-    };
+    broken.login.state = "no".to_owned();
+    let report = report(vec![broken], "");
     let mut bytes = Vec::new();
     print(&report, Some(40), &mut bytes).unwrap();
     let shown = anstream::adapter::strip_str(&String::from_utf8(bytes).unwrap()).to_string();
