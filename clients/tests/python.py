@@ -193,6 +193,9 @@ def a_session_takes_one_prompt_after_the_other(server, client):
     restarted.join()
     assert "".join(entry["text"] for entry in entries if entry["type"] == "text") == pieces(40)
     assert (entries[-1]["type"], entries[-1]["runId"]) == ("done", turn.id)
+    short, queued = session.send("count 10 0.05"), session.send("echo", queue=True)
+    assert short.result()["status"] == "completed"
+    assert queued.result()["finalMessage"] == "echo"
     turn = session.send("wait")
     until("turn in progress", lambda: session.view().get("live", {}).get("state") == "running")
     refused(409, "SESSION_BUSY", lambda: session.send("more"))

@@ -174,6 +174,10 @@ await check('a session takes one prompt after the other, over a restart too', as
   await back;
   assert.equal(said(entries), pieces(40));
   assert.deepEqual([entries.at(-1).type, entries.at(-1).runId], ['done', first.id]);
+  const short = await session.send('count 10 0.05');
+  const queued = await session.send('echo', {queue: true});
+  assert.equal((await short.result()).status, 'completed');
+  assert.equal((await queued.result()).finalMessage, 'echo');
   const second = await session.send('wait');
   await until('turn in progress', async () => (await session.view()).live?.state === 'running');
   await assert.rejects(session.send('more'), (error) => error.code === 'SESSION_BUSY');

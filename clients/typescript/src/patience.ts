@@ -46,6 +46,12 @@ export class Patience {
     this.delay = Math.min(this.delay * 2, 3000);
   }
 
+  /** Waits a moment, before a request that the server has refused for now is repeated. */
+  async pause(): Promise<void> {
+    this.reached();
+    await this.sleep(this.delay);
+  }
+
   private async sleep(ms: number): Promise<void> {
     const limit = new Limit(this.signal);
     const timers: ReturnType<typeof setTimeout>[] = [];

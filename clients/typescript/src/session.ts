@@ -1,4 +1,4 @@
-import { TeamsterError } from "./errors.js";
+import { Problem, TeamsterError } from "./errors.js";
 import { follow } from "./follow.js";
 import { command, json, once, pathOf, requestPath, type CallOptions, type Connection } from "./http.js";
 import { Patience } from "./patience.js";
@@ -20,20 +20,23 @@ export class Session {
   }
 
   /**
-   * Sends a prompt, which begins a turn. During another turn it is a `Problem` with the code `SESSION_BUSY`. A
-   * connection that breaks meanwhile is made again, and the turn is begun once only.
+   * Sends a prompt, which begins a turn. During another turn it is a `Problem` with the code `SESSION_BUSY`, or, with
+   * `queue`, waits for its end; of several prompts that wait, any may be the next. A connection that breaks meanwhile
+   * is made again, and the turn is begun once only.
    */
-  async send(prompt: string, options: { from?: string; idempotencyKey?: string } & CallOptions = {}): Promise<Turn> {
-    const { from, signal, timeoutMs } = options;
+  async send(prompt: string, options: { from?: string; queue?: boolean; idempotencyKey?: string } & CallOptions = {}): Promise<Turn> {
+    const { from, queue = false, signal, timeoutMs } = options;
     const headers = once(options.idempotencyKey);
-    const body = from === undefined ? { prompt } : { prompt, from };
+    const body = { prompt, ...(from === undefined ? {} : { from }), ...(queue ? { queue } : {}) };
     const patience = new Patience(this.connection, signal);
     for (;;) {
       try {
         const turn = await json<TurnView>(this.connection, `${this.path}/turns`, "seq", { method: "POST", body, headers, signal, timeoutMs });
         return new Turn(this.connection, this.id, turn.runId, turn.seq);
       } catch (error) {
-        await patience.wait(error);
+        // The server has waited for a while.
+        if (queue && error instanceof Problem && error.code === "SESSION_BUSY") await patience.pause();
+        else await patience.wait(error);
       }
     }
   }

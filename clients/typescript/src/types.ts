@@ -1376,8 +1376,10 @@ export interface Problem {
 /** A stable error code of the API. */
 export type ProblemCode = "UNAUTHORIZED" | "INSUFFICIENT_SCOPE" | "HOST_NOT_ALLOWED" | "ORIGIN_NOT_ALLOWED" | "BYPASS_NOT_ALLOWED" | "COMMAND_NOT_ALLOWED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "RUN_NOT_FOUND" | "RUN_ID_AMBIGUOUS" | "RUN_EXISTS" | "RUN_ENDED" | "RUN_LIVE" | "FILE_NOT_FOUND" | "FILE_DAMAGED" | "NO_WORKSPACE" | "OVER_QUOTA" | "SESSION_NOT_FOUND" | "SESSION_BUSY" | "SESSION_IN_USE" | "NO_TURN" | "SESSION_ENDING" | "OVER_BUDGET" | "OUT_OF_TIME" | "REQUEST_NOT_FOUND" | "ALREADY_ANSWERED" | "INVALID_ANSWER" | "IDEMPOTENCY_KEY_REUSED" | "INVALID_BODY" | "INVALID_PARAMS" | "BODY_TOO_LARGE" | "BODY_TIMEOUT" | "UNSUPPORTED_MEDIA_TYPE" | "AGENT_NOT_FOUND" | "AGENT_REFUSED" | "SUPERVISOR_NOT_RUNNING" | "RUNNER_NOT_RESPONDING" | "TOO_MANY_CONNECTIONS" | "UNSUPPORTED" | "INTERNAL";
 
-/** The agents of this machine. */
+/** The agents of a machine. */
 export interface ProviderList {
+  /** The version of teamster on the machine; absent if that is too old to report it. */
+  version?: string | null;
   /** One report for each agent. */
   providers: ProviderReport[];
 }
@@ -1416,14 +1418,18 @@ export interface ProviderReport {
   tooOld: boolean;
   /** The reason why the agent cannot be used. */
   problem?: string | null;
+  /** The program was found where its installer puts it, in a folder that is not on `PATH`. */
+  outsidePath?: boolean;
+  /** The program needs another Node.js, so installing it again would not help. */
+  needsNode?: boolean;
   /** The command that installs it. */
   install: string;
   /** The login state. */
   login: ProviderLogin;
+  /** How a user logs in, in the imperative, such as "log in with `claude`". Empty if there is nothing to do. */
+  howToLogIn?: string;
   /** The agent can be used in sessions. */
   sessions: boolean;
-  /** How a user logs in, in the imperative, such as "log in with `claude`". Empty if there is nothing to do. */
-  howToLogIn: string;
   /** The agent's capabilities. */
   capabilities: Capabilities;
 }
@@ -1812,6 +1818,8 @@ export interface StartTurn {
   images?: Image[];
   /** The name of the sender, for the log and for other clients. Default: the token's name. */
   from?: string | null;
+  /** During another turn, wait for its end, at most 30 seconds. A prompt that is still refused as `SESSION_BUSY` was not sent: repeat the request. */
+  queue?: boolean;
 }
 
 /** A run that was started, or that an earlier start with the same key or id has started. */

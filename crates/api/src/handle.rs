@@ -302,6 +302,28 @@ impl RunHandle {
         reply.map_err(|error| error.about(&self.id))
     }
 
+    /// Waits until no turn of a session is in progress: then a prompt that was refused with
+    /// [`ProblemCode::SessionBusy`] can be sent again. Another sender may be first.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the session cannot be found, or its log cannot be followed.
+    pub async fn idle(&self) -> Result<(), ServiceError> {
+        // Before the status, so that the end of the turn that it has is behind it.
+        let newest = self.outline().await?.summary.seq;
+        let live = self.view().await?.summary.live.clone();
+        if !live.is_some_and(|live| live.turn.is_some()) {
+            return Ok(());
+        }
+        let mut log = self.follow(newest);
+        while let Some(line) = log.next().await {
+            if line?.type_name() == "done" {
+                break;
+            }
+        }
+        Ok(())
+    }
+
     async fn command(&self, command: Command) -> Result<(), ServiceError> {
         self.send(command).await.map(drop)
     }

@@ -1,14 +1,20 @@
 //! Sessions: turns, and commands to the turn in progress.
 
+use std::time::Duration;
+
 use hyper::Method;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use teamster_api::{Images, RunView};
+use teamster_api::{Images, ProblemCode, RunView};
 use teamster_core::{Image, PermissionMode};
+use tokio::time::sleep;
 
 use crate::Client;
 use crate::call::Call;
 use crate::error::ClientError;
+
+/// The pause after a prompt that waited in vain.
+const PAUSE: Duration = Duration::from_millis(100);
 
 /// A turn of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -32,6 +38,8 @@ struct Prompt<'a> {
     images: Option<Images>,
     #[serde(skip_serializing_if = "Option::is_none")]
     from: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    queue: bool,
 }
 
 /// The body that adds text to the turn in progress.
@@ -110,8 +118,49 @@ impl Client {
             prompt,
             images,
             from,
+            queue: false,
         };
-        let mut call = Call::post(&["sessions", id, "turns"], &body)?;
+        self.turn(id, &body, key).await
+    }
+
+    /// Sends a prompt to a session as soon as no turn is in progress, which may take as long as that turn. Of several
+    /// prompts that wait, any may be the next. The rest is as for [`say`](Self::say). If the future is dropped, a prompt
+    /// that waits is not sent.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server refuses the prompt, or cannot be reached.
+    pub async fn queue(
+        &self,
+        id: &str,
+        prompt: &str,
+        from: Option<&str>,
+        key: Option<&str>,
+    ) -> Result<Turn, ClientError> {
+        let body = Prompt {
+            prompt,
+            images: None,
+            from,
+            queue: true,
+        };
+        loop {
+            match self.turn(id, &body, key).await {
+                Err(error) if error.code == Some(ProblemCode::SessionBusy) => {
+                    // The server has waited already, unless it is about to end.
+                    sleep(error.retry_after.unwrap_or(PAUSE)).await;
+                }
+                turn => return turn,
+            }
+        }
+    }
+
+    async fn turn(
+        &self,
+        id: &str,
+        body: &Prompt<'_>,
+        key: Option<&str>,
+    ) -> Result<Turn, ClientError> {
+        let mut call = Call::post(&["sessions", id, "turns"], body)?;
         if let Some(key) = key {
             call = call.with_key(key)?;
         }

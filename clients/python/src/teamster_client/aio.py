@@ -331,11 +331,20 @@ class AsyncSession:
         #: Warnings of its start, such as of options without effect. None if this object did not start it.
         self.warnings = warnings
 
-    async def send(self, prompt: str, *, sender: str | None = None, idempotency_key: str | None = None, timeout: float | None = None) -> AsyncTurn:
-        """Sends a prompt, which begins a turn. During another turn it is a Problem with the code SESSION_BUSY. A
-        connection that breaks meanwhile is made again, and the turn is begun once only."""
-        content = {"prompt": prompt} | query(**{"from": sender})
-        turn = await self._client._post_once(path_of("sessions", self.id, "turns"), content, idempotency_key, timeout)
+    async def send(self, prompt: str, *, sender: str | None = None, queue: bool = False, idempotency_key: str | None = None, timeout: float | None = None) -> AsyncTurn:
+        """Sends a prompt, which begins a turn. During another turn it is a Problem with the code SESSION_BUSY, or, with
+        ``queue``, waits for its end; of several prompts that wait, any may be the next. A connection that breaks
+        meanwhile is made again, and the turn is begun once only."""
+        content = {"prompt": prompt} | query(**{"from": sender, "queue": queue or None})
+        while True:
+            try:
+                turn = await self._client._post_once(path_of("sessions", self.id, "turns"), content, idempotency_key, timeout)
+                break
+            except Problem as problem:
+                if not queue or problem.code != "SESSION_BUSY":
+                    raise
+                # The server has waited for a while.
+                await asyncio.sleep(0.1)
         return AsyncTurn(self._client, self.id, turn["runId"], self._client._options.number(turn, "runId"))
 
     def entries(self, after: int = 0, *, timeout: float | None = None) -> AsyncGenerator[types.Entry, None]:

@@ -1340,8 +1340,10 @@ class Problem(TypedDict):
 ProblemCode: TypeAlias = Literal["UNAUTHORIZED", "INSUFFICIENT_SCOPE", "HOST_NOT_ALLOWED", "ORIGIN_NOT_ALLOWED", "BYPASS_NOT_ALLOWED", "COMMAND_NOT_ALLOWED", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RUN_NOT_FOUND", "RUN_ID_AMBIGUOUS", "RUN_EXISTS", "RUN_ENDED", "RUN_LIVE", "FILE_NOT_FOUND", "FILE_DAMAGED", "NO_WORKSPACE", "OVER_QUOTA", "SESSION_NOT_FOUND", "SESSION_BUSY", "SESSION_IN_USE", "NO_TURN", "SESSION_ENDING", "OVER_BUDGET", "OUT_OF_TIME", "REQUEST_NOT_FOUND", "ALREADY_ANSWERED", "INVALID_ANSWER", "IDEMPOTENCY_KEY_REUSED", "INVALID_BODY", "INVALID_PARAMS", "BODY_TOO_LARGE", "BODY_TIMEOUT", "UNSUPPORTED_MEDIA_TYPE", "AGENT_NOT_FOUND", "AGENT_REFUSED", "SUPERVISOR_NOT_RUNNING", "RUNNER_NOT_RESPONDING", "TOO_MANY_CONNECTIONS", "UNSUPPORTED", "INTERNAL"]
 
 class ProviderList(TypedDict):
-    """The agents of this machine."""
+    """The agents of a machine."""
 
+    #: The version of teamster on the machine; absent if that is too old to report it.
+    version: NotRequired[Union[str, None]]
     #: One report for each agent.
     providers: list["ProviderReport"]
 
@@ -1378,14 +1380,18 @@ class ProviderReport(TypedDict):
     tooOld: bool
     #: The reason why the agent cannot be used.
     problem: NotRequired[Union[str, None]]
+    #: The program was found where its installer puts it, in a folder that is not on `PATH`.
+    outsidePath: NotRequired[bool]
+    #: The program needs another Node.js, so installing it again would not help.
+    needsNode: NotRequired[bool]
     #: The command that installs it.
     install: str
     #: The login state.
     login: "ProviderLogin"
+    #: How a user logs in, in the imperative, such as "log in with `claude`". Empty if there is nothing to do.
+    howToLogIn: NotRequired[str]
     #: The agent can be used in sessions.
     sessions: bool
-    #: How a user logs in, in the imperative, such as "log in with `claude`". Empty if there is nothing to do.
-    howToLogIn: str
     #: The agent's capabilities.
     capabilities: "Capabilities"
 
@@ -1770,6 +1776,7 @@ StartTurn = TypedDict("StartTurn", {
     "prompt": str,
     "images": NotRequired[list["Image"]],
     "from": NotRequired[Union[str, None]],
+    "queue": NotRequired[bool],
 })
 
 class StartedRun(TypedDict):

@@ -66,7 +66,7 @@ async fn say(args: &SayArgs, session: Run, prompt: String) -> anyhow::Result<u8>
         match begun.await {
             Ok(turn) => break turn,
             Err(error) => match error.code {
-                Some(ProblemCode::SessionBusy) if args.queue => next_end(&session).await?,
+                Some(ProblemCode::SessionBusy) if args.queue => session.handle.idle().await?,
                 Some(ProblemCode::SessionBusy) => {
                     bail!("{error} (--queue waits, --steer sends it now)")
                 }
@@ -84,22 +84,6 @@ async fn say(args: &SayArgs, session: Run, prompt: String) -> anyhow::Result<u8>
     let output: OutputArgs = args.output.into();
     let screen = Screen::new(&session, output).without_questions();
     show(session, &turn, seq, screen).await
-}
-
-/// Waits for the end of the turn in progress.
-async fn next_end(session: &Run) -> anyhow::Result<()> {
-    let newest = session.handle.outline().await?.summary.seq;
-    // The turn may have ended meanwhile.
-    if session.handle.status().await?.turn.is_none() {
-        return Ok(());
-    }
-    let mut follow = session.follow(newest);
-    while let Some(line) = follow.next().await? {
-        if line.type_name() == "done" {
-            break;
-        }
-    }
-    Ok(())
 }
 
 /// Shows the turn, whose prompt is the entry with the number `seq`, to its end. Returns its exit code.

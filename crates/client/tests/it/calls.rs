@@ -22,7 +22,7 @@ pub(crate) const STREAMS: [&str; 2] = ["follow", "changes"];
 /// Those whose response has no content.
 pub(crate) const COMMANDS: [&str; 5] = ["cancel", "answer", "steer", "interrupt", "clear"];
 
-pub(crate) fn all() -> [(&'static str, Call); 24] {
+pub(crate) fn all() -> [(&'static str, Call); 26] {
     calls![
         "start" client => client.start(&RunSpec::new("claude", "x"), "key");
         "open" client => client.open(&SessionSpec::new("claude"), "key");
@@ -35,6 +35,7 @@ pub(crate) fn all() -> [(&'static str, Call); 24] {
         "cancel" client => client.cancel("a", true);
         "answer" client => client.answer("a/1", &Answer::Allow);
         "say" client => client.say("a", "x", Some("me"), Some("key"));
+        "queue" client => client.queue("a", "x", None, None);
         "steer" client => client.steer("a", "x", None);
         "interrupt" client => client.interrupt("a", false);
         "clear" client => client.clear("a");
@@ -45,6 +46,7 @@ pub(crate) fn all() -> [(&'static str, Call); 24] {
         "forget" client => client.forget(&ForgetRuns::default());
         "usage" client => client.usage(&UsageQuery::default());
         "limits" client => client.limits();
+        "machine_report" client => client.machine_report();
         "agents" client => client.agents();
         "command_agents" client => client.command_agents(AgentCommand::Wake, &Selection::of(["a"]));
         "agent_log" client => client.agent_log("a", 5);

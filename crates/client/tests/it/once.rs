@@ -76,6 +76,24 @@ async fn a_refusal_is_not_repeated() {
 }
 
 #[tokio::test]
+async fn a_prompt_that_waited_in_vain_is_sent_again() {
+    let busy = Reply::problem(409, "SESSION_BUSY");
+    let turn = Reply::json(201, r#"{"runId":"a.2","seq":7}"#);
+    let fake = Fake::steps([busy.clone(), busy.clone(), turn]).await;
+    let turn = fake.client().queue("a", "x", None, None).await.unwrap();
+    assert_eq!((&*turn.run_id, turn.seq), ("a.2", 7));
+    let requests = fake.requests();
+    assert_eq!(requests.len(), 3);
+    let body = r#"{"prompt":"x","queue":true}"#;
+    assert!(requests[0].ends_with(body), "{}", requests[0]);
+    // Only if that was wanted.
+    let fake = Fake::steps([busy]).await;
+    let error = fake.client().say("a", "x", None, None).await.unwrap_err();
+    assert_eq!(error.code, Some(ProblemCode::SessionBusy));
+    assert_eq!(fake.requests().len(), 1);
+}
+
+#[tokio::test]
 async fn a_delay_that_the_server_asks_for_is_kept() {
     let busy = Reply::refusal(503, "TOO_MANY_CONNECTIONS", "Retry-After: 1\r\n");
     let limited = Reply::with(429, "text/html", "Retry-After: 1\r\n", "<html>");

@@ -1,7 +1,7 @@
 //! Sessions over HTTP: turns, interrupts, changes, and their log.
 
 use serde_json::{Value, json};
-use teamster_testkit::http::Response;
+use teamster_testkit::http::{Request, Response};
 
 use super::served::Served;
 
@@ -15,6 +15,42 @@ fn turn(served: &Served, session: &str, prompt: &str, key: Option<&str>) -> Resp
         Some(key) => request.header("Idempotency-Key", key).send(),
         None => request.send(),
     }
+}
+
+#[test]
+fn a_prompt_that_may_wait_begins_at_the_end_of_the_turn_in_progress() {
+    let served = Served::start();
+    let session = served.session(&json!({"provider": "claude"}));
+    let turns = format!("{session}/turns");
+    let first = served.post(&turns, &json!({"prompt": "wait"}));
+    assert_eq!(first.status, 201, "{}", first.body);
+    served
+        .post(&turns, &json!({"prompt": "next"}))
+        .is_problem(409, "SESSION_BUSY");
+    let (address, authorization) = (served.address.clone(), format!("Bearer {}", served.token));
+    let waiting = std::thread::spawn(move || {
+        Request::new(&address, "POST", &turns)
+            .header("Authorization", &authorization)
+            .header("Prefer", "wait=60")
+            .json(&json!({"prompt": "next", "queue": true}))
+            .send()
+    });
+    let interrupted = served
+        .request("POST", &format!("{session}/interrupt"))
+        .send();
+    assert_eq!(interrupted.status, 204, "{}", interrupted.body);
+    let next = waiting.join().unwrap();
+    assert_eq!(next.status, 201, "{}", next.body);
+    assert_eq!(next.json()["result"]["text"], "next");
+    // A session that ends meanwhile is no reason to wait on.
+    served.post(&format!("{session}/turns"), &json!({"prompt": "wait"}));
+    end(&served, &session);
+    served
+        .post(
+            &format!("{session}/turns"),
+            &json!({"prompt": "late", "queue": true}),
+        )
+        .is_problem(409, "RUN_ENDED");
 }
 
 fn end(served: &Served, session: &str) {

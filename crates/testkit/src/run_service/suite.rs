@@ -435,8 +435,14 @@ impl Check<'_> {
             .await
             .expect("an entry")
             .expect("the log is read");
-        session.interrupt(false).await.expect("it is interrupted");
+        let ends = async { tokio::join!(session.idle(), session.interrupt(false)) };
+        let (idle, interrupted) = within("the end of the turn", ends).await;
+        interrupted.expect("it is interrupted");
+        idle.expect("it is idle");
         self.until_turn_ends(&session, seq).await;
+        within("a session without a turn", session.idle())
+            .await
+            .expect("it is idle");
 
         session.cancel(false).await.expect("it is ended");
         within("the end", session.result()).await.expect("it ends");

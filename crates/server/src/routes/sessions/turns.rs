@@ -1,5 +1,7 @@
 //! `/v1/sessions/{id}/turns`: turns, and commands to the turn in progress.
 
+use std::time::Duration;
+
 use axum::Extension;
 use axum::extract::State;
 use axum::http::header::LOCATION;
@@ -9,7 +11,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use teamster_api::{Command, Images, ProblemCode, Reply, RunEvent, RunHandle, RunLogEntry};
 use teamster_core::{AgentEvent, RunResult};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::{COMMAND_PROBLEMS, SESSION_PROBLEMS, check_rights, find};
 use crate::extract::{Json, Optional, Path};
@@ -22,6 +24,9 @@ use crate::routes::runs::{
 };
 use crate::routes::{Answer, App, empty, json};
 use crate::{ApiError, Scope};
+
+/// The maximum wait of a prompt for the end of another turn. Proxies cut longer ones short.
+const QUEUE_LIMIT: Duration = Duration::from_secs(30);
 
 pub(super) fn operations() -> Vec<Operation> {
     let command = |operation: Operation| {
@@ -37,7 +42,8 @@ pub(super) fn operations() -> Vec<Operation> {
             .scope(Some(Scope::Run))
             .about(
                 "Send a prompt",
-                "Starts a turn. A session has one turn at a time. The turn's entries follow `seq` in the log, up to \
+                "Starts a turn. A session has one turn at a time; with `queue`, a prompt waits for the end of another one. \
+                The turn's entries follow `seq` in the log, up to \
                 the `done` with its `runId`.",
             )
             .headers(const {
@@ -110,6 +116,10 @@ struct StartTurn {
     images: Images,
     /// The name of the sender, for the log and for other clients. Default: the token's name.
     from: Option<String>,
+    /// During another turn, wait for its end, at most 30 seconds. A prompt that is still refused as `SESSION_BUSY` was not
+    /// sent: repeat the request.
+    #[serde(default)]
+    queue: bool,
 }
 
 /// A turn of a session.
@@ -187,6 +197,7 @@ async fn turn(
         prompt,
         images: Images(images),
         from,
+        queue,
     } = body.value;
     let key = key(&headers)?;
     let wait = preferred_wait(&headers);
@@ -199,8 +210,27 @@ async fn turn(
         key: key.clone(),
     };
     let begun = async {
-        check_rights(&shared, &caller, &session).await?;
-        match run.send(command).await? {
+        let free = queue.then(|| Instant::now() + QUEUE_LIMIT);
+        let reply = loop {
+            // Also after a wait: the session may do more by then.
+            check_rights(&shared, &caller, &session).await?;
+            let sent = run.send(command.clone()).await;
+            let (Err(busy), Some(free)) = (&sent, free) else {
+                break sent?;
+            };
+            if busy.code != Some(ProblemCode::SessionBusy) || Instant::now() >= free {
+                break sent?;
+            }
+            tokio::select! {
+                // Only the wait is cut short: a prompt that was sent may begin a turn.
+                idle = timeout_at(free, run.idle()) => match idle {
+                    Ok(idle) => idle?,
+                    Err(_) => break sent?,
+                },
+                () = shared.ending.cancelled() => break sent?,
+            }
+        };
+        match reply {
             Reply::Turn { run_id, seq, known } => Ok(Turn { run_id, seq, known }),
             reply => Err(unexpected(&reply)),
         }
