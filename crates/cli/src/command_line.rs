@@ -58,7 +58,7 @@ Examples:
   teamster supervise agents.config.json          run many loops, restart those that crash
   teamster acp claude                            serve an agent to an editor (ACP)
   teamster serve                                 serve an HTTP API for detached runs
-  teamster --remote https://box.example runs list --live    list runs of another machine
+  teamster --remote ssh:box runs list --live     list runs of another machine
   teamster mcp check                             test the MCP servers of ./.mcp.json
   teamster mock-model hello.toml                 serve a scripted model, for tests";
 

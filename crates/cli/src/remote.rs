@@ -1,8 +1,9 @@
-//! `--remote`: commands on the runs, sessions and agents of a `teamster serve` server instead of this machine's.
+//! `--remote`: commands on the runs, sessions and agents of another machine instead of this one's, over HTTP or `ssh`.
 
 mod prepare;
 mod supervisor;
 
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,6 +17,9 @@ use crate::args::{REMOTE_TOKEN_VARIABLE, RemoteArgs};
 use crate::hints;
 pub(crate) use prepare::{prepare_run, prepare_session};
 pub(crate) use supervisor::RemoteSupervisor;
+
+/// The environment variable with the command in place of `ssh`, as the shell reads it.
+const SSH_VARIABLE: &str = "TEAMSTER_SSH";
 
 /// The machine whose runs, sessions and agents a command is about: its services, and what a terminal shows of it.
 #[derive(Clone)]
@@ -105,7 +109,7 @@ pub(crate) fn connect(url: &str, args: &RemoteArgs) -> anyhow::Result<Machine> {
             .filter(|token| !token.is_empty()),
     };
     let client = Client::new(url, token.as_deref()).map_err(|error| match error.kind {
-        ClientErrorKind::SecretInUrl => anyhow!(
+        ClientErrorKind::SecretInUrl if !url.starts_with("ssh:") => anyhow!(
             "every user of this machine can read a token in the URL: put it into a file for --remote-token-file, or \
              into TEAMSTER_REMOTE_TOKEN"
         ),
@@ -115,7 +119,13 @@ pub(crate) fn connect(url: &str, args: &RemoteArgs) -> anyhow::Result<Machine> {
         ),
         _ => error.into(),
     });
-    let client = client.context("--remote")?;
+    let mut client = client.context("--remote")?;
+    client = client.with_questions(io::stdin().is_terminal() || io::stderr().is_terminal());
+    if let Ok(command) = std::env::var(SSH_VARIABLE)
+        && !command.trim().is_empty()
+    {
+        client = client.with_ssh_command(command);
+    }
     if client.is_unencrypted() {
         crate::report::warn(&[format!(
             "the connection to {} is not encrypted, so others can read the token: use https, a VPN or an SSH tunnel",

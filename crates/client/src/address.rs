@@ -1,11 +1,18 @@
-//! The address of a server, and connections to it: over TCP, TLS or a Unix socket.
+//! The address of a server, and connections to it: over TCP, TLS, a Unix socket or `ssh`.
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::Uri;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper::header::HeaderValue;
+use hyper::http::uri::PathAndQuery;
 use hyper::rt::{Read, Write};
+use hyper::{Request, Response, Uri};
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioIo;
@@ -14,14 +21,56 @@ use tokio::time::timeout;
 use tower_service::Service;
 
 use crate::error::{ClientError, ClientErrorKind};
+use crate::ssh::{self, Settings, Ssh, Target};
 
 /// The time limit of a connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(10);
 
 /// A byte stream to a server.
-pub(crate) trait Connection: Read + Write + Send + Unpin {}
+trait Stream: Read + Write + Send + Unpin {}
 
-impl<T: Read + Write + Send + Unpin> Connection for T {}
+impl<T: Read + Write + Send + Unpin> Stream for T {}
+
+/// A connection to a server, for one request.
+pub(crate) enum Connection {
+    /// A connection of the request's own.
+    Own(http1::SendRequest<Full<Bytes>>),
+    /// The one of all requests.
+    Shared(ssh::Sender),
+}
+
+impl Connection {
+    /// Sends a request, and returns the head of the response.
+    pub(crate) async fn send(
+        &mut self,
+        request: Request<Full<Bytes>>,
+    ) -> hyper::Result<Response<Incoming>> {
+        match self {
+            Self::Own(sender) => sender.send_request(request).await,
+            Self::Shared(sender) => sender.send_request(request).await,
+        }
+    }
+}
+
+/// The reason why there is no connection.
+#[derive(Debug)]
+pub(crate) struct ConnectError {
+    pub(crate) kind: ClientErrorKind,
+    /// For people.
+    pub(crate) reason: String,
+}
+
+impl ConnectError {
+    pub(crate) fn new(kind: ClientErrorKind, reason: String) -> Self {
+        Self { kind, reason }
+    }
+}
+
+impl From<String> for ConnectError {
+    fn from(reason: String) -> Self {
+        Self::new(ClientErrorKind::Unreachable, reason)
+    }
+}
 
 /// The address of a server.
 #[derive(Debug, Clone)]
@@ -32,6 +81,7 @@ pub(crate) enum Address {
         connector: Connector,
     },
     Unix(PathBuf),
+    Ssh(Arc<Ssh>),
 }
 
 /// How connections to a URL are made.
@@ -42,12 +92,16 @@ pub(crate) enum Connector {
 }
 
 impl Address {
-    /// Reads a URL without a slash at its end: `http://`, `https://` or `unix:`.
+    /// Reads a URL without a slash at its end: `http://`, `https://`, `unix:` or `ssh:`.
     pub(crate) fn new(url: &str, has_token: bool) -> Result<Self, ClientError> {
         let failed = |kind, parameter, message: String| ClientError {
             parameter: Some(parameter),
             ..ClientError::new(kind, message)
         };
+        if let Some(rest) = url.strip_prefix("ssh:") {
+            let ssh = Ssh::new(Target::parse(rest)?, Settings::default());
+            return Ok(Self::Ssh(Arc::new(ssh)));
+        }
         if url.contains(['#', '?', '@']) {
             let message =
                 "others can read a token or password in a URL: pass the token apart from it";
@@ -65,7 +119,7 @@ impl Address {
         });
         let uri = uri.ok_or_else(|| {
             invalid_url(format!(
-                "{url:?} is not the URL of a server: expected https://HOST, http://127.0.0.1:7420 or unix:/path"
+                "{url:?} is not the URL of a server: expected https://HOST, ssh:HOST, http://127.0.0.1:7420 or unix:/path"
             ))
         })?;
         if !has_token {
@@ -80,14 +134,31 @@ impl Address {
         Ok(Self::Url { uri, connector })
     }
 
-    /// Returns the path before that of each request, and the value of `Host`.
-    pub(crate) fn prefix_and_host(&self) -> (&str, &str) {
-        match self {
+    /// Returns the URL of a request with this path and query, and the value of `Host`, which HTTP/2 has in the URL.
+    pub(crate) fn target(
+        &self,
+        path: &str,
+    ) -> Result<(Uri, Option<HeaderValue>), hyper::http::Error> {
+        let (prefix, host) = match self {
             Self::Url { uri, .. } => (
                 uri.path().trim_end_matches('/'),
                 uri.authority().map_or("", |authority| authority.as_str()),
             ),
             Self::Unix(_) => ("", "localhost"),
+            Self::Ssh(_) => {
+                let uri = Uri::builder().scheme("http").authority("localhost");
+                return Ok((uri.path_and_query(path).build()?, None));
+            }
+        };
+        let path: PathAndQuery = format!("{prefix}{path}").parse()?;
+        Ok((path.into(), Some(HeaderValue::from_str(host)?)))
+    }
+
+    /// Returns what the transport has reported of a connection that broke.
+    pub(crate) fn failure(&self) -> Option<String> {
+        match self {
+            Self::Ssh(ssh) => ssh.failure(),
+            Self::Url { .. } | Self::Unix(_) => None,
         }
     }
 
@@ -104,31 +175,39 @@ impl Address {
         }
     }
 
-    /// Makes a connection. The error is its reason, for people.
-    pub(crate) async fn connect(&self) -> Result<Box<dyn Connection>, String> {
-        let connecting = async {
-            let connection: Box<dyn Connection> = match self {
-                Self::Url { uri, connector } => match connector.clone() {
-                    Connector::Plain(mut tcp) => {
-                        let stream = tcp.call(uri.clone()).await;
-                        Box::new(stream.map_err(|error| reason(&error))?)
-                    }
-                    Connector::Tls(mut tls) => {
-                        let stream = tls.call(uri.clone()).await;
-                        Box::new(stream.map_err(|error| reason(&*error))?)
-                    }
-                },
-                Self::Unix(path) => {
-                    let stream = UnixStream::connect(path).await;
-                    Box::new(TokioIo::new(stream.map_err(|error| error.to_string())?))
-                }
-            };
-            Ok::<_, String>(connection)
-        };
-        match timeout(CONNECT_LIMIT, connecting).await {
-            Ok(connected) => connected,
-            Err(_) => Err(format!("no connection within {CONNECT_LIMIT:?}")),
+    /// Returns a connection for one request.
+    pub(crate) async fn connect(&self) -> Result<Connection, ConnectError> {
+        if let Self::Ssh(ssh) = self {
+            return Ok(Connection::Shared(ssh.connection().await?));
         }
+        let stream = timeout(CONNECT_LIMIT, self.open()).await;
+        let stream = stream.map_err(|_| format!("no connection within {CONNECT_LIMIT:?}"))??;
+        let (sender, connection) =
+            (http1::handshake(stream).await).map_err(|error| reason(&error))?;
+        // The task ends with the response. The body reports its errors.
+        tokio::spawn(connection);
+        Ok(Connection::Own(sender))
+    }
+
+    /// Opens a stream. The error is its reason, for people.
+    async fn open(&self) -> Result<Box<dyn Stream>, String> {
+        Ok(match self {
+            Self::Url { uri, connector } => match connector.clone() {
+                Connector::Plain(mut tcp) => {
+                    let stream = tcp.call(uri.clone()).await;
+                    Box::new(stream.map_err(|error| reason(&error))?)
+                }
+                Connector::Tls(mut tls) => {
+                    let stream = tls.call(uri.clone()).await;
+                    Box::new(stream.map_err(|error| reason(&*error))?)
+                }
+            },
+            Self::Unix(path) => {
+                let stream = UnixStream::connect(path).await;
+                Box::new(TokioIo::new(stream.map_err(|error| error.to_string())?))
+            }
+            Self::Ssh(_) => return Err("it has no connection of its own".to_owned()),
+        })
     }
 }
 
@@ -180,6 +259,8 @@ mod tests {
             "http://127.0.0.1:7420",
             "https://box.example/teamster/",
             "unix:/run/t.sock",
+            "ssh:box",
+            "ssh://me@box:2222",
         ] {
             assert!(Address::new(url, true).is_ok(), "{url}");
         }
@@ -189,6 +270,7 @@ mod tests {
             ("unix:", "expected a path"),
             ("http://127.0.0.1:7420/#token=x", "others can read"),
             ("https://me:x@box.example", "others can read"),
+            ("ssh:", "is not the address of a machine"),
         ] {
             let error = Address::new(url, true).unwrap_err().to_string();
             assert!(error.contains(why), "{url}: {error}");
@@ -196,6 +278,7 @@ mod tests {
         let error = Address::new("http://127.0.0.1:7420", false).unwrap_err();
         assert_eq!(error.kind, ClientErrorKind::NoToken, "{error}");
         assert!(Address::new("unix:/s", false).is_ok());
+        assert!(Address::new("ssh:box", false).is_ok());
     }
 
     #[test]
@@ -206,6 +289,7 @@ mod tests {
             ("http://localhost", false),
             ("https://box.example", false),
             ("unix:/s", false),
+            ("ssh:box", false),
             ("http://box.example", true),
             ("http://10.0.0.1:7420", true),
         ] {

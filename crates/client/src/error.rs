@@ -45,6 +45,8 @@ pub enum ClientErrorKind {
     Disconnected,
     /// No response, or no data of a stream, in time. The server may have carried out the request.
     TimedOut,
+    /// The machine behind `ssh` has no program that serves this client: none, or one of another version.
+    NoProgram,
     /// The server refused the request; `code` has the reason.
     Refused,
     /// The response is not one of this API: another program, a proxy, or an incompatible version.

@@ -1,4 +1,4 @@
-//! Requests, each on a connection of its own.
+//! Requests, each on a connection of its own, or all on the one of `ssh`.
 
 use std::fmt::{self, Display};
 use std::sync::Arc;
@@ -8,12 +8,10 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
-use hyper::client::conn::http1;
 use hyper::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, HOST, HeaderMap, HeaderValue, RETRY_AFTER, USER_AGENT,
 };
-use hyper::http::uri::PathAndQuery;
-use hyper::{Request, Response, StatusCode, Uri};
+use hyper::{Request, Response, StatusCode};
 use serde::de::DeserializeOwned;
 use tokio::time::timeout;
 
@@ -44,7 +42,7 @@ type Observer = Arc<dyn Fn(ConnectionChange<'_>) + Send + Sync>;
 /// An HTTP client of one server.
 #[derive(Clone)]
 pub(crate) struct Http {
-    address: Address,
+    pub(crate) address: Address,
     /// The URL as given, without trailing slashes.
     url: String,
     /// The value of `Authorization`.
@@ -64,10 +62,12 @@ impl fmt::Debug for Http {
 }
 
 impl Http {
-    /// Creates a client for a URL: `http://`, `https://` or `unix:`.
+    /// Creates a client for a URL: `http://`, `https://`, `unix:` or `ssh:`.
     pub(crate) fn new(url: &str, token: Option<&str>) -> Result<Self, ClientError> {
         let url = url.trim().trim_end_matches('/').to_owned();
         let address = Address::new(&url, token.is_some())?;
+        // `ssh` has its own way to log in: the token is that of another server.
+        let token = token.filter(|_| !matches!(address, Address::Ssh(_)));
         // The message does not show it.
         let token = token.map(|token| {
             let value = HeaderValue::from_str(&format!("Bearer {}", token.trim()));
@@ -136,20 +136,25 @@ impl Http {
         if error.is_parse() {
             return self.unexpected(&reason(error));
         }
-        self.lost(ClientErrorKind::Disconnected, &reason(error))
+        let mut reason = reason(error);
+        if let Some(failure) = self.address.failure() {
+            reason = format!("{reason} ({failure})");
+        }
+        self.lost(ClientErrorKind::Disconnected, &reason)
     }
 
     /// Sends a request and returns the response, whose body may be a stream. A status other than 2xx is an error.
     pub(crate) async fn send(&self, call: &Call) -> Result<Response<Incoming>, ClientError> {
-        let (prefix, host) = self.address.prefix_and_host();
-        let target = format!("{prefix}{}", call.target);
-        let target: PathAndQuery = target.parse().map_err(|error| self.unexpected(&error))?;
+        let target = self.address.target(&call.target);
+        let (uri, host) = target.map_err(|error| self.unexpected(&error))?;
         let mut request = Request::builder()
             .method(call.method.clone())
-            .uri(Uri::from(target))
-            .header(HOST, host)
+            .uri(uri)
             .header(USER_AGENT, AGENT)
             .header(ACCEPT, call.media.name());
+        if let Some(host) = host {
+            request = request.header(HOST, host);
+        }
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, token);
         }
@@ -168,14 +173,8 @@ impl Http {
             .map_err(|error| self.unexpected(&error))?;
 
         let connection = self.address.connect().await;
-        let connection =
-            connection.map_err(|reason| self.lost(ClientErrorKind::Unreachable, &reason))?;
-        let (mut sender, connection) = http1::handshake(connection)
-            .await
-            .map_err(|error| self.lost(ClientErrorKind::Unreachable, &reason(&error)))?;
-        // The task ends with the response. The body reports its errors.
-        tokio::spawn(connection);
-        let response = timeout(self.limits.response, sender.send_request(request))
+        let mut connection = connection.map_err(|error| self.lost(error.kind, &error.reason))?;
+        let response = timeout(self.limits.response, connection.send(request))
             .await
             .map_err(|_| self.late())?
             .map_err(|error| self.broken(&error))?;

@@ -14,6 +14,7 @@ mod runs;
 mod service;
 mod sessions;
 mod sse;
+mod ssh;
 mod uploads;
 
 use std::sync::Arc;
@@ -35,6 +36,10 @@ pub struct Client {
 impl Client {
     /// Creates a client of the server at this URL: `https://HOST`, `http://127.0.0.1:7420` or `unix:/path`. It may be
     /// below a path of a host. Only a Unix socket needs no token.
+    ///
+    /// `ssh:HOST` and `ssh://USER@HOST:PORT` need neither a server nor a token: `ssh` starts the program `teamster` on
+    /// that machine for this client, with the configuration and the keys of the user. A path behind the host is that of
+    /// the program, with `~/` for the home folder there (`ssh:HOST/~/bin/teamster`). All requests share one connection.
     ///
     /// # Errors
     ///
@@ -72,6 +77,28 @@ impl Client {
         observer: impl Fn(ConnectionChange<'_>) + Send + Sync + 'static,
     ) -> Self {
         Arc::make_mut(&mut self.http).observer = Some(Arc::new(observer));
+        self
+    }
+
+    /// Sets the command that takes the place of `ssh`, as the shell reads it, such as `ssh -F config`. Its last two
+    /// arguments are the machine and the command there.
+    #[must_use]
+    pub fn with_ssh_command(self, command: impl Into<String>) -> Self {
+        let command = command.into();
+        self.with_ssh(|settings| settings.command = Some(command))
+    }
+
+    /// Lets `ssh` ask the person at the terminal for a passphrase, or whether a host is the right one, at its first
+    /// connection. Default: it asks nothing, and fails.
+    #[must_use]
+    pub fn with_questions(self, asks: bool) -> Self {
+        self.with_ssh(|settings| settings.asks = asks)
+    }
+
+    fn with_ssh(mut self, change: impl FnOnce(&mut ssh::Settings)) -> Self {
+        if let address::Address::Ssh(ssh) = &mut Arc::make_mut(&mut self.http).address {
+            *ssh = Arc::new(ssh.with(change));
+        }
         self
     }
 

@@ -90,9 +90,9 @@ async fn until(
 
 fn caller(shared: &Shared, request: &Request) -> Result<Caller, ApiError> {
     let transport = request.extensions().get::<Transport>();
-    if matches!(transport, Some(Transport::Unix)) {
+    if let Some(user) = transport.and_then(|transport| transport.user()) {
         return Ok(Caller {
-            name: "HTTP, Unix socket".to_owned(),
+            name: user.to_owned(),
             scopes: vec![Scope::Admin],
             key: None,
         });

@@ -18,10 +18,12 @@ pub struct ServerConfig {
     pub allow_commands: bool,
     /// Allow runs to bring MCP servers along that are reached by a URL.
     pub allow_mcp: bool,
-    /// Names of the environment variables that runs may set for their agents.
+    /// Names of the environment variables that runs may set for their agents; `*` is any.
     pub allow_env: Vec<String>,
     /// The callback URL for all runs: it receives a request when a run ends or needs an answer.
     pub callback: Option<String>,
+    /// Take runs with a callback of their own. Default: true. A server that ends with its client sends none.
+    pub allow_callbacks: bool,
     /// Allow callbacks to addresses that are not public.
     pub allow_private_callbacks: bool,
     /// Called for each problem that belongs to no request, such as a callback that was given up.
@@ -43,6 +45,7 @@ impl ServerConfig {
             allow_mcp: false,
             allow_env: Vec::new(),
             callback: None,
+            allow_callbacks: true,
             allow_private_callbacks: false,
             on_warning: |_| {},
             max_connections: 1024,

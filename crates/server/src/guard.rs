@@ -19,9 +19,10 @@ pub(crate) async fn check(
     request: Request,
     next: Next,
 ) -> Response {
-    let is_unix = matches!(request.extensions().get(), Some(Transport::Unix));
+    let transport = request.extensions().get::<Transport>();
+    let is_user = transport.is_some_and(|transport| transport.user().is_some());
     let host = host_of(request.uri(), request.headers());
-    if !is_unix {
+    if !is_user {
         let allowed = host.is_some_and(|host| is_allowed(name_of(host), &shared.config.hosts));
         if !allowed {
             return ApiError::new(

@@ -5,7 +5,7 @@
 //! and keeps no state of one, so a restart affects no run: clients continue after the last entry that they received.
 //!
 //! Every request needs a token ([`Tokens`]), on loopback too. Over a Unix socket, the permissions of its file
-//! decide instead. `GET /` is a web page that is compiled in and uses the API like any other client. The routes
+//! decide instead, and over the streams of a process ([`Server::serve_stream`]) who may start it. `GET /` is a web page that is compiled in and uses the API like any other client. The routes
 //! and the `OpenAPI` document ([`openapi`]) come from the same table.
 #![warn(missing_docs)]
 
@@ -30,6 +30,7 @@ mod schema;
 mod server;
 mod start;
 mod state;
+mod stdio;
 mod token;
 mod transport;
 

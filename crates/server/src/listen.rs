@@ -26,9 +26,9 @@ use crate::transport::Transport;
 /// The time limit for a request's head, including the wait for its first byte.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
 /// The maximum size of a request's head, in bytes.
-const LARGEST_HEAD: usize = 64 << 10;
+pub(crate) const LARGEST_HEAD: u32 = 64 << 10;
 /// The grace period for requests in progress when the server ends.
-const GRACE: Duration = Duration::from_secs(5);
+pub(crate) const GRACE: Duration = Duration::from_secs(5);
 /// The pause after `accept` failed, for example without free file descriptors.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -272,7 +272,7 @@ async fn connection(
     builder
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_LIMIT)
-        .max_buf_size(LARGEST_HEAD);
+        .max_buf_size(LARGEST_HEAD as usize);
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     let mut connection = std::pin::pin!(connection);
     // Connection errors come from the client or the network.

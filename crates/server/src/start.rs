@@ -78,6 +78,12 @@ async fn check(
     if directory.as_ref().is_some_and(|path| !path.is_absolute()) {
         return invalid(format!("{field}: expected an absolute path"));
     }
+    if callback.is_some() && !config.allow_callbacks {
+        return invalid(
+            "callback: this server ends with its client, so it sends none: start the run on a server that stays"
+                .to_owned(),
+        );
+    }
     if let Some(url) = callback
         && let Err(error) = check_target(url, config.allow_private_callbacks).await
     {
@@ -92,7 +98,10 @@ fn refused(trusted: &Trusted, config: &ServerConfig) -> Option<String> {
     let problem = trusted.names().into_iter().find_map(|name| {
         let reason = match name {
             "env" => {
-                let is_refused = |name: &&String| !config.allow_env.contains(name);
+                let is_refused = |name: &&String| {
+                    let mut allowed = config.allow_env.iter();
+                    !allowed.any(|allowed| allowed == "*" || allowed == *name)
+                };
                 let name = trusted.env.keys().find(is_refused)?;
                 format!(
                     "the server does not let a run set {}: allow it with `teamster serve --allow-env NAME`",

@@ -10,4 +10,17 @@ pub(crate) enum Transport {
     },
     /// Over a Unix socket, whose file permissions authorize the caller.
     Unix,
+    /// Over a stream that belongs to the user, such as the standard streams of a process.
+    Stream,
+}
+
+impl Transport {
+    /// Returns the name of who is at the other end, if only the user can be.
+    pub(crate) fn user(self) -> Option<&'static str> {
+        match self {
+            Self::Tcp { .. } => None,
+            Self::Unix => Some("HTTP, Unix socket"),
+            Self::Stream => Some("HTTP, SSH"),
+        }
+    }
 }

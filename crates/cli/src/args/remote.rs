@@ -11,11 +11,14 @@ pub(crate) use teamster_host::REMOTE_TOKEN_VARIABLE;
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Remote")]
 pub(crate) struct RemoteArgs {
-    /// Use the runs, sessions and agents of a server of `teamster serve`: `https://HOST`,
-    /// `http://127.0.0.1:7420` or `unix:/path`
+    /// Use the runs, sessions and agents of another machine: `ssh:HOST`, or a server of `teamster serve` at
+    /// `https://HOST`, `http://127.0.0.1:7420` or `unix:/path`
     ///
-    /// The token is read from the variable `TEAMSTER_REMOTE_TOKEN` or from a file (--remote-token-file). Paths,
-    /// agents and the working directory are those of the server's machine. A lost connection is restored, without
+    /// `ssh:HOST` (or `ssh://USER@HOST:PORT`) needs neither a server nor a token: ssh starts teamster there for this
+    /// command, as your configuration of ssh has it. If it is not on the PATH there, name it: `ssh:HOST/~/bin/teamster`.
+    ///
+    /// The token of a server is read from the variable `TEAMSTER_REMOTE_TOKEN` or from a file (--remote-token-file).
+    /// Paths, agents and the working directory are those of the other machine. A lost connection is restored, without
     /// loss of output.
     #[arg(
         long,

@@ -19,17 +19,20 @@ pub(crate) fn machine(cli: &Cli) -> anyhow::Result<Machine> {
     remote::connect(url, &cli.remote)
 }
 
-/// Returns `true` for commands that ignore `--remote`, because they do not depend on a machine.
+/// Returns `true` for commands that ignore `--remote`, because they do not depend on a machine, or are started on another
+/// one, whose environment may name a third.
 fn ignores_remote(command: &Command) -> bool {
-    matches!(
-        command,
-        Command::Demo(_)
-            | Command::MockModel(_)
-            | Command::Completions(_)
-            | Command::Man(_)
-            | Command::FakeAgent(_)
-            | Command::FakeMcp(_)
-    )
+    let is_other_end = matches!(command, Command::Serve(args) if args.stdio);
+    is_other_end
+        || matches!(
+            command,
+            Command::Demo(_)
+                | Command::MockModel(_)
+                | Command::Completions(_)
+                | Command::Man(_)
+                | Command::FakeAgent(_)
+                | Command::FakeMcp(_)
+        )
 }
 
 fn check_supported(command: &Command) -> anyhow::Result<()> {
@@ -52,7 +55,8 @@ fn check_supported(command: &Command) -> anyhow::Result<()> {
         Command::Token(_) => "token",
         Command::Loop(_) => "loop",
         Command::Supervise(_) => "supervise",
-        Command::Doctor(_) => "doctor",
+        Command::Doctor(args) if args.agent.is_some() => "doctor --try",
+        Command::Doctor(args) if args.kill_leftovers => "doctor --kill-leftovers",
         Command::Mcp(args) => match args.command {
             McpCommand::Serve(_) => return Ok(()),
             _ => "mcp",

@@ -32,6 +32,12 @@ pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<u8> {
     let server = Server::new(config, Arc::new(runs), Arc::new(machine));
     raise_descriptors();
     let runtime = server_runtime().context("cannot start the runtime")?;
+    if args.stdio {
+        let served = runtime.block_on(serve_stdio(&server));
+        // Neither a disk that hangs nor the thread that reads stdin delays the end.
+        runtime.shutdown_background();
+        return served;
+    }
     let served = runtime.block_on(async {
         // Before the addresses are printed, so that a signal after that ends the server cleanly.
         let mut signals = Source::new().context("cannot listen for signals")?;
@@ -64,8 +70,32 @@ pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<u8> {
     served
 }
 
+/// Serves the client at stdin and stdout until it is gone, or a signal, and returns the exit code.
+async fn serve_stdio(server: &Server) -> anyhow::Result<u8> {
+    let mut signals = Source::new().context("cannot listen for signals")?;
+    let client = tokio::io::join(tokio::io::stdin(), tokio::io::stdout());
+    let mut serving = std::pin::pin!(server.serve_stream(client));
+    let served = tokio::select! {
+        served = &mut serving => served,
+        () = signals.next() => {
+            server.end();
+            tokio::select! {
+                served = serving => served,
+                () = signals.next() => Ok(()),
+            }
+        }
+    };
+    served.context("cannot write to stdout")?;
+    Ok(exit_code::SUCCESS)
+}
+
 /// Creates the configuration and the services from the arguments. Every error is a usage error.
 fn prepare(args: &ServeArgs) -> anyhow::Result<(ServerConfig, LocalRuns, LocalMachine)> {
+    if args.stdio && (io::stdin().is_terminal() || io::stdout().is_terminal()) {
+        bail!(
+            "--stdio serves a program: on another machine, `teamster --remote ssh:HOST runs list` starts it by itself"
+        );
+    }
     let remote = args.listen.iter().find(|address| !address.is_local());
     if let Some(ListenAddress::Tcp(address)) = remote
         && !args.insecure_http
@@ -77,11 +107,13 @@ fn prepare(args: &ServeArgs) -> anyhow::Result<(ServerConfig, LocalRuns, LocalMa
     }
     let folder = server_files::folder()?;
     let owner = match &args.token_file {
-        Some(file) => OwnerToken::read(file)?,
-        None => OwnerToken::read_or_make(&folder.join(server_files::TOKEN))?,
+        Some(file) => Some(OwnerToken::read(file)?),
+        None if args.stdio => None,
+        None => Some(OwnerToken::read_or_make(&folder.join(server_files::TOKEN))?),
     };
     let mut config = ServerConfig::new(Tokens::at(folder));
-    config.owner = Some(owner);
+    config.owner = owner;
+    config.allow_callbacks = !args.stdio;
     config.hosts.clone_from(&args.allow_host);
     config.allow_bypass = args.allow_bypass;
     config.allow_commands = args.allow_commands;

@@ -6,6 +6,7 @@ mod editors;
 mod refused;
 mod runs;
 mod sessions;
+mod ssh;
 mod tls;
 
 use std::path::{Path, PathBuf};

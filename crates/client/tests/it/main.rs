@@ -8,4 +8,5 @@ mod fake;
 mod log;
 mod once;
 mod requests;
+mod ssh;
 mod strangers;

@@ -192,8 +192,21 @@ fn variables_and_mcp_servers_need_a_flag_of_the_server() {
     refused(&served, &strict, "trusted.mcpStrict: not over HTTP");
     served.end();
 
-    let served = Served::with(|config| (config.allow_mcp, config.allow_commands) = (true, true));
+    let served = Served::with(|config| {
+        (config.allow_mcp, config.allow_commands) = (true, true);
+        config.allow_env = vec!["*".to_owned()];
+    });
     assert_eq!(served.post("/v1/runs", &by_command).status, 201);
+    assert_eq!(served.post("/v1/runs", &other).status, 201);
+    served.end();
+
+    let served = Served::with(|config| config.allow_callbacks = false);
+    let callback = json!({"provider": "claude", "prompt": "x", "callback": "https://example.com/"});
+    refused(
+        &served,
+        &callback,
+        "callback: this server ends with its client",
+    );
 }
 
 #[test]

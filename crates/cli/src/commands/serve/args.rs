@@ -46,6 +46,17 @@ pub(crate) struct ServeArgs {
     /// needs no token.
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:7420")]
     pub(crate) listen: Vec<ListenAddress>,
+    /// Serve one client on stdin and stdout, then end; no port is opened
+    ///
+    /// This is what `--remote ssh:HOST` starts on the other machine. The client has all scopes; runs continue when it
+    /// is gone. In `authorized_keys`, `command="teamster serve --stdio"` limits a key to this, without
+    /// what the `--allow` options allow.
+    #[arg(
+        long,
+        hide_short_help = true,
+        conflicts_with_all = ["listen", "token_file", "allow_host", "callback", "allow_private_callbacks", "insecure_http"]
+    )]
+    pub(crate) stdio: bool,
     /// Read the token with all scopes from this file
     /// [default: `teamster/server/token` in `$XDG_STATE_HOME`, else in `~/.local/state`; created at the first start]
     ///
@@ -67,7 +78,7 @@ pub(crate) struct ServeArgs {
     /// Allow runs to bring MCP servers along that are reached by a URL
     #[arg(long, hide_short_help = true)]
     pub(crate) allow_mcp: bool,
-    /// Allow runs to set this environment variable for their agents (repeatable)
+    /// Allow runs to set this environment variable for their agents (repeatable); `*` is any
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) allow_env: Vec<String>,
     /// Send a request to this URL when a run has ended or needs an answer

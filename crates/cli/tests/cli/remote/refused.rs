@@ -29,10 +29,9 @@ fn what_needs_this_machine_is_refused_with_the_next_step() {
     fs::write(&image, "x").unwrap();
     for (args, words) in [
         (
-            &["doctor"][..],
-            &["teamster doctor", "does not support --remote"][..],
+            &["serve"][..],
+            &["teamster serve", "does not support --remote"][..],
         ),
-        (&["serve"], &["teamster serve", "server's machine"]),
         (&["loop", "."], &["teamster loop"]),
         (&["mcp", "check"], &["teamster mcp"]),
         (&["token", "list"], &["teamster token"]),
