@@ -1862,6 +1862,8 @@ export interface StartedRun {
   durationMs?: number | null;
   /** The error of a failed run. */
   error?: AgentError | null;
+  /** What the run has left in its workspace; absent while it is live, and if it had none of its own. */
+  workspace?: WorkspaceResult | null;
   /** The requests that wait for an answer. */
   requests: PendingRequest[];
   /** The live status, if it was requested; absent once the run has ended. */

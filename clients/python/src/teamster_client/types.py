@@ -1023,7 +1023,6 @@ class Hunk(TypedDict):
     #: The lines.
     lines: list["DiffLine"]
 
-
 class Image(TypedDict):
     """An image of a prompt, in JSON."""
 
@@ -1031,7 +1030,6 @@ class Image(TypedDict):
     mediaType: str
     #: The content of the image in base64.
     data: str
-
 
 class Interrupt(TypedDict):
     """Options for interrupting a turn."""
@@ -1820,6 +1818,8 @@ class StartedRun(TypedDict):
     durationMs: NotRequired[Union[int, None]]
     #: The error of a failed run.
     error: NotRequired[Union["AgentError", None]]
+    #: What the run has left in its workspace; absent while it is live, and if it had none of its own.
+    workspace: NotRequired[Union["WorkspaceResult", None]]
     #: The requests that wait for an answer.
     requests: list["PendingRequest"]
     #: The live status, if it was requested; absent once the run has ended.
