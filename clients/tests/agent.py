@@ -5,6 +5,7 @@ recorded conversations. The first word of the prompt decides what it does."""
 import json
 import os
 import re
+import subprocess
 import sys
 import time
 
@@ -220,6 +221,34 @@ def play_create(_):
     with open("large.txt", "w") as file:
         file.write("0123456789abcde\n" * (48 << 10))
     say("created")
+
+
+def git(*words):
+    subprocess.run(["git", "-c", "user.name=A", "-c", "user.email=a@example.com", *words], check=True, capture_output=True)
+
+
+def write(path, content):
+    with open(path, "wb") as file:
+        file.write(content.encode())
+
+
+def play_changes(words):
+    """`changes few` or `changes many`: changes the repository that it works in, and a file elsewhere."""
+    if words[1] == "few":
+        write("src/retry.rs", "fn wait() {\n    match value {\n}\n")
+        git("mv", "src/transport.rs", "src/client.rs")
+        git("commit", "--quiet", "--all", "--message", "Retry")
+        os.chmod("run.sh", 0o755)
+        os.remove("old.md")
+        write("a\nb\u202e.txt", f"{HOSTILE}\n")
+        write("a.bin", "a\0b")
+    else:
+        for i in range(310):
+            write(f"part_{i:03}.rs", f"{i}\n")
+        write("big.txt", "".join(f"{i} lorem ipsum dolor sit amet, consectetur\n" for i in range(45_000)))
+    elsewhere = {"file_path": f"{os.environ['HOME']}/elsewhere.txt", "content": "a\n"}
+    tool("Write", elsewhere, "File created successfully")
+    say("changed")
 
 
 def play_fail(_):

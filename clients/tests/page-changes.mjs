@@ -1,9 +1,12 @@
-// Checks of the part Changes of a run, for page.mjs. The diffs are made by hand, in the form of `GET /v1/runs/{id}/diff`.
+// Checks of the part Changes of a run, for page.mjs. The last ones have runs that change a repository; the diffs of the
+// others are made by hand, in the form of `GET /v1/runs/{id}/diff`.
 
 import assert from 'node:assert/strict';
-import {readFile} from 'node:fs/promises';
+import {execFileSync} from 'node:child_process';
+import {mkdir, readFile, writeFile} from 'node:fs/promises';
+import {join} from 'node:path';
 import {go, isClean, open, require, text} from './browser.mjs';
-import {check, until} from './server.mjs';
+import {PROGRAM, check, until} from './server.mjs';
 
 const same = (text) => ({kind: 'context', text});
 const added = (text, more) => ({kind: 'added', text, ...more});
@@ -250,5 +253,78 @@ export async function checkChanges(chromium, server) {
     assert.equal(await other.locator('.error:visible').count(), 0);
     isClean(other, '409');
     await other.context().close();
+  });
+
+  const repository = join(server.folder, 'code/repository');
+  await mkdir(join(repository, 'src'), {recursive: true});
+  for (const [name, content] of [['src/retry.rs', 'fn wait() {\n    parse(value)\n}\n'], ['src/transport.rs', 'use std::io;\n'.repeat(9)], ['run.sh', 'true\n'], ['old.md', '# Old\n']]) await writeFile(join(repository, name), content);
+  for (const words of [['init', '--quiet'], ['add', '.'], ['-c', 'user.name=A', '-c', 'user.email=a@example.com', 'commit', '--quiet', '--message', 'First']]) execFileSync('git', ['-C', repository, ...words], {env: server.env});
+  const changed = async (what) => {
+    const id = await server.run(`changes ${what}`, {workingDirectory: repository, worktree: true});
+    await server.reaches(id, 'ended');
+    return id;
+  };
+
+  await check('what a run has changed in its worktree is there at its end, committed or not', async () => {
+    const page = await open(chromium, server);
+    const id = await changed('few');
+    const {workspace} = await server.api(`/runs/${id}`);
+    await page.waitForSelector(`a.run[href="#/run/${id}"]:has-text("6 files +2 −2")`);
+    await go(page, `#/run/${id}`);
+    await page.click('.card.done button:has-text("Show the changes")');
+    await page.waitForSelector('.file');
+    assert.equal((await text(page, '.changes > summary')).replace(/\s+/g, ' ').trim(), `Changes ${workspace.branch} 1 commit 6 files +2 −2 not all committed`);
+    assert.equal(await page.evaluate(() => document.activeElement.parentElement.className), 'changes');
+    const files = await page.locator('.file').evaluateAll((all) => all.map((one) => [one.querySelector('summary .sign').title, one.querySelector('.name').textContent, [...one.querySelectorAll('summary .tag, .plus, .minus')].map((part) => part.textContent).join(' ')].join('|')));
+    assert.deepEqual(files, [
+      'added|aU+000AbU+202E.txt|+1',
+      'added|a.bin|binary',
+      'deleted|old.md|−1',
+      'mode changed|run.sh|file → executable',
+      'renamed|src/transport.rs → src/client.rs|',
+      'modified|src/retry.rs|+1 −1',
+    ]);
+    assert.deepEqual(await linesOf(page, 'src/retry.rs'), [
+      ['range', '@@ -1,3 +1,3 @@'], ['same', '1', '1', 'fn wait() {'], ['deleted', '2', '', 'parse(value)'], ['added', '', '2', 'match value {'], ['same', '3', '3', '}'],
+    ]);
+    assert.equal(await text(page, '.diff-of > .note'), `Not all of it was committed by the agent. The rest is kept as commit ${workspace.wip.slice(0, 12)}.`);
+    assert.equal(await page.evaluate(() => window.hacked), undefined);
+    assert.equal(await text(page, '.about section:has(.files) h2'), 'Files changed elsewhere');
+    assert.deepEqual(await page.locator('.files bdi').allInnerTexts(), [join(server.folder, 'elsewhere.txt')]);
+    // Of a run that was attached to a terminal, the history has it.
+    execFileSync(PROGRAM, ['run', 'claude', 'changes few', '--cwd', repository, '--worktree'], {env: server.env, stdio: 'ignore'});
+    const [record] = (await server.api('/history?limit=1')).runs;
+    await go(page, `#/run/${record.runId}`);
+    await page.waitForSelector(`.changes > summary:has-text("${record.workspace.branch}"):has-text("6 files")`);
+    await page.click('.changes > summary');
+    await page.waitForSelector('.diff-of :text("teamster runs diff"), .file');
+    assert.equal(await page.locator('.error:visible').count(), 0);
+    isClean(page, '404');
+    await page.context().close();
+  });
+
+  await check('of a worktree with many changes the server is asked for one file at a time', async () => {
+    const page = await open(chromium, server, {width: 390, height: 844});
+    const id = await changed('many');
+    await page.waitForSelector(`a.run[href="#/run/${id}"]:has-text("completed")`);
+    await go(page, `#/run/${id}`);
+    await openPart(page);
+    const {workspace} = await server.api(`/runs/${id}`);
+    assert.equal((await text(page, '.changes > summary')).replace(/\s+/g, ' ').trim(), `Changes ${workspace.branch} 311 files +45,310 not committed`);
+    assert.equal(await text(page, '.diff-of > .note'), `The agent has committed nothing. Its changes are kept as commit ${workspace.wip.slice(0, 12)}.`);
+    assert.equal(await text(page, '.run-head .path'), '…/repository');
+    const asked = [];
+    page.on('request', (request) => { if (request.url().includes('/diff')) asked.push(new URL(request.url()).search); });
+    await page.click(`${named('part_042')} summary`);
+    await page.waitForSelector(`${named('part_042')} .hunks`);
+    assert.deepEqual(await linesOf(page, 'part_042'), [['range', '@@ -0,0 +1,1 @@'], ['added', '', '1', '42']]);
+    await page.click(`${named('big.txt')} summary`);
+    await page.waitForSelector(`${named('big.txt')} .hunks`);
+    assert.equal(await page.locator(`${named('big.txt')} .added`).count(), 1999);
+    assert.match(await text(page, `${named('big.txt')} .note`), /^Lines are left out here, because there are too many\. teamster runs diff /);
+    assert.deepEqual(asked, ['?path=part_042.rs', '?path=big.txt']);
+    await fits(page);
+    isClean(page);
+    await page.context().close();
   });
 }
