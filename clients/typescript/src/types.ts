@@ -901,7 +901,7 @@ export interface DamagedLogEntry {
 export type Entry = SessionLogEntry | TextLogEntry | RetractLogEntry | ThinkingLogEntry | ToolUseLogEntry | ToolResultLogEntry | FileChangeLogEntry | PlanLogEntry | PermissionLogEntry | UsageLogEntry | RetryLogEntry | RateLimitLogEntry | NoticeLogEntry | UnknownLogEntry | TurnEndLogEntry | ErrorLogEntry | DoneLogEntry | RunStartLogEntry | RunEndLogEntry | RunErrorLogEntry | RunAttemptLogEntry | RunHoldLogEntry | RunRetryLogEntry | RunFallbackLogEntry | ToolStartLogEntry | ToolEndLogEntry | AssistantChunkLogEntry | AssistantMessageLogEntry | UserMessageLogEntry | ResetLogEntry | DamagedLogEntry;
 
 /** Origin of an error. The names are stable. */
-export type ErrorCode = "CLI_NOT_FOUND" | "CLI_STDERR" | "CLI_EXIT_ERROR" | "CLI_ERROR" | "STARTUP_TIMEOUT" | "WATCHDOG_TIMEOUT" | "ABORTED" | "INVALID_PARAMS" | "PROMPT_TOO_LARGE" | "STREAM_ENDED_EARLY" | "OUTPUT_LIMIT" | "CONFIG_LEASE" | "IO" | "BUDGET_EXCEEDED" | "INTERRUPTED" | "PROVIDER_ON_HOLD" | "NO_TURN" | "SESSION_IN_USE" | "UNKNOWN";
+export type ErrorCode = "CLI_NOT_FOUND" | "CLI_STDERR" | "CLI_EXIT_ERROR" | "CLI_ERROR" | "STARTUP_TIMEOUT" | "WATCHDOG_TIMEOUT" | "ABORTED" | "INVALID_PARAMS" | "PROMPT_TOO_LARGE" | "STREAM_ENDED_EARLY" | "OUTPUT_LIMIT" | "CONFIG_LEASE" | "IO" | "BUDGET_EXCEEDED" | "INTERRUPTED" | "PROVIDER_ON_HOLD" | "NO_TURN" | "SESSION_IN_USE" | "SETUP_FAILED" | "UNKNOWN";
 
 export interface ParameterErrorDetail {
   type: "parameter";
@@ -943,7 +943,7 @@ export interface MissingProgramErrorDetail {
 export type ErrorDetail = ParameterErrorDetail | BudgetErrorDetail | NotRetriedErrorDetail | MissingProgramErrorDetail;
 
 /** The recommended reaction to an error. */
-export type ErrorKind = "auth" | "rate_limit" | "quota" | "overloaded" | "network" | "context_window" | "model_not_found" | "session_not_found" | "permission" | "budget" | "max_turns" | "mcp" | "timeout" | "aborted" | "interrupted" | "not_found" | "invalid" | "protocol" | "internal";
+export type ErrorKind = "auth" | "rate_limit" | "quota" | "overloaded" | "network" | "context_window" | "model_not_found" | "session_not_found" | "permission" | "budget" | "max_turns" | "mcp" | "timeout" | "aborted" | "interrupted" | "not_found" | "invalid" | "protocol" | "setup" | "internal";
 
 /** Sums. Unknown figures are absent, never 0. */
 export interface Figures {

@@ -71,6 +71,13 @@ pub struct Trusted {
     /// The id of a new session of the agent: a UUID.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub new_session_id: Option<String>,
+    /// A shell command that sets the workspace up before the agent starts, or `off` for none. Default: the commands of the
+    /// repository's `.teamster.toml`, if the workspace is made for the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup: Option<String>,
+    /// The time limit of the set-up in milliseconds. 0: no limit. Default: 10 minutes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub setup_timeout_ms: Option<u64>,
     /// How the CLI gets the prompt.
     #[serde(skip_serializing_if = "crate::is_default")]
     pub prompt_delivery: PromptDelivery,
@@ -117,6 +124,8 @@ impl Trusted {
             push,
             store,
             new_session_id,
+            setup,
+            setup_timeout_ms,
             prompt_delivery,
             slash_commands,
             keep_background,
@@ -140,6 +149,8 @@ impl Trusted {
             ("push", push.is_some()),
             ("store", store.is_some()),
             ("new_session_id", new_session_id.is_some()),
+            ("setup", setup.is_some()),
+            ("setup_timeout_ms", setup_timeout_ms.is_some()),
             ("prompt_delivery", !is_default(prompt_delivery)),
             ("slash_commands", *slash_commands),
             ("keep_background", *keep_background),

@@ -257,24 +257,36 @@ pub fn check_url(url: &str) -> Result<(), AgentError> {
         // As in `ext::sh -c …`: git would start a program.
         return refuse("`url`: a transport of git that starts a program is not accepted");
     }
-    let authority = match url.split_once("://") {
-        Some((_, rest)) => rest.split(['/', '?', '#']).next().unwrap_or_default(),
-        None => return Ok(()),
-    };
-    let Some((user, _)) = authority.rsplit_once('@') else {
-        return Ok(());
-    };
-    let is_http = ["http://", "https://"].iter().any(|scheme| {
-        url.get(..scheme.len())
-            .is_some_and(|it| it.eq_ignore_ascii_case(scheme))
-    });
-    if user.contains(':') || is_http {
-        return refuse(
+    let has_credentials = || {
+        refuse(
             "`url`: it has credentials: leave them out, and let git of the machine that runs the agent know them, \
              as by a credential helper or an SSH key",
-        );
+        )
+    };
+    let Some((scheme, rest)) = url.split_once("://") else {
+        // As in `git@host:path`; git takes a second colon for a part of the path.
+        let host = url.split('/').next().unwrap_or_default();
+        let is_password = host
+            .split_once('@')
+            .is_some_and(|(user, _)| user.contains(':'));
+        return if is_password {
+            has_credentials()
+        } else {
+            Ok(())
+        };
+    };
+    let is_http = ["http", "https"]
+        .iter()
+        .any(|it| scheme.eq_ignore_ascii_case(it));
+    // A token can also be in the query.
+    if is_http && rest.contains('?') {
+        return has_credentials();
     }
-    Ok(())
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    match authority.rsplit_once('@') {
+        Some((user, _)) if is_http || user.contains(':') => has_credentials(),
+        _ => Ok(()),
+    }
 }
 
 fn check_commit(field: &str, commit: &str) -> Result<(), AgentError> {
@@ -372,6 +384,8 @@ mod tests {
             "https://s3cret@example.com/a.git",
             "HTTPS://s3cret@example.com/a.git",
             "ssh://git:s3cret@example.com/a.git",
+            "https://example.com/a.git?access_token=s3cret",
+            "user:s3cret@example.com:a.git",
             "ext::sh -c s3cret",
             "-s3cret",
         ] {

@@ -33,6 +33,7 @@ use crate::commands::say::args::SayArgs;
 use crate::commands::serve::args::ServeArgs;
 use crate::commands::supervise::args::SuperviseArgs;
 use crate::commands::token::args::TokenArgs;
+use crate::commands::trust::args::TrustArgs;
 use crate::commands::usage::args::UsageArgs;
 use crate::commands::wait::args::WaitArgs;
 use crate::exit_code;
@@ -179,6 +180,7 @@ pub(crate) enum Command {
     Requests(RequestsArgs),
     Answer(AnswerArgs),
     Runs(RunsArgs),
+    Trust(TrustArgs),
     Acp(Box<AcpArgs>),
     Serve(ServeArgs),
     Token(TokenArgs),
@@ -254,11 +256,11 @@ mod tests {
         for mut command in std::iter::once(program.clone()).chain(commands) {
             let help = command.clone().term_width(80).render_help().to_string();
             let lines = help.lines().count();
-            // The program's own help has a line for each command.
-            let most = if command.get_name() == "teamster" {
-                37
-            } else {
-                30
+            // These have a line for each command.
+            let most = match command.get_name() {
+                "teamster" => 38,
+                "help" => 31,
+                _ => 30,
             };
             if lines > most {
                 too_long.push((command.get_name().to_owned(), lines));

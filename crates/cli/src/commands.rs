@@ -20,5 +20,6 @@ pub(crate) mod say;
 pub(crate) mod serve;
 pub(crate) mod supervise;
 pub(crate) mod token;
+pub(crate) mod trust;
 pub(crate) mod usage;
 pub(crate) mod wait;

@@ -107,6 +107,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
         Command::Runs(args) => commands::runs::main(&args.command, &machine),
         Command::Serve(args) => commands::serve::main(&args),
         Command::Token(args) => commands::token::main(&args),
+        Command::Trust(args) => commands::trust::main(&args),
         Command::Usage(args) => commands::usage::main(&args, &machine),
         Command::Loop(args) => commands::r#loop::main(args),
         Command::Supervise(args) => commands::supervise::main(&args),

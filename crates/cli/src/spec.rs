@@ -6,12 +6,14 @@
 mod input;
 
 use std::env;
-use std::path::PathBuf;
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
+use anyhow::{Context, bail};
 use teamster::Timeouts;
 use teamster_api::{SessionSpec, Trusted, Workspace, Worktree};
 use teamster_core::time::millis;
+use teamster_host::{is_url, resolve};
 
 use crate::args::{
     ChatLimitArgs, Fallback, McpArgs, ModelArgs, OutputArgs, PermissionArgs, ProcessArgs,
@@ -60,7 +62,10 @@ pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::
         cwd,
         worktree,
         worktree_from,
+        repo,
         empty_dir,
+        setup,
+        setup_timeout,
         add_dir,
         env,
         clean_env,
@@ -69,6 +74,8 @@ pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::
         keep_background,
     } = args;
     trusted.add_dirs = add_dir;
+    trusted.setup = setup;
+    trusted.setup_timeout_ms = setup_timeout.map(limit_ms);
     trusted.env = environment(&env)?;
     trusted.clean_env = clean_env;
     trusted.keep_env = keep_env;
@@ -79,7 +86,9 @@ pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::
         worktree: None,
         workspace: Some(workspace),
     };
-    Ok(if empty_dir {
+    Ok(if let Some(url) = repo {
+        long(repository(url, worktree_from.as_deref(), cwd.as_deref())?)
+    } else if empty_dir {
         long(Workspace::Empty {})
     } else if worktree_from.is_some() {
         long(Workspace::Worktree {
@@ -96,6 +105,41 @@ pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::
             }),
             workspace: None,
         }
+    })
+}
+
+/// Returns the workspace of a repository with this URL, at the commit that the name means now.
+fn repository(
+    url: String,
+    name: Option<&str>,
+    directory: Option<&Path>,
+) -> anyhow::Result<Workspace> {
+    if !is_url(&url) {
+        bail!(
+            "--repo: expected a URL, such as https://example.com/a/b.git or git@example.com:a/b.git"
+        );
+    }
+    let subdirectory = match directory {
+        None => None,
+        Some(path) if path.is_absolute() => {
+            bail!("--cwd: with --repo, expected a relative path: a directory of the repository")
+        }
+        Some(path) => {
+            let path: PathBuf = path
+                .components()
+                .filter(|it| *it != Component::CurDir)
+                .collect();
+            let path = path
+                .to_str()
+                .context("--cwd: with --repo, expected a name of UTF-8")?;
+            Some(path.to_owned()).filter(|path| !path.is_empty())
+        }
+    };
+    let commit = resolve(&url, name).context("--repo")?;
+    Ok(Workspace::Repository {
+        url,
+        commit,
+        subdirectory,
     })
 }
 

@@ -362,6 +362,8 @@ pub enum ErrorCode {
     NoTurn,
     /// The run did not start: another process works with the session that it would resume.
     SessionInUse,
+    /// The commands that set the workspace up failed, so no agent was started.
+    SetupFailed,
     /// Unknown, or known only to a newer version.
     #[default]
     #[serde(other)]
@@ -410,6 +412,8 @@ pub enum ErrorKind {
     Invalid,
     /// Output of the CLI or service that cannot be read, or that ended too early.
     Protocol,
+    /// The commands that set the workspace up failed.
+    Setup,
     /// Anything else, including kinds that only a newer version knows.
     #[serde(other)]
     Internal,

@@ -187,6 +187,7 @@ names! {
         ProviderOnHold => "PROVIDER_ON_HOLD",
         NoTurn => "NO_TURN",
         SessionInUse => "SESSION_IN_USE",
+        SetupFailed => "SETUP_FAILED",
         Unknown => "UNKNOWN",
     }
     BudgetKind ("budget") {
@@ -222,6 +223,7 @@ names! {
         NotFound => "not_found",
         Invalid => "invalid",
         Protocol => "protocol",
+        Setup => "setup",
         Internal => "internal",
     }
     RunStatus ("status of a run") {

@@ -22,6 +22,7 @@ mod request;
 mod request_policy;
 mod runner;
 mod service;
+mod setup;
 pub mod signals;
 mod start;
 pub mod state;
@@ -51,7 +52,10 @@ pub use prepare::{
 };
 pub use recording::Recording;
 pub use service::{LocalRuns, SessionTasks, workspace_of};
+pub use setup::trust;
 pub use store::{close as close_store, location as store_location};
-pub use teamster_workspace::{Finished, Worktree};
+pub use teamster_workspace::{
+    Finished, PROJECT_FILE, Project, Trust, Worktree, common_dir, is_url, resolve,
+};
 pub(crate) use text::error_chain;
 pub use warning::Warning;

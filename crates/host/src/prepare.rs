@@ -5,25 +5,25 @@
 
 mod agent_loop;
 mod common;
+mod conversation;
 mod options;
+mod repository;
 mod upload;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use teamster_api::{KeptSpec, RunInfo, RunKind, RunSpec, SessionSpec};
 use teamster_core::{
-    AgentError, AgentEvent, Capabilities, CliInfo, ErrorCode, ErrorDetail, ErrorKind,
-    ExecuteParams, PermissionPolicy, SessionCapabilities,
+    AgentError, AgentEvent, Capabilities, CliInfo, ErrorCode, ErrorKind, ExecuteParams,
+    PermissionPolicy, SessionCapabilities,
 };
 use teamster_orchestrator::{Orchestrator, RunRequest};
 use teamster_process::{RuntimeConfig, find_program};
 use teamster_runner::{
-    AtRest, DetachedSession, LogLimits, NewRun, Requests, Runs, RunsError, SessionLocks,
-    SessionPlan, SessionReservation, SessionRuns, SessionWriter,
+    AtRest, DetachedSession, LogLimits, NewRun, Requests, Runs, RunsError, SessionPlan,
+    SessionReservation, SessionRuns, SessionWriter,
 };
-use teamster_store::SessionLock;
 use tokio::sync::mpsc::UnboundedReceiver;
 
 use crate::history::{History, KeptHistory, KeyedSession};
@@ -34,6 +34,7 @@ use crate::{Host, artifacts, environment, params, request, state, turns};
 pub use agent_loop::{LoopOptions, PreparedLoop};
 pub use common::Common;
 use common::{Key, Wanted, no_clients};
+use conversation::{lock_session, of_conversation};
 pub use options::{Answers, RunOptions, SessionOptions};
 
 /// How a user starts a conversation over, by the fields of a run.
@@ -136,6 +137,7 @@ impl Host {
         };
         spec.working_directory = common.enter(wanted).await?;
         spec.workspace = None;
+        let setup = common.setup(&spec.trusted)?;
 
         let mut params = params::of_run(&spec)?;
         params.include_native = native;
@@ -166,8 +168,15 @@ impl Host {
         let ask_timeout = spec.ask_timeout_ms.map(params::wait);
         let policy = RequestPolicy::new(ask_timeout, requests.clone());
         let policy = policy.filter(|_| clients_answer);
-        let mut request =
-            request::plan(self, &spec, agents, budget, policy.as_ref(), locks.as_ref())?;
+        let mut request = request::plan(
+            self,
+            &spec,
+            agents,
+            budget,
+            policy.as_ref(),
+            locks.as_ref(),
+            setup.as_ref(),
+        )?;
         request.run_id = Some(common.id.clone());
         let history = Arc::new(KeptHistory { history, open });
         request.observer = history.observer();
@@ -238,6 +247,7 @@ impl Host {
         };
         spec.working_directory = common.enter(wanted).await?;
         spec.workspace = None;
+        let setup = common.setup(&spec.trusted)?;
         let info = common.agent;
 
         let mut params = params::of_session(&spec)?;
@@ -287,7 +297,16 @@ impl Host {
         let fit = |info: &CliInfo, can: &Capabilities, params: &mut ExecuteParams| {
             fit.as_ref().is_none_or(|fit| fit(info, can, params))
         };
-        let mut runs = turns::plan(self, &common.id, &spec, info, &params, answer, fit)?;
+        let mut runs = turns::plan(
+            self,
+            &common.id,
+            &spec,
+            info,
+            &params,
+            answer,
+            fit,
+            setup.as_ref(),
+        )?;
         let config = params::runtime_config(&spec.trusted, info);
         if let Some(error) = missing_program(info, params.env.get("PATH"), &config) {
             return Err(error);
@@ -336,7 +355,17 @@ impl Host {
         let info = self.agent(&spec.provider)?;
         let params = params::of_session(spec)?;
         let deny = |_: &SessionCapabilities| Ok(PermissionPolicy::Deny);
-        turns::plan(self, "check", spec, info, &params, deny, turns::as_set).map(drop)
+        turns::plan(
+            self,
+            "check",
+            spec,
+            info,
+            &params,
+            deny,
+            turns::as_set,
+            None,
+        )
+        .map(drop)
     }
 
     fn common(&self, agent: &str, id: String) -> Result<Common, AgentError> {
@@ -420,31 +449,6 @@ fn about(host: &Host, spec: &SessionSpec, common: &Common) -> Result<RunInfo, Ag
     Ok(about)
 }
 
-/// Locks the session that these parameters resume. Refuses a session that another process uses.
-fn lock_session(
-    provider: &str,
-    params: &ExecuteParams,
-    locks: Option<&SessionLocks>,
-) -> Result<Option<SessionWriter>, AgentError> {
-    let Some(locks) = locks else {
-        return Ok(None);
-    };
-    let mut writer = locks.writer(provider);
-    writer.begin(params)?;
-    Ok(Some(writer))
-}
-
-/// Returns the refusal of a session that is in use, with the parameter that names the session.
-fn of_conversation(error: AgentError, has_conversation: bool) -> AgentError {
-    match error.detail.as_deref() {
-        Some(ErrorDetail::Parameter { problem, .. }) if has_conversation => {
-            let of_key = AgentError::session_in_use("session_key", problem.clone());
-            error.holder().into_iter().fold(of_key, AgentError::held_by)
-        }
-        _ => error,
-    }
-}
-
 /// Returns an error if the agent's program is missing.
 pub(crate) fn missing_program(
     info: &CliInfo,
@@ -463,33 +467,4 @@ pub(crate) fn missing_program(
         .map(Into::into)
         .or_else(|| environment::variable("PATH"));
     find_program(program, path.as_deref()).err()
-}
-
-impl KeptHistory {
-    /// Returns the session of the conversation with this provider, or the right to begin it.
-    async fn session(
-        &self,
-        provider: &str,
-        directory: Option<&Path>,
-        start_over: &str,
-    ) -> Result<KeyedSession, AgentError> {
-        let directory = directory.unwrap_or(Path::new("."));
-        let open = self.open.as_ref();
-        (self.history.session(open, provider, directory, start_over)).await
-    }
-
-    /// Returns the observer of a session's turns. `begins` is the right to begin the session of a conversation.
-    fn observer_of_session(
-        &self,
-        provider: &str,
-        resumed: Option<&str>,
-        begins: Option<SessionLock>,
-    ) -> Option<Arc<dyn teamster_orchestrator::RunObserver>> {
-        let open = self.open.as_ref()?;
-        let mut recorder = open.recorder.clone().session_locks(begins);
-        if let Some(session) = resumed {
-            recorder = recorder.resumed_session(provider, session);
-        }
-        Some(Arc::new(recorder))
-    }
 }

@@ -11,6 +11,7 @@ use teamster_runner::{OneWriter, SessionLocks};
 use teamster_store::{Conversation, SessionRecord};
 
 use crate::request_policy::RequestPolicy;
+use crate::setup::Setup;
 use crate::turns::{self, of_fallback};
 use crate::{Host, Warning, params};
 
@@ -73,7 +74,8 @@ fn budget(host: &Host, spec: &RunSpec, info: &CliInfo, params: &mut ExecuteParam
     budget
 }
 
-/// Returns the request of a run with these agents, which ask for permission by the policy and lock their sessions.
+/// Returns the request of a run with these agents, which ask for permission by the policy and lock their sessions. The
+/// workspace is set up before the first of them.
 pub(crate) fn plan(
     host: &Host,
     spec: &RunSpec,
@@ -81,6 +83,7 @@ pub(crate) fn plan(
     budget: Budget,
     policy: Option<&RequestPolicy>,
     locks: Option<&SessionLocks>,
+    setup: Option<&Arc<Setup>>,
 ) -> Result<RunRequest, AgentError> {
     let mut candidates = Vec::new();
     for RunAgent {
@@ -99,6 +102,9 @@ pub(crate) fn plan(
         }
         if let Some(locks) = locks {
             candidate.runtime = Arc::new(OneWriter::new(candidate.runtime, locks.clone()));
+        }
+        if let Some(setup) = setup {
+            candidate.runtime = setup.before(candidate.runtime);
         }
         candidates.push(candidate);
     }

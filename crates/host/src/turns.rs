@@ -1,5 +1,6 @@
 //! Retries, fallbacks and budget of a session's turns, from its description.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use teamster_api::{Grants, SessionSpec};
@@ -11,6 +12,7 @@ use teamster_orchestrator::{Budget, Candidate, RetryPolicy};
 use teamster_providers::Fallback;
 use teamster_runner::{SessionCandidate, SessionRuns};
 
+use crate::setup::Setup;
 use crate::{Host, params};
 
 /// The `fit` of [`plan`] where every parameter is one that the user has set: nothing is removed.
@@ -25,7 +27,8 @@ pub(crate) fn of_fallback(info: &CliInfo, error: &AgentError) -> AgentError {
 
 /// Prepares the turns of a session with this id. `policy` creates the policy for permission requests from the
 /// session's capabilities. `fit` removes from an agent's parameters what it does not take and need not; it returns
-/// `false` if such an agent must not be a fallback.
+/// `false` if such an agent must not be a fallback. The workspace is set up in the first turn.
+#[expect(clippy::too_many_arguments, reason = "each is of another origin")]
 pub(crate) fn plan(
     host: &Host,
     id: &str,
@@ -34,9 +37,16 @@ pub(crate) fn plan(
     params: &ExecuteParams,
     policy: impl Fn(&SessionCapabilities) -> Result<PermissionPolicy, AgentError>,
     fit: impl Fn(&CliInfo, &Capabilities, &mut ExecuteParams) -> bool,
+    setup: Option<&Arc<Setup>>,
 ) -> Result<SessionRuns, AgentError> {
     let budget = budget(spec);
-    let runtime = |info: &CliInfo, config| host.providers().session_runtime(info.id, config);
+    let runtime = |info: &CliInfo, config| -> Result<_, AgentError> {
+        let runtime = host.providers().session_runtime(info.id, config)?;
+        Ok(match setup {
+            Some(setup) => setup.before_session(runtime),
+            None => runtime,
+        })
+    };
     let open = |runtime: &dyn SessionRuntime, params: ExecuteParams| -> Result<_, AgentError> {
         let mut options = SessionOptions::new(params);
         options.idle = limited(spec.trusted.idle_exit_ms);

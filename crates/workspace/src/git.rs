@@ -49,6 +49,16 @@ pub(crate) fn git_path<A: AsRef<OsStr>>(
     Ok(PathBuf::from(OsString::from_vec(printed)))
 }
 
+/// Returns the folder that all worktrees of a directory's repository share.
+///
+/// # Errors
+///
+/// Fails if the directory is in no repository.
+pub fn common_dir(directory: &Path) -> anyhow::Result<PathBuf> {
+    let common = git_path(directory, ["rev-parse", "--git-common-dir"])?;
+    Ok(directory.join(common).canonicalize()?)
+}
+
 /// Runs git and returns its output. The error has git's message.
 pub(crate) fn git_bytes<A: AsRef<OsStr>>(
     directory: &Path,
@@ -178,6 +188,30 @@ fn foreign(stderr: &str) -> Option<&str> {
     Some(path)
 }
 
+/// The oldest git with all that this crate uses: `git fetch --no-write-fetch-head` and `git init --object-format` are of
+/// 2.29 (<https://github.com/git/git/blob/master/Documentation/RelNotes/2.29.0.txt>).
+const OLDEST: (u32, u32) = (2, 29);
+
+/// Adds to an error of git that it is too old, if it is.
+pub(crate) fn with_version(error: anyhow::Error) -> anyhow::Error {
+    let output = Command::new("git").arg("version").output();
+    let printed = output.map(|it| String::from_utf8_lossy(&it.stdout).into_owned());
+    match printed.ok().as_deref().and_then(version) {
+        Some((major, minor)) if (major, minor) < OLDEST => error.context(format!(
+            "git {major}.{minor} is too old: install {}.{} or a newer one",
+            OLDEST.0, OLDEST.1
+        )),
+        _ => error,
+    }
+}
+
+/// Returns the version in the output of `git version`.
+fn version(printed: &str) -> Option<(u32, u32)> {
+    let mut numbers = printed.strip_prefix("git version ")?.split('.');
+    let mut next = || numbers.next()?.trim().parse().ok();
+    Some((next()?, next()?))
+}
+
 /// Checks that git can be run.
 ///
 /// # Errors
@@ -188,5 +222,21 @@ pub(crate) fn check() -> anyhow::Result<()> {
         Ok(_) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::NotFound => bail!("git is not installed"),
         Err(error) => Err(with_advice(error)).context("cannot run git"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_version_of_git_is_read() {
+        assert_eq!(
+            version("git version 2.39.5 (Apple Git-154)\n"),
+            Some((2, 39))
+        );
+        assert_eq!(version("git version 2.47.3\n"), Some((2, 47)));
+        assert_eq!(version("git version 3.0\n"), Some((3, 0)));
+        assert_eq!(version("hub"), None);
     }
 }

@@ -16,7 +16,8 @@ use crate::upload::{BASE, MODULES};
 /// The ref of the latest upload.
 const LATEST: &str = "refs/teamster/latest";
 /// Settings for each command: git starts no process of its own that goes on in the background.
-const FOREGROUND: [&str; 4] = ["-c", "gc.autoDetach=false", "-c", "maintenance.auto=false"];
+pub(crate) const FOREGROUND: [&str; 4] =
+    ["-c", "gc.autoDetach=false", "-c", "maintenance.auto=false"];
 
 /// A bare repository of a machine.
 #[derive(Debug)]

@@ -51,6 +51,28 @@ pub(super) fn check_out_from(repository: &Path, target: &Path, scratch: &Path) -
     warnings
 }
 
+/// Checks out submodules of a bare repository also in `target`, from a worktree of that repository which has them.
+pub(super) fn check_out_of_linked(repository: &Path, target: &Path) -> Vec<String> {
+    if listed(target).is_empty() {
+        return Vec::new();
+    }
+    let list = git(repository, ["worktree", "list", "--porcelain"]).unwrap_or_default();
+    let trees = list
+        .lines()
+        .filter_map(|line| line.strip_prefix("worktree "));
+    let has_all = |tree: &&Path| {
+        let has = |(_, path): &(String, String)| tree.join(path).join(".git").exists();
+        *tree != target && listed(target).iter().all(has)
+    };
+    match trees.map(Path::new).find(has_all) {
+        Some(tree) => check_out(tree, target),
+        None => vec![
+            "`worktree`: submodules are empty: no worktree of the repository has them all"
+                .to_owned(),
+        ],
+    }
+}
+
 /// Checks out a submodule whose commit is in this repository; `false` if it is not.
 fn check_out_part(
     repository: &Path,

@@ -23,8 +23,10 @@ use teamster_core::text::{one_line, printable};
 use teamster_core::{WorkspaceKind, WorkspaceResult};
 
 use crate::git::git;
-pub use create::NewWorktree;
+use crate::step::before_change;
+pub use create::{NewWorktree, Origin};
 use folder::{Info, Kind, Step, write_info};
+pub(crate) use folder::{make, path};
 pub use kept::Kept;
 use keyed::Keyed;
 pub use keyed::WorktreeKey;
@@ -43,6 +45,7 @@ pub struct Worktree {
     record: PathBuf,
     /// The last commit of the one who has uploaded the repository.
     uploaded: Option<String>,
+    origin: Origin,
     warnings: Vec<String>,
 }
 
@@ -67,6 +70,26 @@ impl Worktree {
     /// Returns the agent's working directory: the same directory of the repository as without a worktree.
     pub fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// Returns the root of the workspace.
+    pub fn root(&self) -> &Path {
+        &self.info.path
+    }
+
+    /// Returns the file whose existence means that the workspace was set up.
+    pub fn set_up_marker(&self) -> PathBuf {
+        self.folder.join("set-up")
+    }
+
+    /// Returns the commit that the branch starts at; empty without a repository.
+    pub fn base(&self) -> &str {
+        &self.info.base
+    }
+
+    /// Returns whether the workspace is a worktree of a repository.
+    pub fn has_repository(&self) -> bool {
+        self.info.kind != Kind::Empty
     }
 
     /// Returns warnings, such as of uncommitted changes that the agent does not see.
@@ -148,6 +171,9 @@ impl Worktree {
         if self.uploaded.is_some() {
             result.kind = WorkspaceKind::Upload;
         }
+        if self.origin == Origin::Fetched {
+            result.kind = WorkspaceKind::Repository;
+        }
         let outcome = if self.keyed.is_none() || self.last_of_key(&lock) {
             finish(&self.folder, &mut self.info)
         } else {
@@ -211,6 +237,7 @@ fn finish(folder: &Path, info: &mut Info) -> Outcome {
     // Git removes a worktree with submodules only by force. There are no changes, as was just checked.
     let has_submodules = info.path.join(".gitmodules").exists();
     let force = has_submodules.then_some(OsStr::new("--force"));
+    before_change();
     let removed = !info.path.exists()
         || git(
             &info.repository,
@@ -224,13 +251,16 @@ fn finish(folder: &Path, info: &mut Info) -> Outcome {
         // It was just changed, or is locked.
         return Outcome::Kept("it could not be removed".to_owned());
     }
+    before_change();
     let _ = git(&info.repository, ["worktree", "prune"]);
     let reference = format!("refs/heads/{}", info.branch);
+    before_change();
     // Delete the branch only if it is still at its base.
     let _ = git(
         &info.repository,
         ["update-ref", "-d", &reference, &info.base],
     );
+    before_change();
     let _ = fs::remove_dir_all(folder);
     Outcome::Removed
 }

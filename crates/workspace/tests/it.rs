@@ -3,6 +3,7 @@
 mod it {
     mod changes;
     pub(crate) mod ended;
+    mod killed;
     pub(crate) mod repository;
     mod result;
     mod take;

@@ -865,7 +865,7 @@ class DamagedLogEntry(TypedDict):
 Entry: TypeAlias = Union["SessionLogEntry", "TextLogEntry", "RetractLogEntry", "ThinkingLogEntry", "ToolUseLogEntry", "ToolResultLogEntry", "FileChangeLogEntry", "PlanLogEntry", "PermissionLogEntry", "UsageLogEntry", "RetryLogEntry", "RateLimitLogEntry", "NoticeLogEntry", "UnknownLogEntry", "TurnEndLogEntry", "ErrorLogEntry", "DoneLogEntry", "RunStartLogEntry", "RunEndLogEntry", "RunErrorLogEntry", "RunAttemptLogEntry", "RunHoldLogEntry", "RunRetryLogEntry", "RunFallbackLogEntry", "ToolStartLogEntry", "ToolEndLogEntry", "AssistantChunkLogEntry", "AssistantMessageLogEntry", "UserMessageLogEntry", "ResetLogEntry", "DamagedLogEntry"]
 
 #: Origin of an error. The names are stable.
-ErrorCode: TypeAlias = Literal["CLI_NOT_FOUND", "CLI_STDERR", "CLI_EXIT_ERROR", "CLI_ERROR", "STARTUP_TIMEOUT", "WATCHDOG_TIMEOUT", "ABORTED", "INVALID_PARAMS", "PROMPT_TOO_LARGE", "STREAM_ENDED_EARLY", "OUTPUT_LIMIT", "CONFIG_LEASE", "IO", "BUDGET_EXCEEDED", "INTERRUPTED", "PROVIDER_ON_HOLD", "NO_TURN", "SESSION_IN_USE", "UNKNOWN"]
+ErrorCode: TypeAlias = Literal["CLI_NOT_FOUND", "CLI_STDERR", "CLI_EXIT_ERROR", "CLI_ERROR", "STARTUP_TIMEOUT", "WATCHDOG_TIMEOUT", "ABORTED", "INVALID_PARAMS", "PROMPT_TOO_LARGE", "STREAM_ENDED_EARLY", "OUTPUT_LIMIT", "CONFIG_LEASE", "IO", "BUDGET_EXCEEDED", "INTERRUPTED", "PROVIDER_ON_HOLD", "NO_TURN", "SESSION_IN_USE", "SETUP_FAILED", "UNKNOWN"]
 
 class ParameterErrorDetail(TypedDict):
     type: Literal["parameter"]
@@ -903,7 +903,7 @@ class MissingProgramErrorDetail(TypedDict):
 ErrorDetail: TypeAlias = Union["ParameterErrorDetail", "BudgetErrorDetail", "NotRetriedErrorDetail", "MissingProgramErrorDetail"]
 
 #: The recommended reaction to an error.
-ErrorKind: TypeAlias = Literal["auth", "rate_limit", "quota", "overloaded", "network", "context_window", "model_not_found", "session_not_found", "permission", "budget", "max_turns", "mcp", "timeout", "aborted", "interrupted", "not_found", "invalid", "protocol", "internal"]
+ErrorKind: TypeAlias = Literal["auth", "rate_limit", "quota", "overloaded", "network", "context_window", "model_not_found", "session_not_found", "permission", "budget", "max_turns", "mcp", "timeout", "aborted", "interrupted", "not_found", "invalid", "protocol", "setup", "internal"]
 
 class Figures(TypedDict):
     """Sums. Unknown figures are absent, never 0."""

@@ -125,6 +125,8 @@ pub(crate) struct ProcessArgs {
     )]
     pub(crate) worktree: Option<String>,
     /// Start the worktree at this commit, such as origin/main; implies --worktree [default: HEAD]
+    ///
+    /// With --repo: the name of a branch or a tag, or the full hash of a commit.
     #[arg(
         long,
         value_name = "REF",
@@ -132,6 +134,17 @@ pub(crate) struct ProcessArgs {
         hide_short_help = true
     )]
     pub(crate) worktree_from: Option<String>,
+    /// Fetch the repository with this URL, and work in a new git worktree of it, at --worktree-from
+    ///
+    /// With --cwd, the agent works in that directory of the repository. git asks with the credentials that it has on the
+    /// machine that runs the agent, and never prompts; a URL with a password or token in it is refused.
+    #[arg(
+        long,
+        value_name = "URL",
+        conflicts_with_all = ["resume", "worktree", "empty_dir"],
+        hide_short_help = true
+    )]
+    pub(crate) repo: Option<String>,
     /// Work in a new, empty directory
     ///
     /// It is created in `teamster/worktrees` of `$XDG_STATE_HOME`, else of `~/.local/state`. At the end it is
@@ -142,6 +155,21 @@ pub(crate) struct ProcessArgs {
         hide_short_help = true
     )]
     pub(crate) empty_dir: bool,
+    /// Run this shell command in the agent's working directory before the agent starts, such as "npm ci"
+    ///
+    /// Its output is in the run's notices. If it fails, the run ends without an agent. Without this option, the
+    /// commands of `.teamster.toml` in the repository run, if the workspace is made for the run and
+    /// `teamster trust` trusts them. `off` runs none.
+    #[arg(long, value_name = "CMD", hide_short_help = true)]
+    pub(crate) setup: Option<String>,
+    /// Limit the time of the set-up, such as 90s or 1h; `off` disables it [default: 10m]
+    #[arg(
+        long,
+        value_name = "TIME",
+        value_parser = value::limit,
+        hide_short_help = true
+    )]
+    pub(crate) setup_timeout: Option<Duration>,
     /// Another directory that the agent may use (repeatable)
     #[arg(long, value_name = "DIR", hide_short_help = true, value_hint = ValueHint::DirPath)]
     pub(crate) add_dir: Vec<PathBuf>,

@@ -53,6 +53,7 @@ fn check_supported(command: &Command) -> anyhow::Result<()> {
         Command::Usage(args) if args.prices.is_some() => "usage --prices",
         Command::Serve(_) => "serve",
         Command::Token(_) => "token",
+        Command::Trust(_) => "trust",
         Command::Loop(_) => "loop",
         Command::Supervise(_) => "supervise",
         Command::Doctor(args) if args.agent.is_some() => "doctor --try",

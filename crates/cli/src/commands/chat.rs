@@ -82,7 +82,7 @@ fn begin(args: ChatArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>
         Err(error)
             if matches!(
                 error.parameter(),
-                Some("fallback" | "worktree" | "workspace")
+                Some("fallback" | "worktree" | "workspace" | "setup")
             ) =>
         {
             return Err(error.into());

@@ -12,6 +12,13 @@ pub(crate) fn usage(error: impl Into<anyhow::Error>) -> anyhow::Error {
         None => error.downcast_ref(),
     };
     match refusal {
+        // No library names a command of this program.
+        Some(refusal)
+            if refusal.parameter() == Some("setup") && refusal.message.contains("not trusted") =>
+        {
+            let message = super::message(refusal);
+            anyhow!("{message} with `teamster trust DIR --from COMMIT`, or use --setup off")
+        }
         Some(refusal) => anyhow!("{}", super::message(refusal)),
         None => error,
     }

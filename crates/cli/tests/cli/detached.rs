@@ -11,6 +11,7 @@ mod requests;
 mod results;
 mod retention;
 mod sessions;
+mod setup;
 mod submodules;
 mod workspace;
 mod worktree;

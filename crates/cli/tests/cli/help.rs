@@ -51,6 +51,7 @@ help!(
 help!(serve, ["serve", "--help"], "snapshots/serve.txt");
 help!(serve_short, ["serve", "-h"], "snapshots/serve_short.txt");
 help!(token, ["token", "--help"], "snapshots/token.txt");
+help!(trust, ["trust", "--help"], "snapshots/trust.txt");
 help!(usage, ["usage", "--help"], "snapshots/usage.txt");
 help!(doctor, ["doctor", "--help"], "snapshots/doctor.txt");
 help!(mcp, ["mcp", "--help"], "snapshots/mcp.txt");

@@ -1,6 +1,7 @@
 //! The parts that runs and sessions share, and their worktree.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
 use teamster_api::{Trusted, Workspace};
@@ -8,7 +9,8 @@ use teamster_core::{AgentError, CliInfo, ExecuteParams, McpDelivery};
 use teamster_store::{Conversation, StoreError};
 use teamster_workspace::{NewWorktree, Worktree, WorktreeKey};
 
-use super::upload;
+use super::{repository, upload};
+use crate::setup::Setup;
 use crate::text::error_chain;
 use crate::{Host, Notice, Warning, params, state, store};
 
@@ -51,6 +53,11 @@ impl Common {
         };
         self.directory = params::absolute(place.as_deref());
         Ok(place)
+    }
+
+    /// Returns what sets the workspace up before the agent starts.
+    pub(super) fn setup(&self, trusted: &Trusted) -> Result<Option<Arc<Setup>>, AgentError> {
+        Setup::of(trusted, self.directory.as_deref(), self.worktree.as_ref())
     }
 
     /// Notes that an agent is started in the workspace now.
@@ -137,6 +144,19 @@ pub(super) fn no_clients() -> Warning {
     Warning::new("`ask_timeout_ms` is ignored: no clients answer requests")
 }
 
+/// Creates a worktree, or opens that of the key.
+pub(super) fn create(
+    root: &Path,
+    id: &str,
+    new: &NewWorktree,
+    key: Option<&Key>,
+) -> anyhow::Result<Worktree> {
+    match key {
+        Some(Key { key, over }) => Worktree::of_key(root, id, new, key, *over),
+        None => Worktree::create(root, id, new),
+    }
+}
+
 /// Makes the wanted workspace of a run with this id. Every error leaves nothing behind.
 fn make(wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> {
     let refused = |problem: String| AgentError::refused(wanted.parameter, problem);
@@ -155,10 +175,7 @@ fn make(wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> {
             let mut new = NewWorktree::of(directory);
             new.from.clone_from(from);
             new.branch.clone_from(branch);
-            match &wanted.key {
-                Some(Key { key, over }) => Worktree::of_key(&root, id, &new, key, *over),
-                None => Worktree::create(&root, id, &new),
-            }
+            create(&root, id, &new, wanted.key.as_ref())
         }
         Some(Workspace::Upload {
             repository,
@@ -173,6 +190,15 @@ fn make(wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> {
             let head = head.as_deref().unwrap_or(commit);
             let made = upload::make(&root, id, repository, commit, new);
             made.map(|made| made.of_upload(head))
+        }
+        Some(Workspace::Repository {
+            url,
+            commit,
+            subdirectory,
+        }) => {
+            let mut new = NewWorktree::default();
+            new.subdirectory = subdirectory.as_ref().map(Into::into);
+            repository::make(&root, id, url, commit, new, wanted.key.as_ref())
         }
         Some(Workspace::Empty {}) => Worktree::empty(&root, id),
         _ => {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use teamster_api::{BUNDLE, ProblemCode};
-use teamster_workspace::{Mirror, NewWorktree, Worktree};
+use teamster_workspace::{Mirror, NewWorktree, Origin, Worktree};
 
 use crate::state;
 
@@ -27,6 +27,7 @@ pub(super) fn make(
     mirror.receive(id, commit, bundle.as_deref())?;
     mirror.path().clone_into(&mut wanted.directory);
     wanted.from = Some(commit.to_owned());
+    wanted.origin = Origin::Uploaded;
     match Worktree::create(root, id, &wanted) {
         Ok(made) => {
             uploads.remove(id);

@@ -7,8 +7,10 @@ use anyhow::{Context, anyhow, bail};
 use teamster_core::text::{one_line, plural, printable};
 
 use super::folder::{Info, Kind, Step, claim, make, sweep};
-use super::{Worktree, include, keyed, lfs, record};
+use super::{Worktree, include, lfs, record};
 use crate::git::{self, git, git_path};
+use crate::remote;
+use crate::step::before_change;
 use crate::submodules;
 
 /// The prefix of the default branch name, before the run's id.
@@ -26,8 +28,23 @@ pub struct NewWorktree {
     pub branch: Option<String>,
     /// The name of the worktree's folder. Default: that of the repository.
     pub name: Option<String>,
-    /// The agent's directory in a worktree of a bare repository. Default: its root.
+    /// The agent's directory in the worktree. Default: where `directory` is in its own worktree.
     pub subdirectory: Option<PathBuf>,
+    /// Where the repository came from, and so its submodules.
+    pub origin: Origin,
+}
+
+/// Where the repository of a worktree came from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Origin {
+    /// It is the user's own.
+    #[default]
+    User,
+    /// It is a mirror of one that can be fetched.
+    Fetched,
+    /// It is a mirror of one that was uploaded.
+    Uploaded,
 }
 
 impl NewWorktree {
@@ -48,6 +65,10 @@ impl Worktree {
     /// Fails if git is not installed, without a repository or the commit, or if the branch exists. Nothing is left behind.
     pub fn create(root: &Path, id: &str, wanted: &NewWorktree) -> anyhow::Result<Self> {
         sweep(root);
+        Self::make(root, id, wanted).map_err(git::with_version)
+    }
+
+    fn make(root: &Path, id: &str, wanted: &NewWorktree) -> anyhow::Result<Self> {
         let place = Place::find(&wanted.directory)?;
         let base = place.commit(wanted.from.as_deref())?;
         let branch = match &wanted.branch {
@@ -65,6 +86,7 @@ impl Worktree {
             kept: false,
             key: None,
         })?;
+        made.origin = wanted.origin;
         let inside = wanted.subdirectory.as_ref().unwrap_or(&place.inside);
         made.directory = made.info.path.join(inside).components().collect();
         made.add()?;
@@ -76,11 +98,18 @@ impl Worktree {
             made.warnings.extend(submodules);
             made.warnings.extend(include::copy(top, &made.info.path));
         } else {
-            let repository = &place.repository;
-            let submodules = submodules::check_out_from(repository, &made.info.path, &made.folder);
-            made.warnings.extend(submodules);
+            let (repository, path) = (&place.repository, &made.info.path);
+            let warnings = match wanted.origin {
+                Origin::User => submodules::check_out_of_linked(repository, path),
+                Origin::Fetched => remote::submodules(repository, path).into_iter().collect(),
+                Origin::Uploaded => submodules::check_out_from(repository, path, &made.folder),
+            };
+            made.warnings.extend(warnings);
         }
         made.warnings.extend(lfs::pointers(&made.info.path));
+        if let Some(subdirectory) = &wanted.subdirectory {
+            made.check_inside(subdirectory)?;
+        }
         made.info.step = Step::Prepared;
         made.write_info()?;
         if !made.directory.is_dir() {
@@ -131,10 +160,24 @@ impl Worktree {
             keyed: None,
             record: record::folder(root, id),
             uploaded: None,
+            origin: Origin::User,
             warnings: Vec::new(),
         };
         made.write_info()?;
         Ok(made)
+    }
+
+    /// Checks that the agent's directory is in the worktree, and is no link that leads out of it.
+    fn check_inside(&self, subdirectory: &Path) -> anyhow::Result<()> {
+        let real = |path: &Path| path.canonicalize();
+        let shown = printable(&subdirectory.to_string_lossy());
+        let (Ok(root), Ok(directory)) = (real(&self.info.path), real(&self.directory)) else {
+            bail!("the repository has no directory {shown} at that commit");
+        };
+        if !directory.starts_with(root) {
+            bail!("the directory {shown} leads out of the repository");
+        }
+        Ok(())
     }
 
     /// Lets git check the worktree out.
@@ -149,6 +192,7 @@ impl Worktree {
             info.path.as_os_str(),
             OsStr::new(&info.base),
         ];
+        before_change();
         let options = lfs::options(&info.repository).iter().map(OsStr::new);
         let Err(error) = git(&info.repository, options.chain(args)) else {
             return Ok(());
@@ -264,7 +308,7 @@ impl Place {
 
     /// Returns the folder that all worktrees of the repository share.
     pub(super) fn common(&self) -> anyhow::Result<PathBuf> {
-        keyed::common(&self.repository)
+        git::common_dir(&self.repository)
     }
 
     fn check_branch(&self, branch: &str) -> anyhow::Result<()> {

@@ -13,9 +13,12 @@ use serde::{Deserialize, Serialize};
 
 use super::finish;
 use super::result::keep_of_killed;
+use crate::step::before_change;
 
 pub(super) const INFO: &str = "worktree.json";
 pub(super) const LOCK: &str = "lock";
+/// The end of the name of a file that becomes `worktree.json`.
+const DRAFT: &str = ".json.new";
 
 /// The content of `worktree.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -68,7 +71,7 @@ pub(super) enum Step {
 }
 
 /// A path in JSON: a string if it is UTF-8, else its bytes.
-pub(super) mod path {
+pub(crate) mod path {
     use super::{Deserialize, OsString, Path, PathBuf, Serialize};
 
     #[derive(Deserialize)]
@@ -78,7 +81,7 @@ pub(super) mod path {
         Other(OsString),
     }
 
-    pub(in super::super) fn serialize<S: serde::Serializer>(
+    pub(crate) fn serialize<S: serde::Serializer>(
         path: &Path,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
@@ -88,7 +91,7 @@ pub(super) mod path {
         }
     }
 
-    pub(in super::super) fn deserialize<'de, D: serde::Deserializer<'de>>(
+    pub(crate) fn deserialize<'de, D: serde::Deserializer<'de>>(
         deserializer: D,
     ) -> Result<PathBuf, D::Error> {
         Ok(match Read::deserialize(deserializer)? {
@@ -99,7 +102,7 @@ pub(super) mod path {
 }
 
 /// Creates a folder that only the user can read, with those above it.
-pub(super) fn make(path: &Path) -> io::Result<()> {
+pub(crate) fn make(path: &Path) -> io::Result<()> {
     fs::DirBuilder::new()
         .recursive(true)
         .mode(0o700)
@@ -124,6 +127,11 @@ pub(super) fn sweep(root: &Path) {
             }
             // The process was killed before it wrote the file.
             Ok(None) => {
+                for draft in fs::read_dir(&folder).into_iter().flatten().flatten() {
+                    if draft.file_name().to_string_lossy().ends_with(DRAFT) {
+                        let _ = fs::remove_file(draft.path());
+                    }
+                }
                 let _ = fs::remove_file(folder.join(LOCK));
                 let _ = fs::remove_dir(&folder);
             }
@@ -141,6 +149,7 @@ pub(super) fn claim(folder: &Path) -> io::Result<File> {
 
     let until = Instant::now() + LIMIT;
     loop {
+        before_change();
         make(folder)?;
         match lock(folder) {
             // Another run with this id was faster. The folder is that run's, even after its end.
@@ -184,9 +193,11 @@ pub(super) fn read_info(folder: &Path) -> io::Result<Option<Info>> {
 /// Writes `worktree.json` atomically.
 pub(super) fn write_info(folder: &Path, info: &Info) -> io::Result<()> {
     // The runs of a session key share a worktree.
-    let draft = folder.join(format!("worktree.{}.new", std::process::id()));
+    let draft = folder.join(format!("{}{DRAFT}", std::process::id()));
+    before_change();
     fs::write(&draft, serde_json::to_vec(info)?)?;
     File::open(&draft)?.sync_data()?;
+    before_change();
     fs::rename(draft, folder.join(INFO))
 }
 

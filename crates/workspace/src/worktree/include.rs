@@ -16,6 +16,7 @@ use anyhow::{Context, bail};
 use teamster_core::text::printable;
 
 use crate::git::{self, git_bytes};
+use crate::step::before_change;
 
 /// The file with the patterns.
 const FILE: &str = ".worktreeinclude";
@@ -105,6 +106,7 @@ fn copy_one(source: &Path, target: &Path, path: &Path) -> anyhow::Result<()> {
     if !kind.is_file() {
         bail!("not a file");
     }
+    before_change();
     // With its permissions, and as a clone where the file system has such.
     fs::copy(from, to).map(drop).context("cannot be copied")
 }

@@ -11,8 +11,9 @@ use teamster_core::text::one_line;
 
 use super::create::Place;
 use super::folder::{INFO, Info, LOCK, Step, make, read_info, write_info};
-use super::{NewWorktree, Outcome, Worktree, finish, record};
-use crate::git::git;
+use super::{NewWorktree, Origin, Outcome, Worktree, finish, record};
+use crate::git::{common_dir, git};
+use crate::step::before_change;
 
 /// Time without a run after which a worktree no longer belongs to its key: the age at which logs are removed.
 const UNUSED: Duration = Duration::from_secs(90 * 24 * 3600);
@@ -105,7 +106,7 @@ impl Worktree {
         let is_of = |path: &Path| {
             place
                 .common()
-                .is_ok_and(|it| common(path).is_ok_and(|of| of == it))
+                .is_ok_and(|it| common_dir(path).is_ok_and(|of| of == it))
         };
         if !is_of(&info.path) {
             bail!(
@@ -121,13 +122,18 @@ impl Worktree {
             );
         }
         let mut warnings = Vec::new();
-        if let Some(from) = &wanted.from {
+        if let Some(from) = wanted
+            .from
+            .as_ref()
+            .filter(|_| wanted.origin == Origin::User)
+        {
             warnings.push(format!(
                 "the worktree of \"{name}\" exists already, so it does not start at {}",
                 one_line(from)
             ));
         }
-        let directory: PathBuf = info.path.join(&place.inside).components().collect();
+        let inside = wanted.subdirectory.as_ref().unwrap_or(&place.inside);
+        let directory: PathBuf = info.path.join(inside).components().collect();
         Ok(Some(Self {
             directory: if directory.is_dir() {
                 directory
@@ -140,6 +146,7 @@ impl Worktree {
             keyed: Some(keyed),
             record,
             uploaded: None,
+            origin: wanted.origin,
             warnings,
         }))
     }
@@ -161,6 +168,7 @@ impl Worktree {
         let lock = keyed.lock()?;
         while let Some((folder, mut info)) = keyed.find() {
             info.key = None;
+            before_change();
             write_info(&folder, &info)?;
             // Unless another run uses it, which then does this at its end.
             if let Ok(Some(lock)) = super::folder::lock(&folder) {
@@ -227,12 +235,6 @@ impl Keyed {
 pub(super) fn kept(info: &Info) -> Outcome {
     let changes = super::changes(info).map_or_else(String::new, |it| format!("{it}, "));
     Outcome::Kept(format!("{changes}for the next run with the session key"))
-}
-
-/// Returns the folder that all worktrees of a repository share.
-pub(super) fn common(directory: &Path) -> anyhow::Result<PathBuf> {
-    let common = crate::git::git_path(directory, ["rev-parse", "--git-common-dir"])?;
-    Ok(directory.join(common).canonicalize()?)
 }
 
 /// Returns whether a key has not used its worktree for a long time.

@@ -4,7 +4,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use teamster_workspace::{Mirror, NewWorktree, Source, Worktree};
+use teamster_workspace::{Mirror, NewWorktree, Origin, Source, Worktree};
 use tempfile::TempDir;
 
 use super::repository::{Repository, files_of, git};
@@ -142,6 +142,7 @@ fn submodules_come_along_with_what_is_not_committed_in_them() {
     let root = tempfile::tempdir().unwrap();
     let mut wanted = NewWorktree::of(mirror.path());
     wanted.from = Some(packed.base.clone());
+    wanted.origin = Origin::Uploaded;
     let mut made = Worktree::create(root.path(), "run1", &wanted).unwrap();
     assert_eq!(made.take_warnings(), Vec::<String>::new());
     let of_git = |path: &Path| path.file_name() != Some(OsStr::new(".git"));

@@ -1,9 +1,10 @@
 //! Where a run works: `--worktree-from`, `--empty-dir`, and the worktree of a session key.
 
 use std::fs;
+use std::process::Stdio;
 
 use super::worktree::Repository;
-use crate::cli::{Ended, program};
+use crate::cli::{Ended, program, run, teamster};
 
 /// Runs the agent in the repository.
 fn ran(repository: &Repository, args: &[&str]) -> Ended {
@@ -34,7 +35,7 @@ fn a_worktree_starts_at_the_commit_that_is_named() {
     assert_eq!(ended.stdout, "two\n");
     let refused = repository.command(&["run", cat, "x", "--worktree-from=nowhere"]);
     assert_eq!((refused.code, &*refused.stdout), (Some(2), ""));
-    let expected = "--worktree-from or --empty-dir: \"nowhere\" is no commit";
+    let expected = "--worktree-from, --repo or --empty-dir: \"nowhere\" is no commit";
     assert!(refused.stderr.contains(expected), "{}", refused.stderr);
     assert!(repository.left().is_empty());
 }
@@ -112,4 +113,117 @@ printf '{"type":"result","subtype":"success","is_error":false,"session_id":"%s",
     assert!(refused.stderr.contains("is gone"), "{}", refused.stderr);
     assert!(refused.stderr.contains("--new"), "{}", refused.stderr);
     assert_eq!(keyed(&["--worktree", "--new"]).code, Some(0));
+}
+
+#[test]
+fn a_repository_is_fetched_once_and_its_worktree_starts_at_the_commit_of_the_submission() {
+    let repository = Repository::new();
+    repository.git(&["tag", "-m", "One", "v1"]);
+    fs::write(repository.path().join("sub/file"), "two\n").unwrap();
+    repository.git(&["commit", "-qam", "Second"]);
+    let url = format!("file://{}", repository.path().display());
+    let elsewhere = repository.agent.path("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    let here = elsewhere.to_str().unwrap();
+    let before = repository.git(&["for-each-ref"]);
+    let cat = "cmd:sh -c 'cat file; git remote get-url origin'";
+    for (from, expected) in [(None, "two"), (Some("--worktree-from=v1"), "one")] {
+        let mut args = vec!["run", cat, "x", "-C", "sub", "--repo", &url];
+        args.extend(from);
+        let ended = ran(&repository, &args);
+        assert_eq!(
+            ended.stdout,
+            format!("{expected}\n{url}\n"),
+            "{}",
+            ended.stderr
+        );
+    }
+    // What is there is not fetched again.
+    fs::rename(repository.path(), repository.agent.path("away")).unwrap();
+    fs::create_dir(repository.path()).unwrap();
+    let away = repository.agent.path("away");
+    let head = repository.git(&["-C", away.to_str().unwrap(), "rev-parse", "HEAD"]);
+    let from = format!("--worktree-from={}", head.trim_end());
+    let args = ["run", "-d", "cmd:touch new", "x", "--repo", &url, &from];
+    let started = ran(&repository, &args);
+    ran(&repository, &["wait", started.stdout.trim_end()]);
+    assert!(repository.left()[0].join("repository/new").exists());
+    fs::remove_dir(repository.path()).unwrap();
+    fs::rename(&away, repository.path()).unwrap();
+    assert_eq!(repository.git(&["for-each-ref"]), before);
+    assert_eq!(repository.git(&["status", "--porcelain"]), "");
+
+    let refused = |args: &[&str], expected: &str| {
+        let ended = repository.command(&[&["run", "cmd:pwd", "x"], args].concat());
+        assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{args:?}");
+        assert!(
+            ended.stderr.contains(expected),
+            "{args:?}: {}",
+            ended.stderr
+        );
+        assert!(!ended.stderr.contains("s3cret"), "{}", ended.stderr);
+    };
+    refused(
+        &["--repo", &url, "--worktree-from=v2"],
+        "has no branch or tag \"v2\"",
+    );
+    refused(&["--repo", here], "expected a URL");
+    refused(
+        &["--repo", "https://me:s3cret@localhost/a.git"],
+        "it has credentials",
+    );
+    refused(&["--repo", "ext::sh -c s3cret"], "starts a program");
+    refused(
+        &["--repo", &url, "-C", "nowhere"],
+        "has no directory nowhere",
+    );
+    refused(&["--repo", &url, "-C", "../x"], "`subdirectory`");
+    let gone = format!("file://{here}/none");
+    refused(&["--repo", &gone], "--repo: git: ");
+    assert_eq!(repository.left().len(), 1);
+}
+
+#[test]
+fn a_git_that_is_too_old_is_named() {
+    let repository = Repository::new();
+    let bin = repository.agent.path("bin");
+    fs::create_dir(&bin).unwrap();
+    // Made by hand: what such a git does with an option that it does not know.
+    program(
+        &bin.join("git"),
+        "PATH=/usr/local/bin:/usr/bin:/bin\ncase \"$*\" in version) echo 'git version 2.20.1' ;; \
+         *'worktree add'*) echo 'error: unknown option' >&2; exit 129 ;; *) exec git \"$@\" ;; esac",
+    );
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
+    let mut command = teamster(["run", "cmd:pwd", "x", "--worktree"]);
+    repository.agent.environment(&mut command);
+    let ended = run(command
+        .env("PATH", path)
+        .current_dir(repository.path())
+        .stdin(Stdio::null()));
+    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    let expected =
+        "--worktree: git 2.20 is too old: install 2.29 or a newer one: git: error: unknown option";
+    assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+    assert!(repository.left().is_empty());
+}
+
+/// git tells a repository of another user by its owner, which a test can be asked to ignore for itself.
+#[test]
+fn a_repository_of_another_user_is_named_with_the_command_that_allows_it() {
+    let repository = Repository::new();
+    let mut command = teamster(["run", "cmd:pwd", "x", "--worktree"]);
+    repository.agent.environment(&mut command);
+    let ended = run(command
+        .env("PATH", "/usr/local/bin:/usr/bin:/bin")
+        .env("GIT_TEST_ASSUME_DIFFERENT_OWNER", "1")
+        .current_dir(repository.path())
+        .stdin(Stdio::null()));
+    assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
+    let path = repository.path();
+    let expected = format!(
+        "the repository {0} belongs to another user, so git does not use it: if you trust it, run `git config --global --add safe.directory {0}`",
+        path.display()
+    );
+    assert!(ended.stderr.contains(&expected), "{}", ended.stderr);
 }

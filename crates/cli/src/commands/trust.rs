@@ -1,0 +1,75 @@
+//! `teamster trust`: which set-up commands of repositories run on this machine.
+
+pub(crate) mod args;
+
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use teamster_host::{PROJECT_FILE, Project, common_dir, trust};
+
+use crate::{exit_code, words};
+use args::TrustArgs;
+
+/// Trusts, lists or forgets set-up commands and returns the exit code.
+pub(crate) fn main(args: &TrustArgs) -> anyhow::Result<u8> {
+    let trust = trust()?;
+    if args.list {
+        let trusted = trust.list()?;
+        let lines = trusted
+            .iter()
+            .flat_map(|it| shown(&it.repository, &it.digest, &it.setup));
+        return print(lines);
+    }
+    let directory = args.directory.clone().unwrap_or_else(|| PathBuf::from("."));
+    if args.remove {
+        let repository = match common_dir(&directory) {
+            Ok(repository) => repository,
+            Err(error) => return refuse(&error),
+        };
+        let removed = trust.remove(&repository)?;
+        return print([format!(
+            "{} of {} no longer trusted",
+            words::plural(removed as u64, "set-up"),
+            name(&repository)
+        )]);
+    }
+    let project = match &args.from {
+        Some(from) => Project::of_commit(&directory, from),
+        None => Project::of_worktree(&directory),
+    };
+    let project = match project {
+        Ok(project) => project.filter(|it| !it.setup.is_empty()),
+        Err(error) => return refuse(&error),
+    };
+    let Some(project) = project else {
+        return refuse(&anyhow!("{PROJECT_FILE} has no set-up commands there"));
+    };
+    trust.add(&project)?;
+    print(shown(&project.repository, &project.digest, &project.setup))
+}
+
+/// Returns the lines about the trusted commands of a repository.
+fn shown(repository: &Path, digest: &str, commands: &[String]) -> Vec<String> {
+    let short = digest.get(..12).unwrap_or(digest);
+    let head = format!("trusted in {} ({PROJECT_FILE} {short}):", name(repository));
+    let commands = commands.iter().flat_map(|it| it.lines());
+    let commands = commands.map(|line| format!("  {}", words::one_line(line)));
+    [head].into_iter().chain(commands).collect()
+}
+
+/// Returns the name of a repository for people: that of its working tree.
+fn name(repository: &Path) -> String {
+    let tree = repository.parent().filter(|_| repository.ends_with(".git"));
+    words::printable(&tree.unwrap_or(repository).to_string_lossy())
+}
+
+fn refuse(error: &anyhow::Error) -> anyhow::Result<u8> {
+    crate::report::fail(error);
+    Ok(exit_code::USAGE)
+}
+
+fn print(lines: impl IntoIterator<Item = String>) -> anyhow::Result<u8> {
+    let text: String = lines.into_iter().map(|line| line + "\n").collect();
+    exit_code::of_printed(io::stdout().write_all(text.as_bytes()))
+}
