@@ -26,7 +26,7 @@ export interface CallOptions {
 interface RequestOptions extends CallOptions {
   method?: string;
   body?: unknown;
-  headers?: Record<string, string>;
+  headers?: Record<string, string> | undefined;
 }
 
 export const JSON_TYPE = "application/json";
