@@ -174,9 +174,9 @@ impl RunHandle {
             let part = self.service.read_part(&self.id, name, number).await?;
             manifest.check_part(number, &part)?;
             hasher.update(&part);
-            to.write_all(&part).map_err(not_written)?;
+            to.write_all(&part).map_err(|error| not_written(&error))?;
         }
-        to.flush().map_err(not_written)?;
+        to.flush().map_err(|error| not_written(&error))?;
         if hasher.finish() != manifest {
             let message = format!("\"{name}\" does not fit its manifest");
             return Err(ServiceError::new(ProblemCode::FileDamaged, message));
@@ -312,7 +312,7 @@ impl RunHandle {
         // Before the status, so that the end of the turn that it has is behind it.
         let newest = self.outline().await?.summary.seq;
         let live = self.view().await?.summary.live.clone();
-        if !live.is_some_and(|live| live.turn.is_some()) {
+        if live.is_none_or(|live| live.turn.is_none()) {
             return Ok(());
         }
         let mut log = self.follow(newest);
@@ -366,7 +366,7 @@ impl Stream for LogStream {
     }
 }
 
-fn not_written(error: io::Error) -> ServiceError {
+fn not_written(error: &io::Error) -> ServiceError {
     let message = format!("what was read cannot be written: {error}");
     ServiceError::new(ProblemCode::Internal, message)
 }

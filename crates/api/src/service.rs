@@ -113,7 +113,7 @@ pub trait RunService: Send + Sync {
     /// [`ProblemCode::RunNotFound`], or [`ProblemCode::NoWorkspace`] if the run has no workspace of its own.
     fn diff<'a>(&'a self, id: &'a str, query: DiffQuery) -> ServiceFuture<'a, WorkspaceDiff> {
         let _ = (id, query);
-        Box::pin(unsupported("changes of a workspace"))
+        Box::pin(async { unsupported("changes of a workspace") })
     }
 
     /// Returns the files of an ended run that can be read: [`BUNDLE`](crate::BUNDLE), [`PATCH`](crate::PATCH) and the
@@ -124,7 +124,7 @@ pub trait RunService: Send + Sync {
     /// [`ProblemCode::RunNotFound`], or [`ProblemCode::RunLive`] if it has not ended.
     fn files<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, FileList> {
         let _ = id;
-        Box::pin(unsupported("files of runs"))
+        Box::pin(async { unsupported("files of runs") })
     }
 
     /// Returns the manifest of a run's file. It does not change.
@@ -134,7 +134,7 @@ pub trait RunService: Send + Sync {
     /// [`ProblemCode::RunNotFound`], [`ProblemCode::FileNotFound`] or [`ProblemCode::RunLive`].
     fn manifest<'a>(&'a self, id: &'a str, name: &'a str) -> ServiceFuture<'a, FileManifest> {
         let _ = (id, name);
-        Box::pin(unsupported("files of runs"))
+        Box::pin(async { unsupported("files of runs") })
     }
 
     /// Returns a part of a run's file, from 0. The caller checks it by [`FileManifest::check_part`].
@@ -149,7 +149,7 @@ pub trait RunService: Send + Sync {
         number: u32,
     ) -> ServiceFuture<'a, Vec<u8>> {
         let _ = (id, name, number);
-        Box::pin(unsupported("files of runs"))
+        Box::pin(async { unsupported("files of runs") })
     }
 
     /// Returns which of these commits the service has, each with its whole history, in a repository that is known by its
@@ -175,7 +175,7 @@ pub trait RunService: Send + Sync {
     /// [`ProblemCode::OverQuota`] if the service keeps no more files, [`ProblemCode::Unsupported`] if it takes none.
     fn offer<'a>(&'a self, id: &'a str, manifest: FileManifest) -> ServiceFuture<'a, Vec<u32>> {
         let _ = (id, manifest);
-        Box::pin(unsupported("uploads"))
+        Box::pin(async { unsupported("uploads") })
     }
 
     /// Keeps a part of a file that was [offered](Self::offer), from 0. Repeating a call is safe.
@@ -192,12 +192,12 @@ pub trait RunService: Send + Sync {
         content: Vec<u8>,
     ) -> ServiceFuture<'a, ()> {
         let _ = (id, name, number, content);
-        Box::pin(unsupported("uploads"))
+        Box::pin(async { unsupported("uploads") })
     }
 }
 
 /// The refusal of what a service cannot do.
-async fn unsupported<T>(what: &'static str) -> Result<T, ServiceError> {
+fn unsupported<T>(what: &'static str) -> Result<T, ServiceError> {
     let message = format!("this service has no {what}");
     Err(ServiceError::new(ProblemCode::Unsupported, message))
 }

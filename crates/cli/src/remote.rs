@@ -2,6 +2,7 @@
 
 mod prepare;
 mod supervisor;
+mod upload;
 
 use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
@@ -17,6 +18,7 @@ use crate::args::{REMOTE_TOKEN_VARIABLE, RemoteArgs};
 use crate::hints;
 pub(crate) use prepare::{prepare_run, prepare_session};
 pub(crate) use supervisor::RemoteSupervisor;
+pub(crate) use upload::upload;
 
 /// The environment variable with the command in place of `ssh`, as the shell reads it.
 const SSH_VARIABLE: &str = "TEAMSTER_SSH";

@@ -33,6 +33,22 @@ pub(crate) struct Local {
     pub(crate) run_id: Option<String>,
     /// `--no-history` of `chat`.
     pub(crate) no_history: bool,
+    /// The directory of `--repo` whose repository is submitted to another machine.
+    pub(crate) upload: Option<PathBuf>,
+}
+
+impl Local {
+    /// Refuses what only another machine takes.
+    pub(crate) fn check_here(&self) -> anyhow::Result<()> {
+        if let Some(directory) = &self.upload {
+            bail!(
+                "--repo {}: a directory is submitted to another machine, with --remote; here, --cwd and --worktree make a \
+                 worktree of its repository",
+                directory.display()
+            );
+        }
+        Ok(())
+    }
 }
 
 pub(crate) fn agent(spec: &mut SessionSpec, model: ModelArgs, permissions: PermissionArgs) {
@@ -54,6 +70,8 @@ pub(crate) struct Place {
     pub(crate) working_directory: Option<PathBuf>,
     pub(crate) worktree: Option<Worktree>,
     pub(crate) workspace: Option<Workspace>,
+    /// The directory whose repository is submitted to another machine.
+    pub(crate) upload: Option<PathBuf>,
 }
 
 /// Sets the options of the agent's process. Returns where it works.
@@ -85,27 +103,44 @@ pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::
         working_directory: None,
         worktree: None,
         workspace: Some(workspace),
+        upload: None,
     };
-    Ok(if let Some(url) = repo {
-        long(repository(url, worktree_from.as_deref(), cwd.as_deref())?)
-    } else if empty_dir {
-        long(Workspace::Empty {})
-    } else if worktree_from.is_some() {
-        long(Workspace::Worktree {
-            directory: cwd,
-            from: worktree_from,
-            branch: worktree.filter(|branch| !branch.is_empty()),
-        })
-    } else {
-        Place {
-            working_directory: cwd,
-            worktree: worktree.map(|branch| match &*branch {
-                "" => Worktree::Switch(true),
-                _ => Worktree::Branch(branch),
-            }),
-            workspace: None,
-        }
-    })
+    Ok(
+        if let Some(directory) = repo.as_deref().filter(|repo| !is_url(repo)) {
+            if worktree_from.is_some() {
+                bail!(
+                    "--worktree-from: --repo DIR submits the repository as it is: check that commit out first"
+                );
+            }
+            let directory = Path::new(directory);
+            Place {
+                working_directory: None,
+                worktree: None,
+                workspace: None,
+                upload: Some(cwd.map_or_else(|| directory.to_owned(), |cwd| directory.join(cwd))),
+            }
+        } else if let Some(url) = repo {
+            long(repository(url, worktree_from.as_deref(), cwd.as_deref())?)
+        } else if empty_dir {
+            long(Workspace::Empty {})
+        } else if worktree_from.is_some() {
+            long(Workspace::Worktree {
+                directory: cwd,
+                from: worktree_from,
+                branch: worktree.filter(|branch| !branch.is_empty()),
+            })
+        } else {
+            Place {
+                working_directory: cwd,
+                worktree: worktree.map(|branch| match &*branch {
+                    "" => Worktree::Switch(true),
+                    _ => Worktree::Branch(branch),
+                }),
+                workspace: None,
+                upload: None,
+            }
+        },
+    )
 }
 
 /// Returns the workspace of a repository with this URL, at the commit that the name means now.
@@ -114,11 +149,6 @@ fn repository(
     name: Option<&str>,
     directory: Option<&Path>,
 ) -> anyhow::Result<Workspace> {
-    if !is_url(&url) {
-        bail!(
-            "--repo: expected a URL, such as https://example.com/a/b.git or git@example.com:a/b.git"
-        );
-    }
     let subdirectory = match directory {
         None => None,
         Some(path) if path.is_absolute() => {

@@ -7,7 +7,7 @@ use teamster_api::{ProblemCode, RunHandle, ServiceError, Spec};
 use tokio::runtime::Runtime;
 use uuid::Uuid;
 
-use crate::remote::Machine;
+use crate::remote::{Machine, upload};
 use crate::runtime::tokio_runtime;
 use crate::spec::Local;
 use crate::{exit_code, hints};
@@ -30,14 +30,24 @@ pub(crate) fn detached(
 pub(crate) fn start(
     runtime: &Runtime,
     machine: &Machine,
-    spec: Spec,
+    mut spec: Spec,
     local: &Local,
 ) -> anyhow::Result<anyhow::Result<RunHandle>> {
     let id = match &local.run_id {
         Some(id) => id.clone(),
         None => Uuid::now_v7().to_string(),
     };
-    let run = match runtime.block_on(RunHandle::start(machine.runs(), id, spec)) {
+    let started = async {
+        if let Some(directory) = &local.upload {
+            let workspace = upload(machine, &id, directory, local.output.quiet).await?;
+            match &mut spec {
+                Spec::Run(spec) => spec.workspace = Some(workspace),
+                Spec::Session(spec) => spec.workspace = Some(workspace),
+            }
+        }
+        RunHandle::start(machine.runs(), &*id, spec).await
+    };
+    let run = match runtime.block_on(started) {
         Ok(run) => run,
         Err(error) if is_usage(&error) => return Err(error.into()),
         Err(error) => return Ok(Err(hints::usage(error))),

@@ -90,7 +90,12 @@ fn system_prompt(replaced: Option<&str>, appended: Option<&str>) -> Option<Syste
     replaced.or_else(|| appended.map(|text| SystemPrompt::Append(text.to_owned())))
 }
 
-fn image(file: &Path) -> Result<Image, AgentError> {
+/// Returns an image of a prompt, whose type is that of the file's name.
+///
+/// # Errors
+///
+/// Fails if the type is not supported. The file is not read.
+pub fn image(file: &Path) -> Result<Image, AgentError> {
     let extension = file.extension().and_then(OsStr::to_str).unwrap_or_default();
     let media_type = match &*extension.to_ascii_lowercase() {
         "png" => "image/png",

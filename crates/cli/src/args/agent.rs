@@ -134,13 +134,18 @@ pub(crate) struct ProcessArgs {
         hide_short_help = true
     )]
     pub(crate) worktree_from: Option<String>,
-    /// Fetch the repository with this URL, and work in a new git worktree of it, at --worktree-from
+    /// Fetch the repository with this URL, or submit that of this directory with --remote, and work in a new git worktree
     ///
-    /// With --cwd, the agent works in that directory of the repository. git asks with the credentials that it has on the
-    /// machine that runs the agent, and never prompts; a URL with a password or token in it is refused.
+    /// A URL is fetched by the machine that runs the agent, with the credentials that git has there, and never prompts; one
+    /// with a password or token in it is refused. The worktree begins at --worktree-from.
+    ///
+    /// A directory, such as `.`, is for --remote: its commits, its uncommitted and its untracked files are submitted, and the
+    /// agent's branch comes back at the end. The repository here is only read until then.
+    ///
+    /// With --cwd, the agent works in that directory of the repository.
     #[arg(
         long,
-        value_name = "URL",
+        value_name = "URL|DIR",
         conflicts_with_all = ["resume", "worktree", "empty_dir"],
         hide_short_help = true
     )]

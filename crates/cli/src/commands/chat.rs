@@ -48,6 +48,9 @@ fn begin(args: ChatArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>
     let (mut spec, local) = spec::of_chat(args)?;
     spec.check()?;
     let quiet = local.output.quiet;
+    if machine.is_here() {
+        local.check_here()?;
+    }
     if local.detach {
         if !machine.is_here() {
             remote::prepare_session(&mut spec, &local)?;

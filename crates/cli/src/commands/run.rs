@@ -43,6 +43,7 @@ fn begin(args: RunArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>>
     if !machine.is_here() {
         return remote::main(spec, &local, machine);
     }
+    local.check_here()?;
     if local.detach {
         return start::detached(machine, spec, &local);
     }

@@ -1,9 +1,12 @@
 //! Descriptions of runs and sessions as a server takes them.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use teamster_api::{RunSpec, SessionSpec, Trusted, Workspace};
+use teamster_core::{Image, ImageSource};
+use teamster_host::params;
 
 use super::absolute;
 use crate::args::{OutputArgs, STORE_VARIABLE};
@@ -18,6 +21,9 @@ const LONGEST_WAIT_MS: u64 = 365 * 24 * 3_600_000;
 pub(crate) fn prepare_run(spec: &mut RunSpec, local: &Local) -> anyhow::Result<Option<PathBuf>> {
     let output_file = spec.trusted.output_file.take();
     check(&mut spec.trusted, local)?;
+    for file in std::mem::take(&mut spec.trusted.images) {
+        spec.images.push(image(&file)?);
+    }
     spec.working_directory = directory(spec.working_directory.as_deref())?;
     workspace(spec.workspace.as_mut())?;
     spec.ask_timeout_ms = if local.detach {
@@ -38,7 +44,16 @@ pub(crate) fn prepare_session(spec: &mut SessionSpec, local: &Local) -> anyhow::
     Ok(())
 }
 
-/// Rejects what cannot be chosen over HTTP.
+/// Reads an image of this machine.
+fn image(file: &Path) -> anyhow::Result<Image> {
+    let mut image = params::image(file)?;
+    let bytes =
+        fs::read(file).with_context(|| format!("--image: cannot read {}", file.display()))?;
+    image.source = ImageSource::Bytes(bytes);
+    Ok(image)
+}
+
+/// Rejects what cannot be chosen over HTTP. What the server's owner may allow is left to the server.
 fn check(trusted: &mut Trusted, local: &Local) -> anyhow::Result<()> {
     // The variable is about the store of this machine.
     if trusted.store == std::env::var(STORE_VARIABLE).ok() {
@@ -56,6 +71,7 @@ fn check(trusted: &mut Trusted, local: &Local) -> anyhow::Result<()> {
         lifecycle,
         run_id,
         no_history,
+        upload: _,
     } = local;
     let of_terminal = [
         ("include_native", *native),
@@ -64,7 +80,13 @@ fn check(trusted: &mut Trusted, local: &Local) -> anyhow::Result<()> {
         ("no_history", *no_history),
     ];
     let of_terminal = of_terminal.iter().filter(|(_, set)| *set);
-    let names = of_terminal.map(|(name, _)| *name).chain(trusted.names());
+    const MAY_BE_ALLOWED: [&str; 5] =
+        ["env", "mcp_servers", "mcp_delivery", "mcp_strict", "images"];
+    let trusted = trusted.names();
+    let trusted = trusted
+        .into_iter()
+        .filter(|it| !MAY_BE_ALLOWED.contains(it));
+    let names = of_terminal.map(|(name, _)| *name).chain(trusted);
     if let Some(name) = names.into_iter().next() {
         let flag = hints::option(name).unwrap_or(name);
         bail!(

@@ -62,10 +62,12 @@ pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
     spec.ask_timeout_ms = ask_timeout.map(millis);
     spec.end_idle_ms = end_idle.map(limit_ms);
     let trusted = &mut spec.trusted;
+    let upload;
     Place {
         working_directory: spec.working_directory,
         worktree: spec.worktree,
         workspace: spec.workspace,
+        upload,
     } = process_args(process, trusted)?;
     mcp_servers(mcp, trusted, &mut warnings)?;
     chat_limits(limits, trusted);
@@ -80,6 +82,7 @@ pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
         lifecycle: false,
         run_id: None,
         no_history,
+        upload,
     };
     Ok((spec, local))
 }

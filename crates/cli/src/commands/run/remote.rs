@@ -7,6 +7,7 @@ use teamster_core::time::epoch_ms;
 use teamster_host::{Output, write_output};
 
 use super::{final_text, resume_arguments};
+use crate::commands::runs::bring_back;
 use crate::detached::Entries;
 use crate::drive::{self, Feed};
 use crate::remote::{Machine, prepare_run};
@@ -63,11 +64,21 @@ fn show(
     };
     let mut sink = drive::sink(local.output, view, final_text(spec, info));
     let shown = runtime.block_on(async {
-        let feed = RemoteLog::new(run);
+        let feed = RemoteLog::new(run.clone());
         let mut signals =
             Signals::stop(feed.abort_handle()).context("cannot listen for signals")?;
         anyhow::Ok(drive::show(feed, &mut *sink, &mut signals).await)
     })?;
+    if let Some(directory) = local.upload.as_deref().filter(|_| shown.result.is_some()) {
+        let id = run.id().to_owned();
+        if let Err(error) = runtime.block_on(bring_back(run, directory)) {
+            let error = error.context(format!(
+                "the branch of the run did not come back: `teamster runs fetch {id}` with --remote repeats it"
+            ));
+            crate::report::fail(&error);
+            return Ok(shown.code.max(exit_code::AGENT_ERROR));
+        }
+    }
     if write_output(crate::global::host(), output, shown.result.as_deref()) {
         Ok(shown.code)
     } else {

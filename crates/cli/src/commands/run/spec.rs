@@ -98,10 +98,12 @@ pub(crate) fn of_run(args: RunArgs) -> anyhow::Result<(RunSpec, Local)> {
     spec.ask_timeout_ms = ask_timeout.map(millis);
     spec.artifacts = artifact;
     let trusted = &mut spec.trusted;
+    let upload;
     Place {
         working_directory: spec.working_directory,
         worktree: spec.worktree,
         workspace: spec.workspace,
+        upload,
     } = process_args(process, trusted)?;
     mcp_servers(mcp, trusted, &mut warnings)?;
     trusted.extra_args = extra_args;
@@ -122,6 +124,7 @@ pub(crate) fn of_run(args: RunArgs) -> anyhow::Result<(RunSpec, Local)> {
         lifecycle,
         run_id,
         no_history: false,
+        upload,
     };
     Ok((spec, local))
 }

@@ -14,6 +14,19 @@ use crate::{exit_code, words};
 pub(super) async fn main(args: &RunsFetchArgs, machine: &Machine) -> anyhow::Result<u8> {
     let target = Target::find(&std::env::current_dir()?)?;
     let found = Found::find(machine, &args.run).await?;
+    if !fetch(&target, &found, args.branch.as_deref()).await? {
+        let shown = words::one_line(found.run.id());
+        bail!("run {shown} has changed nothing, so there is nothing to fetch");
+    }
+    Ok(exit_code::SUCCESS)
+}
+
+/// Makes a branch of the run's commits, and prints what it has. Returns `false` if the run has changed nothing.
+pub(super) async fn fetch(
+    target: &Target,
+    found: &Found,
+    branch: Option<&str>,
+) -> anyhow::Result<bool> {
     let id = found.run.id();
     let shown = words::one_line(id);
     // A live run is an error of this.
@@ -24,10 +37,11 @@ pub(super) async fn main(args: &RunsFetchArgs, machine: &Machine) -> anyhow::Res
         .and_then(|it| Some((it, it.head.as_deref()?)))
         .with_context(|| format!("run {shown} has no commits that are known"))?;
     if bundle.is_none() {
-        bail!("run {shown} has changed nothing, so there is nothing to fetch");
+        return Ok(false);
     }
-    let branch = match (&args.branch, &workspace.branch) {
-        (Some(branch), _) | (None, Some(branch)) => branch.clone(),
+    let branch = match (branch, &workspace.branch) {
+        (Some(branch), _) => branch.to_owned(),
+        (None, Some(branch)) => branch.clone(),
         (None, None) => format!("teamster/{id}"),
     };
     let mut incoming = Incoming::new(id, &workspace.base, head);
@@ -47,7 +61,7 @@ pub(super) async fn main(args: &RunsFetchArgs, machine: &Machine) -> anyhow::Res
     }
     // A closed stderr is ignored.
     let _ = writeln!(anstream::stderr(), "{said}");
-    Ok(exit_code::SUCCESS)
+    Ok(true)
 }
 
 fn explained(error: TakeError, id: &str, branch: &str) -> anyhow::Error {

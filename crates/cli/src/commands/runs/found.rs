@@ -26,19 +26,22 @@ pub(super) struct Found {
 }
 
 impl Found {
+    /// Returns what is known of a detached run or a session.
+    pub(super) async fn of(run: RunHandle) -> Result<Self, ServiceError> {
+        let summary = run.outline().await?.summary;
+        Ok(Self {
+            run,
+            directory: summary.info.directory.clone(),
+            workspace: summary.workspace.clone(),
+            has_ended: summary.state == ViewState::Ended,
+        })
+    }
+
     /// Finds a run by its id or a unique prefix of it: a detached run or a session, else one of the history.
     pub(super) async fn find(machine: &Machine, args: &RunIdArgs) -> anyhow::Result<Self> {
         let service = machine.runs();
         match RunHandle::find(service.clone(), &args.id).await {
-            Ok(run) => {
-                let summary = run.outline().await?.summary;
-                Ok(Self {
-                    run,
-                    directory: summary.info.directory.clone(),
-                    workspace: summary.workspace.clone(),
-                    has_ended: summary.state == ViewState::Ended,
-                })
-            }
+            Ok(run) => Ok(Self::of(run).await?),
             Err(error) if error.code == Some(ProblemCode::RunNotFound) => {
                 let history = History::open_if_any(machine, &args.store).await?;
                 let found = history.find(&args.id).await;
