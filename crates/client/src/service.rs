@@ -128,21 +128,21 @@ impl RunService for Client {
 
     fn diff<'a>(&'a self, id: &'a str, query: DiffQuery) -> ServiceFuture<'a, WorkspaceDiff> {
         Box::pin(async move {
-            self.exact(id).await?;
+            self.exact_or_attached(id).await?;
             Ok(Self::diff(self, id, &query).await?)
         })
     }
 
     fn files<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, FileList> {
         Box::pin(async move {
-            self.exact(id).await?;
+            self.exact_or_attached(id).await?;
             Ok(Self::files(self, id).await?)
         })
     }
 
     fn manifest<'a>(&'a self, id: &'a str, name: &'a str) -> ServiceFuture<'a, FileManifest> {
         Box::pin(async move {
-            self.exact(id).await?;
+            self.exact_or_attached(id).await?;
             check_file(id, name)?;
             Ok(Self::manifest(self, id, name).await?)
         })
@@ -163,6 +163,17 @@ impl RunService for Client {
 }
 
 impl Client {
+    /// Checks that the id is not the beginning of another one. A run without a log is not known by it, but may have left
+    /// something.
+    async fn exact_or_attached(&self, id: &str) -> Result<(), ServiceError> {
+        match found(id, Self::show(self, id).await) {
+            Ok(view) if view.summary.info.run_id != id => Err(missing(id)),
+            Err(error) if error.code == Some(ProblemCode::RunIdAmbiguous) => Err(missing(id)),
+            Err(error) if error.code != Some(ProblemCode::RunNotFound) => Err(error),
+            _ => Ok(()),
+        }
+    }
+
     /// Returns the run with exactly this id.
     async fn exact(&self, id: &str) -> Result<RunView, ServiceError> {
         exactly(id, Self::show(self, id).await)

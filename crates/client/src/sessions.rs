@@ -32,7 +32,7 @@ pub struct Turn {
 
 /// The body that starts a turn.
 #[derive(Serialize)]
-struct Prompt<'a> {
+struct TurnBody<'a> {
     prompt: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     images: Option<Images>,
@@ -114,7 +114,7 @@ impl Client {
         key: Option<&str>,
     ) -> Result<Turn, ClientError> {
         let images = (!images.is_empty()).then_some(Images(images));
-        let body = Prompt {
+        let body = TurnBody {
             prompt,
             images,
             from,
@@ -137,7 +137,7 @@ impl Client {
         from: Option<&str>,
         key: Option<&str>,
     ) -> Result<Turn, ClientError> {
-        let body = Prompt {
+        let body = TurnBody {
             prompt,
             images: None,
             from,
@@ -157,7 +157,7 @@ impl Client {
     async fn turn(
         &self,
         id: &str,
-        body: &Prompt<'_>,
+        body: &TurnBody<'_>,
         key: Option<&str>,
     ) -> Result<Turn, ClientError> {
         let mut call = Call::post(&["sessions", id, "turns"], body)?;

@@ -33,11 +33,11 @@ const TRUST: &str = "teamster/trust.json";
 /// The variable that brings the commands to their shell.
 const SCRIPT: &str = "TEAMSTER_SETUP_SCRIPT";
 /// Default limit of time.
-const LIMIT: Duration = Duration::from_secs(600);
+const LIMIT: Duration = Duration::from_mins(10);
 /// Largest size of a line that becomes a notice, in bytes. The rest of the line is left out.
 const LINE: usize = 2000;
 /// A time that is far away.
-const NEVER: Duration = Duration::from_secs(100 * 365 * 24 * 3600);
+const NEVER: Duration = Duration::from_hours(100 * 365 * 24);
 
 /// Returns the list of the set-ups that the user trusts.
 ///

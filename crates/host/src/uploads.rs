@@ -124,10 +124,7 @@ impl Uploads {
             return Err(ServiceError::new(ProblemCode::InvalidParams, message));
         }
         // A name may be longer than that of a file.
-        let name = Sha256::digest(name)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>();
+        let name = format!("{:x}", Sha256::digest(name));
         Ok(self.root.join(id).join(name))
     }
 
@@ -246,7 +243,11 @@ mod tests {
         let manifest = FileManifest::of("bundle", &content);
         let part = |number: u32| {
             let (start, size) = manifest.range(number).unwrap();
-            &content[start as usize..(start + size) as usize]
+            let (start, size) = (
+                usize::try_from(start).unwrap(),
+                usize::try_from(size).unwrap(),
+            );
+            &content[start..start + size]
         };
         assert_eq!(uploads.offer("run1", &manifest).unwrap(), [0, 1, 2]);
         uploads.write_part("run1", "bundle", 2, part(2)).unwrap();

@@ -19,7 +19,7 @@ use crate::transport::Transport;
 /// The time without data after which a sign of life is requested of the client.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 /// The time limit of that sign. A client that is gone without a word does not keep its server.
-const PING_LIMIT: Duration = Duration::from_secs(60);
+const PING_LIMIT: Duration = Duration::from_mins(1);
 /// The bytes of one request that are on their way at most.
 const STREAM_WINDOW: u32 = 1 << 20;
 /// The same of all requests: so large that none holds up the others.

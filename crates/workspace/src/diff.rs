@@ -213,7 +213,7 @@ mod tests {
         let printed = b":100644 100755 aa aa M\0run\0\
             :100644 000000 aa 00 D\0a\nb\0\
             :100644 100644 aa bb R090\0old\xff\0new\xff\0\
-            0\t0\trun\00\t1\ta\nb\01\t1\t\0old\xff\0new\xff\0";
+            0\t0\trun\x000\t1\ta\nb\x001\t1\t\0old\xff\0new\xff\0";
         let files = files(printed).unwrap();
         let about: Vec<_> = files
             .iter()

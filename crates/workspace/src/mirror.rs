@@ -90,7 +90,7 @@ impl Mirror {
         if !is_commit_id(name) || !path.join("HEAD").exists() {
             return Ok(Vec::new());
         }
-        let input: String = offered.clone().map(|it| format!("{it}\n")).collect();
+        let input: String = offered.clone().flat_map(|it| [it, "\n"]).collect();
         let mut present = git::command(&path);
         present.args(["cat-file", "--batch-check=%(objectname) %(objecttype)"]);
         let present = git::run_with_input(present, input.as_bytes())?;

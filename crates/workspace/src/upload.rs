@@ -263,10 +263,13 @@ impl Taken {
         let mut input = String::new();
         for (name, commit) in refs {
             git(&self.own, ["update-ref", &name, commit])?;
-            input += &format!("{name}\n");
+            input += &name;
+            input.push('\n');
         }
         for commit in known {
-            input += &format!("^{commit}\n");
+            input.push('^');
+            input += commit;
+            input.push('\n');
         }
         let bundle = self.folder.join("bundle");
         let create = ["bundle", "create", "--quiet"].map(OsStr::new);
@@ -375,5 +378,6 @@ impl Commits<'_> {
 
 /// Formats a number of bytes.
 fn mib(bytes: u64) -> String {
-    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+    let tenths = bytes.saturating_mul(10) >> 20;
+    format!("{}.{} MiB", tenths / 10, tenths % 10)
 }

@@ -1,4 +1,5 @@
 //! Tests with git.
+#![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
 mod it {
     mod changes;

@@ -51,18 +51,20 @@ pub(crate) fn main(command: &RunsCommand, machine: &Machine) -> anyhow::Result<u
                 RunsCommand::Open(args) => open::main(args, machine).await,
                 RunsCommand::List(args) => {
                     let history = History::open(machine, &args.store).await?;
-                    let code = match history.is_missing() {
-                        true => Ok(exit_code::SUCCESS),
-                        false => list::main(args, &history).await,
+                    let code = if history.is_missing() {
+                        Ok(exit_code::SUCCESS)
+                    } else {
+                        list::main(args, &history).await
                     };
                     history.close().await;
                     code
                 }
                 RunsCommand::Show(args) => {
                     let history = History::open(machine, &args.store).await?;
-                    let code = match history.is_missing() {
-                        true => Ok(exit_code::AGENT_ERROR),
-                        false => show::main(args, &history).await,
+                    let code = if history.is_missing() {
+                        Ok(exit_code::AGENT_ERROR)
+                    } else {
+                        show::main(args, &history).await
                     };
                     history.close().await;
                     code

@@ -25,7 +25,7 @@ pub(crate) fn main(args: &TrustArgs) -> anyhow::Result<u8> {
     if args.remove {
         let repository = match common_dir(&directory) {
             Ok(repository) => repository,
-            Err(error) => return refuse(&error),
+            Err(error) => return Ok(refuse(&error)),
         };
         let removed = trust.remove(&repository)?;
         return print([format!(
@@ -40,10 +40,12 @@ pub(crate) fn main(args: &TrustArgs) -> anyhow::Result<u8> {
     };
     let project = match project {
         Ok(project) => project.filter(|it| !it.setup.is_empty()),
-        Err(error) => return refuse(&error),
+        Err(error) => return Ok(refuse(&error)),
     };
     let Some(project) = project else {
-        return refuse(&anyhow!("{PROJECT_FILE} has no set-up commands there"));
+        return Ok(refuse(&anyhow!(
+            "{PROJECT_FILE} has no set-up commands there"
+        )));
     };
     trust.add(&project)?;
     print(shown(&project.repository, &project.digest, &project.setup))
@@ -64,9 +66,9 @@ fn name(repository: &Path) -> String {
     words::printable(&tree.unwrap_or(repository).to_string_lossy())
 }
 
-fn refuse(error: &anyhow::Error) -> anyhow::Result<u8> {
+fn refuse(error: &anyhow::Error) -> u8 {
     crate::report::fail(error);
-    Ok(exit_code::USAGE)
+    exit_code::USAGE
 }
 
 fn print(lines: impl IntoIterator<Item = String>) -> anyhow::Result<u8> {

@@ -53,6 +53,9 @@ fn image(file: &Path) -> anyhow::Result<Image> {
     Ok(image)
 }
 
+/// Parameters that the server's owner may allow.
+const MAY_BE_ALLOWED: [&str; 5] = ["env", "mcp_servers", "mcp_delivery", "mcp_strict", "images"];
+
 /// Rejects what cannot be chosen over HTTP. What the server's owner may allow is left to the server.
 fn check(trusted: &mut Trusted, local: &Local) -> anyhow::Result<()> {
     // The variable is about the store of this machine.
@@ -80,8 +83,6 @@ fn check(trusted: &mut Trusted, local: &Local) -> anyhow::Result<()> {
         ("no_history", *no_history),
     ];
     let of_terminal = of_terminal.iter().filter(|(_, set)| *set);
-    const MAY_BE_ALLOWED: [&str; 5] =
-        ["env", "mcp_servers", "mcp_delivery", "mcp_strict", "images"];
     let trusted = trusted.names();
     let trusted = trusted
         .into_iter()

@@ -190,7 +190,9 @@ async fn delete_runs(
             deleted.runs += store.forget_run(&id).await?;
         }
     }
-    sessions.iter().for_each(|id| results::forget(id));
+    for id in &sessions {
+        results::forget(id);
+    }
     Ok(())
 }
 

@@ -165,7 +165,10 @@ pub(super) fn operations() -> Vec<Operation> {
     operations
 }
 
-fn file_content() -> Vec<(&'static str, fn(&mut SchemaGenerator) -> schemars::Schema)> {
+/// A media type, and the schema of its content.
+type Content = (&'static str, fn(&mut SchemaGenerator) -> schemars::Schema);
+
+fn file_content() -> Vec<Content> {
     vec![
         (BYTES, SchemaGenerator::subschema_for::<String>),
         (
@@ -175,13 +178,22 @@ fn file_content() -> Vec<(&'static str, fn(&mut SchemaGenerator) -> schemars::Sc
     ]
 }
 
+/// Returns the whole id of a run. One without a log may have left something, too.
+async fn id_of(shared: &Shared, id: String) -> Result<String, ApiError> {
+    match shared.find(&id).await {
+        Ok(run) => Ok(run.run_id),
+        Err(problem) if problem.0.code == ProblemCode::RunNotFound => Ok(id),
+        Err(problem) => Err(problem),
+    }
+}
+
 async fn run_diff(
     State(shared): App,
     Path(id): Path<String>,
     RawQuery(query): RawQuery,
     headers: HeaderMap,
 ) -> Answer {
-    let id = shared.find(&id).await?.run_id;
+    let id = id_of(&shared, id).await?;
     diff(shared, id, query.as_deref(), &headers).await
 }
 
@@ -196,7 +208,7 @@ async fn session_diff(
 }
 
 async fn run_files(State(shared): App, Path(id): Path<String>) -> Answer {
-    let id = shared.find(&id).await?.run_id;
+    let id = id_of(&shared, id).await?;
     json(StatusCode::OK, &shared.runs.files(&id).await?)
 }
 
@@ -210,7 +222,7 @@ async fn run_bundle(
     Path(id): Path<String>,
     Query(wanted): Query<Wanted>,
 ) -> Answer {
-    let id = shared.find(&id).await?.run_id;
+    let id = id_of(&shared, id).await?;
     file(shared, id, BUNDLE.to_owned(), &wanted).await
 }
 
@@ -228,7 +240,7 @@ async fn run_file(
     Path((id, name)): Path<(String, String)>,
     Query(wanted): Query<Wanted>,
 ) -> Answer {
-    let id = shared.find(&id).await?.run_id;
+    let id = id_of(&shared, id).await?;
     file(shared, id, name, &wanted).await
 }
 

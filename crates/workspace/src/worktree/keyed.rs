@@ -16,7 +16,7 @@ use crate::git::{common_dir, git};
 use crate::step::before_change;
 
 /// Time without a run after which a worktree no longer belongs to its key: the age at which logs are removed.
-const UNUSED: Duration = Duration::from_secs(90 * 24 * 3600);
+const UNUSED: Duration = Duration::from_hours(90 * 24);
 
 /// A session key, to which a worktree belongs.
 #[derive(Debug, Clone)]

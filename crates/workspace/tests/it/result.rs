@@ -391,7 +391,7 @@ fn a_full_disk_leaves_the_files_in_the_folder_and_an_error() {
     let run = Run::new();
     // Larger than the limit below, and not compressible.
     let noise: Vec<u8> = (0_u64..300_000)
-        .map(|it| (it.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33) as u8)
+        .map(|it| (it.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 33).to_le_bytes()[0])
         .collect();
     run.write("noise", &noise);
     let objects = run.repository.path().join(".git/objects");

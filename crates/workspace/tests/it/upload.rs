@@ -1,5 +1,6 @@
 use std::ffi::OsStr;
 use std::fs;
+use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
@@ -276,12 +277,10 @@ fn what_cannot_be_uploaded_is_named() {
     assert!(refused.contains("big (0.0 MiB), small"), "{refused}");
 }
 
+/// Returns 32 random letters.
 fn uuid() -> String {
     let mut bytes = [0; 16];
-    use std::io::Read;
-    fs::File::open("/dev/urandom")
-        .unwrap()
-        .read_exact(&mut bytes)
-        .unwrap();
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let mut random = fs::File::open("/dev/urandom").unwrap();
+    random.read_exact(&mut bytes).unwrap();
+    format!("{:032x}", u128::from_le_bytes(bytes))
 }

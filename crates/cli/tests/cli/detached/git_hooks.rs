@@ -112,12 +112,11 @@ fn no_workspace_is_bound_to_the_repository_of_a_hook() {
         here.display()
     );
     let setup = setup.replace('\'', r"'\''");
-    let runs: String = [
+    let runs = [
         "--worktree=of-commit --worktree-from HEAD~1",
         &format!("--repo {origin}"),
         "--empty-dir",
     ]
-    .iter()
     .map(|options| {
         let agent = if options.contains("empty") {
             "cmd:touch new"
@@ -126,7 +125,7 @@ fn no_workspace_is_bound_to_the_repository_of_a_hook() {
         };
         format!("'{TEAMSTER}' run '{agent}' x {options} --setup '{setup}' || exit 1\n")
     })
-    .collect();
+    .concat();
     program(
         &hook,
         &format!(

@@ -104,7 +104,12 @@ impl AskingAgent {
             json!({"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
                 "name": "run", "arguments": {"agent": "claude", "prompt": "x"}}}),
         ];
-        let lines: String = calls.iter().map(|call| format!("{call}\n")).collect();
+        let lines = calls
+            .iter()
+            .map(ToString::to_string)
+            .collect::<Vec<_>>()
+            .join("\n")
+            + "\n";
         fs::write(path("calls"), lines).unwrap();
         let (calls, answers, depth) = (path("calls"), path("answers"), path("depth"));
         // The server stops what it has started once its input ends, so the input lasts until the answer.

@@ -46,9 +46,12 @@ fn write_file(file: &DiffFile, out: &mut impl Write) -> io::Result<()> {
         line(format!("rename from {old}"))?;
         line(format!("rename to {new}"))?;
     }
-    let has = |exists: bool, side: &str, path: &str| match exists {
-        true => format!("{side}/{path}"),
-        false => "/dev/null".to_owned(),
+    let has = |exists: bool, side: &str, path: &str| {
+        if exists {
+            format!("{side}/{path}")
+        } else {
+            "/dev/null".to_owned()
+        }
     };
     let old = has(file.status != DiffStatus::Added, "a", &old);
     let new = has(file.status != DiffStatus::Deleted, "b", &new);
@@ -114,9 +117,10 @@ pub(super) fn write_stat(diff: &WorkspaceDiff, out: &mut impl Write) -> io::Resu
         }
         let bar = |count: Option<u64>, mark: &str| {
             let count = count.unwrap_or(0);
-            let scaled = match most > LONGEST_BAR {
-                true => (count * LONGEST_BAR).div_ceil(most),
-                false => count,
+            let scaled = if most > LONGEST_BAR {
+                (count * LONGEST_BAR).div_ceil(most)
+            } else {
+                count
             };
             mark.repeat(usize::try_from(scaled).unwrap_or(0))
         };
