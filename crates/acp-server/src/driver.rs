@@ -35,8 +35,8 @@ struct Shared {
     catalog: Catalog,
     /// The session of each thread, without what the editor chooses.
     session: SessionSpec,
-    /// The reason why the service takes none of the editor's folders, MCP servers and images.
-    refused_input: Option<String>,
+    /// The reason why the service takes none of the editor's folders: it is one of another machine.
+    refused_folders: Option<String>,
     /// The agents' files are on this machine.
     has_files: bool,
     hint: fn(ProblemCode) -> Option<&'static str>,
@@ -79,7 +79,7 @@ impl EditorServer {
             runs,
             catalog,
             session,
-            refused_input: None,
+            refused_folders: None,
             has_files: true,
             hint: |_| None,
         };
@@ -88,14 +88,15 @@ impl EditorServer {
         }
     }
 
-    /// Lets the service be one of another machine, which takes none of the editor's folders, MCP servers and images. `why`
-    /// is the reason with the next step, for the editor's user. Files that the agents change are not read.
+    /// Lets the service be one of another machine, which does not have the editor's folders; `why` is the reason with the
+    /// next step, for the editor's user. MCP servers that it refuses are left out. Files that the agents change are not
+    /// read.
     #[must_use]
     pub fn of_other_machine(mut self, why: impl Into<String>) -> Self {
         let shared = Arc::make_mut(&mut self.shared);
-        shared.refused_input = Some(why.into());
+        shared.refused_folders = Some(why.into());
         shared.has_files = false;
-        shared.catalog.take_no_input();
+        shared.catalog.take_no_folders();
         self
     }
 

@@ -239,10 +239,11 @@ impl RunHandle {
     ///
     /// Fails as [`RunService::send`] does.
     pub async fn say(&self, prompt: impl Into<String>) -> Result<(String, u64), ServiceError> {
-        self.say_from(None, prompt).await
+        self.say_from(None, prompt, None).await
     }
 
-    /// Begins a turn as [`say`](Self::say) does, with the name of the sender for the log and other clients.
+    /// Begins a turn as [`say`](Self::say) does, with the name of the sender for the log and other clients. Repeating a
+    /// call with the same key is safe.
     ///
     /// # Errors
     ///
@@ -251,12 +252,13 @@ impl RunHandle {
         &self,
         sender: Option<String>,
         prompt: impl Into<String>,
+        key: Option<String>,
     ) -> Result<(String, u64), ServiceError> {
         let command = Command::Send {
             prompt: prompt.into(),
             images: Vec::new(),
             from: sender,
-            key: None,
+            key,
         };
         match self.send(command).await? {
             Reply::Turn { run_id, seq, .. } => Ok((run_id, seq)),

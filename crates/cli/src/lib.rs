@@ -4,6 +4,7 @@
 #![warn(missing_docs)]
 
 mod args;
+mod branch;
 mod command_line;
 mod commands;
 mod completion;

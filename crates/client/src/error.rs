@@ -41,6 +41,8 @@ pub enum ClientErrorKind {
     NoCertificates,
     /// No connection to the server: the request was not sent.
     Unreachable,
+    /// `ssh` cannot log in. It is not tried again.
+    LoginFailed,
     /// The connection broke after the request was sent, so the server may have carried it out.
     Disconnected,
     /// No response, or no data of a stream, in time. The server may have carried out the request.

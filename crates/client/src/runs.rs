@@ -1,5 +1,7 @@
 //! Runs: start, list, follow, answer and stop them.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use teamster_api::{
@@ -11,12 +13,16 @@ use crate::Client;
 use crate::call::Call;
 use crate::error::ClientError;
 use crate::follow::Follow;
+use crate::http::Http;
 
 /// The response to a list of requests.
 #[derive(Deserialize)]
 struct Requests {
     requests: Vec<PendingRequest>,
 }
+
+/// The time limit of the response to a start, as a multiple of that of another one.
+const START_LIMIT: u32 = 10;
 
 impl Client {
     /// Starts a run. `key` is any text of your own for this run: a repeated call with the same key and run starts
@@ -44,7 +50,11 @@ impl Client {
 
     /// Sends the request of a start. Returns what was started, and whether an earlier request has started it.
     pub(crate) async fn started(&self, call: &Call) -> Result<(StartedRun, bool), ClientError> {
-        let (mut started, existed): (StartedRun, bool) = self.http.once(call).await?;
+        // A large worktree is made, or a repository fetched, before the server responds.
+        let mut http = Http::clone(&self.http);
+        http.limits.response *= START_LIMIT;
+        let http = Arc::new(http);
+        let (mut started, existed): (StartedRun, bool) = http.once(call).await?;
         let warnings = started.warnings.iter_mut();
         for warning in warnings.chain(&mut started.important) {
             *warning = with_field_names(warning);

@@ -206,7 +206,10 @@ pub(crate) fn check(patterns: &[String]) -> Result<(), AgentError> {
     for pattern in patterns {
         let is_inside = (Path::new(pattern).components())
             .all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-        if pattern.is_empty() || !is_inside {
+        let is_of_git = Path::new(pattern)
+            .components()
+            .any(|part| part.as_os_str() == ".git");
+        if pattern.is_empty() || !is_inside || is_of_git {
             let problem = "expected a pattern of paths inside the working directory";
             return Err(AgentError::refused("artifacts", problem));
         }

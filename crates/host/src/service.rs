@@ -25,7 +25,7 @@ use teamster_core::AgentError;
 use teamster_runner::client::{self, Follow};
 use teamster_runner::{Runs, RunsError};
 use teamster_store::{Store, check_run_id};
-use teamster_workspace::Mirror;
+use teamster_workspace::{Mirror, Worktree};
 use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 
@@ -48,6 +48,8 @@ const LARGEST_PAGE: usize = 1000;
 
 /// The time in which a run must appear that another process starts with the same id.
 const APPEARS: Duration = Duration::from_secs(3);
+/// The time in which its workspace must be made.
+const MADE: Duration = Duration::from_mins(10);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Serializes the starts of this process that have the same id.
@@ -159,12 +161,15 @@ impl LocalRuns {
         error: AgentError,
     ) -> Result<Accepted, ServiceError> {
         let until = Instant::now() + APPEARS;
+        let longest = Instant::now() + MADE;
         loop {
             if let Some(accepted) = self.existing(id, spec).await? {
                 return Ok(accepted);
             }
             // The other process holds the session or has the worktree before the run appears.
-            if error.holder() != Some(id) || Instant::now() >= until {
+            let now = Instant::now();
+            let is_over = now >= until && (now >= longest || !is_being_made(id).await);
+            if error.holder() != Some(id) || is_over {
                 return Err(of_start(id, error));
             }
             sleep(LOOK_EVERY).await;
@@ -237,6 +242,16 @@ impl LocalRuns {
             runner_reply(&run, reply).await
         }
     }
+}
+
+/// Returns whether a process works on the workspace of a run with this id: a large one takes a while to be made.
+async fn is_being_made(id: &str) -> bool {
+    let id = id.to_owned();
+    let in_use = unlimited(move || {
+        let root = state::file(state::WORKTREES);
+        Ok(root.is_some_and(|root| Worktree::is_in_use(&root, &id)))
+    });
+    in_use.await.unwrap_or_default()
 }
 
 /// Returns the lock of the starts with this id.

@@ -54,11 +54,13 @@ impl Uploads {
             );
             return Err(ServiceError::new(ProblemCode::OverQuota, message));
         }
-        let write = || -> io::Result<File> {
+        let mut is_new = false;
+        let mut write = || -> io::Result<File> {
             fs::DirBuilder::new()
                 .recursive(true)
                 .mode(0o700)
                 .create(&folder)?;
+            is_new = !folder.join(CONTENT).exists();
             let content = open(&folder)?;
             content.set_len(manifest.bytes)?;
             let json = serde_json::to_vec(manifest)?;
@@ -66,6 +68,10 @@ impl Uploads {
             Ok(content)
         };
         let content = write().map_err(|error| unwritable(&error))?;
+        if is_new {
+            // Nothing to be read.
+            return Ok((0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX)).collect());
+        }
         missing(&content, manifest).map_err(|error| unwritable(&error))
     }
 

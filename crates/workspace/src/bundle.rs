@@ -5,18 +5,21 @@ use std::path::Path;
 
 use crate::git;
 
-/// Returns the name of a ref of a run, such as `refs/teamster/ID/wip`. In the id, characters that no ref may have are
-/// percent-encoded.
+/// Returns the name of a ref of a run, such as `refs/teamster/ID/wip`.
 pub(crate) fn reference(id: &str, name: &str) -> String {
+    format!("refs/teamster/{}/{name}", encoded_id(id))
+}
+
+/// Returns an id as a part of the name of a ref: characters that no ref may have are percent-encoded.
+pub(crate) fn encoded_id(id: &str) -> String {
     let id = id.replace(':', "%3A").replace("..", "%2E%2E");
-    let id = match id.strip_suffix('.') {
+    match id.strip_suffix('.') {
         Some(start) => format!("{start}%2E"),
         None => match id.strip_suffix(".lock") {
             Some(start) => format!("{start}%2Elock"),
             None => id,
         },
-    };
-    format!("refs/teamster/{id}/{name}")
+    }
 }
 
 /// Writes a bundle of these refs, without what `base` has.

@@ -137,13 +137,19 @@ pub(crate) fn without_questions(command: &mut Command, repository: &Path) {
             "-c",
             "credential.interactive=false",
         ])
+        // A server that sends nothing ends the command.
+        .env("GIT_HTTP_LOW_SPEED_LIMIT", "1000")
+        .env("GIT_HTTP_LOW_SPEED_TIME", "60")
         .env("GIT_ASKPASS", "true")
         .env("SSH_ASKPASS_REQUIRE", "never")
         .env("GCM_INTERACTIVE", "never");
     let is_set = std::env::var_os("GIT_SSH_COMMAND").is_some()
         || git(repository, ["config", "core.sshCommand"]).is_ok();
     if !is_set {
-        command.env("GIT_SSH_COMMAND", "ssh -o BatchMode=yes");
+        command.env(
+            "GIT_SSH_COMMAND",
+            "ssh -o BatchMode=yes -o ConnectTimeout=60 -o ServerAliveInterval=20",
+        );
     }
 }
 

@@ -10,12 +10,15 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 
+use crate::bundle::encoded_id;
 use crate::git::{self, git};
 use crate::upload::{BASE, MODULES};
 
 /// The ref of the latest upload.
-const LATEST: &str = "refs/teamster/latest";
-/// Settings for each command: git starts no process of its own that goes on in the background.
+const LATEST: &str = "refs/teamster-mirror/latest";
+/// The folder of refs of the commits of submodules. Those of a bundle are in a folder that runs could have.
+const KEPT_MODULES: &str = "refs/teamster-mirror/modules/";
+/// Settings for each command: git starts no process of its own in the background.
 pub(crate) const FOREGROUND: [&str; 4] =
     ["-c", "gc.autoDetach=false", "-c", "maintenance.auto=false"];
 
@@ -148,7 +151,7 @@ impl Mirror {
             }
             let fetch = ["fetch", "--quiet", "--no-tags", "--no-write-fetch-head"];
             let args = FOREGROUND.iter().chain(&fetch).map(OsStr::new);
-            let modules = format!("+{MODULES}*:{MODULES}*");
+            let modules = format!("+{MODULES}*:{KEPT_MODULES}*");
             let ours = has_base.then(|| format!("+{BASE}:{LATEST}"));
             let refs = [&modules].into_iter().chain(&ours).map(OsStr::new);
             git(&self.path, args.chain([bundle.as_os_str()]).chain(refs))
@@ -173,6 +176,26 @@ impl Mirror {
         Ok(lost.is_empty())
     }
 
+    /// Removes what is kept for the run with this id in a repository, if that is a mirror in `root`. Commits that nothing
+    /// else needs are removed some time later.
+    ///
+    /// # Errors
+    ///
+    /// Fails if git does.
+    pub fn forget_run(root: &Path, repository: &Path, id: &str) -> anyhow::Result<()> {
+        let name = repository.file_name().and_then(OsStr::to_str);
+        let Some(name) = name.and_then(|name| name.strip_suffix(".git")) else {
+            return Ok(());
+        };
+        if repository.parent() != Some(root) || !is_commit_id(name) {
+            return Ok(());
+        }
+        let mirror = Self::open(root, name)?;
+        mirror.forget(id)?;
+        let settings = ["-c", "gc.autoDetach=false", "gc", "--auto", "--quiet"];
+        git(mirror.path(), settings).map(drop)
+    }
+
     /// Removes what is kept for the run with this id.
     ///
     /// # Errors
@@ -184,7 +207,7 @@ impl Mirror {
 }
 
 fn run_ref(id: &str) -> String {
-    format!("refs/teamster/runs/{id}")
+    format!("refs/teamster-mirror/runs/{}", encoded_id(id))
 }
 
 /// Returns whether the text is the full id of a commit.

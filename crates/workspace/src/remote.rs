@@ -89,7 +89,7 @@ impl Mirror {
             run(command.args(["--no-tags", "--", url]).args(what))
         };
         // Only its history. Not every server lets a commit be fetched that is not that of a ref.
-        let kept = format!("+{commit}:refs/teamster/commits/{commit}");
+        let kept = format!("+{commit}:refs/teamster-mirror/commits/{commit}");
         if fetch(&[&kept]).is_err() {
             fetch(&[branches, "+refs/tags/*:refs/tags/*"])?;
         }
@@ -117,6 +117,8 @@ pub(crate) fn submodules(mirror: &Path, tree: &Path) -> Option<String> {
     let url = git(mirror, ["config", "remote.origin.url"]).ok()?;
     let mut command = asking(tree);
     command.args(FOREGROUND);
+    // What it names is not run before its set-up is trusted.
+    git::without_side_effects(&mut command);
     // A repository of this machine may name others; one of another machine may not.
     if url.starts_with("file://") || !is_url(&url) {
         command.args(["-c", "protocol.file.allow=always"]);
@@ -132,6 +134,9 @@ pub(crate) fn submodules(mirror: &Path, tree: &Path) -> Option<String> {
 fn asking(directory: &Path) -> Command {
     let mut command = git::command(directory);
     command
+        // A server that sends nothing ends the command.
+        .env("GIT_HTTP_LOW_SPEED_LIMIT", "1000")
+        .env("GIT_HTTP_LOW_SPEED_TIME", "60")
         .env("GIT_ASKPASS", "")
         .env("SSH_ASKPASS", "false")
         .env("SSH_ASKPASS_REQUIRE", "force")

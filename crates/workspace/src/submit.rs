@@ -50,7 +50,7 @@ pub enum Progress {
 /// Submits the repository that contains `directory`, for the run with this id, which is started next with the returned
 /// workspace. The machine gets the commits that it does not have, and the files that are not committed.
 ///
-/// Repeating it with the same id goes on where an earlier call broke off.
+/// Repeating it with the same id continues where an earlier call broke off.
 ///
 /// # Errors
 ///

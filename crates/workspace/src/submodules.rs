@@ -1,14 +1,15 @@
 //! Submodules of a worktree: checked out from the repositories that the user's own tree has of them, and searched for
 //! work that would be lost with the worktree.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
+use anyhow::Context;
 use teamster_core::text::{plural, printable};
 
-use crate::git::{git, git_path};
+use crate::git::{self, git, git_path};
 
 /// Checks out the submodules that are checked out in `source`, which is the user's tree, also in `target`, from their
 /// local repositories and without a network. Returns a warning for each that failed.
@@ -101,7 +102,8 @@ fn check_out_part(
     fs::write(part.join("objects/info/alternates"), objects)?;
     let branch = git(&part, ["symbolic-ref", "HEAD"])?;
     git(&part, ["update-ref", &branch, &link])?;
-    let made = check_out_by(&part, target, name, path);
+    let made =
+        check_out_by(&part, target, name, path).and_then(|()| own_objects(&target.join(path)));
     let _ = fs::remove_dir_all(&part);
     made?;
     let key = format!("submodule.{name}.url");
@@ -109,6 +111,16 @@ fn check_out_part(
         git(&target.join(path), ["remote", "set-url", "origin", &remote])?;
     }
     Ok(true)
+}
+
+/// Copies the objects that a submodule has by reference: a later upload may replace those.
+fn own_objects(submodule: &Path) -> anyhow::Result<()> {
+    git(submodule, ["repack", "-a", "-d", "--quiet"])?;
+    let alternates = git_path(
+        submodule,
+        ["rev-parse", "--git-path", "objects/info/alternates"],
+    )?;
+    fs::remove_file(submodule.join(alternates)).context("a submodule has no objects of its own")
 }
 
 /// Returns the paths of the submodules of a tree that are checked out.
@@ -155,16 +167,20 @@ fn check_out_one(own: &Path, target: &Path, name: &str, path: &str) -> anyhow::R
     Ok(())
 }
 
-/// Checks out a submodule from a repository of this machine.
+/// Checks out a submodule from a repository of this machine, without hooks and large files of its own choice.
 fn check_out_by(local: &Path, target: &Path, name: &str, path: &str) -> anyhow::Result<()> {
-    let url = format!("submodule.{name}.url=");
-    let mut url = OsString::from(url);
-    url.push(local);
-    // A local path is refused by default, because usually the repository names it.
-    let allow = "protocol.file.allow=always";
-    let update = ["submodule", "--quiet", "update", "--init", "--", path].map(OsStr::new);
-    let settings = [OsStr::new("-c"), OsStr::new(allow), OsStr::new("-c"), &url];
-    git(target, settings.into_iter().chain(update)).map(drop)
+    let mut command = git::command(target);
+    git::without_side_effects(&mut command);
+    // By the environment, because a name may contain `=`. A local path is refused by default, because usually the
+    // repository names it.
+    command
+        .env("GIT_CONFIG_COUNT", "2")
+        .env("GIT_CONFIG_KEY_0", format!("submodule.{name}.url"))
+        .env("GIT_CONFIG_VALUE_0", local)
+        .env("GIT_CONFIG_KEY_1", "protocol.file.allow")
+        .env("GIT_CONFIG_VALUE_1", "always")
+        .args(["submodule", "--quiet", "update", "--init", "--", path]);
+    git::run(&mut command).map(drop)
 }
 
 /// Describes the work in the submodules of a worktree that is nowhere else. Git keeps their repositories with the

@@ -90,6 +90,12 @@ impl Source {
                  --unshallow` first"
             );
         }
+        if is_partial(&top) {
+            bail!(
+                "the repository {shown} is a partial clone, so another machine could not use its commits: run `git fetch \
+                 --refetch --no-filter` first"
+            );
+        }
         // A history can have several roots. The order of git depends on dates.
         let roots = git(&top, ["rev-list", "--max-parents=0", "HEAD"])?;
         let root = roots.lines().min().unwrap_or(&head).to_owned();
@@ -272,7 +278,9 @@ impl Taken {
             input.push('\n');
         }
         let bundle = self.folder.join("bundle");
-        let create = ["bundle", "create", "--quiet"].map(OsStr::new);
+        // With one thread, the same objects are the same bundle: what was sent is not sent again.
+        let threads = ["-c", "pack.threads=1"];
+        let create = threads.into_iter().chain(["bundle", "create", "--quiet"]);
         let mut command = git::command(&self.own);
         command.args(create).arg(&bundle).args(["--stdin"]);
         git::run_with_input(command, input.as_bytes())?;
@@ -368,12 +376,36 @@ impl Commits<'_> {
             return Ok(head.to_owned());
         }
         // The same files are the same commit, so that a repetition sends nothing again.
-        let date = git(tree, ["show", "--no-patch", "--format=@%ct +0000", head])?;
+        let date = git(
+            tree,
+            [
+                "show",
+                "--no-patch",
+                "--no-show-signature",
+                "--format=@%ct +0000",
+                head,
+            ],
+        )?;
         let commit = snapshot.commit(&written, head, "Uncommitted changes", Some(&date))?;
-        let changed = ["diff-tree", "-r", "--name-only", head, &commit];
+        let quoted = "core.quotePath=true";
+        let changed = [
+            "-c",
+            quoted,
+            "diff-tree",
+            "-r",
+            "--name-only",
+            head,
+            &commit,
+        ];
         self.uncommitted += snapshot.run(changed)?.lines().count();
         Ok(commit)
     }
+}
+
+/// Returns whether objects are left out that a remote has.
+fn is_partial(tree: &Path) -> bool {
+    let promisors = ["config", "--get-regexp", r"^remote\..*\.promisor$"];
+    git(tree, promisors).is_ok_and(|it| it.lines().any(|line| line.ends_with(" true")))
 }
 
 /// Formats a number of bytes.

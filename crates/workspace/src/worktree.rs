@@ -67,6 +67,12 @@ enum Outcome {
 }
 
 impl Worktree {
+    /// Returns whether a process makes or uses the workspace with this id in a folder of `root`.
+    pub fn is_in_use(root: &Path, id: &str) -> bool {
+        let folder = root.join(id);
+        folder.is_dir() && matches!(folder::lock(&folder), Ok(None))
+    }
+
     /// Returns the agent's working directory: the same directory of the repository as without a worktree.
     pub fn directory(&self) -> &Path {
         &self.directory
@@ -235,24 +241,22 @@ fn finish(folder: &Path, info: &mut Info) -> Outcome {
     );
     let path = info.path.as_os_str();
     // Git removes a worktree with submodules only by force. There are no changes, as was just checked.
-    let has_submodules = info.path.join(".gitmodules").exists();
-    let force = has_submodules.then_some(OsStr::new("--force"));
+    // One that is missing is only forgotten. Other worktrees may be missing for a while, so all are not pruned.
+    let is_missing = !info.path.exists();
+    let by_force = is_missing || info.path.join(".gitmodules").exists();
+    let force = by_force.then_some(OsStr::new("--force"));
     before_change();
-    let removed = !info.path.exists()
-        || git(
-            &info.repository,
-            (lfs::options(&info.repository).iter().map(OsStr::new))
-                .chain(["worktree", "remove"].map(OsStr::new))
-                .chain(force)
-                .chain([path]),
-        )
-        .is_ok();
-    if !removed {
+    let removed = git(
+        &info.repository,
+        (lfs::options(&info.repository).iter().map(OsStr::new))
+            .chain(["worktree", "remove"].map(OsStr::new))
+            .chain(force)
+            .chain([path]),
+    );
+    if removed.is_err() && !is_missing {
         // It was just changed, or is locked.
         return Outcome::Kept("it could not be removed".to_owned());
     }
-    before_change();
-    let _ = git(&info.repository, ["worktree", "prune"]);
     let reference = format!("refs/heads/{}", info.branch);
     before_change();
     // Delete the branch only if it is still at its base.

@@ -46,11 +46,9 @@ impl Catalog {
         }
     }
 
-    /// Announces neither images nor folders nor MCP servers.
-    pub(crate) fn take_no_input(&mut self) {
+    /// Announces no folders.
+    pub(crate) fn take_no_folders(&mut self) {
         for agent in &mut self.agents {
-            agent.transports.clear();
-            agent.images = false;
             agent.add_dirs = false;
         }
     }

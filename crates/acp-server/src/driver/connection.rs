@@ -255,9 +255,12 @@ impl Connection {
         } = self;
         drop(reports);
         let ends: Vec<_> = threads.into_values().map(thread::Handle::end).collect();
-        for end in ends {
-            // Ignore a panic, so that the other threads are awaited.
-            let _ = end.await;
-        }
+        let all = async {
+            for end in ends {
+                // Ignore a panic, so that the other threads are awaited.
+                let _ = end.await;
+            }
+        };
+        let _ = timeout(thread::END_LIMIT, all).await;
     }
 }

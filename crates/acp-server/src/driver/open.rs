@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_api::{ProblemCode, RunHandle, SessionSpec};
-use teamster_core::AgentError;
+use teamster_api::{ProblemCode, RunHandle, ServiceError, SessionSpec};
+use teamster_core::text::one_line;
+use teamster_core::{AgentError, McpServer, McpTransport};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
@@ -17,8 +18,15 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Checks that a session with this setup can begin, without starting a process.
 pub(super) async fn check(shared: &Shared, setup: &Setup) -> Result<(), AgentError> {
-    let spec = spec(shared, setup, &mut Vec::new()).into();
-    let checked = shared.runs.check(&spec).await;
+    let spec = spec(shared, setup, &mut Vec::new());
+    let checked = shared.runs.check(&spec.clone().into()).await;
+    let checked = match checked {
+        Err(error) => match without_servers(shared, &spec, &error) {
+            Some((without, _)) => shared.runs.check(&without.into()).await,
+            None => Err(error),
+        },
+        ok => ok,
+    };
     checked.map_err(|error| shared.agent_error(error))
 }
 
@@ -62,9 +70,11 @@ pub(super) async fn open(
         }
     }
     let until = Instant::now() + FREE_LIMIT;
+    let mut left_out = None;
     loop {
         match RunHandle::start(shared.runs.clone(), &*id, spec.clone()).await {
             Ok(run) => {
+                notices.extend(left_out);
                 notices.extend_from_slice(&run.accepted().warnings);
                 return Ok(run);
             }
@@ -76,7 +86,13 @@ pub(super) async fn open(
             {
                 sleep(RETRY_INTERVAL).await;
             }
-            Err(error) => return Err(shared.agent_error(error)),
+            Err(error) => match without_servers(shared, &spec, &error) {
+                // Once: the error is about something else if it comes again.
+                Some((without, notice)) if left_out.is_none() => {
+                    (spec, left_out) = (without, Some(notice));
+                }
+                _ => return Err(shared.agent_error(error)),
+            },
         }
     }
 }
@@ -89,13 +105,30 @@ fn spec(shared: &Shared, setup: &Setup, notices: &mut Vec<String>) -> SessionSpe
     spec.effort.clone_from(&setup.settings.effort);
     spec.permission = setup.settings.mode;
     spec.working_directory = Some(setup.cwd.clone());
-    if let Some(why) = &shared.refused_input {
-        notices.extend(refused(setup, why));
-        return spec;
-    }
     let trusted = &mut spec.trusted;
-    trusted.add_dirs.extend(setup.add_dirs.iter().cloned());
-    for server in &setup.mcp_servers {
+    match &shared.refused_folders {
+        Some(why) if !setup.add_dirs.is_empty() => {
+            let folders = setup.add_dirs.iter().map(|it| it.display().to_string());
+            let folders = folders.collect::<Vec<_>>().join(", ");
+            notices.push(format!(
+                "additional folders are left out ({folders}): {why}"
+            ));
+        }
+        Some(_) => {}
+        None => trusted.add_dirs.extend(setup.add_dirs.iter().cloned()),
+    }
+    let is_command = |server: &McpServer| matches!(server.transport, McpTransport::Stdio { .. });
+    let is_elsewhere = shared.refused_folders.is_some();
+    let (left_out, servers): (Vec<_>, Vec<_>) =
+        (setup.mcp_servers.iter()).partition(|server| is_elsewhere && is_command(server));
+    if !left_out.is_empty() {
+        let names: Vec<_> = left_out.iter().map(|it| &*it.name).collect();
+        notices.push(format!(
+            "MCP servers of the editor are left out ({}): they are programs of this machine",
+            one_line(&names.join(", "))
+        ));
+    }
+    for server in servers {
         // The editor's servers override those of the caller.
         trusted
             .mcp_servers
@@ -105,28 +138,33 @@ fn spec(shared: &Shared, setup: &Setup, notices: &mut Vec<String>) -> SessionSpe
     spec
 }
 
-/// Returns a line for each part of the editor's input that the service does not take.
-fn refused(setup: &Setup, why: &str) -> Vec<String> {
-    let mut lines = Vec::new();
-    if !setup.add_dirs.is_empty() {
-        let folders: Vec<_> = setup
-            .add_dirs
-            .iter()
-            .map(|it| it.display().to_string())
-            .collect();
-        lines.push(format!(
-            "additional folders are left out ({}): {why}",
-            folders.join(", ")
-        ));
+/// Returns the spec without the editor's MCP servers and the notice about that, if the service is one of another machine:
+/// its owner decides whether they may go along.
+fn without_servers(
+    shared: &Shared,
+    spec: &SessionSpec,
+    error: &ServiceError,
+) -> Option<(SessionSpec, String)> {
+    let own = &shared.session.trusted.mcp_servers;
+    if shared.refused_folders.is_none()
+        || spec.trusted.mcp_servers == *own
+        || error.code != Some(ProblemCode::InvalidParams)
+    {
+        return None;
     }
-    if !setup.mcp_servers.is_empty() {
-        let names: Vec<_> = setup.mcp_servers.iter().map(|it| &*it.name).collect();
-        lines.push(format!(
-            "MCP servers of the editor are left out ({}): {why}",
-            teamster_core::text::one_line(&names.join(", "))
-        ));
-    }
-    lines
+    let sent = spec.trusted.mcp_servers.iter();
+    let names: Vec<_> = sent
+        .filter(|it| !own.contains(it))
+        .map(|it| &*it.name)
+        .collect();
+    let notice = format!(
+        "MCP servers of the editor are left out ({}): {}",
+        one_line(&names.join(", ")),
+        shared.agent_error(error.clone()).message
+    );
+    let mut spec = spec.clone();
+    spec.trusted.mcp_servers.clone_from(own);
+    Some((spec, notice))
 }
 
 /// Returns the model that the session's fallbacks name for this agent.

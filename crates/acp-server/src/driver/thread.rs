@@ -19,7 +19,7 @@ use crate::{Prompt, Setup, Ticket};
 /// Interval between attempts to send a prompt during a turn that the agent began by itself.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// Time limit for the end of a session.
-const END_LIMIT: Duration = Duration::from_secs(30);
+pub(super) const END_LIMIT: Duration = Duration::from_secs(30);
 
 /// Title of a notice about input of the editor that the agent does not take.
 const NOT_TAKEN: &str = "Not taken by the agent";
@@ -161,7 +161,7 @@ impl Thread {
                 }
             };
             match command {
-                Some(Command::Prompt(setup, prompt)) => match self.begin(&setup, &prompt).await {
+                Some(Command::Prompt(setup, prompt)) => match self.ready(&setup).await {
                     Ok(()) => self.send(KeyedPrompt::new(prompt)).await,
                     Err(error) => self.refuse(error),
                 },
@@ -193,16 +193,6 @@ impl Thread {
         if let Some(live) = self.live.take() {
             live.end_unseen().await;
         }
-    }
-
-    async fn begin(&mut self, setup: &Setup, prompt: &Prompt) -> Result<(), AgentError> {
-        if let Some(why) = self.shared.refused_input.as_ref()
-            && !prompt.images.is_empty()
-        {
-            let problem = format!("cannot be sent: {why}");
-            return Err(AgentError::refused("images", problem));
-        }
-        self.ready(setup).await
     }
 
     /// Makes the session ready for a turn with this setup. A new process resumes the conversation.
@@ -272,13 +262,20 @@ impl Thread {
 
     /// Applies a changed mode at once. Other settings apply to the next prompt.
     fn apply(&mut self, setup: &Setup) {
-        if let Some(live) = &mut self.live
+        if let Some(live) = &self.live
             && live.setup.settings.mode != setup.settings.mode
         {
             let (run, mode) = (live.run.clone(), setup.settings.mode);
-            live.setup.settings.mode = mode;
-            // In a task of its own: it may wait for the end of the turn, which must stay interruptible.
-            tokio::spawn(async move { run.set_permission(mode).await });
+            let (id, updates) = (self.session_id.clone(), self.reports.updates.clone());
+            // In a task of its own: it may wait for the end of the turn, which must stay interruptible. The next prompt
+            // sets the mode again.
+            tokio::spawn(async move {
+                if let Err(error) = run.set_permission(mode).await {
+                    let update = Update::Notice(id, "Mode not changed", error.to_string());
+                    // Fails only after the connection has ended.
+                    let _ = updates.send(update).await;
+                }
+            });
         }
     }
 

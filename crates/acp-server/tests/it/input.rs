@@ -26,41 +26,37 @@ async fn warnings_of_a_start_are_shown_once_in_a_thread() {
 }
 
 #[tokio::test]
-async fn another_machine_takes_no_input_and_the_editor_is_informed() {
+async fn another_machine_takes_no_folders_and_the_servers_that_its_owner_allows() {
     let service = memory();
+    service.refuse_servers();
     let server = server(&service).of_other_machine("set it up there");
     let (mut editor, about) = Editor::start_as(server, "test").await;
     let can = &about["result"]["agentCapabilities"];
-    let mcp = &can["mcpCapabilities"];
-    assert_eq!(
-        (&mcp["http"], &mcp["sse"]),
-        (&json!(false), &json!(false)),
-        "{about}"
-    );
-    assert_eq!(can["promptCapabilities"]["image"], json!(false), "{about}");
+    assert_eq!(can["promptCapabilities"]["image"], json!(true), "{about}");
     let folders = &can["sessionCapabilities"]["additionalDirectories"];
     assert_eq!(folders, &Value::Null, "{about}");
 
     let server = json!({"name": "files", "command": "/bin/true", "args": [], "env": []});
+    let by_url =
+        json!({"type": "http", "name": "web", "url": "https://example.com", "headers": []});
     let thread = editor
         .begin_with(&json!({
-            "cwd": "/w", "mcpServers": [server], "additionalDirectories": ["/other"],
+            "cwd": "/w", "mcpServers": [server, by_url], "additionalDirectories": ["/other"],
         }))
         .await;
     let image = json!({"type": "image", "mimeType": "image/png", "data": "aGk="});
-    let prompt = json!({"sessionId": thread, "prompt": [image]});
-    let refused = editor.call("session/prompt", &prompt).await;
-    let problem = refused["error"]["message"].as_str().unwrap();
-    assert_eq!(problem, "images: cannot be sent: set it up there");
-    assert_eq!(
-        refused["error"]["data"]["teamster"]["detail"]["name"],
-        "images"
-    );
-
-    assert_eq!(editor.turn(&thread, "hello").await, "end_turn");
-    assert!(session(&service, &thread).trusted.is_empty());
+    let prompt = json!({"sessionId": thread, "prompt": [{"type": "text", "text": "hello"}, image]});
+    let answered = editor.call("session/prompt", &prompt).await;
+    assert_eq!(answered["result"]["stopReason"], "end_turn", "{answered}");
+    let trusted = session(&service, &thread).trusted;
+    assert_eq!(trusted.names(), Vec::<&str>::new());
     let shown = notices(&editor);
-    assert_eq!(shown.len(), 2, "{shown:?}");
-    assert!(shown[0].contains("folders are left out (/other): set it up there"));
-    assert!(shown[1].contains("servers of the editor are left out (files): set it up there"));
+    assert_eq!(shown.len(), 3, "{shown:?}");
+    for (notice, part) in shown.iter().zip([
+        "folders are left out (/other): set it up there",
+        "servers of the editor are left out (files): they are programs of this machine",
+        "servers of the editor are left out (web): mcp_servers: they are not allowed",
+    ]) {
+        assert!(notice.contains(part), "{notice}");
+    }
 }

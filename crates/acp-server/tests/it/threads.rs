@@ -214,7 +214,7 @@ async fn a_refusal_of_the_service_is_an_error_with_the_next_step() {
     let refused = editor.call("session/new", &params).await;
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
     let problem = refused["error"]["message"].as_str().unwrap();
-    assert!(problem.contains("unknown agent `none`"), "{problem}");
+    assert!(problem.contains("unknown agent \"none\""), "{problem}");
     assert!(problem.ends_with("; install it there"), "{problem}");
     assert_eq!(refused["error"]["data"]["teamster"]["kind"], "invalid");
 }

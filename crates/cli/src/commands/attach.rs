@@ -7,6 +7,7 @@ use std::io::Write;
 
 use anyhow::Context;
 use tokio::time::{MissedTickBehavior, interval};
+use uuid::Uuid;
 
 use crate::args::OutputArgs;
 use crate::detached::{Entries, Questions, Reader, Run, Screen, was_refused};
@@ -182,7 +183,12 @@ impl Attached {
         };
         screen.set_typed(Some(text.clone()));
         let sender = Some(user_prompt.name().to_owned());
-        if let Err(error) = self.run.handle.say_from(sender, text).await {
+        if let Err(error) = self
+            .run
+            .handle
+            .say_from(sender, text, Some(Uuid::now_v7().to_string()))
+            .await
+        {
             screen.set_typed(None);
             crate::report::fail(&anyhow::anyhow!(
                 "not sent: {error} (press Up to edit the message)"

@@ -22,16 +22,7 @@ use crate::remote::Machine;
 use crate::runtime::tokio_runtime;
 use args::RunsCommand;
 use history::History;
-use teamster_api::RunHandle;
 use teamster_api::history::{RunRecord, RunState};
-use teamster_workspace::Target;
-
-/// Makes a branch of what a run has left, in the repository that contains this directory.
-pub(crate) async fn bring_back(run: RunHandle, directory: &Path) -> anyhow::Result<()> {
-    let target = Target::find(directory)?;
-    let found = found::Found::of(run).await?;
-    fetch::fetch(&target, &found, None).await.map(drop)
-}
 
 /// Runs the subcommand and returns the exit code.
 pub(crate) fn main(command: &RunsCommand, machine: &Machine) -> anyhow::Result<u8> {

@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use teamster::Id;
 use teamster_api::{Command, LogLine, ProblemCode};
 use tokio::time::{MissedTickBehavior, interval};
+use uuid::Uuid;
 
 use crate::args::OutputArgs;
 use crate::detached::{Run, Screen, was_refused};
@@ -61,8 +62,12 @@ async fn say(args: &SayArgs, session: Run, prompt: String) -> anyhow::Result<u8>
         session.handle.send(Command::Steer { text, from }).await?;
         return Ok(exit_code::SUCCESS);
     }
+    // A request that is repeated after a broken connection begins no second turn.
+    let key = Uuid::now_v7().to_string();
     let (turn, seq) = loop {
-        let begun = session.handle.say_from(Some(name.clone()), &*prompt);
+        let begun = session
+            .handle
+            .say_from(Some(name.clone()), &*prompt, Some(key.clone()));
         match begun.await {
             Ok(turn) => break turn,
             Err(error) => match error.code {

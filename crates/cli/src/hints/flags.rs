@@ -109,6 +109,7 @@ fn flag(parameter: &str) -> Option<&'static str> {
         "budget.tokens" | "usage_updates" => "--max-tokens",
         "output_schema" => "--output-schema",
         "images" => "--image",
+        "repo" => "--repo",
         "mcp_servers" => "--mcp-config, --mcp",
         "mcp_delivery" => "--mcp-via",
         "mcp_strict" => "--mcp-strict",

@@ -14,7 +14,7 @@ mod sessions;
 mod setup;
 mod submodules;
 mod workspace;
-mod worktree;
+pub(super) mod worktree;
 
 use std::fs;
 use std::path::{Path, PathBuf};

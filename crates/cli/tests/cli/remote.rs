@@ -4,6 +4,7 @@ mod broken;
 mod contract;
 mod editors;
 mod refused;
+mod repository;
 mod runs;
 mod sessions;
 mod ssh;

@@ -160,6 +160,13 @@ impl Process {
             Ok(Ok(status)) => status.code(),
             _ => None,
         };
+        let is_login = |it: &str| {
+            it.contains("Permission denied") || it.contains("Host key verification failed")
+        };
+        if let Some(reason) = reported.as_deref().filter(|it| is_login(it)) {
+            // Repeating it would be taken for an attack.
+            return ConnectError::new(ClientErrorKind::LoginFailed, reason.to_owned());
+        }
         let reported_or = |other: &str| reported.clone().unwrap_or_else(|| other.to_owned());
         let no_program = |reason| ConnectError::new(ClientErrorKind::NoProgram, reason);
         match code {

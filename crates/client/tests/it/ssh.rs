@@ -221,7 +221,7 @@ async fn what_keeps_from_a_connection_is_in_the_error() {
         ),
         (
             "echo debug >&2; printf '\\033[31mPermission denied (publickey).\\r\\n' >&2; exit 255",
-            ClientErrorKind::Unreachable,
+            ClientErrorKind::LoginFailed,
             &["cannot reach ssh:me@box: [31mPermission denied (publickey)."],
         ),
         (

@@ -58,6 +58,13 @@ pub(crate) async fn blocking<T: Send + 'static>(
 pub(crate) async fn unlimited<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, ServiceError> + Send + 'static,
 ) -> Result<T, ServiceError> {
-    let done = tokio::task::spawn_blocking(work).await;
-    done.map_err(|error| ServiceError::new(ProblemCode::Internal, error.to_string()))?
+    /// Places for such work: it may take processes, processors and the disk.
+    static PLACES: Semaphore = Semaphore::const_new(8);
+    let place = PLACES.acquire().await;
+    let done = tokio::task::spawn_blocking(move || {
+        let _place = place;
+        work()
+    });
+    done.await
+        .map_err(|error| ServiceError::new(ProblemCode::Internal, error.to_string()))?
 }

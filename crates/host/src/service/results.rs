@@ -17,7 +17,7 @@ use teamster_api::{
 use teamster_core::WorkspaceResult;
 use teamster_core::time::millis;
 use teamster_process::make_private_folder;
-use teamster_workspace::Kept;
+use teamster_workspace::{Kept, Mirror};
 
 use super::LocalRuns;
 use super::limited::{blocking, unlimited};
@@ -81,7 +81,15 @@ pub(crate) fn forget(id: &str) {
     if let Some(root) = state::file(WORKTREES)
         && let Ok(Some(kept)) = Kept::find(&root, id)
     {
-        let _ = kept.forget();
+        let repository = kept.repository().map(Path::to_owned);
+        // What is known of its refs stays as long as they do.
+        if kept.forget().is_err() {
+            return;
+        }
+        if let (Ok(repository), Ok(mirrors)) = (repository, state::mirrors()) {
+            // It only holds commits that nothing else needs.
+            let _ = Mirror::forget_run(&mirrors, &repository, id);
+        }
     }
     if let Some(folder) = folder(id, None) {
         let _ = fs::remove_dir_all(folder);

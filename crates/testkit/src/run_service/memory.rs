@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_stream::stream;
@@ -56,6 +57,8 @@ struct Shared {
     runs: Mutex<BTreeMap<String, Arc<MemoryRun>>>,
     /// The number of changes of any run.
     changes: watch::Sender<u64>,
+    /// MCP servers of a spec are refused.
+    refuses_servers: AtomicBool,
     /// Files that runs take along, by run and name.
     uploads: Mutex<BTreeMap<(String, String), Upload>>,
 }
@@ -85,6 +88,7 @@ impl MemoryService {
                 warnings: Mutex::default(),
                 runs: Mutex::default(),
                 changes: watch::Sender::new(0),
+                refuses_servers: AtomicBool::new(false),
                 uploads: Mutex::default(),
             }),
         }
@@ -93,6 +97,11 @@ impl MemoryService {
     /// Sets the warnings of each start from now on.
     pub fn set_warnings(&self, warnings: impl IntoIterator<Item = impl Into<String>>) {
         *lock(&self.shared.warnings) = warnings.into_iter().map(Into::into).collect();
+    }
+
+    /// Refuses the MCP servers that a spec brings along, as a server does whose owner allows none.
+    pub fn refuse_servers(&self) {
+        self.shared.refuses_servers.store(true, Ordering::Relaxed);
     }
 
     /// Returns the spec that a run or session was started with.
@@ -116,6 +125,13 @@ impl MemoryService {
     /// Refuses a spec that is wrong, or whose agent there is not.
     fn check_spec(&self, spec: &Spec) -> Result<(), ServiceError> {
         check(spec)?;
+        let trusted = match spec {
+            Spec::Run(spec) => &spec.trusted,
+            Spec::Session(spec) => &spec.trusted,
+        };
+        if !trusted.mcp_servers.is_empty() && self.shared.refuses_servers.load(Ordering::Relaxed) {
+            return Err(AgentError::refused("mcp_servers", "they are not allowed").into());
+        }
         if !self.shared.agents.iter().any(|it| it == spec.provider()) {
             let agents = self.shared.agents.join(", ");
             return Err(AgentError::refused(

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, anyhow, bail};
 use teamster_core::text::{one_line, plural, printable};
 
-use super::folder::{Info, Kind, Step, claim, make, sweep};
+use super::folder::{INFO, Info, Kind, LOCK, Step, claim, make, sweep};
 use super::{Worktree, include, lfs, record};
+use crate::bundle::encoded_id;
 use crate::git::{self, git, git_path};
 use crate::remote;
 use crate::step::before_change;
@@ -47,6 +48,16 @@ pub enum Origin {
     Uploaded,
 }
 
+/// Returns the name of a worktree's folder: that of the repository, unless the files beside it have that name.
+fn folder_name(name: &OsStr) -> &OsStr {
+    let taken = [LOCK, INFO, "worktree.new", "set-up", "submodule.git"];
+    if taken.iter().any(|it| name == OsStr::new(it)) {
+        OsStr::new("repository")
+    } else {
+        name
+    }
+}
+
 impl NewWorktree {
     /// Creates the description of a worktree of the repository that contains this directory.
     pub fn of(directory: impl Into<PathBuf>) -> Self {
@@ -73,13 +84,15 @@ impl Worktree {
         let base = place.commit(wanted.from.as_deref())?;
         let branch = match &wanted.branch {
             Some(branch) => branch.clone(),
-            None => format!("{BRANCH}{id}"),
+            None => format!("{BRANCH}{}", encoded_id(id)),
         };
         place.check_branch(&branch)?;
         let mut made = Self::begin(root, id, |folder| Info {
             kind: Kind::Worktree,
             repository: place.repository.clone(),
-            path: folder.join(wanted.name.as_deref().map_or(&*place.name, OsStr::new)),
+            path: folder.join(folder_name(
+                wanted.name.as_deref().map_or(&*place.name, OsStr::new),
+            )),
             branch,
             base,
             step: Step::Making,
@@ -193,8 +206,17 @@ impl Worktree {
             OsStr::new(&info.base),
         ];
         before_change();
-        let options = lfs::options(&info.repository).iter().map(OsStr::new);
-        let Err(error) = git(&info.repository, options.chain(args)) else {
+        let mut command = git::command(&info.repository);
+        if self.origin != Origin::User {
+            // What a repository of another machine names is not run before its set-up is trusted.
+            git::without_side_effects(&mut command);
+        }
+        if self.origin == Origin::Uploaded {
+            // There is no server that has them.
+            command.env("GIT_LFS_SKIP_SMUDGE", "1");
+        }
+        command.args(lfs::options(&info.repository)).args(args);
+        let Err(error) = git::run(&mut command) else {
             return Ok(());
         };
         // A hook of the user's runs at the end, when all is checked out, and git reports its failure as its own.
@@ -331,7 +353,10 @@ impl Place {
 
 /// Returns a warning about uncommitted changes that the agent does not see.
 fn uncommitted(top: &Path) -> Option<String> {
-    let changed = git(top, ["status", "--porcelain"]).ok()?;
+    let mut status = git::command(top);
+    // The user's index is not written.
+    status.env("GIT_OPTIONAL_LOCKS", "0");
+    let changed = git::run(status.args(["status", "--porcelain"])).ok()?;
     let changed = changed.lines().count() as u64;
     (changed > 0).then(|| {
         let files = plural(changed, "file");

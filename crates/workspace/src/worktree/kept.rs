@@ -198,7 +198,12 @@ impl Kept {
         })
     }
 
-    fn repository(&self) -> anyhow::Result<&Path> {
+    /// Returns the repository of the worktree.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is gone, or if there was none.
+    pub fn repository(&self) -> anyhow::Result<&Path> {
         if self.record.kind == Kind::Empty {
             bail!("its workspace is an empty directory, which has no repository");
         }

@@ -118,7 +118,18 @@ fn submodules_come_along_with_what_is_not_committed_in_them() {
     let add = |to: &Repository, from: &Repository, name: &str| {
         let from = from.path().to_str().unwrap().to_owned();
         let allow = "protocol.file.allow=always";
-        to.git(["-c", allow, "submodule", "--quiet", "add", &from, name]);
+        // A name that looks like a setting.
+        let setting = format!("{name}=x");
+        let add = [
+            "submodule",
+            "--quiet",
+            "add",
+            "--name",
+            &setting,
+            &from,
+            name,
+        ];
+        to.git(["-c", allow].into_iter().chain(add));
         to.commit("with a submodule");
     };
     add(&lib, &deep, "deep er");
@@ -234,6 +245,25 @@ fn a_bundle_that_was_tampered_with_changes_nothing() {
 }
 
 #[test]
+fn what_is_kept_of_a_run_goes_with_it_and_any_id_can_be_one() {
+    let repository = Repository::new();
+    let way = Way::new();
+    let source = Source::find(repository.path()).unwrap();
+    let packed = way.pack(&source).unwrap();
+    for id in ["a:b", "a..b", "x.lock", "latest", "runs"] {
+        let mirror = way.receive(&source, id, &packed).unwrap();
+        let path = mirror.path().to_owned();
+        drop(mirror);
+        let kept = || git(&path, ["for-each-ref", "refs/teamster-mirror/runs"]);
+        assert_eq!(kept().lines().count(), 1, "{id}");
+        Mirror::forget_run(way.mirrors(), &path, id).unwrap();
+        assert_eq!(kept(), "", "{id}");
+    }
+    // A repository of the user is none of it.
+    Mirror::forget_run(way.mirrors(), repository.path(), "a").unwrap();
+}
+
+#[test]
 fn commits_that_no_ref_keeps_are_not_known() {
     let repository = Repository::new();
     let way = Way::new();
@@ -245,7 +275,10 @@ fn commits_that_no_ref_keeps_are_not_known() {
     assert_eq!(known(), [source.head()]);
     mirror.forget("run1").unwrap();
     assert_eq!(known(), [source.head()]);
-    git(mirror.path(), ["update-ref", "-d", "refs/teamster/latest"]);
+    git(
+        mirror.path(),
+        ["update-ref", "-d", "refs/teamster-mirror/latest"],
+    );
     assert_eq!(known(), Vec::<String>::new());
     let error = mirror.receive("run2", source.head(), None).unwrap_err();
     assert!(
@@ -268,6 +301,11 @@ fn what_cannot_be_uploaded_is_named() {
     let url = format!("file://{}", repository.path().display());
     git(shallow.path(), ["clone", "--quiet", "--depth=1", &url, "."]);
     assert!(error(shallow.path()).contains("git fetch --unshallow"));
+    let partial = tempfile::tempdir().unwrap();
+    repository.git(["config", "uploadpack.allowFilter", "true"]);
+    let clone = ["clone", "--quiet", "--filter=blob:none", &url, "."];
+    git(partial.path(), clone);
+    assert!(error(partial.path()).contains("--refetch"));
 
     repository.write("big", &"x".repeat(5000));
     repository.write("small", "x");

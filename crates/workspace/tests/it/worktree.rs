@@ -434,3 +434,45 @@ fn settings_and_odd_files_of_a_repository_are_no_changes() {
     );
     assert_eq!(repository.files(), before);
 }
+
+#[test]
+fn other_worktrees_that_are_missing_for_a_while_are_kept() {
+    let place = Place::new();
+    let repository = &place.repository;
+    let disk = tempfile::tempdir().unwrap();
+    let (there, away) = (disk.path().join("there"), disk.path().join("away"));
+    let add = [
+        "worktree",
+        "add",
+        "--quiet",
+        "-b",
+        "other",
+        there.to_str().unwrap(),
+    ];
+    repository.git(add);
+    fs::rename(&there, &away).unwrap();
+    let mut made = place.create("r", |_| {}).unwrap();
+    assert_eq!(made.take_warnings(), Vec::<String>::new());
+    assert!(made.finish().report.contains("removed"));
+    // One whose own folder is gone is forgotten, and only that.
+    let gone = place.create("gone", |_| {}).unwrap();
+    fs::remove_dir_all(gone.directory()).unwrap();
+    drop(gone);
+    let listed = repository.git(["worktree", "list", "--porcelain"]);
+    let listed = listed.lines().filter(|line| line.starts_with("worktree "));
+    assert_eq!(listed.count(), 2);
+    fs::rename(&away, &there).unwrap();
+    assert_eq!(git(&there, ["status", "--porcelain"]), "");
+}
+
+#[test]
+fn a_repository_with_the_name_of_a_file_beside_it_has_a_worktree() {
+    let place = Place::new();
+    for name in ["lock", "worktree.json", "set-up"] {
+        let made = place
+            .create(name, |it| it.name = Some(name.into()))
+            .unwrap();
+        assert!(made.directory().ends_with("repository"));
+        assert!(made.directory().join("a.txt").exists());
+    }
+}

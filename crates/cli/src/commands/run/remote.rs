@@ -7,7 +7,7 @@ use teamster_core::time::epoch_ms;
 use teamster_host::{Output, write_output};
 
 use super::{final_text, resume_arguments};
-use crate::commands::runs::bring_back;
+use crate::branch::bring_back;
 use crate::detached::Entries;
 use crate::drive::{self, Feed};
 use crate::remote::{Machine, prepare_run};
@@ -30,14 +30,14 @@ pub(crate) fn main(
     }
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let run = start::start(&runtime, machine, spec.clone().into(), local)?;
-    Ok(run.and_then(|run| show(&spec, local, run, output, &runtime)))
+    Ok(run.and_then(|run| show(&spec, local, &run, output, &runtime)))
 }
 
 /// Shows a run, and returns the exit code.
 fn show(
     spec: &RunSpec,
     local: &Local,
-    run: RunHandle,
+    run: &RunHandle,
     output: Option<Output>,
     runtime: &tokio::runtime::Runtime,
 ) -> anyhow::Result<u8> {
@@ -69,17 +69,19 @@ fn show(
             Signals::stop(feed.abort_handle()).context("cannot listen for signals")?;
         anyhow::Ok(drive::show(feed, &mut *sink, &mut signals).await)
     })?;
-    if let Some(directory) = local.upload.as_deref().filter(|_| shown.result.is_some()) {
-        let id = run.id().to_owned();
-        if let Err(error) = runtime.block_on(bring_back(run, directory)) {
-            let error = error.context(format!(
-                "the branch of the run did not come back: `teamster runs fetch {id}` with --remote repeats it"
-            ));
-            crate::report::fail(&error);
-            return Ok(shown.code.max(exit_code::AGENT_ERROR));
-        }
+    // First: the branch may not come back.
+    let written = write_output(crate::global::host(), output, shown.result.as_deref());
+    if let Some(directory) = local.upload.as_deref().filter(|_| shown.result.is_some())
+        && let Err(error) = runtime.block_on(bring_back(run, directory))
+    {
+        let id = run.id();
+        let error = error.context(format!(
+            "the branch of the run did not come back: `teamster runs fetch {id}` with --remote repeats it"
+        ));
+        crate::report::fail(&error);
+        return Ok(shown.code.max(exit_code::AGENT_ERROR));
     }
-    if write_output(crate::global::host(), output, shown.result.as_deref()) {
+    if written {
         Ok(shown.code)
     } else {
         Ok(shown.code.max(exit_code::AGENT_ERROR))

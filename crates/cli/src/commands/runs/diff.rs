@@ -4,7 +4,7 @@ mod text;
 
 use std::io::{self, IsTerminal, Write};
 
-use teamster_api::{DiffQuery, PATCH};
+use teamster_api::{DiffQuery, PATCH, ProblemCode};
 
 use super::args::RunsDiffArgs;
 use super::found::Found;
@@ -25,7 +25,12 @@ pub(super) async fn main(args: &RunsDiffArgs, machine: &Machine) -> anyhow::Resu
     let diff = match found.run.diff(query).await {
         Ok(diff) => diff,
         // Nothing is left of a run without changes, nor is anything missing.
-        Err(_) if (found.workspace.as_ref()).is_some_and(|it| it.files_changed == Some(0)) => {
+        Err(error)
+            if matches!(
+                error.code,
+                Some(ProblemCode::NoWorkspace | ProblemCode::RunNotFound)
+            ) && (found.workspace.as_ref()).is_some_and(|it| it.files_changed == Some(0)) =>
+        {
             return Ok(exit_code::SUCCESS);
         }
         Err(error) => return Err(found.explained(error)),

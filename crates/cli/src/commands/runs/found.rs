@@ -1,9 +1,8 @@
 //! A run whose result a command is about.
 
-use std::io::Seek;
 use std::path::PathBuf;
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use teamster_api::{ProblemCode, RunHandle, ServiceError, ViewState};
 use teamster_core::WorkspaceResult;
 use teamster_host::workspace_of;
@@ -12,7 +11,7 @@ use tempfile::NamedTempFile;
 use super::args::RunIdArgs;
 use super::history::History;
 use crate::remote::Machine;
-use crate::words;
+use crate::{branch, words};
 use teamster_api::history::RunState;
 
 /// A run that was found by its id.
@@ -26,22 +25,19 @@ pub(super) struct Found {
 }
 
 impl Found {
-    /// Returns what is known of a detached run or a session.
-    pub(super) async fn of(run: RunHandle) -> Result<Self, ServiceError> {
-        let summary = run.outline().await?.summary;
-        Ok(Self {
-            run,
-            directory: summary.info.directory.clone(),
-            workspace: summary.workspace.clone(),
-            has_ended: summary.state == ViewState::Ended,
-        })
-    }
-
     /// Finds a run by its id or a unique prefix of it: a detached run or a session, else one of the history.
     pub(super) async fn find(machine: &Machine, args: &RunIdArgs) -> anyhow::Result<Self> {
         let service = machine.runs();
         match RunHandle::find(service.clone(), &args.id).await {
-            Ok(run) => Ok(Self::of(run).await?),
+            Ok(run) => {
+                let summary = run.outline().await?.summary;
+                Ok(Self {
+                    run,
+                    directory: summary.info.directory.clone(),
+                    workspace: summary.workspace.clone(),
+                    has_ended: summary.state == ViewState::Ended,
+                })
+            }
             Err(error) if error.code == Some(ProblemCode::RunNotFound) => {
                 let history = History::open_if_any(machine, &args.store).await?;
                 let found = history.find(&args.id).await;
@@ -72,13 +68,8 @@ impl Found {
 
     /// Reads a file of the run into a temporary one, at its beginning; `None` if the run has no such file.
     pub(super) async fn read(&self, name: &str) -> anyhow::Result<Option<NamedTempFile>> {
-        let mut file = NamedTempFile::new().context("cannot make a temporary file")?;
-        match self.run.read(name, &mut file).await {
-            Ok(_) => {
-                file.rewind().context("cannot read a temporary file")?;
-                Ok(Some(file))
-            }
-            Err(error) if error.code == Some(ProblemCode::FileNotFound) => Ok(None),
+        match branch::read(&self.run, name).await? {
+            Ok(file) => Ok(file),
             // Nothing is kept of an attached run that has changed nothing.
             Err(error)
                 if error.code == Some(ProblemCode::RunNotFound) && self.workspace.is_some() =>

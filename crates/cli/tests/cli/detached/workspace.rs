@@ -167,7 +167,7 @@ fn a_repository_is_fetched_once_and_its_worktree_starts_at_the_commit_of_the_sub
         &["--repo", &url, "--worktree-from=v2"],
         "has no branch or tag \"v2\"",
     );
-    refused(&["--repo", here], "expected a URL");
+    refused(&["--repo", here], "with --remote");
     refused(
         &["--repo", "https://me:s3cret@localhost/a.git"],
         "it has credentials",

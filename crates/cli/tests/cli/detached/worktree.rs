@@ -13,12 +13,12 @@ use crate::cli::chat::Agent;
 use crate::cli::{Ended, LIMIT, program, run, teamster};
 
 /// An agent beside a repository with one commit and a folder `sub`.
-pub(super) struct Repository {
+pub(in crate::cli) struct Repository {
     pub(super) agent: Agent,
 }
 
 impl Repository {
-    pub(super) fn new() -> Self {
+    pub(in crate::cli) fn new() -> Self {
         let repository = Self {
             agent: Agent::new(),
         };
@@ -31,11 +31,11 @@ impl Repository {
         repository
     }
 
-    pub(super) fn path(&self) -> PathBuf {
+    pub(in crate::cli) fn path(&self) -> PathBuf {
         self.agent.path("repository")
     }
 
-    pub(super) fn git(&self, args: &[&str]) -> String {
+    pub(in crate::cli) fn git(&self, args: &[&str]) -> String {
         let output = Command::new("git")
             .args(["-c", "user.email=a@example.com", "-c", "user.name=A"])
             .args(args)
@@ -49,7 +49,7 @@ impl Repository {
         String::from_utf8(output.stdout).unwrap()
     }
 
-    pub(super) fn command(&self, args: &[&str]) -> Ended {
+    pub(in crate::cli) fn command(&self, args: &[&str]) -> Ended {
         self.command_with(args, &[])
     }
 
@@ -66,7 +66,7 @@ impl Repository {
     }
 
     /// An agent that commits a file, as the argument of `teamster run`.
-    pub(super) fn committer(&self) -> String {
+    pub(in crate::cli) fn committer(&self) -> String {
         let path = self.agent.path("committer");
         let git = "git -c user.email=a@example.com -c user.name=A";
         program(

@@ -23,7 +23,7 @@ fn a_thread_is_a_session_of_the_server() {
     let mut editor = Editor::start(&mut machine.remote(["acp", "claude"]));
     let about = editor.initialize();
     let can = &about["result"]["agentCapabilities"];
-    assert_eq!(can["promptCapabilities"]["image"], false, "{about}");
+    assert_eq!(can["promptCapabilities"]["image"], true, "{about}");
     let server = json!({"name": "files", "command": "/bin/true", "args": [], "env": []});
     let begun = editor.call(
         "session/new",
@@ -50,7 +50,7 @@ fn a_thread_is_a_session_of_the_server() {
         "{notices:?}"
     );
     assert!(
-        notices[1].contains("(files): a server takes none"),
+        notices[1].contains("(files): they are programs of this machine"),
         "{notices:?}"
     );
 
@@ -134,11 +134,6 @@ fn what_the_server_s_machine_has_not_is_an_error_in_the_editor() {
             &["acp", "claude", "--bin", "/bin/x"][..],
             2,
             "--bin cannot be used with --remote",
-        ),
-        (
-            &["acp", "claude", "--mcp", "a=b"],
-            2,
-            "--mcp cannot be used with --remote",
         ),
         (&["acp", "claude", "--permission", "bypass"], 0, ""),
     ] {

@@ -25,7 +25,7 @@ fn is_refused(ended: &Ended, code: i32, words: &[&str]) {
 fn what_needs_this_machine_is_refused_with_the_next_step() {
     let claude = Claude::plays("text", 0);
     let machine = Machine::new(claude.path("").as_path(), &claude.path("claude"));
-    let image = claude.path("a.png");
+    let image = claude.path("a.tiff");
     fs::write(&image, "x").unwrap();
     for (args, words) in [
         (
@@ -44,11 +44,15 @@ fn what_needs_this_machine_is_refused_with_the_next_step() {
         (&["usage", "--watch"], &["usage --watch"]),
         (
             &["run", "claude", "x", "--image", image.to_str().unwrap()],
-            &["--image cannot be used with --remote"],
+            &["--image", "supported type"],
         ),
         (
             &["run", "claude", "x", "--env", "A=b"],
-            &["--env cannot be used"],
+            &["does not let a run set A", "--allow-env"],
+        ),
+        (
+            &["run", "claude", "x", "--add-dir", "/tmp"],
+            &["--add-dir cannot be used with --remote"],
         ),
         (
             &["run", "claude", "x", "--cwd", "src"],
@@ -56,7 +60,7 @@ fn what_needs_this_machine_is_refused_with_the_next_step() {
         ),
         (
             &["chat", "-d", "claude", "--mcp", "a=b"],
-            &["--mcp cannot be used"],
+            &["--allow-commands"],
         ),
         (
             &["run", "claude", "x", "--permission", "bypass"],

@@ -1,0 +1,95 @@
+//! The branch of a run, in a repository of the user.
+
+use std::io::{Seek, Write};
+use std::path::Path;
+
+use anyhow::{Context, anyhow};
+use teamster_api::{BUNDLE, ProblemCode, RunHandle, ServiceError};
+use teamster_core::WorkspaceResult;
+use teamster_workspace::{Incoming, TakeError, Target};
+use tempfile::NamedTempFile;
+
+use crate::words;
+
+/// Makes a branch of what a run has left, in the repository that contains this directory.
+pub(crate) async fn bring_back(run: &RunHandle, directory: &Path) -> anyhow::Result<()> {
+    let target = Target::find(directory)?;
+    let workspace = run.outline().await?.summary.workspace.clone();
+    match (workspace, read(run, BUNDLE).await??) {
+        (Some(workspace), Some(bundle)) => take(&target, run.id(), &workspace, bundle.path(), None),
+        // Nothing was changed.
+        _ => Ok(()),
+    }
+}
+
+/// Reads a file of a run into a temporary one, at its beginning; `None` if the run has no such file. The outer error is one
+/// of this machine.
+pub(crate) async fn read(
+    run: &RunHandle,
+    name: &str,
+) -> anyhow::Result<Result<Option<NamedTempFile>, ServiceError>> {
+    let mut file = NamedTempFile::new().context("cannot make a temporary file")?;
+    Ok(match run.read(name, &mut file).await {
+        Ok(_) => {
+            file.rewind().context("cannot read a temporary file")?;
+            Ok(Some(file))
+        }
+        Err(error) if error.code == Some(ProblemCode::FileNotFound) => Ok(None),
+        Err(error) => Err(error),
+    })
+}
+
+/// Makes a branch of the commits in a run's bundle, and prints what it has.
+pub(crate) fn take(
+    target: &Target,
+    id: &str,
+    workspace: &WorkspaceResult,
+    bundle: &Path,
+    branch: Option<&str>,
+) -> anyhow::Result<()> {
+    let shown = words::one_line(id);
+    let head = (workspace.head.as_deref())
+        .with_context(|| format!("run {shown} has no commits that are known"))?;
+    let branch = match (branch, &workspace.branch) {
+        (Some(branch), _) => branch.to_owned(),
+        (None, Some(branch)) => branch.clone(),
+        (None, None) => format!("teamster/{id}"),
+    };
+    let mut incoming = Incoming::new(id, &workspace.base, head);
+    incoming.wip = workspace.wip.as_deref();
+    let name = words::one_line(&branch);
+    let wip = match target.fetch(Some(bundle), incoming, &branch) {
+        Ok(wip) => wip,
+        Err(error) => return Err(explained(error, &shown, &name)),
+    };
+    let commits = words::plural(workspace.commits.unwrap_or_default(), "commit");
+    let mut said = format!("branch {name}: {commits} of run {shown}");
+    if let Some(wip) = wip {
+        said = format!(
+            "{said}\nwhat was not committed is in {wip}: `git cherry-pick --no-commit {wip}` on the branch takes it over"
+        );
+    }
+    // A closed stderr is ignored.
+    let _ = writeln!(anstream::stderr(), "{said}");
+    Ok(())
+}
+
+fn explained(error: TakeError, id: &str, branch: &str) -> anyhow::Error {
+    match error {
+        TakeError::MissingBase(base) => anyhow!(
+            "the repository here does not have the commit {base}, at which run {id} began: fetch it first, or run this in \
+             another clone"
+        ),
+        TakeError::OtherCommits(_) => anyhow!(
+            "the branch {branch} has commits that run {id} does not have, so it was not changed: name another branch, as \
+             in `teamster runs fetch {id} NAME`"
+        ),
+        TakeError::CheckedOut(_, folder) => anyhow!(
+            "the branch {branch} is checked out in {}, so it was not changed: name another branch, as in `teamster runs \
+             fetch {id} NAME`, and merge it there",
+            words::printable(&folder.to_string_lossy())
+        ),
+        TakeError::Git(error) => error.context("the commits were not fetched"),
+        error => anyhow!("the commits were not fetched: {error:?}"),
+    }
+}
