@@ -149,7 +149,7 @@ mod readmes {
     struct Core;
     #[doc = include_str!("../../process/README.md")]
     struct Process;
-    #[doc = include_str!("../../mcp/README.md")]
+    #[doc = include_str!("../../mcp-config/README.md")]
     struct Mcp;
     #[doc = include_str!("../../testkit/README.md")]
     struct Testkit;
