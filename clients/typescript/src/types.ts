@@ -985,7 +985,7 @@ export interface FileManifest {
   bytes: number;
   /** SHA-256 of the file, in hexadecimal. */
   sha256: string;
-  /** Size of every part but the last, in bytes. */
+  /** Size of every part but the last, in bytes: 524288. */
   partBytes: number;
   /** SHA-256 of each part, in hexadecimal. An empty file has none. */
   parts: string[];

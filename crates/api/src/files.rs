@@ -86,12 +86,15 @@ impl FileList {
 #[non_exhaustive]
 pub struct FileManifest {
     /// Name of the file.
+    #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
     pub name: String,
     /// Size of the file, in bytes.
     pub bytes: u64,
     /// SHA-256 of the file, in hexadecimal.
+    #[cfg_attr(feature = "schema", schemars(regex(pattern = "^[0-9a-f]{64}$")))]
     pub sha256: String,
-    /// Size of every part but the last, in bytes.
+    /// Size of every part but the last, in bytes: 524288.
+    #[cfg_attr(feature = "schema", schemars(range(min = 524_288, max = 524_288)))]
     pub part_bytes: u64,
     /// SHA-256 of each part, in hexadecimal. An empty file has none.
     pub parts: Vec<String>,

@@ -1,10 +1,16 @@
 //! Images of prompts in JSON: their bytes in base64.
 
 use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
+use base64::alphabet;
+use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de, ser};
 use teamster_core::{Image, ImageSource};
 
+/// Base64 as RFC 4648 has it; bits of the last character that are not used may be set.
+const BASE64: GeneralPurpose = GeneralPurpose::new(
+    &alphabet::STANDARD,
+    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
+);
 /// Media types of images that agents take.
 const MEDIA_TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
@@ -56,7 +62,7 @@ pub(crate) fn serialize<S: Serializer>(images: &[Image], serializer: S) -> Resul
     let images = images.iter().map(|image| match &image.source {
         ImageSource::Bytes(bytes) => Ok(ImageData {
             media_type: image.media_type.clone(),
-            data: STANDARD.encode(bytes),
+            data: BASE64.encode(bytes),
         }),
         _ => Err(ser::Error::custom("only the bytes of an image can be sent")),
     });
@@ -73,7 +79,7 @@ pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
             let types = MEDIA_TYPES.join(", ");
             return Err(format!("mediaType: expected one of {types}"));
         }
-        match STANDARD.decode(data) {
+        match BASE64.decode(data) {
             Ok(bytes) if !bytes.is_empty() => Ok(Image::bytes(media_type, bytes)),
             Ok(_) => Err("data: it is empty".to_owned()),
             Err(error) => Err(format!("data: expected base64: {error}")),

@@ -946,7 +946,7 @@ class FileManifest(TypedDict):
     bytes: int
     #: SHA-256 of the file, in hexadecimal.
     sha256: str
-    #: Size of every part but the last, in bytes.
+    #: Size of every part but the last, in bytes: 524288.
     partBytes: int
     #: SHA-256 of each part, in hexadecimal. An empty file has none.
     parts: list[str]

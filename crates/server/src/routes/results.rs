@@ -76,6 +76,7 @@ struct FilePath {
 #[expect(dead_code, reason = "it only describes the parameters")]
 struct DiffSelection {
     /// Only files at this path of the repository, and below it. The parameter can be repeated.
+    #[schemars(inner(length(min = 1)))]
     path: Vec<String>,
     /// Only figures, without hunks.
     stat: bool,

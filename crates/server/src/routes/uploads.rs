@@ -109,6 +109,12 @@ async fn known(
     Path(root): Path<String>,
     Json { value: offered, .. }: Json<Commits>,
 ) -> Answer {
+    let is_commit = matches!(root.len(), 40 | 64)
+        && (root.bytes()).all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    if !is_commit {
+        let detail = "root: expected the full hash of the repository's first commit";
+        return Err(ApiError::new(ProblemCode::InvalidParams, detail));
+    }
     let commits = shared.runs.known_commits(&root, offered.commits).await?;
     json(StatusCode::OK, &Commits { commits })
 }
