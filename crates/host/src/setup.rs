@@ -205,7 +205,7 @@ impl Setup {
     }
 
     fn start(&self) -> Result<Running<'_>, AgentError> {
-        // The script is no argument, which every user of the machine could read, and no placeholders are replaced in it.
+        // In a variable: every user of the machine could read an argument, and placeholders in it would be replaced.
         let shell = format!(
             "sh -c 'script=${SCRIPT}; unset {SCRIPT}; exec sh -ec \"$script\" </dev/null 2>&1'"
         );
