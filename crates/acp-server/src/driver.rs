@@ -2,10 +2,12 @@
 
 mod connection;
 mod errors;
+mod folders;
 mod follow;
 mod lines;
 mod open;
 mod past;
+mod repeat;
 mod thread;
 
 use std::fmt;
@@ -15,6 +17,7 @@ use teamster_api::{ProblemCode, RunService, SessionSpec};
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use crate::Catalog;
+pub use folders::{FolderTransfer, SentFolder};
 
 /// A server of sessions to an editor.
 ///
@@ -39,6 +42,8 @@ struct Shared {
     refused_folders: Option<String>,
     /// The agents' files are on this machine.
     has_files: bool,
+    /// The editor's folder goes along to the service's machine by this.
+    folders: Option<Arc<dyn FolderTransfer>>,
     hint: fn(ProblemCode) -> Option<&'static str>,
 }
 
@@ -81,6 +86,7 @@ impl EditorServer {
             session,
             refused_folders: None,
             has_files: true,
+            folders: None,
             hint: |_| None,
         };
         Self {
@@ -100,6 +106,15 @@ impl EditorServer {
         self
     }
 
+    /// Sends the editor's folder along, instead of naming it to the service: the session of a thread works in what comes of it,
+    /// and what the agent has changed comes back at the end of that session. Such a thread has one session: a copy belongs
+    /// to it alone.
+    #[must_use]
+    pub fn with_folders(mut self, folders: Arc<dyn FolderTransfer>) -> Self {
+        Arc::make_mut(&mut self.shared).folders = Some(folders);
+        self
+    }
+
     /// Sets the function that returns the next step after an error of the service, which follows the error's text.
     #[must_use]
     pub fn with_hints(mut self, hint: fn(ProblemCode) -> Option<&'static str>) -> Self {
@@ -108,7 +123,7 @@ impl EditorServer {
     }
 
     /// Serves an editor until it disconnects or `stop` resolves. Then ends its sessions and waits for their ends, at most
-    /// 30 s.
+    /// 30 s, and for what comes back of [folders](Self::with_folders), at most 2 minutes.
     pub async fn serve<R, W>(
         &self,
         reader: R,

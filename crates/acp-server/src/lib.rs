@@ -26,6 +26,6 @@ mod updates;
 
 pub use action::{Action, Found, Prompt, SessionPage, SessionSummary, Settings, Setup, Ticket};
 pub use catalog::{AgentEntry, Catalog, Choice};
-pub use driver::{Disconnect, EditorServer};
+pub use driver::{Disconnect, EditorServer, FolderTransfer, SentFolder};
 pub use output::Output;
 pub use server::AcpServer;

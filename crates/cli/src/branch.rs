@@ -11,15 +11,28 @@ use tempfile::NamedTempFile;
 
 use crate::words;
 
-/// Makes a branch of what a run has left, in the repository that contains this directory.
-pub(crate) async fn bring_back(run: &RunHandle, directory: &Path) -> anyhow::Result<()> {
+/// Makes a branch of what a run has left, in the repository that contains this directory. Prints and returns what it has;
+/// `None` if the run has changed nothing.
+pub(crate) async fn bring_back(
+    run: &RunHandle,
+    directory: &Path,
+) -> anyhow::Result<Option<String>> {
     let target = Target::find(directory)?;
     let workspace = run.outline().await?.summary.workspace.clone();
     match (workspace, read(run, BUNDLE).await??) {
-        (Some(workspace), Some(bundle)) => take(&target, run.id(), &workspace, bundle.path(), None),
+        (Some(workspace), Some(bundle)) => {
+            take(&target, run.id(), &workspace, bundle.path(), None).map(Some)
+        }
         // Nothing was changed.
-        _ => Ok(()),
+        _ => Ok(None),
     }
+}
+
+/// Explains why the branch of a run did not come back.
+pub(crate) fn not_back(error: anyhow::Error, id: &str) -> anyhow::Error {
+    error.context(format!(
+        "the branch of the run did not come back: `teamster runs fetch {id}` with --remote repeats it"
+    ))
 }
 
 /// Reads a file of a run into a temporary one, at its beginning; `None` if the run has no such file. The outer error is one
@@ -39,14 +52,14 @@ pub(crate) async fn read(
     })
 }
 
-/// Makes a branch of the commits in a run's bundle, and prints what it has.
+/// Makes a branch of the commits in a run's bundle. Prints and returns what it has.
 pub(crate) fn take(
     target: &Target,
     id: &str,
     workspace: &WorkspaceResult,
     bundle: &Path,
     branch: Option<&str>,
-) -> anyhow::Result<()> {
+) -> anyhow::Result<String> {
     let shown = words::one_line(id);
     let head = (workspace.head.as_deref())
         .with_context(|| format!("run {shown} has no commits that are known"))?;
@@ -71,7 +84,7 @@ pub(crate) fn take(
     }
     // A closed stderr is ignored.
     let _ = writeln!(anstream::stderr(), "{said}");
-    Ok(())
+    Ok(said)
 }
 
 fn explained(error: TakeError, id: &str, branch: &str) -> anyhow::Error {

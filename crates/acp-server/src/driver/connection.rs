@@ -251,7 +251,10 @@ impl Connection {
     /// Ends all threads and waits for their ends.
     async fn end(self) {
         let Self {
-            threads, reports, ..
+            threads,
+            reports,
+            shared,
+            ..
         } = self;
         drop(reports);
         let ends: Vec<_> = threads.into_values().map(thread::Handle::end).collect();
@@ -261,6 +264,10 @@ impl Connection {
                 let _ = end.await;
             }
         };
-        let _ = timeout(thread::END_LIMIT, all).await;
+        let mut limit = thread::END_LIMIT;
+        if shared.folders.is_some() {
+            limit += thread::BRING_BACK_LIMIT;
+        }
+        let _ = timeout(limit, all).await;
     }
 }

@@ -11,6 +11,7 @@ use tokio::time::timeout;
 
 use super::Shared;
 use super::connection::Update;
+use super::repeat::repeated;
 
 /// Delay of a permission request whose tool call is not announced yet.
 const ANNOUNCEMENT_DELAY: Duration = Duration::from_millis(300);
@@ -142,7 +143,8 @@ impl Follower {
     /// Forwards a pending request to the editor.
     async fn forward(&self, request_id: &str) -> Result<(), Gone> {
         // After an error, the log has it too, or the request is not pending any more.
-        let Ok(Reply::Requests { requests }) = self.run.send(Command::Requests).await else {
+        let requests = repeated(|| self.run.send(Command::Requests)).await;
+        let Ok(Reply::Requests { requests }) = requests else {
             return Ok(());
         };
         let mut pending = requests.into_iter();

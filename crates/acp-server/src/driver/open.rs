@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use teamster_api::{ProblemCode, RunHandle, ServiceError, SessionSpec};
 use teamster_core::text::one_line;
-use teamster_core::{AgentError, McpServer, McpTransport};
+use teamster_core::{AgentError, ErrorCode, ErrorKind, McpServer, McpTransport};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::{Shared, past};
+use super::{SentFolder, Shared, past};
 use crate::Setup;
 
 /// Time in which a session must be free again after the end of the thread's last process.
@@ -18,6 +18,10 @@ const RETRY_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Checks that a session with this setup can begin, without starting a process.
 pub(super) async fn check(shared: &Shared, setup: &Setup) -> Result<(), AgentError> {
+    if let Some(folders) = &shared.folders {
+        let checked = folders.check(&setup.cwd).await;
+        checked.map_err(|error| shared.agent_error(error))?;
+    }
     let spec = spec(shared, setup, &mut Vec::new());
     let checked = shared.runs.check(&spec.clone().into()).await;
     let checked = match checked {
@@ -30,16 +34,23 @@ pub(super) async fn check(shared: &Shared, setup: &Setup) -> Result<(), AgentErr
     checked.map_err(|error| shared.agent_error(error))
 }
 
-/// Opens the session of a thread. With `resumed`, the thread's previous agent session is resumed. What an agent does
-/// not take of what the editor sent is left out, and `notices` gets a line for it.
+/// Opens the session of a thread, in the folder that was sent for it, if one was. With `resumed`, the thread's previous
+/// agent session is resumed. What an agent does not take of what the editor sent is left out, and `notices` gets a line
+/// for it.
 pub(super) async fn open(
     shared: &Arc<Shared>,
     session_id: &str,
     setup: &Setup,
+    sent: Option<&SentFolder>,
     resumed: bool,
     notices: &mut Vec<String>,
 ) -> Result<RunHandle, AgentError> {
     let earlier = past::thread(shared, session_id).await?;
+    if sent.is_some() && earlier.is_some() {
+        return Err(no_second_session());
+    }
+    // Else an earlier prompt was refused before there was a session.
+    let resumed = resumed && earlier.is_some();
     // A fallback may have taken over.
     let last = match &earlier {
         Some(thread) if resumed => thread.last_session(shared).await?,
@@ -55,6 +66,7 @@ pub(super) async fn open(
         setup.settings.effort = None;
     }
     let mut spec = spec(shared, &setup, notices);
+    spec.workspace = sent.map(|sent| sent.workspace.clone());
     // The thread's first log has the thread's id.
     let mut id = session_id.to_owned();
     if earlier.is_some() {
@@ -104,7 +116,8 @@ fn spec(shared: &Shared, setup: &Setup, notices: &mut Vec<String>) -> SessionSpe
     spec.model.clone_from(&setup.settings.model);
     spec.effort.clone_from(&setup.settings.effort);
     spec.permission = setup.settings.mode;
-    spec.working_directory = Some(setup.cwd.clone());
+    // One that goes along is not there by its path.
+    spec.working_directory = shared.folders.is_none().then(|| setup.cwd.clone());
     let trusted = &mut spec.trusted;
     match &shared.refused_folders {
         Some(why) if !setup.add_dirs.is_empty() => {
@@ -165,6 +178,20 @@ fn without_servers(
     let mut spec = spec.clone();
     spec.trusted.mcp_servers.clone_from(own);
     Some((spec, notice))
+}
+
+/// Returns the error of a thread whose folder went along with a session that has ended.
+pub(super) fn no_second_session() -> AgentError {
+    let problem = "the session of this thread has ended, and the copy of the folder belonged to it alone: what the agent has \
+                   changed has come back as a branch, so take that over and begin a new thread";
+    AgentError::new(ErrorCode::Interrupted, ErrorKind::Invalid, problem)
+}
+
+/// Returns the error of a setting that cannot be changed in a thread whose folder went along.
+pub(super) fn no_other_process() -> AgentError {
+    let problem = "this change needs another process of the agent, and the copy of the folder belongs to the one that is \
+                   running: undo the change, or begin a new thread with it";
+    AgentError::refused("session", problem)
 }
 
 /// Returns the model that the session's fallbacks name for this agent.

@@ -1,6 +1,8 @@
 //! A thread of the editor and its session, which begins with the first prompt.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
+use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,16 +15,23 @@ use uuid::Uuid;
 
 use super::connection::{ActionResult, Reports, Update};
 use super::follow::Follower;
-use super::{Shared, open, past};
+use super::repeat::repeated;
+use super::{SentFolder, Shared, open, past};
 use crate::{Prompt, Setup, Ticket};
 
-/// Interval between attempts to send a prompt during a turn that the agent began by itself.
+/// The shortest time between two attempts to send a prompt during a turn that the agent began by itself.
 const RETRY_INTERVAL: Duration = Duration::from_millis(100);
 /// Time limit for the end of a session.
 pub(super) const END_LIMIT: Duration = Duration::from_secs(30);
+/// Time limit for what a session brings back at its end.
+pub(super) const BRING_BACK_LIMIT: Duration = Duration::from_mins(2);
+/// Time limit for a notice. Its reader may be gone.
+const NOTICE_LIMIT: Duration = Duration::from_secs(1);
 
 /// Title of a notice about input of the editor that the agent does not take.
 const NOT_TAKEN: &str = "Not taken by the agent";
+/// Title of a notice about a folder that went along.
+const FOLDER: &str = "Folder";
 
 /// A command to a thread.
 pub(super) enum Command {
@@ -66,6 +75,7 @@ pub(super) fn start(
         shared,
         reports,
         live: None,
+        sent: None,
         prompt: None,
         noticed: HashSet::new(),
     };
@@ -106,6 +116,8 @@ struct Thread {
     shared: Arc<Shared>,
     reports: Reports,
     live: Option<Live>,
+    /// The folder that was sent for the session that is to be opened.
+    sent: Option<SentFolder>,
     /// A prompt that waits for the end of a turn that the agent began by itself.
     prompt: Option<KeyedPrompt>,
     /// The notices that the editor has got.
@@ -119,6 +131,8 @@ struct Live {
     setup: Setup,
     /// The task that reads the log for the editor. It ends with the log.
     follower: JoinHandle<()>,
+    /// The folder that went along, to which the changes come back.
+    folder: Option<PathBuf>,
 }
 
 impl Live {
@@ -126,19 +140,37 @@ impl Live {
         self.follower.is_finished()
     }
 
+    /// Waits for the end of a session whose folder went along. Not called again after it.
+    async fn ended_by_itself(live: Option<&mut Self>) {
+        match live.filter(|live| live.folder.is_some()) {
+            Some(live) => {
+                let _ = (&mut live.follower).await;
+            }
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Waits until a prompt can be sent again.
+    async fn idle(live: Option<&RunHandle>) {
+        if let Some(run) = live {
+            // After an error, sending the prompt has it, too.
+            let _ = tokio::join!(run.idle(), sleep(RETRY_INTERVAL));
+        }
+    }
+
     /// Ends the session, and waits until its log was shown.
-    async fn end(self) {
+    async fn end(&mut self) {
         let end = async {
             // Fails if it has ended already.
             let _ = self.run.cancel(false).await;
-            let _ = self.follower.await;
+            let _ = (&mut self.follower).await;
         };
         // A service that cannot be reached delays nothing for long.
         let _ = timeout(END_LIMIT, end).await;
     }
 
     /// Ends the session. The editor does not need the rest of the log.
-    async fn end_unseen(self) {
+    async fn end_unseen(&self) {
         self.follower.abort();
         let end = async {
             let _ = self.run.cancel(false).await;
@@ -150,29 +182,44 @@ impl Live {
 
 impl Thread {
     async fn work(mut self, mut commands: mpsc::UnboundedReceiver<Command>) {
+        // Commands that came while the folder was sent.
+        let mut waiting = VecDeque::new();
         loop {
-            let command = tokio::select! {
-                command = commands.recv() => command,
-                () = sleep(RETRY_INTERVAL), if self.prompt.is_some() => {
-                    if let Some(prompt) = self.prompt.take() {
-                        self.send(prompt).await;
+            let run = self.live.as_ref().map(|live| live.run.clone());
+            let has_prompt = self.prompt.is_some();
+            let command = match waiting.pop_front() {
+                Some(command) => Some(command),
+                None => tokio::select! {
+                    command = commands.recv() => command,
+                    () = Live::idle(run.as_ref()), if has_prompt => {
+                        if let Some(prompt) = self.prompt.take() {
+                            self.send(prompt).await;
+                        }
+                        continue;
                     }
-                    continue;
-                }
+                    () = Live::ended_by_itself(self.live.as_mut()) => {
+                        if let Some(live) = self.live.take() {
+                            self.bring_back(&live).await;
+                        }
+                        continue;
+                    }
+                },
             };
             match command {
-                Some(Command::Prompt(setup, prompt)) => match self.ready(&setup).await {
-                    Ok(()) => self.send(KeyedPrompt::new(prompt)).await,
-                    Err(error) => self.refuse(error),
-                },
-                Some(Command::Apply(setup)) => self.apply(&setup),
-                Some(Command::Interrupt) => self.interrupt().await,
-                Some(Command::Answer(request_id, answer)) => {
-                    if let Some(live) = &self.live {
-                        // Fails if another client has answered.
-                        let _ = live.run.answer(request_id, answer.into()).await;
+                Some(Command::Prompt(setup, prompt)) => {
+                    let sent = self.send_folder(&setup, &mut commands, &mut waiting).await;
+                    let ready = match sent {
+                        Ok(()) => self.ready(&setup).await,
+                        Err(error) => Err(error),
+                    };
+                    match ready {
+                        Ok(()) => self.send(KeyedPrompt::new(prompt)).await,
+                        Err(error) => self.refuse(error),
                     }
                 }
+                Some(Command::Apply(setup)) => self.apply(&setup),
+                Some(Command::Interrupt) => self.interrupt().await,
+                Some(Command::Answer(request_id, answer)) => self.answer(request_id, answer),
                 Some(Command::Close { ticket, forget }) => {
                     self.close().await;
                     let result = if forget {
@@ -192,7 +239,79 @@ impl Thread {
     async fn close(&mut self) {
         if let Some(live) = self.live.take() {
             live.end_unseen().await;
+            self.bring_back(&live).await;
         }
+    }
+
+    /// Sends the editor's folder, if it goes along, before the session is opened. Other commands wait meanwhile; a cancel
+    /// and the end of the thread stop it.
+    async fn send_folder(
+        &mut self,
+        setup: &Setup,
+        commands: &mut mpsc::UnboundedReceiver<Command>,
+        waiting: &mut VecDeque<Command>,
+    ) -> Result<(), AgentError> {
+        let Some(folders) = self.shared.folders.clone() else {
+            return Ok(());
+        };
+        if self.live.is_some() || self.sent.is_some() {
+            return Ok(());
+        }
+        // An earlier prompt may have been refused before there was a session.
+        if setup.resumed
+            && past::thread(&self.shared, &self.session_id)
+                .await?
+                .is_some()
+        {
+            return Ok(());
+        }
+        let mut sending = pin!(folders.send(&self.session_id, &setup.cwd));
+        let sent = loop {
+            tokio::select! {
+                sent = &mut sending => break sent,
+                command = commands.recv() => match command {
+                    Some(Command::Interrupt) | None => return Err(cancelled()),
+                    Some(close @ Command::Close { .. }) => {
+                        waiting.push_back(close);
+                        return Err(cancelled());
+                    }
+                    Some(command) => waiting.push_back(command),
+                },
+            }
+        };
+        let sent = sent.map_err(|error| self.shared.agent_error(error))?;
+        for warning in &sent.warnings {
+            self.notify(FOLDER, warning.clone()).await;
+        }
+        self.sent = Some(sent);
+        Ok(())
+    }
+
+    /// Brings back what a session has left in the folder that went along with it.
+    async fn bring_back(&self, live: &Live) {
+        let (Some(folders), Some(folder)) = (&self.shared.folders, &live.folder) else {
+            return;
+        };
+        let brought = timeout(BRING_BACK_LIMIT, folders.bring_back(&live.run, folder)).await;
+        let report = match brought {
+            Ok(Ok(report)) => report,
+            Ok(Err(error)) => Some(error.message),
+            Err(_) => {
+                Some("the changes did not come back in time; they are still there".to_owned())
+            }
+        };
+        if let Some(report) = report {
+            self.notify(FOLDER, report).await;
+        }
+    }
+
+    async fn notify(&self, title: &'static str, text: String) {
+        let update = Update::Notice(self.session_id.clone(), title, text);
+        let _ = self
+            .reports
+            .updates
+            .send_timeout(update, NOTICE_LIMIT)
+            .await;
     }
 
     /// Makes the session ready for a turn with this setup. A new process resumes the conversation.
@@ -203,12 +322,29 @@ impl Thread {
         {
             return Ok(());
         }
+        if self.shared.folders.is_some() && self.sent.is_none() {
+            let is_live = self.live.as_ref().is_some_and(|live| !live.is_over());
+            return Err(if is_live {
+                open::no_other_process()
+            } else {
+                open::no_second_session()
+            });
+        }
         let resumed = setup.resumed || self.live.is_some();
-        if let Some(live) = self.live.take() {
+        if let Some(mut live) = self.live.take() {
             live.end().await;
         }
         let mut notices = Vec::new();
-        let opened = open::open(&self.shared, &self.session_id, setup, resumed, &mut notices).await;
+        let sent = self.sent.as_ref();
+        let opened = open::open(
+            &self.shared,
+            &self.session_id,
+            setup,
+            sent,
+            resumed,
+            &mut notices,
+        )
+        .await;
         for notice in notices {
             // Each process of the thread leaves the same out.
             if self.noticed.insert(notice.clone()) {
@@ -225,6 +361,7 @@ impl Thread {
             run,
             setup: setup.clone(),
             follower: tokio::spawn(async move { follower.work(&shared).await }),
+            folder: self.sent.take().map(|_| setup.cwd.clone()),
         });
         Ok(())
     }
@@ -232,7 +369,8 @@ impl Thread {
     /// Sends a prompt. Its events are in the log. A session that has just ended is continued by another one.
     async fn send(&mut self, keyed: KeyedPrompt) {
         let Some(live) = &self.live else {
-            return;
+            // It ended while the prompt waited.
+            return self.refuse(open::no_second_session());
         };
         let command = keyed.command(&self.source);
         let mut sent = live.run.send(command.clone()).await;
@@ -243,8 +381,9 @@ impl Thread {
         if sent.as_ref().is_err_and(is_over) {
             let mut setup = live.setup.clone();
             setup.resumed = true;
-            if let Some(live) = self.live.take() {
+            if let Some(mut live) = self.live.take() {
                 live.end().await;
+                self.bring_back(&live).await;
             }
             if let Err(error) = self.ready(&setup).await {
                 return self.refuse(error);
@@ -281,9 +420,7 @@ impl Thread {
 
     async fn interrupt(&mut self) {
         if self.prompt.take().is_some() {
-            let problem = "the prompt was cancelled";
-            let error = AgentError::new(ErrorCode::Aborted, ErrorKind::Aborted, problem);
-            return self.refuse(error);
+            return self.refuse(cancelled());
         }
         if let Some(live) = &self.live {
             // Fails if no turn is in progress.
@@ -291,10 +428,29 @@ impl Thread {
         }
     }
 
+    /// Answers a request. A turn waits for it, so it is repeated after a break of the connection: of two answers, the first
+    /// one counts.
+    fn answer(&self, request_id: String, answer: PermissionAnswer) {
+        if let Some(live) = &self.live {
+            let run = live.run.clone();
+            let answer = teamster_api::Answer::from(answer);
+            // In a task of its own, so that the turn can be cancelled meanwhile.
+            tokio::spawn(async move {
+                // Fails if another client has answered, or if this answer has arrived before.
+                let _ = repeated(|| run.answer(request_id.clone(), answer.clone())).await;
+            });
+        }
+    }
+
     fn refuse(&self, error: AgentError) {
         let refused = ActionResult::Refused(self.session_id.clone(), error);
         let _ = self.reports.results.send(refused);
     }
+}
+
+fn cancelled() -> AgentError {
+    let problem = "the prompt was cancelled";
+    AgentError::new(ErrorCode::Aborted, ErrorKind::Aborted, problem)
 }
 
 /// Applies a setup to a running session. Returns `false` if it needs a new process.

@@ -1,75 +1,45 @@
-//! A session that ends at the moment in which a prompt arrives.
+//! Commands at a bad moment: the session ends, another turn is in progress, the connection breaks.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
 
-use futures_core::stream::BoxStream;
+use serde_json::json;
 use teamster_acp_server::{Catalog, EditorServer};
-use teamster_api::history::{ForgetRuns, Forgotten};
-use teamster_api::{
-    Accepted, Change, Command, LogLine, Reply, RunInfo, RunList, RunQuery, RunService, RunView,
-    ServiceError, ServiceFuture, SessionSpec, Spec,
-};
+use teamster_api::{Command, RunHandle, RunQuery, RunService, SessionSpec};
 use teamster_testkit::run_service::MemoryService;
+use tokio::time::sleep;
 
+use crate::watched::{Course, Watched};
 use crate::{Editor, entry, memory, session};
 
-/// A service whose sessions end before their second prompt.
-struct Ending {
-    runs: MemoryService,
-    prompts: AtomicUsize,
-}
-
-impl RunService for Ending {
-    fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
-        self.runs.start(id, spec)
-    }
-
-    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
-        self.runs.resolve(prefix)
-    }
-
-    fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
-        self.runs.show(id)
-    }
-
-    fn list(&self, query: RunQuery) -> ServiceFuture<'_, RunList> {
-        self.runs.list(query)
-    }
-
-    fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
-        self.runs.follow(id, after)
-    }
-
-    fn changes(&self) -> BoxStream<'static, Result<Change, ServiceError>> {
-        self.runs.changes()
-    }
-
-    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
-        Box::pin(async move {
-            if matches!(command, Command::Send { .. })
-                && self.prompts.fetch_add(1, Ordering::Relaxed) == 1
-            {
-                self.runs.send(id, Command::Cancel { kill: false }).await?;
-            }
-            self.runs.send(id, command).await
-        })
-    }
-
-    fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
-        self.runs.forget(request)
-    }
+/// A server over this service, whose commands take this course.
+fn server(
+    service: &MemoryService,
+    course: impl Fn(&Command) -> Course + Send + Sync + 'static,
+) -> EditorServer {
+    let runs = service.clone();
+    let catalog = Catalog::one(entry("mock"));
+    EditorServer::new(
+        Arc::new(Watched { runs, course }),
+        catalog,
+        SessionSpec::new("mock"),
+    )
 }
 
 #[tokio::test]
 async fn the_prompt_goes_to_a_session_that_continues_it() {
     let service = memory();
-    let runs = Arc::new(Ending {
-        runs: service.clone(),
-        prompts: AtomicUsize::new(0),
+    let prompts = AtomicUsize::new(0);
+    let server = server(&service, move |command| {
+        let is_second =
+            matches!(command, Command::Send { .. }) && prompts.fetch_add(1, Ordering::Relaxed) == 1;
+        if is_second {
+            Course::ComesLate
+        } else {
+            Course::Arrives
+        }
     });
-    let catalog = Catalog::one(entry("mock"));
-    let server = EditorServer::new(runs, catalog, SessionSpec::new("mock"));
     let mut editor = Editor::start(server).await;
     let thread = editor.begin().await;
     assert_eq!(editor.turn(&thread, "hello").await, "end_turn");
@@ -80,4 +50,59 @@ async fn the_prompt_goes_to_a_session_that_continues_it() {
     let newest = service.list(query).await.unwrap().runs[0].clone();
     let spec = session(&service, &newest.info.run_id);
     assert_eq!(spec.session_id.as_deref(), Some("session-in-memory"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_that_waits_is_sent_again_after_the_turn_only() {
+    let service = memory();
+    let sent = Arc::new(AtomicUsize::new(0));
+    let seen = sent.clone();
+    let server = server(&service, move |command| {
+        seen.fetch_add(
+            usize::from(matches!(command, Command::Send { .. })),
+            Ordering::Relaxed,
+        );
+        Course::Arrives
+    });
+    let mut editor = Editor::start(server).await;
+    let thread = editor.begin().await;
+    editor.turn(&thread, "hello").await;
+    let run = RunHandle::new(Arc::new(service.clone()), &*thread);
+    run.say("hang").await.unwrap();
+    let id = editor.prompt(&thread, "mine").await;
+    // The clock is paused: it goes on when all tasks wait.
+    sleep(Duration::from_mins(1)).await;
+    assert_eq!(sent.load(Ordering::Relaxed), 2);
+    run.interrupt(false).await.unwrap();
+    assert_eq!(editor.stop_reason(id).await, "end_turn");
+    assert_eq!(editor.texts("agent_message_chunk").last(), Some(&"mine"));
+    assert_eq!(sent.load(Ordering::Relaxed), 3);
+}
+
+#[tokio::test(start_paused = true)]
+async fn requests_and_answers_go_on_after_a_break_of_the_connection() {
+    let service = memory();
+    let commands = AtomicUsize::new(0);
+    // Each is lost on its way first, and so is its answer after that.
+    let server = server(&service, move |command| {
+        if !matches!(command, Command::Requests | Command::Answer { .. }) {
+            return Course::Arrives;
+        }
+        match commands.fetch_add(1, Ordering::Relaxed) % 3 {
+            0 => Course::Breaks { after: false },
+            1 => Course::Breaks { after: true },
+            _ => Course::Arrives,
+        }
+    });
+    let mut editor = Editor::start(server).await;
+    let thread = editor.begin().await;
+    let id = editor.prompt(&thread, "ask").await;
+    let request = editor
+        .wait("request", |it| it["method"] == "session/request_permission")
+        .await;
+    let outcome = json!({"outcome": {"outcome": "selected", "optionId": "allow"}});
+    let response = json!({"jsonrpc": "2.0", "id": request["id"], "result": outcome});
+    editor.write(&response).await;
+    assert_eq!(editor.stop_reason(id).await, "end_turn");
+    assert_eq!(editor.texts("agent_message_chunk").last(), Some(&"asked"));
 }

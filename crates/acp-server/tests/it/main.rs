@@ -3,10 +3,12 @@
 
 mod editor;
 mod ended;
+mod folders;
 mod input;
 mod machine;
 mod past;
 mod threads;
+mod watched;
 
 use std::sync::Arc;
 

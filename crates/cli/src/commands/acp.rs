@@ -4,6 +4,7 @@
 //! this machine, its runner is this process; with `--remote`, the server starts it.
 
 pub(crate) mod args;
+mod folders;
 mod spec;
 mod start_over;
 
@@ -25,10 +26,13 @@ use crate::signals::Source;
 use crate::spec::Local;
 use crate::{exit_code, report};
 use args::AcpArgs;
+use folders::Repositories;
 
 /// Time without a turn after which a session on a server ends. It is longer than a pause, and ends the sessions of an
 /// editor that is gone.
 const REMOTE_IDLE: Duration = Duration::from_hours(1);
+/// The same of a session whose folder went along: no other one can continue it.
+const REMOTE_IDLE_OF_COPY: Duration = Duration::from_hours(24);
 
 /// What a server does not take of an editor's input.
 const NOT_OVER_HTTP: &str = "a server takes none from elsewhere; set them up for the agent on the server's machine, or \
@@ -38,11 +42,12 @@ const NOT_OVER_HTTP: &str = "a server takes none from elsewhere; set them up for
 pub(crate) fn main(args: AcpArgs, machine: &Machine) -> anyhow::Result<u8> {
     let runtime = tokio_runtime().context("cannot start the runtime")?;
     let prepared = spec::of_acp(args);
-    let code = prepared.and_then(|session| {
+    let code = prepared.and_then(|(session, local)| {
         if machine.is_here() {
+            local.check_here()?;
             here(&runtime, session)
         } else {
-            there(&runtime, machine, session)
+            there(&runtime, machine, session, &local)
         }
     });
     // A thread may still be blocked on stdin: do not wait for it.
@@ -95,17 +100,25 @@ fn there(
     runtime: &Runtime,
     machine: &Machine,
     mut session: SessionSpec,
+    local: &Local,
 ) -> anyhow::Result<anyhow::Result<u8>> {
-    remote::prepare_session(&mut session, &Local::default())?;
-    session.end_idle_ms = Some(millis(REMOTE_IDLE));
+    remote::prepare_session(&mut session, local)?;
+    let idle = match &local.upload {
+        Some(_) => REMOTE_IDLE_OF_COPY,
+        None => REMOTE_IDLE,
+    };
+    session.end_idle_ms = Some(millis(idle));
     let catalog = match runtime.block_on(Catalog::of_machine(&*machine.agents(), &session)) {
         Ok(catalog) => catalog,
         Err(error) if error.code == Some(ProblemCode::InvalidParams) => return Err(error.into()),
         Err(error) => return Ok(Err(error.into())),
     };
-    let server = EditorServer::new(machine.runs(), catalog, session)
+    let mut server = EditorServer::new(machine.runs(), catalog, session)
         .of_other_machine(NOT_OVER_HTTP)
         .with_hints(hints::of_problem);
+    if let Some(directory) = &local.upload {
+        server = server.with_folders(Arc::new(Repositories::new(machine, directory)));
+    }
     Ok(runtime.block_on(serve(server)))
 }
 

@@ -27,6 +27,7 @@ Examples, as the command of an agent in the settings of an editor:
   teamster acp claude --model opus --permission accept-edits --max-budget-usd 5
   teamster acp claude --session-key editor:app   every thread continues one conversation
   teamster --remote https://box.example acp claude   agents and folders of another machine
+  teamster --remote ssh:box acp claude --repo .      the same with the editor's folder, which goes along
 
 To check the setup: teamster doctor --try 'acp:teamster acp claude'
 
@@ -42,8 +43,8 @@ Exit codes:
 /// the history, so the editor can list and load them, and `teamster runs list --live` and `teamster attach` show
 /// them. The end of stdin ends all of them.
 ///
-/// With --remote, the sessions are those of a server, in folders of its machine. MCP servers, additional folders and
-/// images of the editor are not sent there.
+/// With --remote, the sessions are those of a server, in folders of its machine that have the same paths; or, with
+/// --repo, in copies of the editor's folders. Additional folders of the editor are not sent there.
 ///
 /// Without AGENT, the editor has an option `Agent` for each thread, until its first prompt.
 #[derive(Debug, Args)]
@@ -92,6 +93,19 @@ pub(crate) struct AcpArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Directories and environment")]
 pub(crate) struct AcpProcessArgs {
+    /// With --remote: submit the repository of this directory, such as `.` for the editor's folder
+    ///
+    /// Its commits, its uncommitted and its untracked files are submitted with the first prompt of a thread, and the agent
+    /// works in a git worktree of them. Its branch comes back when the thread is closed or the editor ends. The repository
+    /// here is only read until then. A relative path is one in the editor's folder.
+    #[arg(
+        long,
+        value_name = "DIR",
+        conflicts_with = "session_key",
+        hide_short_help = true,
+        value_hint = ValueHint::DirPath
+    )]
+    pub(crate) repo: Option<PathBuf>,
     /// Another directory that the agent may use (repeatable)
     #[arg(long, value_name = "DIR", hide_short_help = true, value_hint = ValueHint::DirPath)]
     pub(crate) add_dir: Vec<PathBuf>,

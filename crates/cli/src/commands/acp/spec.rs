@@ -1,17 +1,19 @@
 //! Arguments of `teamster acp` as the description of sessions.
 
+use anyhow::bail;
 use teamster_api::SessionSpec;
 use teamster_core::time::millis;
+use teamster_host::is_url;
 
 use super::args::{AcpArgs, AcpProcessArgs, AcpTurnArgs};
 use crate::args::StoreArgs;
 use crate::spec::{
-    agent, chat_limits, environment, fallbacks, limit_ms, mcp_servers, system_prompts,
+    Local, agent, chat_limits, environment, fallbacks, limit_ms, mcp_servers, system_prompts,
 };
 
-/// Returns the session of each thread, without what the editor chooses: no agent unless it is named. Prints warnings, and reads the files that they name.
-/// Every error is a usage error.
-pub(crate) fn of_acp(args: AcpArgs) -> anyhow::Result<SessionSpec> {
+/// Returns the session of each thread, without what the editor chooses: no agent unless it is named. Prints warnings, and
+/// reads the files that the arguments name. Every error is a usage error.
+pub(crate) fn of_acp(args: AcpArgs) -> anyhow::Result<(SessionSpec, Local)> {
     let AcpArgs {
         agent: provider,
         session_key,
@@ -23,6 +25,7 @@ pub(crate) fn of_acp(args: AcpArgs) -> anyhow::Result<SessionSpec> {
         mcp,
         process:
             AcpProcessArgs {
+                repo,
                 add_dir,
                 env,
                 clean_env,
@@ -64,5 +67,14 @@ pub(crate) fn of_acp(args: AcpArgs) -> anyhow::Result<SessionSpec> {
     chat_limits(limits, trusted);
     trusted.extra_args = extra_args;
     trusted.store = url;
-    Ok(spec)
+    if let Some(url) = repo.as_ref().and_then(|repo| repo.to_str())
+        && is_url(url)
+    {
+        bail!("--repo: the editor's folder is submitted: name a directory, such as `.`");
+    }
+    let local = Local {
+        upload: repo,
+        ..Local::default()
+    };
+    Ok((spec, local))
 }

@@ -7,7 +7,7 @@ use teamster_core::time::epoch_ms;
 use teamster_host::{Output, write_output};
 
 use super::{final_text, resume_arguments};
-use crate::branch::bring_back;
+use crate::branch::{bring_back, not_back};
 use crate::detached::Entries;
 use crate::drive::{self, Feed};
 use crate::remote::{Machine, prepare_run};
@@ -74,11 +74,7 @@ fn show(
     if let Some(directory) = local.upload.as_deref().filter(|_| shown.result.is_some())
         && let Err(error) = runtime.block_on(bring_back(run, directory))
     {
-        let id = run.id();
-        let error = error.context(format!(
-            "the branch of the run did not come back: `teamster runs fetch {id}` with --remote repeats it"
-        ));
-        crate::report::fail(&error);
+        crate::report::fail(&not_back(error, run.id()));
         return Ok(shown.code.max(exit_code::AGENT_ERROR));
     }
     if written {

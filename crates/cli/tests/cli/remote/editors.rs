@@ -1,6 +1,7 @@
 //! `acp`: an editor here, with sessions of the server's machine.
 
 use std::fs;
+use std::path::Path;
 
 use serde_json::json;
 use teamster_testkit::proc::wait_until;
@@ -8,6 +9,7 @@ use teamster_testkit::proc::wait_until;
 use super::Machine;
 use crate::cli::acp::Editor;
 use crate::cli::chat::Agent;
+use crate::cli::detached::worktree::Repository;
 use crate::cli::{LIMIT, run};
 
 fn machine(agent: &Agent) -> Machine {
@@ -155,4 +157,50 @@ fn what_the_server_s_machine_has_not_is_an_error_in_the_editor() {
         "{}",
         ended.stderr
     );
+}
+
+#[test]
+fn the_editor_s_repository_goes_along_and_its_branch_comes_back() {
+    let agent = Agent::new();
+    let machine = machine(&agent);
+    let repository = Repository::new();
+    let sub = repository.path().join("sub");
+    fs::write(sub.join("new"), "new\n").unwrap();
+    let status = repository.git(&["status", "--porcelain"]);
+    let mut editor = Editor::start(&mut machine.remote(["acp", "claude", "--repo", "."]));
+    editor.initialize();
+    let elsewhere = agent.path("work");
+    let refused = editor.call("session/new", &json!({"cwd": elsewhere, "mcpServers": []}));
+    let problem = refused["error"]["message"].as_str().unwrap();
+    for part in [
+        "--repo: ",
+        "not in a git repository",
+        "open a folder of a git",
+    ] {
+        assert!(problem.contains(part), "{part}: {refused}");
+    }
+    let session = editor.begin(&sub);
+    let answer = editor.prompt_and_wait(&session, "touch");
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    // The agent works in the same folder of a copy, with what is not committed.
+    let here = fs::read_to_string(agent.path("here")).unwrap();
+    let here = Path::new(here.trim());
+    assert!(here.ends_with("repository/sub"), "{}", here.display());
+    assert!(here.join("new").exists() && here.join("touched").exists());
+    assert!(!sub.join("touched").exists());
+    assert_eq!(repository.git(&["status", "--porcelain"]), status);
+
+    let stderr = editor.end_with_stderr();
+    let branch = format!("teamster/{session}");
+    assert!(stderr.contains(&format!("branch {branch}: ")), "{stderr}");
+    let log = repository.git(&["log", "--format=%s", &branch]);
+    assert_eq!(log, "Uncommitted changes\nFirst\n");
+    let wip = format!("refs/teamster/{session}/wip");
+    let files = repository.git(&["show", "--stat=80", "--format=", &wip]);
+    assert!(files.contains("sub/touched"), "{files}");
+    assert_eq!(repository.git(&["status", "--porcelain"]), status);
+
+    let here = run(&mut machine.local(["acp", "claude", "--repo", "."]));
+    assert_eq!(here.code, Some(2), "{}", here.stderr);
+    assert!(here.stderr.contains("with --remote"), "{}", here.stderr);
 }

@@ -1,0 +1,57 @@
+//! Folders of the editor that go along to the machine of the service.
+
+use std::path::Path;
+
+use teamster_api::{RunHandle, ServiceFuture, Workspace};
+
+/// Takes folders of the editor to the machine of the service, and brings back what was changed.
+///
+/// [`EditorServer`](crate::EditorServer) knows no repositories: the program around it gives it this.
+pub trait FolderTransfer: Send + Sync {
+    /// Checks that a folder can go along. Sends nothing.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason and the next step.
+    fn check<'a>(&'a self, folder: &'a Path) -> ServiceFuture<'a, ()>;
+
+    /// Sends a folder for the session with this id, which is opened next. Dropping the future stops that; another call
+    /// continues it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the folder cannot go along, or if the service refuses it.
+    fn send<'a>(&'a self, id: &'a str, folder: &'a Path) -> ServiceFuture<'a, SentFolder>;
+
+    /// Brings back what a session that has ended has left, and reports it to the user of this machine too, whose editor may
+    /// be gone. Returns the report; `None` if there is nothing to bring back.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the reason and the next step. Nothing is lost: the service still has it.
+    fn bring_back<'a>(
+        &'a self,
+        session: &'a RunHandle,
+        folder: &'a Path,
+    ) -> ServiceFuture<'a, Option<String>>;
+}
+
+/// A folder that was sent.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct SentFolder {
+    /// Where the agent is to work.
+    pub workspace: Workspace,
+    /// Warnings, such as of what was left out.
+    pub warnings: Vec<String>,
+}
+
+impl SentFolder {
+    /// Creates the description of a folder that was sent.
+    pub fn new(workspace: Workspace, warnings: Vec<String>) -> Self {
+        Self {
+            workspace,
+            warnings,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The editor's folder goes along to the machine of the service.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde_json::json;
+use teamster_acp_server::{EditorServer, FolderTransfer, SentFolder};
+use teamster_api::{
+    Command, ProblemCode, RunHandle, RunService, ServiceError, ServiceFuture, ViewState, Workspace,
+};
+use teamster_testkit::run_service::MemoryService;
+use tokio::sync::Mutex;
+
+use crate::{Editor, memory, server, session};
+
+/// Calls, in their order.
+#[derive(Clone, Default)]
+struct Transfer {
+    calls: Arc<std::sync::Mutex<Vec<String>>>,
+    /// Sending never ends.
+    is_slow: Arc<AtomicBool>,
+    brought: Arc<Mutex<()>>,
+}
+
+impl Transfer {
+    fn note(&self, call: &str, folder: &Path) {
+        let call = format!("{call} {}", folder.display());
+        self.calls.lock().unwrap().push(call);
+    }
+
+    fn calls(&self) -> Vec<String> {
+        self.calls.lock().unwrap().clone()
+    }
+}
+
+impl FolderTransfer for Transfer {
+    fn check<'a>(&'a self, folder: &'a Path) -> ServiceFuture<'a, ()> {
+        self.note("check", folder);
+        let is_there = folder == Path::new("/w");
+        Box::pin(async move {
+            if is_there {
+                return Ok(());
+            }
+            let problem = "no repository: open one";
+            Err(ServiceError::new(ProblemCode::InvalidParams, problem))
+        })
+    }
+
+    fn send<'a>(&'a self, _: &'a str, folder: &'a Path) -> ServiceFuture<'a, SentFolder> {
+        self.note("send", folder);
+        let is_slow = self.is_slow.load(Ordering::Relaxed);
+        Box::pin(async move {
+            if is_slow {
+                std::future::pending::<()>().await;
+            }
+            let warnings = vec!["a file was left out".to_owned()];
+            Ok(SentFolder::new(Workspace::Empty {}, warnings))
+        })
+    }
+
+    fn bring_back<'a>(
+        &'a self,
+        session: &'a RunHandle,
+        folder: &'a Path,
+    ) -> ServiceFuture<'a, Option<String>> {
+        Box::pin(async move {
+            let _held = self.brought.lock().await;
+            let state = session.outline().await?.summary.state;
+            assert_eq!(state, ViewState::Ended);
+            self.note("bring back", folder);
+            Ok(Some("branch b: 1 commit".to_owned()))
+        })
+    }
+}
+
+fn with_folders(service: &MemoryService, transfer: &Transfer) -> EditorServer {
+    let server = server(service).of_other_machine("set them up there");
+    server.with_folders(Arc::new(transfer.clone()))
+}
+
+#[tokio::test]
+async fn a_session_works_in_the_copy_and_its_changes_come_back() {
+    let service = memory();
+    let transfer = Transfer::default();
+    let mut editor = Editor::start(with_folders(&service, &transfer)).await;
+    let refused = editor
+        .call("session/new", &json!({"cwd": "/none", "mcpServers": []}))
+        .await;
+    let problem = refused["error"]["message"].as_str().unwrap();
+    assert_eq!(problem, "no repository: open one");
+    let thread = editor.begin().await;
+    assert_eq!(editor.turn(&thread, "hello").await, "end_turn");
+    assert_eq!(editor.turn(&thread, "more").await, "end_turn");
+    let spec = session(&service, &thread);
+    assert_eq!(spec.workspace, Some(Workspace::Empty {}));
+    assert_eq!(spec.working_directory, None);
+    assert_eq!(editor.texts("agent_thought_chunk").len(), 1);
+    // The copy belongs to the process that is running.
+    editor.set(&thread, "thought_level", "high").await;
+    let id = editor.prompt(&thread, "deeper").await;
+    let refused = editor.answer(id).await;
+    let problem = refused["error"]["message"].as_str().unwrap();
+    assert!(problem.contains("needs another process"), "{problem}");
+    editor.set(&thread, "thought_level", "default").await;
+    assert_eq!(editor.turn(&thread, "again").await, "end_turn");
+    editor
+        .call("session/close", &json!({"sessionId": thread}))
+        .await;
+    let expected = ["check /none", "check /w", "send /w", "bring back /w"];
+    assert_eq!(transfer.calls(), expected);
+}
+
+#[tokio::test]
+async fn the_changes_of_a_session_that_ends_by_itself_come_back_at_once() {
+    let service = memory();
+    let transfer = Transfer::default();
+    let mut editor = Editor::start(with_folders(&service, &transfer)).await;
+    let thread = editor.begin().await;
+    editor.turn(&thread, "hello").await;
+    let cancel = Command::Cancel { kill: false };
+    service.send(&thread, cancel).await.unwrap();
+    editor
+        .wait("report", |it| {
+            let text = it["params"]["update"]["content"]["text"].as_str();
+            text.is_some_and(|text| text.contains("branch b: 1 commit"))
+        })
+        .await;
+    let id = editor.prompt(&thread, "more").await;
+    let refused = editor.answer(id).await;
+    let problem = refused["error"]["message"].as_str().unwrap();
+    assert!(problem.contains("begin a new thread"), "{problem}");
+    assert_eq!(transfer.calls().len(), 3);
+}
+
+#[tokio::test]
+async fn the_end_of_the_connection_waits_for_what_comes_back() {
+    let service = memory();
+    let transfer = Transfer::default();
+    let held = transfer.brought.clone().lock_owned().await;
+    let mut editor = Editor::start(with_folders(&service, &transfer)).await;
+    let thread = editor.begin().await;
+    editor.turn(&thread, "hello").await;
+    let end = tokio::spawn(editor.end());
+    let mut log = RunHandle::new(Arc::new(service.clone()), &*thread).follow(0);
+    while let Some(line) = log.next().await {
+        line.unwrap();
+    }
+    assert!(!end.is_finished());
+    drop(held);
+    end.await.unwrap();
+    assert_eq!(transfer.calls().last().unwrap(), "bring back /w");
+}
+
+#[tokio::test]
+async fn a_cancel_stops_the_sending_and_the_next_prompt_sends_again() {
+    let service = memory();
+    let transfer = Transfer::default();
+    transfer.is_slow.store(true, Ordering::Relaxed);
+    let mut editor = Editor::start(with_folders(&service, &transfer)).await;
+    let thread = editor.begin().await;
+    let id = editor.prompt(&thread, "hello").await;
+    editor
+        .notify("session/cancel", &json!({"sessionId": thread}))
+        .await;
+    assert_eq!(editor.stop_reason(id).await, "cancelled");
+    assert!(service.spec(&thread).is_none());
+    transfer.is_slow.store(false, Ordering::Relaxed);
+    assert_eq!(editor.turn(&thread, "hello").await, "end_turn");
+    assert_eq!(transfer.calls(), ["check /w", "send /w", "send /w"]);
+}

@@ -1,0 +1,78 @@
+//! `--repo`: the editor's folder as a repository that is submitted to another machine.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::anyhow;
+use teamster_acp_server::{FolderTransfer, SentFolder};
+use teamster_api::{ProblemCode, RunHandle, ServiceError, ServiceFuture};
+use teamster_core::AgentError;
+use teamster_workspace::{Source, submit};
+use tokio::task::spawn_blocking;
+
+use crate::branch::{bring_back, not_back};
+use crate::remote::Machine;
+use crate::report;
+
+/// The repositories of the editor's folders.
+pub(super) struct Repositories {
+    machine: Machine,
+    /// The directory of `--repo`, which is one in the editor's folder unless it is absolute.
+    directory: PathBuf,
+}
+
+impl Repositories {
+    pub(super) fn new(machine: &Machine, directory: &Path) -> Self {
+        Self {
+            machine: machine.clone(),
+            directory: directory.to_owned(),
+        }
+    }
+
+    fn of(&self, folder: &Path) -> PathBuf {
+        // Without `.`, for messages.
+        folder.join(&self.directory).components().collect()
+    }
+}
+
+impl FolderTransfer for Repositories {
+    fn check<'a>(&'a self, folder: &'a Path) -> ServiceFuture<'a, ()> {
+        let directory = self.of(folder);
+        Box::pin(async move {
+            let found = spawn_blocking(move || Source::find(&directory).map(drop)).await;
+            found
+                .unwrap_or_else(|error| Err(error.into()))
+                .map_err(|error| {
+                    let problem = format!(
+                        "--repo: {error:#}; open a folder of a git repository, or omit --repo for a folder of the \
+                         server's machine"
+                    );
+                    AgentError::refused("workspace", problem).into()
+                })
+        })
+    }
+
+    fn send<'a>(&'a self, id: &'a str, folder: &'a Path) -> ServiceFuture<'a, SentFolder> {
+        Box::pin(async move {
+            let directory = self.of(folder);
+            let sent = submit(&self.machine.runs(), id, &directory, &|_| {}).await?;
+            Ok(SentFolder::new(sent.workspace, sent.warnings))
+        })
+    }
+
+    fn bring_back<'a>(
+        &'a self,
+        session: &'a RunHandle,
+        folder: &'a Path,
+    ) -> ServiceFuture<'a, Option<String>> {
+        Box::pin(async move {
+            bring_back(session, &self.of(folder))
+                .await
+                .map_err(|error| {
+                    let error = not_back(error, session.id());
+                    let message = format!("{error:#}");
+                    report::fail(&anyhow!(error));
+                    ServiceError::new(ProblemCode::Internal, message)
+                })
+        })
+    }
+}
