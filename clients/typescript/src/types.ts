@@ -153,65 +153,65 @@ export interface Cancel {
 
 /** The `ExecuteParams`(crate::ExecuteParams) that a provider supports, and the contents of its stream.  A value of `false` means that requesting it is an `InvalidParams`(crate::ErrorCode::InvalidParams) error. */
 export interface Capabilities {
-  /** `session_id`. */
+  /** Resume a session (`session_id`). */
   resume: boolean;
-  /** `fork`. */
+  /** Resume into a new session (`fork`). */
   fork: boolean;
-  /** `new_session_id`. */
+  /** Choose a new session's id (`new_session_id`). */
   newSessionId: boolean;
-  /** `add_dirs`. */
+  /** Directories beside the working directory (`add_dirs`). */
   addDirs: boolean;
-  /** `system_prompt`. */
+  /** Instructions (`system_prompt`). */
   systemPrompt: SystemPromptSupport;
-  /** `title`. */
+  /** Title of the session in the CLI's lists (`title`). */
   title?: boolean;
-  /** `model`. */
+  /** Model (`model`). */
   model: boolean;
-  /** `effort`. */
+  /** How hard the model thinks (`effort`). */
   effort: boolean;
-  /** `permission`: the supported modes. */
+  /** Permission modes (`permission`). */
   permissionModes: string[];
-  /** `allowed_tools`. */
+  /** Tools that are allowed without a request (`allowed_tools`). */
   allowedTools: boolean;
-  /** `denied_tools`. */
+  /** Tools that are denied (`denied_tools`). */
   deniedTools: boolean;
-  /** `max_turns`. */
+  /** Limit of turns (`max_turns`). */
   maxTurns: boolean;
-  /** `max_budget_usd`. */
+  /** Limit of the cost (`max_budget_usd`). */
   maxBudgetUsd: boolean;
-  /** `output_schema`. */
+  /** Answer by a JSON Schema (`output_schema`). */
   outputSchema: boolean;
-  /** `images`. */
+  /** Images with the prompt (`images`). */
   images: boolean;
-  /** `mcp_servers`. */
+  /** MCP servers for a run (`mcp_servers`). */
   mcp: McpSupport;
-  /** `cli_retries`. */
+  /** The CLI's own retries (`cli_retries`). */
   cliRetries: boolean;
-  /** The CLI reads prompts from stdin, so their size is not limited by argv. */
+  /** Prompts of any size, on stdin. */
   promptOnStdin: boolean;
-  /** The stream has text deltas, not only whole messages. */
+  /** Text as it is written, not only whole messages. */
   textDeltas: boolean;
-  /** Text in the stream is final: the CLI's own retries never [retract](crate::AgentEvent::Retract) it. */
+  /** Text is final when it is in the stream.  The CLI's own retries never [retract](crate::AgentEvent::Retract) it. */
   finalText: boolean;
-  /** The stream has the model's reasoning. */
+  /** The model's reasoning. */
   thinking: boolean;
-  /** The result has token figures. */
+  /** Token figures. */
   usage: boolean;
-  /** The result has a cost that the CLI reports. */
+  /** Cost, reported by the CLI. */
   cost: boolean;
-  /** `usage_updates`: the stream has token figures during the run, so that a token limit can be enforced. */
+  /** Token figures during the run (`usage_updates`).  With them a token limit can be enforced. */
   liveUsage: boolean;
-  /** The stream has the cost during the run, so that a cost limit can be enforced. */
+  /** Cost during the run.  With it a cost limit can be enforced. */
   liveCost: boolean;
-  /** Tools whose tokens are not counted, by the CLI's own names. In a run with a limit of tokens or cost the orchestrator denies them, unless `allowed_tools` names them: the limit could not be enforced. */
+  /** Tools whose tokens are not counted, denied in a run with a limit of tokens or cost.  They have the CLI's own names. The orchestrator allows them if `allowed_tools` names them. */
   uncountedTools: string[];
-  /** The stream emits a `tool_use` before every mutating tool runs.  If true, a run that was cut short (a crash, the watchdog, a kill) without a `tool_use` whose [kind has side effects](crate::ToolKind::has_side_effects) has changed nothing and may be started over. This holds only if all of its output was understood: a lost line (`Diagnostics`(crate::Diagnostics)), such as the last line of a killed process, may have been a `tool_use`. It does not hold with `slash_commands`: their text may contain commands that are not tools.  If false, it is unknown. One mutating tool that is announced late or never makes it `false`; `docs/providers/` names these tools. */
+  /** Every tool that can change things is announced before it runs.  If true, a run that was cut short (a crash, the watchdog, a kill) without a `tool_use` whose [kind has side effects](crate::ToolKind::has_side_effects) has changed nothing and may be started over. This holds only if all of its output was understood: a lost line (`Diagnostics`(crate::Diagnostics)), such as the last line of a killed process, may have been a `tool_use`. It does not hold with `slash_commands`: their text may contain commands that are not tools.  If false, it is unknown. One mutating tool that is announced late or never makes it `false`; `docs/providers/` names these tools. */
   announcesTools: boolean;
-  /** The CLI runs the calls of an answer only after the whole answer has arrived.  If true, a run that the CLI itself ends because a request failed has not run the calls since the last `tool_result`: they were in the incomplete answer. */
+  /** A call runs only after its whole answer has arrived.  If true, a run that the CLI itself ends because a request failed has not run the calls since the last `tool_result`: they were in the incomplete answer. */
   runsCallsAfterAnswer: boolean;
-  /** `slash_commands`. Unless requested, a prompt is never interpreted as a command. */
+  /** The CLI's slash commands (`slash_commands`).  Unless requested, a prompt is never interpreted as a command. */
   slashCommands: boolean;
-  /** The CLI adds files that a prompt names with `@` to the request, even outside the working directory, and this cannot be disabled. Do not pass it untrusted prompts. */
+  /** `@file` in a prompt is expanded, and this cannot be disabled.  Files outside the working directory are, too. Do not pass it untrusted prompts. */
   fileMentions: boolean;
 }
 
@@ -1146,25 +1146,25 @@ export interface McpServerStatus {
 
 /** The properties of an `McpServer` that a provider supports. */
 export interface McpSupport {
-  /** Names of the supported transports. */
+  /** Transports of MCP servers (`mcp_servers`). */
   transports: string[];
-  /** The characters that a server's name may have in addition to ASCII letters and digits. */
+  /** Characters of a server's name, in addition to ASCII letters and digits. */
   nameMarks: string;
-  /** Limit of the length of a server's name, in characters. */
+  /** Limit of a server's name, in characters. */
   longestName: number;
-  /** `mcp_delivery`: the supported values. */
+  /** Deliveries of MCP servers to the CLI (`mcp_delivery`). */
   deliveries: string[];
-  /** `mcp_strict`. */
+  /** Only these servers, none of the user's (`mcp_strict`). */
   strict: boolean;
-  /** `cwd` of a stdio server. */
+  /** Working directory of a stdio server (`cwd`). */
   cwd: boolean;
-  /** `startup_timeout`. */
+  /** Time limit for the start of a server (`startup_timeout`). */
   startupTimeout: boolean;
-  /** `tool_timeout`. */
+  /** Time limit for a call (`tool_timeout`). */
   toolTimeout: boolean;
-  /** `tools.only`. */
+  /** Only some of a server's tools (`tools.only`). */
   onlyTools: boolean;
-  /** `tools.except`. */
+  /** All but some of a server's tools (`tools.except`). */
   exceptTools: boolean;
 }
 

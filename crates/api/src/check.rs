@@ -5,6 +5,35 @@ use teamster_core::text::{excerpt, one_line};
 
 use crate::{RunSpec, SessionSpec, Trusted, Workspace, Worktree, session_key_parts};
 
+/// Returns the fields that a run and a session have in common.
+macro_rules! common {
+    ($spec:expr) => {
+        Common {
+            provider: &$spec.provider,
+            texts: [
+                ("title", &$spec.title),
+                ("model", &$spec.model),
+                ("effort", &$spec.effort),
+                ("session_id", &$spec.session_id),
+            ],
+            lists: [
+                ("allowed_tools", &$spec.allowed_tools),
+                ("denied_tools", &$spec.denied_tools),
+                ("fallback", &$spec.fallback),
+            ],
+            resumes: $spec.session_id.is_some(),
+            session_key: $spec.session_key.as_deref(),
+            forks: $spec.fork,
+            directory: $spec.working_directory.is_some(),
+            worktree: $spec.worktree.as_ref(),
+            workspace: $spec.workspace.as_ref(),
+            system_prompts: (&$spec.system_prompt, &$spec.append_system_prompt),
+            max_budget_usd: $spec.max_budget_usd,
+            trusted: &$spec.trusted,
+        }
+    };
+}
+
 impl RunSpec {
     /// Checks what can be checked without the machine that carries it out.
     ///
@@ -16,30 +45,7 @@ impl RunSpec {
         if self.prompt.trim().is_empty() {
             return refuse("prompt", "expected a text");
         }
-        Common {
-            provider: &self.provider,
-            texts: &[
-                ("title", &self.title),
-                ("model", &self.model),
-                ("effort", &self.effort),
-                ("session_id", &self.session_id),
-            ],
-            lists: [
-                ("allowed_tools", &self.allowed_tools),
-                ("denied_tools", &self.denied_tools),
-                ("fallback", &self.fallback),
-            ],
-            resumes: self.session_id.is_some(),
-            session_key: self.session_key.as_deref(),
-            forks: self.fork,
-            directory: self.working_directory.is_some(),
-            worktree: self.worktree.as_ref(),
-            workspace: self.workspace.as_ref(),
-            system_prompts: (&self.system_prompt, &self.append_system_prompt),
-            max_budget_usd: self.max_budget_usd,
-            trusted: &self.trusted,
-        }
-        .check()?;
+        common!(self).check()?;
         if self.max_turns == Some(0) {
             return refuse("max_turns", "expected at least 1; omit it for no limit");
         }
@@ -77,32 +83,11 @@ impl SessionSpec {
     ///
     /// Fails with the name of a field that is wrong, or that excludes another one.
     pub fn check(&self) -> Result<(), AgentError> {
-        Common {
-            provider: &self.provider,
-            texts: &[
-                ("title", &self.title),
-                ("model", &self.model),
-                ("effort", &self.effort),
-                ("session_id", &self.session_id),
-                ("continues", &self.continues),
-            ],
-            lists: [
-                ("allowed_tools", &self.allowed_tools),
-                ("denied_tools", &self.denied_tools),
-                ("fallback", &self.fallback),
-            ],
-            resumes: self.session_id.is_some(),
-            session_key: self.session_key.as_deref(),
-            forks: self.fork,
-            directory: self.working_directory.is_some(),
-            worktree: self.worktree.as_ref(),
-            workspace: self.workspace.as_ref(),
-            system_prompts: (&self.system_prompt, &self.append_system_prompt),
-            max_budget_usd: self.max_budget_usd,
-            trusted: &self.trusted,
-        }
-        .check()?;
+        common!(self).check()?;
         let refuse = |name: &str, problem: &str| Err(AgentError::refused(name, problem));
+        if is_blank(self.continues.as_ref()) {
+            return refuse("continues", NOT_BLANK);
+        }
         if self.max_tokens == Some(0) {
             return refuse("max_tokens", "expected at least 1; omit it for no limit");
         }
@@ -119,6 +104,13 @@ impl SessionSpec {
     }
 }
 
+/// The problem of a text without a word.
+const NOT_BLANK: &str = "expected a text that is not blank; omit it for the default";
+
+fn is_blank(text: Option<&String>) -> bool {
+    text.is_some_and(|text| text.trim().is_empty())
+}
+
 /// The problem of a new directory for a session that exists.
 const ELSEWHERE: &str =
     "excludes `session_id`: a session can only be resumed in the directory where it began";
@@ -127,7 +119,7 @@ const ELSEWHERE: &str =
 struct Common<'a> {
     provider: &'a str,
     /// Texts that must not be blank, by their names.
-    texts: &'a [(&'static str, &'a Option<String>)],
+    texts: [(&'static str, &'a Option<String>); 4],
     lists: [(&'static str, &'a Vec<String>); 3],
     resumes: bool,
     /// The key of its conversation.
@@ -148,17 +140,13 @@ impl Common<'_> {
         if self.provider.trim().is_empty() {
             return refuse("provider", "expected the name of an agent");
         }
-        let is_blank = |text: &String| text.trim().is_empty();
         for (name, text) in self.texts {
-            if text.as_ref().is_some_and(is_blank) {
-                return refuse(
-                    name,
-                    "expected a text that is not blank; omit it for the default",
-                );
+            if is_blank(text.as_ref()) {
+                return refuse(name, NOT_BLANK);
             }
         }
         for (name, texts) in self.lists {
-            if texts.iter().any(is_blank) {
+            if texts.iter().any(|text| is_blank(Some(text))) {
                 return refuse(name, "expected texts that are not blank");
             }
         }

@@ -11,14 +11,11 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use teamster::Timeouts;
-use teamster_api::{SessionSpec, Trusted, Workspace, Worktree};
+use teamster_api::{Trusted, Workspace, Worktree};
 use teamster_core::time::millis;
 use teamster_host::{is_url, resolve};
 
-use crate::args::{
-    ChatLimitArgs, Fallback, McpArgs, ModelArgs, OutputArgs, PermissionArgs, ProcessArgs,
-    TimeoutArgs,
-};
+use crate::args::{ChatLimitArgs, Fallback, McpArgs, OutputArgs, ProcessArgs, TimeoutArgs};
 use crate::mcp_servers;
 pub(crate) use input::{environment, read_prompt, schema, system_prompts};
 
@@ -51,19 +48,36 @@ impl Local {
     }
 }
 
-pub(crate) fn agent(spec: &mut SessionSpec, model: ModelArgs, permissions: PermissionArgs) {
-    let ModelArgs { model, effort } = model;
-    let PermissionArgs {
-        permission,
-        allow_tool,
-        deny_tool,
-    } = permissions;
-    spec.model = model;
-    spec.effort = effort;
-    spec.permission = permission;
-    spec.allowed_tools = allow_tool;
-    spec.denied_tools = deny_tool;
+/// Sets the options of the agent that a run and a session have in common: their fields have the same names.
+macro_rules! agent {
+    ($spec:ident, $model:expr, $permissions:expr) => {
+        let $crate::args::ModelArgs { model, effort } = $model;
+        let $crate::args::PermissionArgs {
+            permission,
+            allow_tool,
+            deny_tool,
+        } = $permissions;
+        $spec.model = model;
+        $spec.effort = effort;
+        $spec.permission = permission;
+        $spec.allowed_tools = allow_tool;
+        $spec.denied_tools = deny_tool;
+    };
+    ($spec:ident, $model:expr, $permissions:expr, $session:expr) => {
+        $crate::spec::agent!($spec, $model, $permissions);
+        let $crate::args::AgentSessionArgs {
+            resume,
+            fork,
+            session_id,
+            title,
+        } = $session;
+        $spec.session_id = resume;
+        $spec.fork = fork;
+        $spec.trusted.new_session_id = session_id;
+        $spec.title = title;
+    };
 }
+pub(crate) use agent;
 
 /// Where an agent works, as the fields of a description.
 pub(crate) struct Place {

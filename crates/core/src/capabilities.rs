@@ -1,8 +1,9 @@
 //! Capabilities of a provider.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
-use crate::{McpSupport, PermissionMode, constants};
+use crate::{ExecuteParams, McpSupport, PermissionMode, constants};
 
 /// The [`ExecuteParams`](crate::ExecuteParams) that a provider supports, and the contents of its stream.
 ///
@@ -13,66 +14,72 @@ use crate::{McpSupport, PermissionMode, constants};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Capabilities {
-    /// `session_id`.
+    /// Resume a session (`session_id`).
     pub resume: bool,
-    /// `fork`.
+    /// Resume into a new session (`fork`).
     pub fork: bool,
-    /// `new_session_id`.
+    /// Choose a new session's id (`new_session_id`).
     pub new_session_id: bool,
-    /// `add_dirs`.
+    /// Directories beside the working directory (`add_dirs`).
     pub add_dirs: bool,
-    /// `system_prompt`.
+    /// Instructions (`system_prompt`).
     pub system_prompt: SystemPromptSupport,
-    /// `title`.
+    /// Title of the session in the CLI's lists (`title`).
     #[serde(default)]
     pub title: bool,
-    /// `model`.
+    /// Model (`model`).
     pub model: bool,
-    /// `effort`.
+    /// How hard the model thinks (`effort`).
     pub effort: bool,
-    /// `permission`: the supported modes.
+    /// Permission modes (`permission`).
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     #[serde(deserialize_with = "constants::modes")]
     pub permission_modes: &'static [PermissionMode],
-    /// `allowed_tools`.
+    /// Tools that are allowed without a request (`allowed_tools`).
     pub allowed_tools: bool,
-    /// `denied_tools`.
+    /// Tools that are denied (`denied_tools`).
     pub denied_tools: bool,
-    /// `max_turns`.
+    /// Limit of turns (`max_turns`).
     pub max_turns: bool,
-    /// `max_budget_usd`.
+    /// Limit of the cost (`max_budget_usd`).
     pub max_budget_usd: bool,
-    /// `output_schema`.
+    /// Answer by a JSON Schema (`output_schema`).
     pub output_schema: bool,
-    /// `images`.
+    /// Images with the prompt (`images`).
     pub images: bool,
-    /// `mcp_servers`.
+    /// MCP servers for a run (`mcp_servers`).
     pub mcp: McpSupport,
-    /// `cli_retries`.
+    /// The CLI's own retries (`cli_retries`).
     pub cli_retries: bool,
-    /// The CLI reads prompts from stdin, so their size is not limited by argv.
+    /// Prompts of any size, on stdin.
     pub prompt_on_stdin: bool,
-    /// The stream has text deltas, not only whole messages.
+    /// Text as it is written, not only whole messages.
     pub text_deltas: bool,
-    /// Text in the stream is final: the CLI's own retries never [retract](crate::AgentEvent::Retract) it.
+    /// Text is final when it is in the stream.
+    ///
+    /// The CLI's own retries never [retract](crate::AgentEvent::Retract) it.
     pub final_text: bool,
-    /// The stream has the model's reasoning.
+    /// The model's reasoning.
     pub thinking: bool,
-    /// The result has token figures.
+    /// Token figures.
     pub usage: bool,
-    /// The result has a cost that the CLI reports.
+    /// Cost, reported by the CLI.
     pub cost: bool,
-    /// `usage_updates`: the stream has token figures during the run, so that a token limit
-    /// can be enforced.
+    /// Token figures during the run (`usage_updates`).
+    ///
+    /// With them a token limit can be enforced.
     pub live_usage: bool,
-    /// The stream has the cost during the run, so that a cost limit can be enforced.
+    /// Cost during the run.
+    ///
+    /// With it a cost limit can be enforced.
     pub live_cost: bool,
-    /// Tools whose tokens are not counted, by the CLI's own names. In a run with a limit of tokens or cost the
-    /// orchestrator denies them, unless `allowed_tools` names them: the limit could not be enforced.
+    /// Tools whose tokens are not counted, denied in a run with a limit of tokens or cost.
+    ///
+    /// They have the CLI's own names. The orchestrator allows them if `allowed_tools` names them.
     #[serde(deserialize_with = "constants::texts")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub uncounted_tools: &'static [&'static str],
-    /// The stream emits a `tool_use` before every mutating tool runs.
+    /// Every tool that can change things is announced before it runs.
     ///
     /// If true, a run that was cut short (a crash, the watchdog, a kill) without a `tool_use` whose
     /// [kind has side effects](crate::ToolKind::has_side_effects) has changed nothing and may be started over.
@@ -83,15 +90,18 @@ pub struct Capabilities {
     /// If false, it is unknown. One mutating tool that is announced late or never makes it `false`;
     /// `docs/providers/` names these tools.
     pub announces_tools: bool,
-    /// The CLI runs the calls of an answer only after the whole answer has arrived.
+    /// A call runs only after its whole answer has arrived.
     ///
     /// If true, a run that the CLI itself ends because a request failed has not run the calls since the last
     /// `tool_result`: they were in the incomplete answer.
     pub runs_calls_after_answer: bool,
-    /// `slash_commands`. Unless requested, a prompt is never interpreted as a command.
+    /// The CLI's slash commands (`slash_commands`).
+    ///
+    /// Unless requested, a prompt is never interpreted as a command.
     pub slash_commands: bool,
-    /// The CLI adds files that a prompt names with `@` to the request, even outside the working directory, and
-    /// this cannot be disabled. Do not pass it untrusted prompts.
+    /// `@file` in a prompt is expanded, and this cannot be disabled.
+    ///
+    /// Files outside the working directory are, too. Do not pass it untrusted prompts.
     pub file_mentions: bool,
 }
 
@@ -147,4 +157,138 @@ pub enum SystemPromptSupport {
     Replace,
     /// Both kinds.
     AppendAndReplace,
+}
+
+/// A parameter of a run that not every provider has.
+pub(crate) struct Parameter {
+    pub(crate) name: &'static str,
+    pub(crate) is_set: fn(&ExecuteParams) -> bool,
+    /// Whether it is a text without a character.
+    pub(crate) is_empty: fn(&ExecuteParams) -> bool,
+    pub(crate) is_supported: fn(&Capabilities) -> bool,
+    pub(crate) elsewhere: Elsewhere,
+    pub(crate) clear: fn(&mut ExecuteParams),
+}
+
+/// What becomes of a parameter when the run goes to another provider.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Elsewhere {
+    /// It means the same for every provider.
+    Kept,
+    /// It means the same, and the run can go without it.
+    KeptIfSupported,
+    /// Its value is in the words of one provider, and the run can go without it.
+    LeftOut,
+    /// It belongs to the session, which another provider does not have.
+    Session,
+}
+
+/// The value of a parameter.
+trait Setting: Default {
+    fn is_set(&self) -> bool;
+
+    fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+impl Setting for bool {
+    fn is_set(&self) -> bool {
+        *self
+    }
+}
+
+impl<T> Setting for Vec<T> {
+    fn is_set(&self) -> bool {
+        !Vec::is_empty(self)
+    }
+}
+
+impl Setting for Option<String> {
+    fn is_set(&self) -> bool {
+        self.is_some()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.as_deref() == Some("")
+    }
+}
+
+macro_rules! settings {
+    ($($value:ty),*) => {
+        $(impl Setting for Option<$value> {
+            fn is_set(&self) -> bool {
+                self.is_some()
+            }
+        })*
+    };
+}
+
+settings!(u32, f64, Value);
+
+macro_rules! parameters {
+    ($($name:ident: $supported:expr, $elsewhere:ident;)*) => {
+        &[$(Parameter {
+            name: stringify!($name),
+            is_set: |params| params.$name.is_set(),
+            is_empty: |params| Setting::is_empty(&params.$name),
+            is_supported: $supported,
+            elsewhere: Elsewhere::$elsewhere,
+            clear: |params| params.$name = Default::default(),
+        }),*]
+    };
+}
+
+/// The parameters that not every provider has, or that not every provider understands the same way.
+pub(crate) const PARAMETERS: &[Parameter] = parameters! {
+    session_id: |can| can.resume, Session;
+    fork: |can| can.fork, Session;
+    new_session_id: |can| can.new_session_id, Session;
+    slash_commands: |can| can.slash_commands, Kept;
+    add_dirs: |can| can.add_dirs, Kept;
+    model: |can| can.model, LeftOut;
+    effort: |can| can.effort, LeftOut;
+    allowed_tools: |can| can.allowed_tools, LeftOut;
+    denied_tools: |can| can.denied_tools, Kept;
+    title: |can| can.title, KeptIfSupported;
+    max_turns: |can| can.max_turns, Kept;
+    max_budget_usd: |can| can.max_budget_usd, Kept;
+    output_schema: |can| can.output_schema, Kept;
+    usage_updates: |can| can.live_usage, Kept;
+    images: |can| can.images, Kept;
+    cli_retries: |can| can.cli_retries, KeptIfSupported;
+    extra_args: |_| true, LeftOut;
+};
+
+impl ExecuteParams {
+    /// Returns these parameters for the same task with another provider: those that mean the same for every provider.
+    /// The model, the effort, the session, the allowed tools and the extra arguments are left out, and what the run can
+    /// go without if this provider does not have it ([`lacks`](Self::lacks)).
+    #[must_use]
+    pub fn for_other_provider(&self, can: &Capabilities) -> Self {
+        let mut params = self.clone();
+        for parameter in PARAMETERS {
+            let is_kept = match parameter.elsewhere {
+                Elsewhere::Kept => true,
+                Elsewhere::KeptIfSupported => (parameter.is_supported)(can),
+                Elsewhere::LeftOut | Elsewhere::Session => false,
+            };
+            if !is_kept {
+                (parameter.clear)(&mut params);
+            }
+        }
+        params
+    }
+
+    /// Returns the names of the parameters in `other` that these lack and a run can go without, sessions excluded.
+    pub fn lacks(&self, other: &Self) -> Vec<&'static str> {
+        let lacking = PARAMETERS.iter().filter(|it| {
+            matches!(
+                it.elsewhere,
+                Elsewhere::LeftOut | Elsewhere::KeptIfSupported
+            ) && (it.is_set)(other)
+                && !(it.is_set)(self)
+        });
+        lacking.map(|it| it.name).collect()
+    }
 }

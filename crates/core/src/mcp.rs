@@ -313,31 +313,31 @@ pub enum McpDelivery {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct McpSupport {
-    /// Names of the supported transports.
+    /// Transports of MCP servers (`mcp_servers`).
     #[serde(deserialize_with = "constants::texts")]
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     pub transports: &'static [&'static str],
-    /// The characters that a server's name may have in addition to ASCII letters and digits.
+    /// Characters of a server's name, in addition to ASCII letters and digits.
     #[serde(deserialize_with = "constants::text")]
     #[cfg_attr(feature = "schema", schemars(with = "String"))]
     pub name_marks: constants::Text,
-    /// Limit of the length of a server's name, in characters.
+    /// Limit of a server's name, in characters.
     pub longest_name: usize,
-    /// `mcp_delivery`: the supported values.
+    /// Deliveries of MCP servers to the CLI (`mcp_delivery`).
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     #[serde(deserialize_with = "constants::deliveries")]
     pub deliveries: &'static [McpDelivery],
-    /// `mcp_strict`.
+    /// Only these servers, none of the user's (`mcp_strict`).
     pub strict: bool,
-    /// `cwd` of a stdio server.
+    /// Working directory of a stdio server (`cwd`).
     pub cwd: bool,
-    /// `startup_timeout`.
+    /// Time limit for the start of a server (`startup_timeout`).
     pub startup_timeout: bool,
-    /// `tool_timeout`.
+    /// Time limit for a call (`tool_timeout`).
     pub tool_timeout: bool,
-    /// `tools.only`.
+    /// Only some of a server's tools (`tools.only`).
     pub only_tools: bool,
-    /// `tools.except`.
+    /// All but some of a server's tools (`tools.except`).
     pub except_tools: bool,
 }
 

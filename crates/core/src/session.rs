@@ -219,29 +219,32 @@ impl Turn {
 /// [`InvalidParams`](crate::ErrorCode::InvalidParams) error. The exception is aborting a turn, which is always
 /// possible: without `interrupt`, the process is ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct SessionCapabilities {
-    /// A turn can be interrupted without ending the process.
+    /// A turn can be interrupted and the process continues (`interrupt`).
     pub interrupt: bool,
-    /// [`AgentSession::steer`].
+    /// Add to a turn while the agent works on it (`steer`).
     pub steer: bool,
-    /// [`AgentSession::clear`].
+    /// Start a new session in the same process (`clear`).
     pub clear: bool,
-    /// [`AgentSession::set_model`].
+    /// Change the model (`set_model`).
     pub set_model: bool,
-    /// [`AgentSession::set_permission`].
+    /// Change the permission mode (`set_permission`).
     pub set_permission: bool,
-    /// The CLI asks whether a tool may be used, and [`PermissionPolicy`] answers.
+    /// The CLI asks whether a tool may be used (`PermissionPolicy`).
     pub permissions: bool,
-    /// The reason of a [`PermissionAnswer::Deny`] reaches the model.
+    /// The reason of a denial reaches the model (`PermissionAnswer::Deny`).
     pub denial_reason: bool,
-    /// [`PermissionAnswer::AllowWith`] for a tool. Without it, such an answer denies.
+    /// A tool can be allowed with another input (`PermissionAnswer::AllowWith`).
+    ///
+    /// Without it, such an answer denies.
     /// [`PermissionRequest::takes_input`] reports it for each request.
     pub changed_input: bool,
-    /// [`Turn::images`].
+    /// Images with a turn (`Turn::images`).
     pub images: bool,
-    /// The CLI can begin turns by itself ([`AgentSession::unasked`]).
+    /// Turns that the CLI begins by itself (`unasked`).
     pub unasked: bool,
 }
 

@@ -121,7 +121,7 @@ pub(crate) fn plan(
 
 /// Returns a warning that lists the parameters a fallback does not support, other than the model.
 fn fallback_warning(candidate: &Candidate, params: &ExecuteParams) -> Option<Warning> {
-    let names = candidate.goes_without(params).into_iter();
+    let names = candidate.params.lacks(params).into_iter();
     let names = names.filter(|name| *name != "model");
     let names: Vec<_> = names.map(|name| format!("`{name}`")).collect();
     let provider = candidate.provider();

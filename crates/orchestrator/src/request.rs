@@ -162,9 +162,8 @@ impl Candidate {
 
     /// Creates a candidate for the same task with another provider.
     ///
-    /// It takes the parameters that mean the same for every CLI. It leaves out the model, the effort, the sessions, the
-    /// allowed tools and the extra arguments, and the CLI's own retries and the title if this provider has none
-    /// ([`goes_without`](Self::goes_without)). They can be set on the returned candidate.
+    /// It takes the parameters that mean the same for every CLI ([`ExecuteParams::for_other_provider`]). Others can be set
+    /// on the returned candidate.
     ///
     /// # Errors
     ///
@@ -190,41 +189,8 @@ impl Candidate {
             );
             return Err(AgentError::invalid_params(problem).about("session_id"));
         }
-        let mut params = params.clone();
-        params.new_session_id = None;
-        params.fork = false;
-        params.model = None;
-        params.effort = None;
-        params.allowed_tools = Vec::new();
-        params.extra_args = Vec::new();
-        let can = runtime.capabilities();
-        params.cli_retries = params.cli_retries.filter(|_| can.cli_retries);
-        params.title = params.title.filter(|_| can.title);
+        let params = params.for_other_provider(runtime.capabilities());
         Ok(Self::new(runtime, params))
-    }
-
-    /// Returns the names of the parameters in `params` that this candidate lacks, sessions excluded.
-    pub fn goes_without(&self, params: &ExecuteParams) -> Vec<&'static str> {
-        let own = &self.params;
-        let without = [
-            ("model", params.model.is_some() && own.model.is_none()),
-            ("effort", params.effort.is_some() && own.effort.is_none()),
-            (
-                "allowed_tools",
-                !params.allowed_tools.is_empty() && own.allowed_tools.is_empty(),
-            ),
-            ("title", params.title.is_some() && own.title.is_none()),
-            (
-                "cli_retries",
-                params.cli_retries.is_some() && own.cli_retries.is_none(),
-            ),
-            (
-                "extra_args",
-                !params.extra_args.is_empty() && own.extra_args.is_empty(),
-            ),
-        ];
-        let without = without.into_iter().filter(|(_, without)| *without);
-        without.map(|(name, _)| name).collect()
     }
 
     /// Sets the model.

@@ -154,68 +154,74 @@ class Cancel(TypedDict):
 class Capabilities(TypedDict):
     """The `ExecuteParams`(crate::ExecuteParams) that a provider supports, and the contents of its stream.  A value of `false` means that requesting it is an `InvalidParams`(crate::ErrorCode::InvalidParams) error."""
 
-    #: `session_id`.
+    #: Resume a session (`session_id`).
     resume: bool
-    #: `fork`.
+    #: Resume into a new session (`fork`).
     fork: bool
-    #: `new_session_id`.
+    #: Choose a new session's id (`new_session_id`).
     newSessionId: bool
-    #: `add_dirs`.
+    #: Directories beside the working directory (`add_dirs`).
     addDirs: bool
-    #: `system_prompt`.
+    #: Instructions (`system_prompt`).
     systemPrompt: "SystemPromptSupport"
-    #: `title`.
+    #: Title of the session in the CLI's lists (`title`).
     title: NotRequired[bool]
-    #: `model`.
+    #: Model (`model`).
     model: bool
-    #: `effort`.
+    #: How hard the model thinks (`effort`).
     effort: bool
-    #: `permission`: the supported modes.
+    #: Permission modes (`permission`).
     permissionModes: list[str]
-    #: `allowed_tools`.
+    #: Tools that are allowed without a request (`allowed_tools`).
     allowedTools: bool
-    #: `denied_tools`.
+    #: Tools that are denied (`denied_tools`).
     deniedTools: bool
-    #: `max_turns`.
+    #: Limit of turns (`max_turns`).
     maxTurns: bool
-    #: `max_budget_usd`.
+    #: Limit of the cost (`max_budget_usd`).
     maxBudgetUsd: bool
-    #: `output_schema`.
+    #: Answer by a JSON Schema (`output_schema`).
     outputSchema: bool
-    #: `images`.
+    #: Images with the prompt (`images`).
     images: bool
-    #: `mcp_servers`.
+    #: MCP servers for a run (`mcp_servers`).
     mcp: "McpSupport"
-    #: `cli_retries`.
+    #: The CLI's own retries (`cli_retries`).
     cliRetries: bool
-    #: The CLI reads prompts from stdin, so their size is not limited by argv.
+    #: Prompts of any size, on stdin.
     promptOnStdin: bool
-    #: The stream has text deltas, not only whole messages.
+    #: Text as it is written, not only whole messages.
     textDeltas: bool
-    #: Text in the stream is final: the CLI's own retries never [retract](crate::AgentEvent::Retract) it.
+    #: Text is final when it is in the stream.
+    #: The CLI's own retries never [retract](crate::AgentEvent::Retract) it.
     finalText: bool
-    #: The stream has the model's reasoning.
+    #: The model's reasoning.
     thinking: bool
-    #: The result has token figures.
+    #: Token figures.
     usage: bool
-    #: The result has a cost that the CLI reports.
+    #: Cost, reported by the CLI.
     cost: bool
-    #: `usage_updates`: the stream has token figures during the run, so that a token limit can be enforced.
+    #: Token figures during the run (`usage_updates`).
+    #: With them a token limit can be enforced.
     liveUsage: bool
-    #: The stream has the cost during the run, so that a cost limit can be enforced.
+    #: Cost during the run.
+    #: With it a cost limit can be enforced.
     liveCost: bool
-    #: Tools whose tokens are not counted, by the CLI's own names. In a run with a limit of tokens or cost the orchestrator denies them, unless `allowed_tools` names them: the limit could not be enforced.
+    #: Tools whose tokens are not counted, denied in a run with a limit of tokens or cost.
+    #: They have the CLI's own names. The orchestrator allows them if `allowed_tools` names them.
     uncountedTools: list[str]
-    #: The stream emits a `tool_use` before every mutating tool runs.
+    #: Every tool that can change things is announced before it runs.
     #: If true, a run that was cut short (a crash, the watchdog, a kill) without a `tool_use` whose [kind has side effects](crate::ToolKind::has_side_effects) has changed nothing and may be started over. This holds only if all of its output was understood: a lost line (`Diagnostics`(crate::Diagnostics)), such as the last line of a killed process, may have been a `tool_use`. It does not hold with `slash_commands`: their text may contain commands that are not tools.
     #: If false, it is unknown. One mutating tool that is announced late or never makes it `false`; `docs/providers/` names these tools.
     announcesTools: bool
-    #: The CLI runs the calls of an answer only after the whole answer has arrived.
+    #: A call runs only after its whole answer has arrived.
     #: If true, a run that the CLI itself ends because a request failed has not run the calls since the last `tool_result`: they were in the incomplete answer.
     runsCallsAfterAnswer: bool
-    #: `slash_commands`. Unless requested, a prompt is never interpreted as a command.
+    #: The CLI's slash commands (`slash_commands`).
+    #: Unless requested, a prompt is never interpreted as a command.
     slashCommands: bool
-    #: The CLI adds files that a prompt names with `@` to the request, even outside the working directory, and this cannot be disabled. Do not pass it untrusted prompts.
+    #: `@file` in a prompt is expanded, and this cannot be disabled.
+    #: Files outside the working directory are, too. Do not pass it untrusted prompts.
     fileMentions: bool
 
 class SnapshotChange(TypedDict):
@@ -1108,25 +1114,25 @@ class McpServerStatus(TypedDict):
 class McpSupport(TypedDict):
     """The properties of an `McpServer` that a provider supports."""
 
-    #: Names of the supported transports.
+    #: Transports of MCP servers (`mcp_servers`).
     transports: list[str]
-    #: The characters that a server's name may have in addition to ASCII letters and digits.
+    #: Characters of a server's name, in addition to ASCII letters and digits.
     nameMarks: str
-    #: Limit of the length of a server's name, in characters.
+    #: Limit of a server's name, in characters.
     longestName: int
-    #: `mcp_delivery`: the supported values.
+    #: Deliveries of MCP servers to the CLI (`mcp_delivery`).
     deliveries: list[str]
-    #: `mcp_strict`.
+    #: Only these servers, none of the user's (`mcp_strict`).
     strict: bool
-    #: `cwd` of a stdio server.
+    #: Working directory of a stdio server (`cwd`).
     cwd: bool
-    #: `startup_timeout`.
+    #: Time limit for the start of a server (`startup_timeout`).
     startupTimeout: bool
-    #: `tool_timeout`.
+    #: Time limit for a call (`tool_timeout`).
     toolTimeout: bool
-    #: `tools.only`.
+    #: Only some of a server's tools (`tools.only`).
     onlyTools: bool
-    #: `tools.except`.
+    #: All but some of a server's tools (`tools.except`).
     exceptTools: bool
 
 class McpTool(TypedDict):

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use teamster::{AgentError, ErrorCode, ErrorDetail};
+use teamster::{AgentError, ErrorCode, ErrorDetail, ExecuteParams};
 
 use crate::words;
 
@@ -20,16 +20,17 @@ pub(crate) fn message(error: &AgentError) -> Cow<'_, str> {
             ..
         }) => {
             let is_fallback = name == "fallback";
-            let name = option(name).unwrap_or(name);
+            let name = option(name).unwrap_or(name.into());
             let problem = with_flags(problem, true);
             match item {
                 Some(agent) if is_fallback => {
                     // The problem is the message of an error about this agent.
                     let problem = match problem.split_once(": ") {
-                        Some((field, rest)) if option(field).is_some() => {
-                            format!("{}: {rest}", option(field).unwrap_or(field))
-                        }
-                        _ => problem,
+                        Some((field, rest)) => match option(field) {
+                            Some(field) => format!("{field}: {rest}"),
+                            None => problem,
+                        },
+                        None => problem,
                     };
                     format!("{name} {agent}: {problem}").into()
                 }
@@ -73,11 +74,11 @@ fn with_flags(message: &str, quotes: bool) -> String {
         match flag.filter(|_| quoted || (apart && is_name)) {
             Some(flag) if quoted && !quotes => {
                 typed.pop();
-                typed.push_str(flag);
+                typed.push_str(&flag);
                 // Both backticks are left out.
                 (before, rest) = ('`', &rest[1..]);
             }
-            Some(flag) => typed.push_str(flag),
+            Some(flag) => typed.push_str(&flag),
             None => typed.push_str(word),
         }
     }
@@ -85,68 +86,68 @@ fn with_flags(message: &str, quotes: bool) -> String {
 }
 
 /// Returns the command-line flag for a parameter of the library.
-fn flag(parameter: &str) -> Option<&'static str> {
-    Some(match parameter {
+fn flag(parameter: &str) -> Option<Cow<'static, str>> {
+    let flag = match parameter {
         "prompt" => "PROMPT",
         "prompt_delivery" => "--prompt-via",
-        "slash_commands" => "--slash-commands",
         "session_id" => "--resume",
-        "session_key" => "--session-key",
-        "fork" => "--fork",
         "new_session_id" => "--session-id",
         "working_directory" => "--cwd",
         "add_dirs" => "--add-dir",
-        "env" => "--env",
-        "system_prompt" => "--system-prompt",
-        "title" => "--title",
-        "model" => "--model",
-        "effort" => "--effort",
-        "permission" => "--permission",
         "allowed_tools" => "--allow-tool",
         "denied_tools" => "--deny-tool",
-        "max_turns" => "--max-turns",
         "max_budget_usd" | "budget.usd" => "--max-budget-usd",
         "budget.tokens" | "usage_updates" => "--max-tokens",
-        "output_schema" => "--output-schema",
         "images" => "--image",
-        "repo" => "--repo",
         "mcp_servers" => "--mcp-config, --mcp",
         "mcp_delivery" => "--mcp-via",
-        "mcp_strict" => "--mcp-strict",
-        "cli_retries" => "--cli-retries",
         "extra_args" => "CLI ARGS",
         "include_native" => "--native",
-        "keep_background" => "--keep-background",
         "record_to" => "--record",
         "timeouts" => "--startup-timeout, --idle-timeout or --tool-timeout",
-        _ => return None,
-    })
+        "cancel" => return None,
+        "repo" | "session_key" => return Some(same(parameter)),
+        _ => {
+            return ExecuteParams::NAMES
+                .contains(&parameter)
+                .then(|| same(parameter));
+        }
+    };
+    Some(flag.into())
 }
 
 /// Returns the command-line option for a parameter of the library, or for another field of a run's description.
-pub(crate) fn option(field: &str) -> Option<&'static str> {
-    Some(match field {
-        "fallback" => "--fallback",
+pub(crate) fn option(field: &str) -> Option<Cow<'static, str>> {
+    let option = match field {
         "new_session" => "--new",
-        "append_system_prompt" => "--append-system-prompt",
         "program" => "--bin",
-        "clean_env" => "--clean-env",
-        "keep_env" => "--keep-env",
         "output_file" => "--output",
-        "store" => "--store",
-        "run_id" => "--run-id",
-        "worktree" => "--worktree",
         "workspace" => "--worktree-from, --repo or --empty-dir",
-        "setup" => "--setup",
         "setup_timeout_ms" => "--setup-timeout",
         "artifacts" => "--artifact",
-        "push" => "--push",
         "ask_timeout_ms" => "--ask-timeout",
         "max_wait_ms" => "--max-wait",
-        "retries" => "--retries",
         "idle_exit_ms" => "--idle-exit",
-        "lifecycle" => "--lifecycle",
-        "no_history" => "--no-history",
+        "append_system_prompt"
+        | "clean_env"
+        | "fallback"
+        | "keep_env"
+        | "lifecycle"
+        | "no_history"
+        | "push"
+        | "retries"
+        | "run_id"
+        | "setup"
+        | "store"
+        | "worktree" => {
+            return Some(same(field));
+        }
         _ => return flag(field),
-    })
+    };
+    Some(option.into())
+}
+
+/// Returns the option that has the name of a field.
+fn same(field: &str) -> Cow<'static, str> {
+    format!("--{}", field.replace('_', "-")).into()
 }

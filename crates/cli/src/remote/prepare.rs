@@ -89,7 +89,7 @@ fn check(trusted: &mut Trusted, local: &Local) -> anyhow::Result<()> {
         .filter(|it| !MAY_BE_ALLOWED.contains(it));
     let names = of_terminal.map(|(name, _)| *name).chain(trusted);
     if let Some(name) = names.into_iter().next() {
-        let flag = hints::option(name).unwrap_or(name);
+        let flag = hints::option(name).unwrap_or(name.into());
         bail!(
             "{flag} cannot be used with --remote: omit it, or run the command on the server's machine"
         );

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use crate::capabilities::PARAMETERS;
 use crate::{
     AgentError, Capabilities, CliInfo, ErrorCode, ErrorKind, ExecuteParams, Image, PermissionMode,
     PromptDelivery, SystemPrompt, SystemPromptSupport,
@@ -21,10 +22,10 @@ impl ExecuteParams {
     /// Fails with an [`InvalidParams`](ErrorCode::InvalidParams) error that begins with the parameter's name.
     pub fn check(&self, info: &CliInfo, can: &Capabilities) -> Result<(), AgentError> {
         let invalid = |parameter: &str, problem: &str| Err(AgentError::refused(parameter, problem));
-        for (parameter, requested, honoured) in self.requested(can) {
-            if requested && !honoured {
+        for parameter in PARAMETERS {
+            if (parameter.is_set)(self) && !(parameter.is_supported)(can) {
                 return Err(AgentError::refused(
-                    parameter,
+                    parameter.name,
                     format!("{} has no way to honour it; leave it out", info.name),
                 ));
             }
@@ -46,29 +47,17 @@ impl ExecuteParams {
         if self.prompt.trim().is_empty() && self.images.is_empty() {
             return invalid("prompt", "it is empty");
         }
-        if self.session_id.as_deref() == Some("") {
-            return invalid(
-                "session_id",
-                "it is empty; leave it out to begin a new session",
-            );
+        if let Some(empty) = PARAMETERS.iter().find(|it| (it.is_empty)(self)) {
+            return invalid(empty.name, "it is empty; leave it out for the default");
         }
         if self.fork && self.session_id.is_none() {
             return invalid("fork", "there is no session_id to fork from");
-        }
-        if self.new_session_id.as_deref() == Some("") {
-            return invalid(
-                "new_session_id",
-                "it is empty; leave it out to let one be chosen",
-            );
         }
         if self.new_session_id.is_some() && self.session_id.is_some() && !self.fork {
             return invalid(
                 "new_session_id",
                 "a resumed session keeps its id unless `fork` is set",
             );
-        }
-        if self.title.as_deref().is_some_and(|it| it.trim().is_empty()) {
-            return invalid("title", "it is empty; leave it out for the CLI's own");
         }
         if self.max_turns == Some(0) {
             return invalid("max_turns", "it must be at least 1");
@@ -85,48 +74,6 @@ impl ExecuteParams {
             return invalid("output_schema", "it must be a JSON object");
         }
         Ok(())
-    }
-
-    /// Returns for each optional parameter its name, whether it is requested, and whether it is supported.
-    fn requested(&self, can: &Capabilities) -> [(&'static str, bool, bool); 16] {
-        [
-            ("session_id", self.session_id.is_some(), can.resume),
-            ("fork", self.fork, can.fork),
-            (
-                "new_session_id",
-                self.new_session_id.is_some(),
-                can.new_session_id,
-            ),
-            ("slash_commands", self.slash_commands, can.slash_commands),
-            ("add_dirs", !self.add_dirs.is_empty(), can.add_dirs),
-            ("title", self.title.is_some(), can.title),
-            ("model", self.model.is_some(), can.model),
-            ("effort", self.effort.is_some(), can.effort),
-            (
-                "allowed_tools",
-                !self.allowed_tools.is_empty(),
-                can.allowed_tools,
-            ),
-            (
-                "denied_tools",
-                !self.denied_tools.is_empty(),
-                can.denied_tools,
-            ),
-            ("max_turns", self.max_turns.is_some(), can.max_turns),
-            (
-                "max_budget_usd",
-                self.max_budget_usd.is_some(),
-                can.max_budget_usd,
-            ),
-            (
-                "output_schema",
-                self.output_schema.is_some(),
-                can.output_schema,
-            ),
-            ("usage_updates", self.usage_updates, can.live_usage),
-            ("images", !self.images.is_empty(), can.images),
-            ("cli_retries", self.cli_retries.is_some(), can.cli_retries),
-        ]
     }
 
     fn check_system_prompt(&self, info: &CliInfo, can: &Capabilities) -> Result<(), AgentError> {
@@ -309,7 +256,7 @@ mod tests {
             })
             .starts_with("new_session_id: a resumed session")
         );
-        assert!(refused(|p| p.title = Some(" ".into())).starts_with("title: "));
+        assert!(refused(|p| p.title = Some(String::new())).starts_with("title: "));
         assert!(refused(|p| p.max_turns = Some(0)).starts_with("max_turns: "));
         assert!(refused(|p| p.max_budget_usd = Some(f64::NAN)).starts_with("max_budget_usd: "));
         assert!(refused(|p| p.output_schema = Some(json!([]))).starts_with("output_schema: "));

@@ -4,10 +4,10 @@ use serde_json::json;
 use teamster_core::{ErrorCode, ExecuteParams, PermissionMode, SystemPrompt};
 
 use super::arbitrary::takes;
-use super::{Failures, Plain, Suite, Verdict};
+use super::{Failures, Suite, Verdict};
 
-/// A parameter: its name, whether it is supported, and a function that sets a plain value.
-type Parameter = (&'static str, bool, Box<dyn Fn(&mut ExecuteParams, &Plain)>);
+/// A parameter: its name, whether it is supported, and a plain value of it.
+type Parameter = (&'static str, bool, ExecuteParams);
 
 const MODES: [PermissionMode; 4] = [
     PermissionMode::Default,
@@ -21,9 +21,7 @@ impl Suite {
     /// by name before anything starts.
     pub fn parameters(&self) -> Verdict {
         let mut wrong = Failures::of("parameters");
-        for (name, can, set) in self.each_parameter() {
-            let mut params = self.plain_params("hi");
-            set(&mut params, &self.plain);
+        for (name, can, params) in self.each_parameter() {
             match (self.provider.launch(&params), can) {
                 (Ok(launch), true) => {
                     wrong.add_if_err(name, self.check_launch(&params, &launch));
@@ -49,113 +47,69 @@ impl Suite {
     fn each_parameter(&self) -> Vec<Parameter> {
         let can = self.provider.capabilities();
         let (append, replace) = takes(can.system_prompt);
-        let mut all: Vec<Parameter> = vec![
-            ("prompt", true, Box::new(|_, _| ())),
-            ("prompt", false, Box::new(|p, _| p.prompt = " \n".into())),
-            (
-                "session_id",
-                can.resume,
-                Box::new(|p, plain| p.session_id = Some(plain.session_id.into())),
-            ),
-            (
-                "fork",
-                can.fork,
-                Box::new(move |p, plain| {
-                    p.fork = true;
-                    p.session_id = Some(plain.session_id.into());
-                }),
-            ),
-            (
-                "new_session_id",
-                can.new_session_id,
-                Box::new(|p, plain| p.new_session_id = Some(plain.new_session_id.into())),
-            ),
-            (
-                "slash_commands",
-                can.slash_commands,
-                Box::new(|p, _| p.slash_commands = true),
-            ),
-            (
-                "working_directory",
-                true,
-                Box::new(|p, _| p.working_directory = Some("/tmp".into())),
-            ),
-            (
-                "add_dirs",
-                can.add_dirs,
-                Box::new(|p, _| p.add_dirs = vec!["/tmp".into(), "/var/tmp".into()]),
-            ),
-            (
-                "system_prompt",
-                append,
-                Box::new(|p, _| p.system_prompt = Some(SystemPrompt::Append("Be brief.".into()))),
-            ),
-            (
-                "system_prompt",
-                replace,
-                Box::new(|p, _| p.system_prompt = Some(SystemPrompt::Replace("Be brief.".into()))),
-            ),
-            (
-                "title",
-                can.title,
-                Box::new(|p, _| p.title = Some("Nightly review".into())),
-            ),
-            (
-                "model",
-                can.model,
-                Box::new(|p, plain| p.model = Some(plain.model.into())),
-            ),
-            (
-                "effort",
-                can.effort,
-                Box::new(|p, plain| p.effort = Some(plain.effort.into())),
-            ),
-            (
-                "allowed_tools",
-                can.allowed_tools,
-                Box::new(|p, plain| p.allowed_tools = vec![plain.tool.into()]),
-            ),
-            (
-                "denied_tools",
-                can.denied_tools,
-                Box::new(|p, plain| p.denied_tools = vec![plain.tool.into()]),
-            ),
-            (
-                "max_turns",
-                can.max_turns,
-                Box::new(|p, _| p.max_turns = Some(3)),
-            ),
-            (
-                "max_budget_usd",
-                can.max_budget_usd,
-                Box::new(|p, _| p.max_budget_usd = Some(1.5)),
-            ),
-            (
-                "output_schema",
-                can.output_schema,
-                Box::new(|p, _| p.output_schema = Some(json!({"type": "object"}))),
-            ),
-            (
-                "images",
-                can.images,
-                Box::new(|p, plain| p.images = vec![plain.image.clone()]),
-            ),
-            (
-                "usage_updates",
-                can.live_usage,
-                Box::new(|p, _| p.usage_updates = true),
-            ),
-            (
-                "cli_retries",
-                can.cli_retries,
-                Box::new(|p, _| p.cli_retries = Some(2)),
-            ),
-        ];
+        let mut all: Vec<Parameter> = Vec::new();
+        let mut add = |name, can, set: &dyn Fn(&mut ExecuteParams)| {
+            let mut params = self.plain_params("hi");
+            set(&mut params);
+            all.push((name, can, params));
+        };
+        let brief = || "Be brief.".to_owned();
+        add("prompt", true, &|_| ());
+        add("prompt", false, &|p| p.prompt = " \n".into());
+        add("session_id", can.resume, &|p| {
+            p.session_id = Some(self.plain.session_id.into());
+        });
+        add("working_directory", true, &|p| {
+            p.working_directory = Some("/tmp".into());
+        });
+        add("system_prompt", append, &|p| {
+            p.system_prompt = Some(SystemPrompt::Append(brief()));
+        });
+        add("system_prompt", replace, &|p| {
+            p.system_prompt = Some(SystemPrompt::Replace(brief()));
+        });
+        add("usage_updates", can.live_usage, &|p| p.usage_updates = true);
         for mode in MODES {
             let can = can.permission_modes.contains(&mode);
-            all.push(("permission", can, Box::new(move |p, _| p.permission = mode)));
+            add("permission", can, &|p| p.permission = mode);
+        }
+        // The capabilities that have the names of parameters.
+        let named = serde_json::to_value(can).unwrap_or_default();
+        for name in ExecuteParams::NAMES {
+            if let Some(can) = named[camel_case(name)].as_bool() {
+                add(name, can, &|p| self.set_plain(name, p));
+            }
         }
         all
+    }
+
+    /// Sets a plain value: one that the CLI has, or the first that fits.
+    fn set_plain(&self, name: &str, p: &mut ExecuteParams) {
+        let plain = &self.plain;
+        match name {
+            "fork" => {
+                p.fork = true;
+                p.session_id = Some(plain.session_id.into());
+            }
+            "new_session_id" => p.new_session_id = Some(plain.new_session_id.into()),
+            "add_dirs" => p.add_dirs = vec!["/tmp".into(), "/var/tmp".into()],
+            "model" => p.model = Some(plain.model.into()),
+            "effort" => p.effort = Some(plain.effort.into()),
+            "allowed_tools" => p.allowed_tools = vec![plain.tool.into()],
+            "denied_tools" => p.denied_tools = vec![plain.tool.into()],
+            "output_schema" => p.output_schema = Some(json!({"type": "object"})),
+            "images" => p.images = vec![plain.image.clone()],
+            _ => {
+                let values = [json!(true), json!(2), json!("Nightly review")];
+                let mut fitting = values.into_iter().filter_map(|value| {
+                    let all = json!({"prompt": p.prompt, "env": p.env, camel_case(name): value});
+                    serde_json::from_value(all).ok()
+                });
+                *p = fitting
+                    .next()
+                    .unwrap_or_else(|| panic!("{name} takes no plain value: add one here"));
+            }
+        }
     }
 
     /// Checks that extra arguments are passed unchanged and next to each other.
@@ -172,4 +126,14 @@ impl Suite {
             Err(format!("not among the options: {:?}", launch.args))
         }
     }
+}
+
+/// Returns the name of a field in JSON.
+fn camel_case(name: &str) -> String {
+    let mut words = name.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |text, word| {
+        let (initial, rest) = word.split_at(1);
+        text + &initial.to_ascii_uppercase() + rest
+    })
 }

@@ -45,7 +45,7 @@ pub(crate) fn of_acp(args: AcpArgs) -> anyhow::Result<(SessionSpec, Local)> {
         store: StoreArgs { url },
     } = args;
     let mut spec = SessionSpec::new(provider.as_deref().unwrap_or_default());
-    agent(&mut spec, model, permissions);
+    agent!(spec, model, permissions);
     (spec.system_prompt, spec.append_system_prompt) = system_prompts(system)?;
     spec.retries = retries;
     spec.fallback = fallbacks(&fallback);

@@ -4,7 +4,7 @@ use teamster_api::SessionSpec;
 use teamster_core::time::millis;
 
 use super::args::{ChatArgs, TurnArgs};
-use crate::args::{AgentSessionArgs, AskTimeoutArgs, StoreArgs};
+use crate::args::{AskTimeoutArgs, StoreArgs};
 use crate::spec::{
     Local, Place, agent, chat_limits, fallbacks, limit_ms, mcp_servers, process_args,
     system_prompts, warn,
@@ -24,13 +24,7 @@ pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
         output,
         model,
         permissions,
-        session:
-            AgentSessionArgs {
-                resume,
-                fork,
-                session_id,
-                title,
-            },
+        session,
         system,
         mcp,
         process,
@@ -48,10 +42,7 @@ pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
     } = args;
     let mut warnings = Vec::new();
     let mut spec = SessionSpec::new(provider);
-    agent(&mut spec, model, permissions);
-    spec.session_id = resume;
-    spec.title = title;
-    spec.fork = fork;
+    agent!(spec, model, permissions, session);
     (spec.system_prompt, spec.append_system_prompt) = system_prompts(system)?;
     spec.retries = retries;
     spec.fallback = fallbacks(&fallback);
@@ -74,7 +65,6 @@ pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
     trusted.extra_args = extra_args;
     trusted.record_to = record;
     trusted.store = url;
-    trusted.new_session_id = session_id;
     warn(&warnings, output.quiet);
     let local = Local {
         output,

@@ -4,10 +4,10 @@ use teamster_api::RunSpec;
 use teamster_core::time::millis;
 
 use super::args::{InputArgs, LimitArgs, ResultArgs, RetryArgs, RunArgs, SessionArgs};
-use crate::args::{AgentSessionArgs, AskTimeoutArgs, ModelArgs, PermissionArgs, StoreArgs};
+use crate::args::{AskTimeoutArgs, StoreArgs};
 use crate::spec::{
-    Local, Place, fallbacks, limit_ms, limits_of_silence, mcp_servers, process_args, read_prompt,
-    schema, system_prompts, warn,
+    Local, Place, agent, fallbacks, limit_ms, limits_of_silence, mcp_servers, process_args,
+    read_prompt, schema, system_prompts, warn,
 };
 
 /// Returns the run that the arguments describe. Prints warnings, and reads the prompt and the files that they name.
@@ -23,22 +23,11 @@ pub(crate) fn of_run(args: RunArgs) -> anyhow::Result<(RunSpec, Local)> {
         ask: AskTimeoutArgs { ask_timeout },
         extra_args,
         output,
-        model: ModelArgs { model, effort },
-        permissions:
-            PermissionArgs {
-                permission,
-                allow_tool,
-                deny_tool,
-            },
+        model,
+        permissions,
         session:
             SessionArgs {
-                agent:
-                    AgentSessionArgs {
-                        resume,
-                        fork,
-                        session_id,
-                        title,
-                    },
+                agent: session,
                 session_key,
                 new,
             },
@@ -76,16 +65,9 @@ pub(crate) fn of_run(args: RunArgs) -> anyhow::Result<(RunSpec, Local)> {
     let mut warnings = Vec::new();
     let prompt = read_prompt(prompt, prompt_file.as_deref(), stdin, &mut warnings)?;
     let mut spec = RunSpec::new(provider, prompt);
-    spec.model = model;
-    spec.effort = effort;
-    spec.permission = permission;
-    spec.allowed_tools = allow_tool;
-    spec.denied_tools = deny_tool;
-    spec.session_id = resume;
-    spec.title = title;
+    agent!(spec, model, permissions, session);
     spec.session_key = session_key;
     spec.new_session = new;
-    spec.fork = fork;
     (spec.system_prompt, spec.append_system_prompt) = system_prompts(system)?;
     spec.output_schema = output_schema.as_deref().map(schema).transpose()?;
     spec.max_turns = max_turns;
@@ -112,7 +94,6 @@ pub(crate) fn of_run(args: RunArgs) -> anyhow::Result<(RunSpec, Local)> {
     trusted.push = push;
     trusted.record_to = record;
     trusted.store = url;
-    trusted.new_session_id = session_id;
     trusted.prompt_delivery = prompt_via;
     trusted.slash_commands = slash_commands;
     trusted.cli_retries = cli_retries;
