@@ -116,7 +116,10 @@ fn pushed(id: &str, push: &str, result: &mut WorkspaceResult) -> AgentEvent {
     let Some(Ok(Some(mut kept))) = kept else {
         return nothing();
     };
-    match kept.push(remote, branch) {
+    let pushed = state::git_silence()
+        .map_err(anyhow::Error::from)
+        .and_then(|silence| kept.push(remote, branch, silence));
+    match pushed {
         Ok(target) => {
             let text = format!("pushed to {}", one_line(&target));
             result.pushed = Some(target);

@@ -135,7 +135,7 @@ impl Host {
             parameter: parameter(spec.workspace.is_some()),
             key: Key::of(spec.session_key.as_ref(), &spec.trusted, spec.new_session)?,
         };
-        spec.working_directory = common.enter(wanted).await?;
+        spec.working_directory = common.enter(self, wanted).await?;
         spec.workspace = None;
         let setup = common.setup(&spec.trusted)?;
 
@@ -245,7 +245,7 @@ impl Host {
             parameter: parameter(spec.workspace.is_some()),
             key: Key::of(spec.session_key.as_ref(), &spec.trusted, false)?,
         };
-        spec.working_directory = common.enter(wanted).await?;
+        spec.working_directory = common.enter(self, wanted).await?;
         spec.workspace = None;
         let setup = common.setup(&spec.trusted)?;
         let info = common.agent;

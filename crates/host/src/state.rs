@@ -1,6 +1,7 @@
 //! The user's state directory: logs of runs, locks of sessions.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use sha2::{Digest, Sha256};
 use teamster_api::{KeptSpec, KeptTexts, Spec};
@@ -25,6 +26,8 @@ const MIRRORS: &str = "teamster/repositories";
 /// Variables that limit the age and size of kept logs.
 const LOGS_AGE: &str = "TEAMSTER_LOGS_AGE";
 const LOGS_SIZE: &str = "TEAMSTER_LOGS_SIZE";
+/// Variable for the time for which git may print nothing while it uses a network.
+const GIT_SILENCE: &str = "TEAMSTER_GIT_SILENCE";
 /// Variable that keeps prompts out of the folders of runs.
 const KEEP_PROMPTS: &str = "TEAMSTER_KEEP_PROMPTS";
 
@@ -105,6 +108,20 @@ pub fn retention() -> Result<Retention, AgentError> {
         };
     }
     Ok(retention)
+}
+
+/// Returns the time for which git may print nothing while it uses a network: 5 minutes, or the value of
+/// `TEAMSTER_GIT_SILENCE`.
+///
+/// # Errors
+///
+/// Fails if that value is not valid.
+pub(crate) fn git_silence() -> Result<Duration, AgentError> {
+    match environment::text(GIT_SILENCE) {
+        None => Ok(teamster_workspace::SILENCE),
+        Some(text) => value::limit(&text)
+            .map_err(|error| AgentError::invalid_params(format!("{GIT_SILENCE}: {error}"))),
+    }
 }
 
 /// Returns what is kept of the spec of the run with this id: with its prompts, unless `TEAMSTER_KEEP_PROMPTS` is `off`.

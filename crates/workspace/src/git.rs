@@ -12,8 +12,23 @@ use teamster_core::provider::LOCAL_GIT_VARIABLES;
 use teamster_core::text::{one_line, printable};
 use teamster_process::with_advice;
 
-/// Creates a git command in a directory. It is bound to no other repository, speaks English and asks for nothing.
-pub(crate) fn command(directory: &Path) -> Command {
+/// Creates a git command in a worktree or a repository that is known. It is bound to no other repository, speaks English and
+/// asks for nothing.
+///
+/// A bare repository is named: with `safe.bareRepository=explicit` among the user's settings, git finds none by a directory.
+pub(crate) fn command(repository: &Path) -> Command {
+    let mut command = command_at(repository);
+    let is_bare = !repository.join(".git").exists()
+        && repository.join("HEAD").is_file()
+        && repository.join("objects").is_dir();
+    if is_bare {
+        command.env("GIT_DIR", repository);
+    }
+    command
+}
+
+/// Creates a git command in a directory of the user's, whose repository git finds by the user's rules; else as [`command`].
+pub(crate) fn command_at(directory: &Path) -> Command {
     let mut command = Command::new("git");
     // A git hook that starts teamster is bound to its own repository.
     for name in LOCAL_GIT_VARIABLES {
@@ -42,7 +57,20 @@ pub(crate) fn git_path<A: AsRef<OsStr>>(
     directory: &Path,
     args: impl IntoIterator<Item = A>,
 ) -> anyhow::Result<PathBuf> {
-    let mut printed = git_bytes(directory, args)?;
+    path_of(command(directory).args(args))
+}
+
+/// Runs git in a directory of the user's and returns the path that it prints.
+pub(crate) fn git_path_at<A: AsRef<OsStr>>(
+    directory: &Path,
+    args: impl IntoIterator<Item = A>,
+) -> anyhow::Result<PathBuf> {
+    path_of(command_at(directory).args(args))
+}
+
+/// Runs a git command and returns the path that it prints.
+pub(crate) fn path_of(command: &mut Command) -> anyhow::Result<PathBuf> {
+    let mut printed = run_bytes(command)?;
     if printed.last() == Some(&b'\n') {
         printed.pop();
     }
@@ -55,7 +83,7 @@ pub(crate) fn git_path<A: AsRef<OsStr>>(
 ///
 /// Fails if the directory is in no repository.
 pub fn common_dir(directory: &Path) -> anyhow::Result<PathBuf> {
-    let common = git_path(directory, ["rev-parse", "--git-common-dir"])?;
+    let common = git_path_at(directory, ["rev-parse", "--git-common-dir"])?;
     Ok(directory.join(common).canonicalize()?)
 }
 
@@ -125,31 +153,6 @@ pub(crate) fn without_side_effects(command: &mut Command) {
         "maintenance.auto=false",
     ] {
         command.args(["-c", setting]);
-    }
-}
-
-/// Keeps a command that uses a remote from asking for a password or a host's key.
-pub(crate) fn without_questions(command: &mut Command, repository: &Path) {
-    command
-        .args([
-            "-c",
-            "core.askPass=true",
-            "-c",
-            "credential.interactive=false",
-        ])
-        // A server that sends nothing ends the command.
-        .env("GIT_HTTP_LOW_SPEED_LIMIT", "1000")
-        .env("GIT_HTTP_LOW_SPEED_TIME", "60")
-        .env("GIT_ASKPASS", "true")
-        .env("SSH_ASKPASS_REQUIRE", "never")
-        .env("GCM_INTERACTIVE", "never");
-    let is_set = std::env::var_os("GIT_SSH_COMMAND").is_some()
-        || git(repository, ["config", "core.sshCommand"]).is_ok();
-    if !is_set {
-        command.env(
-            "GIT_SSH_COMMAND",
-            "ssh -o BatchMode=yes -o ConnectTimeout=60 -o ServerAliveInterval=20",
-        );
     }
 }
 

@@ -8,6 +8,7 @@ mod bundle;
 mod diff;
 mod git;
 mod mirror;
+mod network;
 mod project;
 mod remote;
 mod snapshot;
@@ -20,7 +21,8 @@ mod upload;
 mod worktree;
 
 pub use git::common_dir;
-pub use mirror::Mirror;
+pub use mirror::{Mirror, Wait};
+pub use network::SILENCE;
 pub use project::{PROJECT_FILE, Project};
 pub use remote::{folder_name, is_url, resolve};
 pub use submit::{Progress, Submitted, submit};

@@ -3,31 +3,55 @@
 //! Commits are kept by refs: those of runs, and that of the latest upload, so that the next one needs little.
 
 use std::ffi::OsStr;
-use std::fs::{self, File, OpenOptions};
-use std::io;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail};
 
 use crate::bundle::encoded_id;
 use crate::git::{self, git};
+use crate::network::FOREGROUND;
 use crate::upload::{BASE, MODULES};
 
 /// The ref of the latest upload.
 const LATEST: &str = "refs/teamster-mirror/latest";
 /// The folder of refs of the commits of submodules. Those of a bundle are in a folder that runs could have.
 const KEPT_MODULES: &str = "refs/teamster-mirror/modules/";
-/// Settings for each command: git starts no process of its own in the background.
-pub(crate) const FOREGROUND: [&str; 4] =
-    ["-c", "gc.autoDetach=false", "-c", "maintenance.auto=false"];
+/// Time between two tries to lock a mirror.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// Time after which a wait is worth a notice.
+const NOTICED: Duration = Duration::from_secs(2);
+
+/// Time in which another process must let a mirror be cleaned up.
+const CLEAN_UP: Duration = Duration::from_secs(10);
+
+/// How to wait for another process that works on a mirror.
+#[derive(Clone, Copy)]
+#[non_exhaustive]
+pub struct Wait<'a> {
+    /// Time for which that process, or a git command that uses a network, may do nothing that is seen.
+    pub silence: Duration,
+    /// It is called with a text for the user when a wait begins to be long.
+    pub notice: &'a dyn Fn(String),
+}
+
+impl<'a> Wait<'a> {
+    /// Creates the description of a wait.
+    pub fn new(silence: Duration, notice: &'a dyn Fn(String)) -> Self {
+        Self { silence, notice }
+    }
+}
 
 /// A bare repository of a machine.
 #[derive(Debug)]
 pub struct Mirror {
     path: PathBuf,
-    /// Locked while the mirror changes.
-    _lock: File,
+    /// Locked while the mirror changes. It has the id of the process, and its time is that of the last progress.
+    lock: File,
 }
 
 impl Mirror {
@@ -36,8 +60,8 @@ impl Mirror {
     ///
     /// # Errors
     ///
-    /// Fails if the name is not an id, or if the folder cannot be written.
-    pub fn open(root: &Path, name: &str) -> anyhow::Result<Self> {
+    /// Fails if the name is not an id, if the folder cannot be written, or if the other process makes no progress.
+    pub fn open(root: &Path, name: &str, wait: Wait<'_>) -> anyhow::Result<Self> {
         if !is_commit_id(name) {
             bail!(
                 "\"{}\" is not the id of a commit",
@@ -51,13 +75,14 @@ impl Mirror {
             .create(root)
             .with_context(cannot)?;
         let lock = OpenOptions::new()
+            .read(true)
             .write(true)
             .create(true)
             .truncate(false)
             .mode(0o600)
             .open(root.join(format!("{name}.lock")))
             .with_context(cannot)?;
-        lock.lock().with_context(cannot)?;
+        take(&lock, wait)?;
         let path = root.join(format!("{name}.git"));
         if !path.join("HEAD").exists() {
             // What a killed process has left is made again.
@@ -78,7 +103,13 @@ impl Mirror {
             )?;
             fs::rename(&draft, &path).with_context(cannot)?;
         }
-        Ok(Self { path, _lock: lock })
+        Ok(Self { path, lock })
+    }
+
+    /// Notes progress, for those who wait.
+    pub(crate) fn is_busy(&self) {
+        // Without it, they wait less long.
+        let _ = self.lock.set_modified(SystemTime::now());
     }
 
     /// Returns which of these commits the machine has with their whole history, in any mirror named so; none if there is
@@ -190,7 +221,7 @@ impl Mirror {
         if repository.parent() != Some(root) || !is_commit_id(name) {
             return Ok(());
         }
-        let mirror = Self::open(root, name)?;
+        let mirror = Self::open(root, name, Wait::new(CLEAN_UP, &|_| ()))?;
         mirror.forget(id)?;
         let settings = ["-c", "gc.autoDetach=false", "gc", "--auto", "--quiet"];
         git(mirror.path(), settings).map(drop)
@@ -206,7 +237,53 @@ impl Mirror {
     }
 }
 
-fn run_ref(id: &str) -> String {
+/// Locks a mirror, and notes this process in the file. Waits for another one as long as that makes progress.
+fn take(mut lock: &File, wait: Wait<'_>) -> anyhow::Result<()> {
+    let cannot = "cannot lock the mirror of the repository";
+    let begun = Instant::now();
+    let mut is_noticed = false;
+    loop {
+        match lock.try_lock() {
+            Ok(()) => break,
+            Err(TryLockError::WouldBlock) => {}
+            Err(TryLockError::Error(error)) => return Err(error).context(cannot),
+        }
+        let waited = begun.elapsed();
+        let is_noticeable = !is_noticed && waited >= NOTICED.min(wait.silence);
+        let progress = lock.metadata().and_then(|it| it.modified());
+        let idle = progress.map_or(waited, |at| at.elapsed().unwrap_or_default().min(waited));
+        if is_noticeable || idle >= wait.silence {
+            let mut holder = String::new();
+            lock.rewind().context(cannot)?;
+            lock.take(20).read_to_string(&mut holder).context(cannot)?;
+            let holder = match holder.trim().parse::<u32>() {
+                Ok(pid) => format!("process {pid}"),
+                Err(_) => "another process".to_owned(),
+            };
+            if idle >= wait.silence {
+                bail!(
+                    "{holder} works on the mirror of the repository, and has made no progress for {} s: wait until it has \
+                     ended, or end it",
+                    wait.silence.as_secs_f64()
+                );
+            }
+            is_noticed = true;
+            (wait.notice)(format!(
+                "waiting for {holder}, which works on the mirror of the repository"
+            ));
+        }
+        thread::sleep(LOOK_EVERY);
+    }
+    let mut note = || -> io::Result<()> {
+        lock.set_len(0)?;
+        lock.rewind()?;
+        writeln!(lock, "{}", std::process::id())
+    };
+    note().context(cannot)
+}
+
+/// Returns the ref that keeps the commit of the run with this id.
+pub(crate) fn run_ref(id: &str) -> String {
     format!("refs/teamster-mirror/runs/{}", encoded_id(id))
 }
 

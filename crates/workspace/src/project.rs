@@ -9,7 +9,7 @@ use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use teamster_core::text::{one_line, printable};
 
-use crate::git::{self, git_bytes, git_path};
+use crate::git::{self, git_bytes, git_path_at};
 
 /// The file in the root of a repository.
 pub const PROJECT_FILE: &str = ".teamster.toml";
@@ -55,7 +55,7 @@ impl Project {
     ///
     /// Fails if the directory is in no worktree, and if the file is not valid.
     pub fn of_worktree(directory: &Path) -> anyhow::Result<Option<Self>> {
-        let top = git_path(directory, ["rev-parse", "--show-toplevel"])?;
+        let top = git_path_at(directory, ["rev-parse", "--show-toplevel"])?;
         let file = top.join(PROJECT_FILE);
         let shown = printable(&file.to_string_lossy());
         match fs::symlink_metadata(&file) {

@@ -4,7 +4,7 @@
 
 use std::ffi::OsStr;
 use std::path::Path;
-use std::process::Command;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use sha2::{Digest, Sha256};
@@ -12,7 +12,8 @@ use teamster_api::check_url;
 use teamster_core::text::one_line;
 
 use crate::git::{self, git};
-use crate::mirror::{FOREGROUND, Mirror, is_commit_id};
+use crate::mirror::{Mirror, Wait, is_commit_id, run_ref};
+use crate::network::{self, FOREGROUND, Hung, SILENCE};
 
 /// Returns whether a text is the URL of a repository, as git takes it, rather than a path.
 pub fn is_url(text: &str) -> bool {
@@ -28,7 +29,8 @@ pub fn is_url(text: &str) -> bool {
 ///
 /// # Errors
 ///
-/// Fails if the URL has credentials, if the repository cannot be read, or has no branch or tag of this name.
+/// Fails if the URL has credentials, if the repository cannot be read or does not answer, or has no branch or tag of this
+/// name.
 pub fn resolve(url: &str, name: Option<&str>) -> anyhow::Result<String> {
     check_url(url).map_err(|error| anyhow!(error.message))?;
     let name = name.unwrap_or("HEAD");
@@ -42,9 +44,9 @@ pub fn resolve(url: &str, name: Option<&str>) -> anyhow::Result<String> {
         format!("refs/heads/{name}"),
         name.to_owned(),
     ];
-    let mut command = asking(Path::new("."));
+    let mut command = network::command(Path::new("."));
     command.args(["ls-remote", "--", url]).args(&candidates);
-    let listed = run(&mut command)?;
+    let listed = network::run(&mut command, SILENCE, &|| ())?;
     let found = candidates.iter().find_map(|candidate| {
         listed.lines().find_map(|line| {
             let (commit, reference) = line.split_once('\t')?;
@@ -61,41 +63,51 @@ pub fn resolve(url: &str, name: Option<&str>) -> anyhow::Result<String> {
 }
 
 impl Mirror {
-    /// Opens the mirror of the repository with this URL in `root`, and fetches the commit unless it has it.
+    /// Opens the mirror of the repository with this URL in `root` for the run with this id, and fetches the commit unless it
+    /// has it.
     ///
     /// # Errors
     ///
-    /// Fails if the URL has credentials, if the repository cannot be read, or does not have the commit.
-    pub fn of_url(root: &Path, url: &str, commit: &str) -> anyhow::Result<Self> {
+    /// Fails if the URL has credentials, if the repository cannot be read or does not answer, or does not have the commit.
+    pub fn of_url(
+        root: &Path,
+        url: &str,
+        commit: &str,
+        id: &str,
+        wait: Wait<'_>,
+    ) -> anyhow::Result<Self> {
         check_url(url).map_err(|error| anyhow!(error.message))?;
         if !is_commit_id(commit) {
             bail!("\"{}\" is not the id of a commit", one_line(commit));
         }
         let mut name = format!("{:x}", Sha256::digest(format!("url {url}")));
         name.truncate(commit.len());
-        let mirror = Self::open(root, &name)?;
+        let mirror = Self::open(root, &name, wait)?;
         let path = mirror.path();
         // By which submodules are found, and what an agent pushes to.
         git(path, ["config", "remote.origin.url", url])?;
         let branches = "+refs/heads/*:refs/remotes/origin/*";
         git(path, ["config", "remote.origin.fetch", branches])?;
-        if has(path, commit) {
-            return Ok(mirror);
-        }
-        let fetch = |what: &[&str]| {
-            let mut command = asking(path);
-            command.args(FOREGROUND);
-            command.args(["fetch", "--quiet", "--no-write-fetch-head"]);
-            run(command.args(["--no-tags", "--", url]).args(what))
-        };
-        // Only its history. Not every server lets a commit be fetched that is not that of a ref.
-        let kept = format!("+{commit}:refs/teamster-mirror/commits/{commit}");
-        if fetch(&[&kept]).is_err() {
-            fetch(&[branches, "+refs/tags/*:refs/tags/*"])?;
-        }
+        let kept = run_ref(id);
         if !has(path, commit) {
-            bail!("the repository does not have the commit {commit}");
+            let fetch = |what: &[&str]| {
+                let mut command = network::command(path);
+                command.args(FOREGROUND);
+                command.args(["fetch", "--progress", "--no-write-fetch-head", "--no-tags"]);
+                command.args(["--", url]).args(what);
+                network::run(&mut command, wait.silence, &|| mirror.is_busy())
+            };
+            // Only its history. Not every server lets a commit be fetched that is not that of a ref.
+            match fetch(&[&format!("+{commit}:{kept}")]) {
+                Err(error) if error.is::<Hung>() => return Err(error),
+                Err(_) => _ = fetch(&[branches, "+refs/tags/*:refs/tags/*"])?,
+                Ok(_) => {}
+            }
+            if !has(path, commit) {
+                bail!("the repository does not have the commit {commit}");
+            }
         }
+        git(path, ["update-ref", &kept, commit])?;
         Ok(mirror)
     }
 }
@@ -109,13 +121,14 @@ fn has(mirror: &Path, commit: &str) -> bool {
     .is_ok_and(|it| it.is_empty())
 }
 
-/// Checks out the submodules of a worktree of a mirror. Returns a warning if that fails.
-pub(crate) fn submodules(mirror: &Path, tree: &Path) -> Option<String> {
+/// Checks out the submodules of a worktree of a mirror. Returns a warning if that fails, also because nothing was printed
+/// for the time `silence`.
+pub(crate) fn submodules(mirror: &Path, tree: &Path, silence: Duration) -> Option<String> {
     if !tree.join(".gitmodules").is_file() {
         return None;
     }
     let url = git(mirror, ["config", "remote.origin.url"]).ok()?;
-    let mut command = asking(tree);
+    let mut command = network::command(tree);
     command.args(FOREGROUND);
     // What it names is not run before its set-up is trusted.
     git::without_side_effects(&mut command);
@@ -123,47 +136,11 @@ pub(crate) fn submodules(mirror: &Path, tree: &Path) -> Option<String> {
     if url.starts_with("file://") || !is_url(&url) {
         command.args(["-c", "protocol.file.allow=always"]);
     }
-    command.args(["submodule", "--quiet", "update", "--init", "--recursive"]);
-    let error = run(&mut command).err()?;
+    command.args(["submodule", "update", "--progress", "--init", "--recursive"]);
+    let error = network::run(&mut command, silence, &|| ()).err()?;
     Some(format!(
         "`worktree`: submodules are not checked out: {error:#}"
     ))
-}
-
-/// Creates a git command that reaches another machine, and asks no person for anything.
-fn asking(directory: &Path) -> Command {
-    let mut command = git::command(directory);
-    command
-        // A server that sends nothing ends the command.
-        .env("GIT_HTTP_LOW_SPEED_LIMIT", "1000")
-        .env("GIT_HTTP_LOW_SPEED_TIME", "60")
-        .env("GIT_ASKPASS", "")
-        .env("SSH_ASKPASS", "false")
-        .env("SSH_ASKPASS_REQUIRE", "force")
-        // A certificate's password, for example.
-        .args(["-c", "core.askPass="]);
-    command
-}
-
-fn run(command: &mut Command) -> anyhow::Result<String> {
-    git::run(command).map_err(|error| anyhow!(without_credentials(&format!("{error:#}"))))
-}
-
-/// Removes users and passwords from the URLs in a message: git may have replaced a part of a URL by its settings.
-fn without_credentials(message: &str) -> String {
-    let mut shown = String::new();
-    let mut rest = message;
-    while let Some((before, after)) = rest.split_once("://") {
-        shown.push_str(before);
-        shown.push_str("://");
-        let end = after
-            .find(|it: char| it == '/' || it.is_whitespace() || it == '\'')
-            .unwrap_or(after.len());
-        let host = after[..end].rfind('@').map_or(0, |at| at + 1);
-        rest = &after[host..];
-    }
-    shown.push_str(rest);
-    shown
 }
 
 /// Returns the name of a worktree's folder for a repository.
@@ -193,17 +170,6 @@ mod tests {
         for path in [".", "../a", "/a/b", "a", "./a:b", "/a:b"] {
             assert!(!is_url(path), "{path}");
         }
-    }
-
-    #[test]
-    fn a_message_has_no_credentials() {
-        let shown = without_credentials(
-            "fatal: unable to access 'https://user:s3cret@a.example/b': no, http://x@y z",
-        );
-        assert_eq!(
-            shown,
-            "fatal: unable to access 'https://a.example/b': no, http://y z"
-        );
     }
 
     #[test]

@@ -14,7 +14,7 @@ use anyhow::{Context, bail};
 use teamster_core::text::{one_line, printable};
 
 use crate::bundle::reference;
-use crate::git::{self, git, git_path};
+use crate::git::{self, git, git_path, git_path_at};
 use backup::Backup;
 
 /// The worktree of a user that takes changes.
@@ -84,7 +84,7 @@ impl Target {
     ///
     /// Fails if git is not installed, or without a worktree.
     pub fn find(directory: &Path) -> anyhow::Result<Self> {
-        match git_path(directory, ["rev-parse", "--show-toplevel"]) {
+        match git_path_at(directory, ["rev-parse", "--show-toplevel"]) {
             Ok(top) if !top.as_os_str().is_empty() => Ok(Self { top }),
             _ => {
                 git::check()?;

@@ -13,7 +13,7 @@ use anyhow::bail;
 use teamster_api::Workspace;
 use teamster_core::text::{plural, printable};
 
-use crate::git::{self, git, git_bytes, git_path};
+use crate::git::{self, git, git_bytes, git_path, git_path_at};
 use crate::snapshot::Snapshot;
 use crate::submodules;
 
@@ -70,7 +70,7 @@ impl Source {
         if !directory.is_dir() {
             bail!("{shown} is not a directory");
         }
-        let Ok(top) = git_path(directory, ["rev-parse", "--show-toplevel"]) else {
+        let Ok(top) = git_path_at(directory, ["rev-parse", "--show-toplevel"]) else {
             git::check()?;
             // git names a foreign owner, for example.
             let error = git(directory, ["rev-parse", "--git-dir"]).err();

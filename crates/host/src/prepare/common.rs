@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use teamster_api::{Trusted, Workspace};
 use teamster_core::{AgentError, CliInfo, ExecuteParams, McpDelivery};
 use teamster_store::{Conversation, StoreError};
-use teamster_workspace::{NewWorktree, Worktree, WorktreeKey};
+use teamster_workspace::{NewWorktree, Wait, Worktree, WorktreeKey};
 
 use super::{repository, upload};
 use crate::setup::Setup;
@@ -33,14 +33,18 @@ pub struct Common {
 
 impl Common {
     /// Makes the workspace, if one is to be made. Returns the working directory, as the spec is to have it.
-    pub(super) async fn enter(&mut self, wanted: Wanted) -> Result<Option<PathBuf>, AgentError> {
+    pub(super) async fn enter(
+        &mut self,
+        host: &Host,
+        wanted: Wanted,
+    ) -> Result<Option<PathBuf>, AgentError> {
         let place = match wanted.place {
             Some(Workspace::Directory { path }) => Some(path),
             None => None,
             Some(_) => {
-                let id = self.id.clone();
+                let (id, host) = (self.id.clone(), host.clone());
                 // Git takes a while.
-                let made = tokio::task::spawn_blocking(move || make(&wanted, &id)).await;
+                let made = tokio::task::spawn_blocking(move || make(&host, &wanted, &id)).await;
                 let made = made.unwrap_or_else(|error| match error.try_into_panic() {
                     Ok(panic) => std::panic::resume_unwind(panic),
                     Err(_) => Err(AgentError::invalid_params("the program is ending")),
@@ -158,12 +162,14 @@ pub(super) fn create(
 }
 
 /// Makes the wanted workspace of a run with this id. Every error leaves nothing behind.
-fn make(wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> {
+fn make(host: &Host, wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> {
     let refused = |problem: String| AgentError::refused(wanted.parameter, problem);
     let root = state::file(state::WORKTREES).ok_or_else(|| {
         let problem = "no directory for it: set XDG_STATE_HOME or HOME to an absolute path";
         refused(problem.to_owned())
     })?;
+    let notice = |text| host.notice(Notice::Warning(text));
+    let wait = Wait::new(state::git_silence()?, &notice);
     let made = match &wanted.place {
         Some(Workspace::Worktree {
             directory,
@@ -188,7 +194,7 @@ fn make(wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> {
             new.name.clone_from(name);
             new.subdirectory = subdirectory.as_ref().map(Into::into);
             let head = head.as_deref().unwrap_or(commit);
-            let made = upload::make(&root, id, repository, commit, new);
+            let made = upload::make(&root, id, repository, commit, new, wait);
             made.map(|made| made.of_upload(head))
         }
         Some(Workspace::Repository {
@@ -198,7 +204,7 @@ fn make(wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> {
         }) => {
             let mut new = NewWorktree::default();
             new.subdirectory = subdirectory.as_ref().map(Into::into);
-            repository::make(&root, id, url, commit, new, wanted.key.as_ref())
+            repository::make(&root, id, url, commit, new, wanted.key.as_ref(), wait)
         }
         Some(Workspace::Empty {}) => Worktree::empty(&root, id),
         _ => {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use teamster_workspace::{Mirror, NewWorktree, Origin, Worktree, folder_name};
+use teamster_workspace::{Mirror, NewWorktree, Origin, Wait, Worktree, folder_name};
 
 use super::common::{self, Key};
 use crate::state;
@@ -15,12 +15,14 @@ pub(super) fn make(
     commit: &str,
     mut wanted: NewWorktree,
     key: Option<&Key>,
+    wait: Wait<'_>,
 ) -> anyhow::Result<Worktree> {
     // Locked until the worktree's branch keeps the commit.
-    let mirror = Mirror::of_url(&state::mirrors()?, url, commit)?;
+    let mirror = Mirror::of_url(&state::mirrors()?, url, commit, id, wait)?;
     mirror.path().clone_into(&mut wanted.directory);
     wanted.from = Some(commit.to_owned());
     wanted.name = folder_name(url);
     wanted.origin = Origin::Fetched;
+    wanted.silence = Some(wait.silence);
     common::create(root, id, &wanted, key)
 }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::anyhow;
 use teamster_api::{BUNDLE, ProblemCode};
-use teamster_workspace::{Mirror, NewWorktree, Origin, Worktree};
+use teamster_workspace::{Mirror, NewWorktree, Origin, Wait, Worktree};
 
 use crate::state;
 
@@ -15,6 +15,7 @@ pub(super) fn make(
     repository: &str,
     commit: &str,
     mut wanted: NewWorktree,
+    wait: Wait<'_>,
 ) -> anyhow::Result<Worktree> {
     let uploads = state::uploads()?;
     let bundle = match uploads.complete(id, BUNDLE) {
@@ -23,7 +24,7 @@ pub(super) fn make(
         Err(error) if error.code == Some(ProblemCode::FileNotFound) => None,
         Err(error) => return Err(anyhow!(error.message)),
     };
-    let mirror = Mirror::open(&state::mirrors()?, repository)?;
+    let mirror = Mirror::open(&state::mirrors()?, repository, wait)?;
     mirror.receive(id, commit, bundle.as_deref())?;
     mirror.path().clone_into(&mut wanted.directory);
     wanted.from = Some(commit.to_owned());

@@ -2,6 +2,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use teamster_core::text::{one_line, plural, printable};
@@ -9,7 +10,8 @@ use teamster_core::text::{one_line, plural, printable};
 use super::folder::{INFO, Info, Kind, LOCK, Step, claim, make, sweep};
 use super::{Worktree, include, lfs, record};
 use crate::bundle::encoded_id;
-use crate::git::{self, git, git_path};
+use crate::git::{self, git, git_path, git_path_at};
+use crate::network::SILENCE;
 use crate::remote;
 use crate::step::before_change;
 use crate::submodules;
@@ -33,6 +35,8 @@ pub struct NewWorktree {
     pub subdirectory: Option<PathBuf>,
     /// Where the repository came from, and so its submodules.
     pub origin: Origin,
+    /// Time for which a git command that uses a network may print nothing. Default: [`SILENCE`](crate::SILENCE).
+    pub silence: Option<Duration>,
 }
 
 /// Where the repository of a worktree came from.
@@ -80,7 +84,7 @@ impl Worktree {
     }
 
     fn make(root: &Path, id: &str, wanted: &NewWorktree) -> anyhow::Result<Self> {
-        let place = Place::find(&wanted.directory)?;
+        let place = Place::find(&wanted.directory, wanted.origin)?;
         let base = place.commit(wanted.from.as_deref())?;
         let branch = match &wanted.branch {
             Some(branch) => branch.clone(),
@@ -114,7 +118,11 @@ impl Worktree {
             let (repository, path) = (&place.repository, &made.info.path);
             let warnings = match wanted.origin {
                 Origin::User => submodules::check_out_of_linked(repository, path),
-                Origin::Fetched => remote::submodules(repository, path).into_iter().collect(),
+                Origin::Fetched => {
+                    let silence = wanted.silence.unwrap_or(SILENCE);
+                    let warning = remote::submodules(repository, path, silence);
+                    warning.into_iter().collect()
+                }
                 Origin::Uploaded => submodules::check_out_from(repository, path, &made.folder),
             };
             made.warnings.extend(warnings);
@@ -253,7 +261,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) fn find(directory: &Path) -> anyhow::Result<Self> {
+    pub(super) fn find(directory: &Path, origin: Origin) -> anyhow::Result<Self> {
         let shown = printable(&directory.to_string_lossy());
         let name = |path: &Path| {
             path.file_name()
@@ -261,11 +269,16 @@ impl Place {
                 .to_owned()
         };
         let directory = directory.to_owned();
-        let error = match git_path(&directory, ["rev-parse", "--show-toplevel"]) {
+        let command = || match origin {
+            Origin::User => git::command_at(&directory),
+            // Its path is known.
+            Origin::Fetched | Origin::Uploaded => git::command(&directory),
+        };
+        let error = match git::path_of(command().args(["rev-parse", "--show-toplevel"])) {
             Ok(top) => {
                 return Ok(Self {
                     name: name(&top),
-                    inside: git_path(&directory, ["rev-parse", "--show-prefix"])?,
+                    inside: git_path_at(&directory, ["rev-parse", "--show-prefix"])?,
                     repository: top.clone(),
                     top: Some(top),
                     shown,
@@ -279,8 +292,10 @@ impl Place {
             bail!("{shown} is not a directory");
         }
         // A repository without a worktree of its own, from inside of it or by a file `.git` that leads to it.
-        if git(&directory, ["rev-parse", "--is-bare-repository"]).is_ok_and(|it| it == "true") {
-            let repository = git_path(&directory, ["rev-parse", "--absolute-git-dir"])?;
+        let is =
+            |what: &str| git::run(command().args(["rev-parse", what])).is_ok_and(|it| it == "true");
+        if is("--is-bare-repository") {
+            let repository = git::path_of(command().args(["rev-parse", "--absolute-git-dir"]))?;
             // As in `project/.bare`.
             let named = name(&repository);
             let is_hidden = named.as_encoded_bytes().starts_with(b".");
@@ -295,10 +310,10 @@ impl Place {
                 directory,
             });
         }
-        if git(&directory, ["rev-parse", "--is-inside-git-dir"]).is_ok_and(|it| it == "true") {
+        if is("--is-inside-git-dir") {
             bail!("{shown} is the inside of a git repository: run it in one of its worktrees");
         }
-        if git::is_foreign(&error) {
+        if git::is_foreign(&error) || error.to_string().contains("safe.bareRepository") {
             return Err(error);
         }
         bail!("{shown} is not in a git repository: run it in one, or set working_directory")
@@ -330,7 +345,8 @@ impl Place {
 
     /// Returns the folder that all worktrees of the repository share.
     pub(super) fn common(&self) -> anyhow::Result<PathBuf> {
-        git::common_dir(&self.repository)
+        let common = git_path(&self.repository, ["rev-parse", "--git-common-dir"])?;
+        Ok(self.repository.join(common).canonicalize()?)
     }
 
     fn check_branch(&self, branch: &str) -> anyhow::Result<()> {

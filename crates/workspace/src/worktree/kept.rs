@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow, bail};
 use teamster_api::{DiffQuery, WorkspaceDiff};
@@ -17,6 +18,7 @@ use super::result::{HEAD, WIP, index_file, reference};
 use crate::bundle;
 use crate::diff::{Limits, Range};
 use crate::git::{self, git};
+use crate::network;
 use crate::snapshot::Snapshot;
 
 /// The workspace of a run that is live or has ended.
@@ -120,31 +122,36 @@ impl Kept {
     }
 
     /// Pushes the commits of the run to a branch of a remote, without force: that of the run unless `branch` is given.
-    /// Returns remote and branch. git asks for nothing.
+    /// Returns remote and branch. git asks for nothing, and is ended with its children if it prints nothing for the time
+    /// `silence`.
     ///
     /// # Errors
     ///
-    /// Fails with git's message, such as if the branch there has other commits. Nothing here depends on it.
-    pub fn push(&mut self, remote: &str, branch: Option<&str>) -> anyhow::Result<String> {
+    /// Fails with git's message, such as if the branch there has other commits, or if it hangs. Nothing here depends on it.
+    pub fn push(
+        &mut self,
+        remote: &str,
+        branch: Option<&str>,
+        silence: Duration,
+    ) -> anyhow::Result<String> {
         let branch = branch.unwrap_or(&self.record.branch).to_owned();
         let repository = self.repository()?.to_owned();
         let full = format!("refs/heads/{branch}");
         if git(&repository, ["check-ref-format", &full]).is_err() {
             bail!("\"{}\" is not a valid branch name", one_line(&branch));
         }
-        let mut command = git::command(&repository);
-        git::without_questions(&mut command, &repository);
+        let mut command = network::command(&repository);
         command
             .args([
                 "push",
-                "--quiet",
+                "--progress",
                 "--no-follow-tags",
                 "--recurse-submodules=no",
                 "--",
             ])
             .arg(remote)
             .arg(format!("{}:{full}", reference(&self.folder, HEAD)));
-        git::run(&mut command)?;
+        network::run(&mut command, silence, &|| ())?;
         let target = format!("{remote}:{branch}");
         if let Some(result) = &mut self.record.result {
             result.pushed = Some(target.clone());

@@ -100,7 +100,7 @@ impl Worktree {
         if !info.path.join(".git").is_file() || git(&info.path, ["rev-parse", "HEAD"]).is_err() {
             return Ok(None);
         }
-        let place = Place::find(&wanted.directory)?;
+        let place = Place::find(&wanted.directory, wanted.origin)?;
         let name = one_line(&keyed.key.name);
         let advice = "start the conversation over with new_session, or use another key";
         let is_of = |path: &Path| {

@@ -3,8 +3,12 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
-use teamster_workspace::{Finished, Incoming, Kept, NewWorktree, TakeError, Target, Worktree};
+use teamster_process::ProcessIdentity;
+use teamster_workspace::{
+    Finished, Incoming, Kept, NewWorktree, SILENCE, TakeError, Target, Worktree,
+};
 use tempfile::TempDir;
 
 use super::repository::{Files, Repository, files_of, git};
@@ -300,8 +304,14 @@ fn commits_are_pushed_without_force_and_a_refusal_changes_nothing() {
         (Kept::find(&worktrees, id).unwrap().unwrap(), head)
     };
     let (mut first, head) = make("first", "1");
-    assert_eq!(first.push("origin", None).unwrap(), "origin:teamster/first");
-    assert_eq!(first.push("origin", Some("fix")).unwrap(), "origin:fix");
+    assert_eq!(
+        first.push("origin", None, SILENCE).unwrap(),
+        "origin:teamster/first"
+    );
+    assert_eq!(
+        first.push("origin", Some("fix"), SILENCE).unwrap(),
+        "origin:fix"
+    );
     assert_eq!(
         git(&remote, ["rev-parse", "fix", "teamster/first"]),
         format!("{head}\n{head}")
@@ -310,11 +320,14 @@ fn commits_are_pushed_without_force_and_a_refusal_changes_nothing() {
     assert_eq!(kept.result().unwrap().pushed.as_deref(), Some("origin:fix"));
 
     let (mut second, _) = make("second", "2");
-    let error = second.push("origin", Some("fix")).unwrap_err().to_string();
+    let error = second
+        .push("origin", Some("fix"), SILENCE)
+        .unwrap_err()
+        .to_string();
     assert!(error.contains("rejected"), "{error}");
     assert_eq!(git(&remote, ["rev-parse", "fix"]), head);
     for (remote, branch) in [("nowhere", None), ("origin", Some("a..b")), ("--all", None)] {
-        assert!(second.push(remote, branch).is_err(), "{remote}");
+        assert!(second.push(remote, branch, SILENCE).is_err(), "{remote}");
     }
 }
 
@@ -336,6 +349,33 @@ fn a_push_asks_for_nothing() {
     git(path, ["commit", "--quiet", "--all", "-m", "1"]);
     worktree.finish();
     let mut kept = Kept::find(&worktrees, "r").unwrap().unwrap();
-    assert!(kept.push("origin", None).is_err());
+    assert!(kept.push("origin", None, SILENCE).is_err());
     assert!(!witness.exists());
+}
+
+#[test]
+fn a_push_that_hangs_ends_with_its_children_and_leaves_the_result() {
+    let repository = Repository::new();
+    let root = tempfile::tempdir().unwrap();
+    let worktrees = root.path().join("worktrees");
+    let note = root.path().join("pid");
+    let hang = format!("ext::sh -c echo% $$% >{};exec% sleep% 1000", note.display());
+    repository.git(["remote", "add", "origin", &hang]);
+    repository.git(["config", "protocol.ext.allow", "always"]);
+    let worktree = worktree(&worktrees, &repository, "r");
+    let path: &Path = worktree.directory();
+    fs::write(path.join("a.txt"), "1").unwrap();
+    git(path, ["commit", "--quiet", "--all", "-m", "1"]);
+    let head = worktree.finish().result.head;
+    let mut kept = Kept::find(&worktrees, "r").unwrap().unwrap();
+    let error = kept
+        .push("origin", None, Duration::from_secs(1))
+        .unwrap_err();
+    let error = error.to_string();
+    assert!(error.starts_with("git printed nothing for 1 s"), "{error}");
+    let pid: u32 = fs::read_to_string(note).unwrap().trim().parse().unwrap();
+    assert!(!ProcessIdentity::of(pid).is_some_and(ProcessIdentity::is_running));
+    let kept = Kept::find(&worktrees, "r").unwrap().unwrap();
+    let result = kept.result().unwrap();
+    assert_eq!((&result.head, &result.pushed), (&head, &None));
 }

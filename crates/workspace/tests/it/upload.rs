@@ -1,11 +1,15 @@
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
 
-use teamster_workspace::{Mirror, NewWorktree, Origin, Source, Worktree};
+use teamster_api::DiffQuery;
+use teamster_workspace::{Kept, Mirror, NewWorktree, Origin, SILENCE, Source, Wait, Worktree};
 use tempfile::TempDir;
 
 use super::repository::{Repository, files_of, git};
@@ -14,6 +18,10 @@ use super::repository::{Repository, files_of, git};
 struct Way {
     packing: TempDir,
     mirrors: TempDir,
+}
+
+fn at_once() -> Wait<'static> {
+    Wait::new(SILENCE, &|text| panic!("{text}"))
 }
 
 /// What is sent.
@@ -52,7 +60,7 @@ impl Way {
     }
 
     fn receive(&self, source: &Source, id: &str, packed: &Packed) -> anyhow::Result<Mirror> {
-        let mirror = Mirror::open(self.mirrors(), source.root())?;
+        let mirror = Mirror::open(self.mirrors(), source.root(), at_once())?;
         mirror.receive(id, &packed.base, packed.bundle.as_deref())?;
         Ok(mirror)
     }
@@ -221,7 +229,7 @@ fn a_bundle_that_was_tampered_with_changes_nothing() {
     let packed = way.pack(&source).unwrap();
     let bundle = packed.bundle.clone().unwrap();
     let whole = fs::read(&bundle).unwrap();
-    let mirror = Mirror::open(way.mirrors(), source.root()).unwrap();
+    let mirror = Mirror::open(way.mirrors(), source.root(), at_once()).unwrap();
     let refs = || git(mirror.path(), ["for-each-ref"]);
     for at in [0, whole.len() / 2, whole.len() - 1] {
         let mut changed = whole.clone();
@@ -321,4 +329,88 @@ fn uuid() -> String {
     let mut random = fs::File::open("/dev/urandom").unwrap();
     random.read_exact(&mut bytes).unwrap();
     format!("{:032x}", u128::from_le_bytes(bytes))
+}
+
+#[test]
+fn a_mirror_that_another_process_holds_is_waited_for_with_a_notice_and_an_end() {
+    let way = Way::new();
+    let name = "0".repeat(40);
+    let held = Mirror::open(way.mirrors(), &name, at_once()).unwrap();
+    let notices = RefCell::new(Vec::new());
+    let notice = |text| notices.borrow_mut().push(text);
+    let wait = Wait::new(Duration::from_millis(200), &notice);
+    let error = Mirror::open(way.mirrors(), &name, wait).unwrap_err();
+    let process = format!("process {}", std::process::id());
+    assert_eq!(
+        error.to_string(),
+        format!(
+            "{process} works on the mirror of the repository, and has made no progress for 0.2 s: wait until it has ended, \
+             or end it"
+        )
+    );
+    drop(held);
+    let held = Mirror::open(way.mirrors(), &name, wait).unwrap();
+    std::thread::scope(|scope| {
+        let waiting =
+            scope.spawn(|| Mirror::open(way.mirrors(), &name, Wait::new(SILENCE, &|_| ())));
+        drop(held);
+        waiting.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn uploads_need_no_repository_that_git_finds_by_itself() {
+    const INNER: &str = "TEAMSTER_TEST_INNER";
+    // Of a process alone: the user's settings.
+    if std::env::var_os(INNER).is_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let settings = folder.path().join("settings");
+        fs::write(&settings, "[safe]\n\tbareRepository = explicit\n").unwrap();
+        let name = "it::upload::uploads_need_no_repository_that_git_finds_by_itself";
+        let output = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name])
+            .env(INNER, "1")
+            .env("GIT_CONFIG_GLOBAL", settings)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        return;
+    }
+    let repository = Repository::new();
+    repository.write("a.txt", "two\n");
+    let way = Way::new();
+    let source = Source::find(repository.path()).unwrap();
+    let packed = way.pack(&source).unwrap();
+    let mirror = way.receive(&source, "run1", &packed).unwrap();
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path().join("worktrees");
+    let mut wanted = NewWorktree::of(mirror.path());
+    wanted.from = Some(packed.base.clone());
+    wanted.origin = Origin::Uploaded;
+    let mut made = Worktree::create(&root, "run1", &wanted).unwrap();
+    drop(mirror);
+    made.start().unwrap();
+    fs::write(made.directory().join("a.txt"), "three\n").unwrap();
+    let result = made.finish().result;
+    assert_eq!((result.error, result.files_changed), (None, Some(1)));
+    let folder = root.join("run1");
+    let mut kept = Kept::find(&root, "run1").unwrap().unwrap();
+    assert!(kept.write_bundle(&folder.join("bundle")).unwrap());
+    fs::remove_dir_all(folder).unwrap();
+    // Without its folder, from the bare repository.
+    assert_eq!(kept.diff(&DiffQuery::default()).unwrap().files_changed, 1);
+    let error = kept.push("nowhere", None, SILENCE).unwrap_err().to_string();
+    assert!(error.contains("nowhere"), "{error}");
+    kept.forget().unwrap();
+
+    let bare = way.mirrors().join("other.git");
+    let to = bare.to_str().unwrap();
+    let clone = ["clone", "--quiet", "--bare", ".", to];
+    Command::new("git")
+        .args(clone)
+        .current_dir(repository.path())
+        .output()
+        .unwrap();
+    let error = Worktree::create(&root, "run2", &NewWorktree::of(&bare)).unwrap_err();
+    assert!(error.to_string().contains("safe.bareRepository"), "{error}");
 }

@@ -386,6 +386,14 @@ fn a_push_is_a_step_of_its_own() {
         "{}",
         ended.stderr
     );
+    // One that hangs is ended.
+    repository.git(&["remote", "add", "hung", "ext::sh -c exec% sleep% 1000"]);
+    repository.git(&["config", "protocol.ext.allow", "always"]);
+    let args = ["run", &*worker, "x", "--worktree", "--push", "hung"];
+    let limit = [("TEAMSTER_GIT_SILENCE", Path::new("1s"))];
+    let ended = ok(command_with(&repository, &args, &limit));
+    let expected = "not pushed, the commits are kept here: git printed nothing for 1 s";
+    assert!(ended.stderr.contains(expected), "{}", ended.stderr);
     let refused = command(&repository, &["run", &worker, "x", "--push", "origin"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
 }

@@ -1,0 +1,290 @@
+//! git commands that use a network. They ask no person for anything, and one that hangs is ended with its children.
+
+use std::io::{self, Read};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, bail};
+use teamster_core::text::one_line;
+use teamster_process::{Descendants, ProcessIdentity, ProcessSignal, with_advice};
+
+use crate::git;
+
+/// The default time for which such a command may print nothing.
+pub const SILENCE: Duration = Duration::from_mins(5);
+/// Settings for each command: git starts no process of its own in the background.
+pub(crate) const FOREGROUND: [&str; 4] =
+    ["-c", "gc.autoDetach=false", "-c", "maintenance.auto=false"];
+
+/// Time between two looks at a command.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+/// Time for the output of a command that has ended: what it left in the background can hold the pipes.
+const REST: Duration = Duration::from_secs(1);
+/// Time between SIGTERM and SIGKILL.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A command that printed nothing for too long.
+#[derive(Debug, thiserror::Error)]
+#[error(
+    "git printed nothing for {} s, so it was ended: a hook, a helper or the other side hangs",
+    .0.as_secs_f64()
+)]
+pub(crate) struct Hung(Duration);
+
+/// Creates a git command in a directory that reaches another machine, and asks no person for anything.
+pub(crate) fn command(directory: &Path) -> Command {
+    let mut command = git::command(directory);
+    command
+        // A certificate's password, for example.
+        .args(["-c", "core.askPass=", "-c", "credential.interactive=false"])
+        // A server that sends nothing ends the command.
+        .env("GIT_HTTP_LOW_SPEED_LIMIT", "1000")
+        .env("GIT_HTTP_LOW_SPEED_TIME", "60")
+        .env("GIT_ASKPASS", "")
+        .env("SSH_ASKPASS", "false")
+        .env("SSH_ASKPASS_REQUIRE", "force")
+        .env("GCM_INTERACTIVE", "never");
+    let is_set = ["GIT_SSH_COMMAND", "GIT_SSH"]
+        .iter()
+        .any(|name| std::env::var_os(name).is_some())
+        || git::git(directory, ["config", "core.sshCommand"]).is_ok();
+    if !is_set {
+        command.env(
+            "GIT_SSH_COMMAND",
+            "ssh -o BatchMode=yes -o ConnectTimeout=60 -o ServerAliveInterval=20",
+        );
+    }
+    command
+}
+
+/// Runs such a command, and returns its output without trailing newlines. It MUST print its progress, which is what
+/// `silence` is about; `on_output` is called with each piece of it.
+///
+/// # Errors
+///
+/// Fails with git's message, without users and passwords of URLs; also if it printed nothing for this time. Then it and its
+/// children were ended.
+pub(crate) fn run(
+    command: &mut Command,
+    silence: Duration,
+    on_output: &dyn Fn(),
+) -> anyhow::Result<String> {
+    let output = output(command, silence, on_output)?;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr);
+        bail!(
+            "git: {}",
+            one_line(&without_credentials(&without_progress(&message)))
+        );
+    }
+    let printed = String::from_utf8(output.stdout).context("git printed no UTF-8")?;
+    Ok(printed.trim_end_matches('\n').to_owned())
+}
+
+fn output(
+    command: &mut Command,
+    silence: Duration,
+    on_output: &dyn Fn(),
+) -> anyhow::Result<Output> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .process_group(0)
+        .spawn()
+        .map_err(with_advice)
+        .context("cannot run git")?;
+    let (sender, pieces) = mpsc::channel();
+    let stdout = child.stdout.take();
+    let stderr = child.stderr.take();
+    read(stdout, false, sender.clone());
+    read(stderr, true, sender);
+    let mut printed = [Vec::new(), Vec::new()];
+    let mut descendants = Descendants::of(child.id());
+    let mut heard = Instant::now();
+    let mut ended: Option<(ExitStatus, Instant)> = None;
+    let mut is_open = true;
+    let status = loop {
+        match pieces.recv_timeout(LOOK_EVERY) {
+            Ok((is_error, piece)) => {
+                printed[usize::from(is_error)].extend_from_slice(&piece);
+                heard = Instant::now();
+                on_output();
+                continue;
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) if is_open => is_open = false,
+            // It has closed its output, and runs.
+            Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK_EVERY),
+        }
+        if ended.is_none() {
+            let status = child.try_wait().context("cannot run git")?;
+            ended = status.map(|status| (status, Instant::now()));
+        }
+        match ended {
+            Some((status, at)) if !is_open || at.elapsed() >= REST => break status,
+            Some(_) => {}
+            None if heard.elapsed() >= silence => {
+                descendants.look();
+                end(&mut child, &mut descendants);
+                return Err(Hung(silence).into());
+            }
+            None => {}
+        }
+    };
+    let [stdout, stderr] = printed;
+    Ok(Output {
+        status,
+        stdout,
+        stderr,
+    })
+}
+
+/// Reads a pipe to its end, which may be later than that of the command.
+fn read(pipe: Option<impl Read + Send + 'static>, is_error: bool, to: Sender<(bool, Vec<u8>)>) {
+    let Some(mut pipe) = pipe else {
+        return;
+    };
+    thread::spawn(move || {
+        let mut piece = [0; 8192];
+        loop {
+            match pipe.read(&mut piece) {
+                Ok(0) => return,
+                Ok(count) => {
+                    if to.send((is_error, piece[..count].to_vec())).is_err() {
+                        return;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return,
+            }
+        }
+    });
+}
+
+/// Ends a command with its children.
+fn end(child: &mut Child, descendants: &mut Descendants) {
+    let group = ProcessIdentity::of(child.id());
+    let signal = |signal| group.map(|group| group.signal_group(signal));
+    // They may have ended meanwhile.
+    let _ = signal(ProcessSignal::Terminate);
+    let until = Instant::now() + GRACE;
+    while Instant::now() < until && matches!(child.try_wait(), Ok(None)) {
+        thread::sleep(LOOK_EVERY);
+    }
+    let _ = signal(ProcessSignal::Kill);
+    let _ = child.kill();
+    let _ = child.wait();
+    let until = Instant::now() + GRACE;
+    while descendants.kill() && Instant::now() < until {
+        thread::sleep(LOOK_EVERY);
+    }
+}
+
+/// Removes progress from the output of git.
+fn without_progress(printed: &str) -> String {
+    let lines = printed.split(['\n', '\r']).map(str::trim_end);
+    let is_progress = |line: &str| {
+        let line = line.strip_prefix("remote: ").unwrap_or(line);
+        let (what, rest) = line.split_once(':').unwrap_or(("", ""));
+        // As in `Receiving objects:  12% (3/25)` and `Enumerating objects: 5, done.`.
+        let starts = ["objects", "deltas", "files", "connectivity"];
+        starts.iter().any(|it| what.ends_with(it))
+            && rest
+                .trim_start()
+                .starts_with(|it: char| it.is_ascii_digit())
+    };
+    let lines: Vec<_> = lines
+        .filter(|line| !line.is_empty() && !is_progress(line))
+        .collect();
+    lines.join("\n")
+}
+
+/// Removes users and passwords from the URLs in a message: git may have replaced a part of a URL by its settings.
+fn without_credentials(message: &str) -> String {
+    let mut shown = String::new();
+    let mut rest = message;
+    while let Some((before, after)) = rest.split_once("://") {
+        shown.push_str(before);
+        shown.push_str("://");
+        let end = after
+            .find(|it: char| it == '/' || it.is_whitespace() || it == '\'')
+            .unwrap_or(after.len());
+        let host = after[..end].rfind('@').map_or(0, |at| at + 1);
+        rest = &after[host..];
+    }
+    shown.push_str(rest);
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_has_no_credentials() {
+        let shown = without_credentials(
+            "fatal: unable to access 'https://user:s3cret@a.example/b': no, http://x@y z",
+        );
+        assert_eq!(
+            shown,
+            "fatal: unable to access 'https://a.example/b': no, http://y z"
+        );
+    }
+
+    // Made by hand: the form is that of git 2.47.
+    #[test]
+    fn a_message_has_no_progress() {
+        let printed = "Enumerating objects: 5, done.\nCounting objects:  50% (1/2)\rCounting objects: 100% (2/2), done.\n\
+            remote: Resolving deltas:   0% (0/1)\nremote: no access: 3 strikes\nTo b\n ! [rejected] c -> c (fetch first)\n";
+        assert_eq!(
+            without_progress(printed),
+            "remote: no access: 3 strikes\nTo b\n ! [rejected] c -> c (fetch first)"
+        );
+    }
+
+    #[test]
+    fn a_command_that_prints_goes_on_and_one_that_hangs_is_ended_with_its_children() {
+        const SILENCE: Duration = Duration::from_millis(400);
+        let mut busy = Command::new("sh");
+        busy.args([
+            "-c",
+            "for i in 1 2 3 4 5 6 7 8 9; do sleep 0.1; echo $i >&2; done; echo done",
+        ]);
+        assert_eq!(run(&mut busy, SILENCE, &|| ()).unwrap(), "done");
+
+        let folder = tempfile::tempdir().unwrap();
+        let note = folder.path().join("pid");
+        // In a session of its own, deaf to SIGTERM.
+        let script = format!(
+            "trap '' TERM; echo started >&2; setsid sh -c 'echo $$ > {}; sleep 1000' & wait",
+            note.display()
+        );
+        let mut hung = Command::new("sh");
+        hung.args(["-c", &script]);
+        let error = run(&mut hung, SILENCE, &|| ()).unwrap_err().to_string();
+        assert!(
+            error.starts_with("git printed nothing for 0.4 s"),
+            "{error}"
+        );
+        let pid: u32 = std::fs::read_to_string(note)
+            .unwrap()
+            .trim()
+            .parse()
+            .unwrap();
+        assert!(!ProcessIdentity::of(pid).is_some_and(ProcessIdentity::is_running));
+    }
+
+    #[test]
+    fn what_a_command_leaves_in_the_background_does_not_hold_it() {
+        let begun = Instant::now();
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo done; sleep 20 &"]);
+        assert_eq!(run(&mut command, SILENCE, &|| ()).unwrap(), "done");
+        assert!(begun.elapsed() < Duration::from_secs(15));
+    }
+}
