@@ -11,7 +11,7 @@ mod spinner;
 mod terminal;
 
 #[cfg(test)]
-pub(crate) mod testing;
+pub(crate) mod tests;
 
 use std::io;
 use std::path::PathBuf;

@@ -100,7 +100,7 @@ impl Attempts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::testing::{attempt, fallback};
+    use crate::render::tests::{attempt, fallback};
 
     #[test]
     fn the_current_agent_is_that_of_the_last_event_that_names_one() {

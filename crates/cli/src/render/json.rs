@@ -36,7 +36,7 @@ impl<O: Write> Sink for Json<O> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::render::testing::{agent, done, of_run, retried, text};
+    use crate::render::tests::{agent, done, of_run, retried, text};
 
     #[test]
     fn one_entry_a_line() {

@@ -169,7 +169,7 @@ impl Tone {
         let plain = Style::new();
         let dim = plain.dimmed();
         let bold = plain.bold();
-        let colour = |colour: AnsiColor| plain.fg_color(Some(colour.into()));
+        let colour = AnsiColor::on_default;
         let styles = |mark, head, body| LineStyles {
             mark,
             head,

@@ -16,7 +16,7 @@ use teamster_runner::{SessionCandidate, SessionRuns};
 use super::conversation::{Chat, Display};
 use super::signals::Signals;
 use crate::dialog::input::{Input, Lines};
-use crate::render::testing::{Screen, view};
+use crate::render::tests::{Screen, view};
 use crate::render::{Narrator, Plain, Sink};
 
 /// A session that plays scripted turns and records its calls.
@@ -129,7 +129,7 @@ fn completed() -> RunResult {
 
 fn turn_with(text: &str, result: RunResult) -> Vec<AgentEvent> {
     vec![
-        crate::render::testing::session(),
+        crate::render::tests::session(),
         AgentEvent::Text(Text::new(text)),
         AgentEvent::Done(Done::new(Box::new(result))),
     ]

@@ -3,7 +3,7 @@ use teamster::{ErrorCode, ErrorKind, RunResult, RunStatus};
 
 use super::*;
 use crate::render::View;
-use crate::render::testing::{
+use crate::render::tests::{
     Screen, agent, agent_text, attempt, done, ended, error, fallback, of_run, retract, retried,
     retry, session, text, tool, tool_ended, tool_ok, view,
 };

@@ -8,7 +8,7 @@ use teamster::{
 
 use super::*;
 use crate::render::View;
-use crate::render::testing::{
+use crate::render::tests::{
     Screen, agent, agent_text, attempt, done, ended, error, of_run, retract, retried, retry,
     session, text, thinking, tool, tool_failed, tool_ok, view,
 };

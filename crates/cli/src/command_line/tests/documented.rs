@@ -1,11 +1,10 @@
 //! Tests that every command in README and docs parses, so that renamed and removed flags are found.
-#![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::Cli;
+use crate::command_line::Cli;
 
 /// Shell operators that end a command.
 const OPERATORS: [char; 6] = ['|', '&', ';', '(', ')', '\n'];
