@@ -1,6 +1,6 @@
 //! The branch of a run, in a repository of the user.
 
-use std::io::{Seek, Write};
+use std::io::Seek;
 use std::path::Path;
 
 use anyhow::{Context, anyhow};
@@ -82,8 +82,7 @@ pub(crate) fn take(
             "{said}\nwhat was not committed is in {wip}: `git cherry-pick --no-commit {wip}` on the branch takes it over"
         );
     }
-    // A closed stderr is ignored.
-    let _ = writeln!(anstream::stderr(), "{said}");
+    crate::report::note(&said);
     Ok(said)
 }
 

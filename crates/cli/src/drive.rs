@@ -112,7 +112,7 @@ pub(crate) fn agent(
 ) -> anyhow::Result<u8> {
     let directory = view.directory.clone();
     let sink = sink(output, view, TextIsFinal::WithMessage);
-    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let runtime = tokio_runtime()?;
     let shown = run(runtime, sink, directory.as_deref(), false, async || {
         Ok(start())
     })?;

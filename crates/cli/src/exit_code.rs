@@ -1,8 +1,10 @@
 //! Exit codes of the program. They are stable.
 
-use std::io;
+use std::fmt;
+use std::io::{self, Write};
 
 use anyhow::Context;
+use serde::Serialize;
 use teamster::{AgentError, BudgetKind, ErrorCode, RunResult, RunStatus};
 
 /// The run completed, or the command succeeded.
@@ -48,6 +50,59 @@ Exit codes, by how the last message was answered:
 pub(crate) const ATTACH_HELP: &str = "\
 Exit codes: those of the run, as `teamster run --help` lists them; 130 also after Ctrl-C, which ends the
 view and not the run.";
+
+/// An error with an exit code of its own.
+#[derive(Debug)]
+struct Coded {
+    code: u8,
+    error: anyhow::Error,
+}
+
+impl fmt::Display for Coded {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl std::error::Error for Coded {}
+
+/// Gives an error this exit code. Without one, it is that of a failure.
+pub(crate) fn with(code: u8, error: impl Into<anyhow::Error>) -> anyhow::Error {
+    let error = error.into();
+    Coded { code, error }.into()
+}
+
+/// Gives an error the exit code of a usage error.
+pub(crate) fn misuse(error: impl Into<anyhow::Error>) -> anyhow::Error {
+    with(USAGE, error)
+}
+
+/// Prints the error of a command, and returns its exit code.
+pub(crate) fn of_error(error: anyhow::Error) -> u8 {
+    let (code, error) = match error.downcast() {
+        Ok(Coded { code, error }) => (code, error),
+        Err(error) => (AGENT_ERROR, error),
+    };
+    crate::report::fail(&error);
+    code
+}
+
+/// Prints a value as one JSON object for people and programs, and returns the exit code.
+pub(crate) fn of_json(value: &impl Serialize) -> anyhow::Result<u8> {
+    let json = serde_json::to_string_pretty(value).context("cannot write the output")?;
+    of_printed(writeln!(io::stdout(), "{json}"))
+}
+
+/// Prints values as JSON, one a line, and returns the exit code.
+pub(crate) fn of_json_lines(
+    values: impl IntoIterator<Item = impl Serialize>,
+) -> anyhow::Result<u8> {
+    let mut out = io::stdout().lock();
+    of_printed(values.into_iter().try_for_each(|value| {
+        let line = serde_json::to_string(&value)?;
+        writeln!(out, "{line}")
+    }))
+}
 
 /// Returns the exit code of a command that printed its output. A lost reader ends the command; other failures, such
 /// as a full disk, are errors.

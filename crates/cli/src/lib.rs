@@ -90,10 +90,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
     };
     let machine = match command_line::machine(&cli) {
         Ok(machine) => machine,
-        Err(error) => {
-            fail(&error);
-            return ExitCode::from(exit_code::USAGE);
-        }
+        Err(error) => return exit(Err(exit_code::misuse(error))),
     };
     exit(match cli.command {
         Command::Run(args) => commands::run::main(*args, &machine),
@@ -128,13 +125,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
 
 /// Converts the result to an exit code and prints an error.
 fn exit(code: anyhow::Result<u8>) -> ExitCode {
-    match code {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            fail(&error);
-            ExitCode::from(exit_code::AGENT_ERROR)
-        }
-    }
+    ExitCode::from(code.unwrap_or_else(exit_code::of_error))
 }
 
 /// Makes writes beyond the limit of file sizes (`ulimit -f`) fail, where the default would end this process.

@@ -2,6 +2,7 @@
 
 use std::io::{self, Write};
 
+use anstyle::AnsiColor;
 use teamster_host::Warning;
 
 use crate::{hints, words};
@@ -13,9 +14,7 @@ pub(crate) fn fail(error: &anyhow::Error) {
 
 /// Prints an error to `out`.
 pub(crate) fn fail_on(out: &mut dyn Write, error: &anyhow::Error) {
-    let style = anstyle::Style::new()
-        .fg_color(Some(anstyle::AnsiColor::Red.into()))
-        .bold();
+    let style = AnsiColor::Red.on_default().bold();
     let advice = hints::advice(error).unwrap_or_default();
     let error = words::error_chain(error) + &advice;
     let error = words::printable(words::without_error_word(&error));
@@ -35,9 +34,14 @@ fn is_current_directory_deleted() -> bool {
     std::env::current_dir().is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
 }
 
+/// Prints a remark to stderr, where a script does not parse it as output. Without stderr it cannot be shown.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(anstream::stderr(), "{text}");
+}
+
 /// Prints warnings to stderr.
 pub(crate) fn warn(ignored: &[String]) {
-    let style = anstyle::Style::new().fg_color(Some(anstyle::AnsiColor::Yellow.into()));
+    let style = AnsiColor::Yellow.on_default();
     for what in ignored {
         let what = words::printable(what);
         // As above.

@@ -1,16 +1,16 @@
 //! The runtimes that commands wait in.
 
-use std::io;
-
+use anyhow::Context;
 use teamster_host::threads;
 
 /// Creates a runtime with two worker threads. They continue while the main thread waits for a slow reader of stdout,
 /// so an agent never waits for that reader.
-pub(crate) fn tokio_runtime() -> io::Result<tokio::runtime::Runtime> {
-    threads::runtime(2)
+pub(crate) fn tokio_runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    threads::runtime(2).context("cannot start the runtime")
 }
 
 /// Creates the runtime of a server, which has many threads for a moment.
-pub(crate) fn server_runtime() -> io::Result<tokio::runtime::Runtime> {
-    threads::runtime_for(2, std::time::Duration::from_secs(10))
+pub(crate) fn server_runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    let threads = threads::runtime_for(2, std::time::Duration::from_secs(10));
+    threads.context("cannot start the runtime")
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use anyhow::{Context, anyhow};
+use anyhow::anyhow;
 use teamster_api::{ProblemCode, RunHandle, ServiceError, Spec};
 use tokio::runtime::Runtime;
 use uuid::Uuid;
@@ -18,7 +18,7 @@ pub(crate) fn detached(
     spec: impl Into<Spec>,
     local: &Local,
 ) -> anyhow::Result<anyhow::Result<u8>> {
-    let runtime = match tokio_runtime().context("cannot start the runtime") {
+    let runtime = match tokio_runtime() {
         Ok(runtime) => runtime,
         Err(error) => return Ok(Err(error)),
     };

@@ -1,7 +1,5 @@
 //! The store of a command about it.
 
-use std::io::Write;
-
 use anyhow::{Context, bail};
 use teamster::store::{Store, StoreError};
 use teamster_host::store_location;
@@ -17,11 +15,7 @@ pub(crate) async fn open(args: &StoreArgs) -> anyhow::Result<Option<Store>> {
         Ok(store) => Ok(Some(store)),
         Err(missing @ StoreError::Missing { .. }) if args.url.is_none() => {
             let missing = words::printable(&missing.to_string());
-            // Without stderr the message cannot be shown.
-            let _ = writeln!(
-                anstream::stderr(),
-                "{missing}: the first `teamster run` creates it"
-            );
+            crate::report::note(&format!("{missing}: the first `teamster run` creates it"));
             Ok(None)
         }
         Err(missing @ StoreError::Missing { .. }) => {

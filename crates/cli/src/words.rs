@@ -87,6 +87,12 @@ pub(crate) fn usd(usd: f64) -> String {
     }
 }
 
+/// Returns the width of the terminal if stdout is one, in columns.
+pub(crate) fn stdout_width() -> Option<usize> {
+    let size = console::Term::stdout().size_checked();
+    size.map(|(_, columns)| usize::from(columns))
+}
+
 /// Wraps the text to lines of at most `width` columns. The first line starts in column `first`, the others are
 /// indented to column `rest`. Text between backticks is one word. Words longer than a line are not split.
 pub(crate) fn wrap(text: &str, first: usize, rest: usize, width: usize) -> String {

@@ -21,6 +21,18 @@ where
     PossibleValuesParser::new(values).try_map(|name| name.parse())
 }
 
+/// Returns a parser for words, each of which stands for a value and has a help text.
+pub(crate) fn words<T: Copy + Send + Sync + 'static>(
+    values: &'static [(&str, T, &str)],
+) -> impl TypedValueParser<Value = T> {
+    let names = values.iter();
+    let names = names.map(|(name, _, help)| PossibleValue::new(*name).help(*help));
+    PossibleValuesParser::new(names).try_map(|name| {
+        let found = values.iter().find(|(it, ..)| *it == name);
+        found.map(|(_, value, _)| *value).ok_or("an unknown word")
+    })
+}
+
 /// Parses a waiting time such as `30m`; `0` is no wait, and `off` is [`Duration::MAX`].
 pub(crate) fn wait_time(text: &str) -> Result<Duration, String> {
     match text {

@@ -40,7 +40,7 @@ const NOT_OVER_HTTP: &str = "a server takes none from elsewhere; set them up for
 
 /// Serves the editor until it disconnects, and returns the exit code.
 pub(crate) fn main(args: AcpArgs, machine: &Machine) -> anyhow::Result<u8> {
-    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let runtime = tokio_runtime()?;
     let prepared = spec::of_acp(args);
     let code = prepared.and_then(|(session, local)| {
         if machine.is_here() {
@@ -52,13 +52,7 @@ pub(crate) fn main(args: AcpArgs, machine: &Machine) -> anyhow::Result<u8> {
     });
     // A thread may still be blocked on stdin: do not wait for it.
     runtime.shutdown_background();
-    match code {
-        Ok(code) => code,
-        Err(error) => {
-            report::fail(&usage(error));
-            Ok(exit_code::USAGE)
-        }
-    }
+    code.map_err(|error| exit_code::misuse(usage(error)))?
 }
 
 /// Serves sessions of this machine. The outer error is a usage error.

@@ -9,7 +9,6 @@ mod watch;
 use std::io;
 use std::path::Path;
 
-use anyhow::Context;
 use teamster::agent_loop::supervisor::{Client, Config, Error, offline_status};
 use teamster_api::agents::{Command, ErrorCode, Status};
 
@@ -20,7 +19,7 @@ use args::{AgentsArgs, AgentsCommand};
 
 /// Runs the subcommand and returns the exit code.
 pub(crate) fn main(args: &AgentsArgs, machine: &Machine) -> anyhow::Result<u8> {
-    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let runtime = tokio_runtime()?;
     let done = runtime.block_on(async {
         let file = &args.config;
         let target = match machine {

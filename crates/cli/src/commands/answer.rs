@@ -29,20 +29,18 @@ pub(crate) fn main(args: &AnswerArgs, machine: &Machine) -> anyhow::Result<u8> {
     }
     // The second argument may be the whole id, as `teamster requests` prints it.
     let number = number.map(|it| it.rsplit('/').next().unwrap_or(it));
-    tokio_runtime()
-        .context("cannot start the runtime")?
-        .block_on(async {
-            let run = Run::find(machine, run).await?;
-            let waiting = run.handle.requests().await?;
-            let request_id = match own.or(number) {
-                Some(number) => format!("{}/{number}", run.id()),
-                None => only(&run, &waiting).await?,
-            };
-            let request = waiting.iter().find(|it| it.request_id == request_id);
-            let answer = answer(args, word, request)?;
-            run.handle.answer(request_id, answer).await?;
-            anyhow::Ok(exit_code::SUCCESS)
-        })
+    tokio_runtime()?.block_on(async {
+        let run = Run::find(machine, run).await?;
+        let waiting = run.handle.requests().await?;
+        let request_id = match own.or(number) {
+            Some(number) => format!("{}/{number}", run.id()),
+            None => only(&run, &waiting).await?,
+        };
+        let request = waiting.iter().find(|it| it.request_id == request_id);
+        let answer = answer(args, word, request)?;
+        run.handle.answer(request_id, answer).await?;
+        anyhow::Ok(exit_code::SUCCESS)
+    })
 }
 
 /// Returns the id of the only pending request.

@@ -2,8 +2,6 @@
 
 pub(crate) mod args;
 
-use anyhow::Context;
-
 use crate::detached::Run;
 use crate::exit_code;
 use crate::remote::Machine;
@@ -13,26 +11,24 @@ use args::CancelArgs;
 /// Stops the runs, waits for their ends and returns the exit code. A run that cannot be stopped does not affect the
 /// others.
 pub(crate) fn main(args: &CancelArgs, machine: &Machine) -> anyhow::Result<u8> {
-    tokio_runtime()
-        .context("cannot start the runtime")?
-        .block_on(async {
-            let mut code = exit_code::SUCCESS;
-            let mut stopping = Vec::new();
-            for run in Run::find_all(machine, &args.ids).await? {
-                match run.handle.cancel(args.kill).await {
-                    Ok(()) => stopping.push(run),
-                    Err(error) => {
-                        crate::report::fail(&error.into());
-                        code = exit_code::AGENT_ERROR;
-                    }
-                }
-            }
-            for run in stopping {
-                if let Err(error) = run.handle.result().await {
+    tokio_runtime()?.block_on(async {
+        let mut code = exit_code::SUCCESS;
+        let mut stopping = Vec::new();
+        for run in Run::find_all(machine, &args.ids).await? {
+            match run.handle.cancel(args.kill).await {
+                Ok(()) => stopping.push(run),
+                Err(error) => {
                     crate::report::fail(&error.into());
                     code = exit_code::AGENT_ERROR;
                 }
             }
-            Ok(code)
-        })
+        }
+        for run in stopping {
+            if let Err(error) = run.handle.result().await {
+                crate::report::fail(&error.into());
+                code = exit_code::AGENT_ERROR;
+            }
+        }
+        Ok(code)
+    })
 }

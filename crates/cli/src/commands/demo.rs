@@ -4,8 +4,7 @@ pub(crate) mod args;
 mod live;
 mod recording;
 
-use std::io::Write;
-
+use anyhow::anyhow;
 use teamster_mock_model::Cli;
 
 use crate::exit_code;
@@ -19,12 +18,10 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
     if let Some(name) = args.provider.as_deref()
         && Cli::from_id(name).is_none()
     {
-        let error = anyhow::anyhow!(
+        return Err(exit_code::misuse(anyhow!(
             "there is no demo with {name}: the scripted model does not support its tools; omit --provider, or \
              play the recording with --recording"
-        );
-        crate::report::fail(&error);
-        return Ok(exit_code::USAGE);
+        )));
     }
     let cli = match args.provider.as_deref().and_then(Cli::from_id) {
         Some(cli) => {
@@ -32,12 +29,11 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
                 && !info.program.is_empty()
                 && let Err(problem) = teamster_host::find_program(crate::global::host(), info)
             {
-                let error = anyhow::anyhow!(
+                let error = anyhow!(
                     "{problem}; install it with `{}`, or play the recording with --recording",
                     info.install
                 );
-                crate::report::fail(&error);
-                return Ok(exit_code::CLI_NOT_FOUND);
+                return Err(exit_code::with(exit_code::CLI_NOT_FOUND, error));
             }
             Some(cli)
         }
@@ -64,7 +60,6 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
 fn remark(args: &DemoArgs, text: &str) {
     if !args.output.quiet {
         let dim = anstyle::Style::new().dimmed();
-        // Without stderr the message cannot be shown.
-        let _ = writeln!(anstream::stderr(), "{dim}{text}{dim:#}");
+        crate::report::note(&format!("{dim}{text}{dim:#}"));
     }
 }

@@ -11,7 +11,6 @@ use std::io::{self, Write};
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
-use anyhow::Context;
 use serde::Serialize;
 use teamster::doctor;
 use teamster::process::{Leftover, leftovers};
@@ -80,9 +79,7 @@ pub(crate) fn main(args: &DoctorArgs, machine: &Machine) -> anyhow::Result<u8> {
     let guard = Guard::watch(crate::global::host(), None);
     // Processes that a CLI leaves behind after `--version` become children of this process, and are ended.
     teamster_host::adopt_orphans();
-    let providers = tokio_runtime()
-        .context("cannot start the runtime")?
-        .block_on(examine_agents(crate::global::host()));
+    let providers = tokio_runtime()?.block_on(examine_agents(crate::global::host()));
     teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     drop(guard);
     let here = Here {
@@ -103,7 +100,7 @@ pub(crate) fn main(args: &DoctorArgs, machine: &Machine) -> anyhow::Result<u8> {
 
 /// Prints the report of another machine and returns the exit code.
 fn of_machine(args: &DoctorArgs, machine: &Machine, url: &str) -> anyhow::Result<u8> {
-    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let runtime = tokio_runtime()?;
     let agents = machine.agents();
     let machine = runtime.block_on(agents.report())?;
     let report = Report {
@@ -143,20 +140,16 @@ fn plain(mut facts: ProviderFacts) -> ProviderFacts {
 fn show(report: &Report, is_json: bool, url: Option<&str>) -> anyhow::Result<u8> {
     let usable = report.providers.iter().any(|provider| provider.usable);
     let printed = if is_json {
-        serde_json::to_string_pretty(report)
-            .map_err(io::Error::from)
-            .and_then(|text| writeln!(io::stdout(), "{text}"))
+        exit_code::of_json(report)
     } else {
-        let width = console::Term::stdout().size_checked();
-        let width = width.map(|(_, columns)| usize::from(columns));
         let mut out = anstream::stdout();
         let head = url.map_or(Ok(()), |url| {
             let version = report.version.as_deref().unwrap_or("of an unknown version");
             writeln!(out, "teamster {} on {url}\n", words::one_line(version))
         });
-        head.and_then(|()| print(report, width, &mut out))
+        exit_code::of_printed(head.and_then(|()| print(report, words::stdout_width(), &mut out)))
     };
-    Ok(match exit_code::of_printed(printed)? {
+    Ok(match printed? {
         exit_code::SUCCESS if !usable => exit_code::CLI_NOT_FOUND,
         code => code,
     })
@@ -192,12 +185,8 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
     let text = |text: &str| words::wrap(text, 13, 13, width.unwrap_or(usize::MAX));
     let bold = Style::new().bold();
     let dim = Style::new().dimmed();
-    let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
-    let (good, warn, bad) = (
-        colour(AnsiColor::Green),
-        colour(AnsiColor::Yellow),
-        colour(AnsiColor::Red),
-    );
+    let [good, warn, bad] =
+        [AnsiColor::Green, AnsiColor::Yellow, AnsiColor::Red].map(AnsiColor::on_default);
     for provider in &report.providers {
         let name = &provider.name;
         if let (Some(version), true) = (&provider.version, provider.usable) {

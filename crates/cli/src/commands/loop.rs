@@ -27,7 +27,7 @@ pub(crate) fn main(args: LoopArgs) -> anyhow::Result<u8> {
         record,
         store: StoreArgs { url: store_url },
     } = args;
-    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let runtime = tokio_runtime()?;
     // The loop changes its current directory.
     let directory = std::path::absolute(&agent_directory).unwrap_or_default();
     let record_to = match record.as_deref().map(std::path::absolute) {

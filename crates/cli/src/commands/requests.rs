@@ -2,7 +2,6 @@
 
 pub(crate) mod args;
 
-use std::io::Write;
 use std::path::PathBuf;
 
 use anstyle::Style;
@@ -11,6 +10,7 @@ use teamster_core::time::epoch_ms;
 
 use crate::detached::Run;
 use crate::remote::Machine;
+use crate::report::note;
 use crate::runtime::tokio_runtime;
 use crate::table::Table;
 use crate::{exit_code, words};
@@ -19,35 +19,30 @@ use args::RequestsArgs;
 /// Lists the requests of these runs, or of all, and returns the exit code.
 pub(crate) fn main(args: &RequestsArgs, machine: &Machine) -> anyhow::Result<u8> {
     let waiting = tokio_runtime()?.block_on(waiting(machine, &args.ids))?;
-    let mut out = anstream::stdout();
-    exit_code::of_printed(if args.json {
-        waiting.iter().try_for_each(|(request, _)| {
-            serde_json::to_writer(&mut out, request)?;
-            writeln!(out)
-        })
-    } else if waiting.is_empty() {
-        // On stderr, so that scripts do not read it as a request.
-        let _ = writeln!(anstream::stderr(), "no pending requests");
-        Ok(())
-    } else {
-        let mut table = Table::new(["REQUEST", "TOOL", "ASKED", "DENIED IN", "FOR"]);
-        let now = epoch_ms();
-        for (request, directory) in &waiting {
-            let ago = words::duration_ms(now.saturating_sub(request.asked_at));
-            let left = |at: u64| words::duration_ms(at.saturating_sub(now));
-            let cells = [
-                words::one_line(&request.request_id),
-                words::one_line(&request.tool_name),
-                format!("{ago} ago"),
-                request.expires_at.map(left).unwrap_or_default(),
-                what(request, directory.as_deref()),
-            ];
-            table.row(cells.map(|cell| (cell, Style::new())));
-        }
-        let written = table.write(&mut out);
-        hint(&waiting[0].0);
-        written
-    })
+    if args.json {
+        return exit_code::of_json_lines(waiting.iter().map(|(request, _)| request));
+    }
+    let Some((first, _)) = waiting.first() else {
+        note("no pending requests");
+        return Ok(exit_code::SUCCESS);
+    };
+    let mut table = Table::new(["REQUEST", "TOOL", "ASKED", "DENIED IN", "FOR"]);
+    let now = epoch_ms();
+    for (request, directory) in &waiting {
+        let ago = words::duration_ms(now.saturating_sub(request.asked_at));
+        let left = |at: u64| words::duration_ms(at.saturating_sub(now));
+        let cells = [
+            words::one_line(&request.request_id),
+            words::one_line(&request.tool_name),
+            format!("{ago} ago"),
+            request.expires_at.map(left).unwrap_or_default(),
+            what(request, directory.as_deref()),
+        ];
+        table.row(cells.map(|cell| (cell, Style::new())));
+    }
+    let written = table.write(&mut anstream::stdout());
+    hint(first);
+    exit_code::of_printed(written)
 }
 
 /// Returns the pending requests of these runs, or of all, each with its run's directory.
@@ -100,9 +95,5 @@ fn hint(request: &PendingRequest) {
         "allow|deny"
     };
     let id = words::one_line(&request.request_id);
-    // On stderr, because it is for people only.
-    let _ = writeln!(
-        anstream::stderr(),
-        "answer with: teamster answer {id} {answers}"
-    );
+    note(&format!("answer with: teamster answer {id} {answers}"));
 }

@@ -9,7 +9,6 @@ mod spec;
 use std::env;
 use std::sync::{Arc, OnceLock};
 
-use anyhow::Context;
 use teamster::{CliInfo, ErrorKind};
 use teamster_api::RunSpec;
 use teamster_core::time::epoch_ms;
@@ -27,13 +26,7 @@ use closing::Closing;
 
 /// Runs the agent and returns the exit code.
 pub(crate) fn main(args: RunArgs, machine: &Machine) -> anyhow::Result<u8> {
-    match begin(args, machine) {
-        Ok(code) => code,
-        Err(error) => {
-            crate::report::fail(&usage(error));
-            Ok(exit_code::USAGE)
-        }
-    }
+    begin(args, machine).map_err(|error| exit_code::misuse(usage(error)))?
 }
 
 /// Reads the arguments, and runs the agent. The outer error is a usage error.
@@ -52,7 +45,7 @@ fn begin(args: RunArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>>
     let mut options = RunOptions::new(id);
     options.is_chosen = local.run_id.is_some();
     options.native = local.output.native;
-    let runtime = match tokio_runtime().context("cannot start the runtime") {
+    let runtime = match tokio_runtime() {
         Ok(runtime) => runtime,
         Err(error) => return Ok(Err(error)),
     };

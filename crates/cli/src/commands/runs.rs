@@ -15,8 +15,6 @@ mod show;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Context;
-
 use crate::exit_code;
 use crate::remote::Machine;
 use crate::runtime::tokio_runtime;
@@ -31,44 +29,42 @@ pub(crate) fn main(command: &RunsCommand, machine: &Machine) -> anyhow::Result<u
     {
         return live::main(args, machine);
     }
-    tokio_runtime()
-        .context("cannot start the runtime")?
-        .block_on(async {
-            match command {
-                RunsCommand::Diff(args) => diff::main(args, machine).await,
-                RunsCommand::Apply(args) => apply::main(args, machine).await,
-                RunsCommand::Fetch(args) => fetch::main(args, machine).await,
-                RunsCommand::Files(args) => files::main(args, machine).await,
-                RunsCommand::Open(args) => open::main(args, machine).await,
-                RunsCommand::List(args) => {
-                    let history = History::open(machine, &args.store).await?;
-                    let code = if history.is_missing() {
-                        Ok(exit_code::SUCCESS)
-                    } else {
-                        list::main(args, &history).await
-                    };
-                    history.close().await;
-                    code
-                }
-                RunsCommand::Show(args) => {
-                    let history = History::open(machine, &args.store).await?;
-                    let code = if history.is_missing() {
-                        Ok(exit_code::AGENT_ERROR)
-                    } else {
-                        show::main(args, &history).await
-                    };
-                    history.close().await;
-                    code
-                }
-                RunsCommand::Forget(args) => {
-                    // Logs exist without a store, too.
-                    let history = History::open_if_any(machine, &args.store).await?;
-                    let code = forget::main(args, &history).await;
-                    history.close().await;
-                    code
-                }
+    tokio_runtime()?.block_on(async {
+        match command {
+            RunsCommand::Diff(args) => diff::main(args, machine).await,
+            RunsCommand::Apply(args) => apply::main(args, machine).await,
+            RunsCommand::Fetch(args) => fetch::main(args, machine).await,
+            RunsCommand::Files(args) => files::main(args, machine).await,
+            RunsCommand::Open(args) => open::main(args, machine).await,
+            RunsCommand::List(args) => {
+                let history = History::open(machine, &args.store).await?;
+                let code = if history.is_missing() {
+                    Ok(exit_code::SUCCESS)
+                } else {
+                    list::main(args, &history).await
+                };
+                history.close().await;
+                code
             }
-        })
+            RunsCommand::Show(args) => {
+                let history = History::open(machine, &args.store).await?;
+                let code = if history.is_missing() {
+                    Ok(exit_code::AGENT_ERROR)
+                } else {
+                    show::main(args, &history).await
+                };
+                history.close().await;
+                code
+            }
+            RunsCommand::Forget(args) => {
+                // Logs exist without a store, too.
+                let history = History::open_if_any(machine, &args.store).await?;
+                let code = forget::main(args, &history).await;
+                history.close().await;
+                code
+            }
+        }
+    })
 }
 
 /// Returns the canonical path, as the history stores it. A path of another machine is unchanged.
@@ -88,7 +84,7 @@ fn style(state: RunState) -> anstyle::Style {
         RunState::Aborted => anstyle::AnsiColor::Yellow,
         _ => anstyle::AnsiColor::Cyan,
     };
-    anstyle::Style::new().fg_color(Some(color.into()))
+    color.on_default()
 }
 
 /// Returns the duration of a run, so far if it is running, in milliseconds.

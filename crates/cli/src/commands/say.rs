@@ -2,7 +2,7 @@
 
 pub(crate) mod args;
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 
 use anyhow::{Context, bail};
 use teamster::Id;
@@ -16,12 +16,13 @@ use crate::drive::{self, TICK};
 use crate::remote::Machine;
 use crate::runtime::tokio_runtime;
 use crate::signals::Source;
-use crate::{exit_code, stdin, words};
+use crate::spec::read_prompt;
+use crate::{exit_code, words};
 use args::SayArgs;
 
 /// Sends the prompt, shows the turn and returns the turn's exit code.
 pub(crate) fn main(args: &SayArgs, machine: &Machine) -> anyhow::Result<u8> {
-    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let runtime = tokio_runtime()?;
     let session = runtime.block_on(Run::find(machine, &args.id))?;
     if !session.is_session() {
         bail!(
@@ -29,30 +30,11 @@ pub(crate) fn main(args: &SayArgs, machine: &Machine) -> anyhow::Result<u8> {
             words::one_line(session.id())
         );
     }
-    let prompt = match prompt(args) {
-        Ok(prompt) => prompt,
-        Err(error) => {
-            crate::report::fail(&error);
-            return Ok(exit_code::USAGE);
-        }
-    };
+    let mut warnings = Vec::new();
+    let prompt = read_prompt(Some(args.prompt.clone()), None, args.stdin, &mut warnings);
+    let prompt = prompt.map_err(exit_code::misuse)?;
+    crate::report::warn(&warnings);
     runtime.block_on(say(args, session, prompt))
-}
-
-fn prompt(args: &SayArgs) -> anyhow::Result<String> {
-    let mut prompt = args.prompt.clone();
-    if prompt == "-" {
-        prompt.clear();
-        (io::stdin().lock().read_to_string(&mut prompt))
-            .context("cannot read the prompt from stdin")?;
-    } else {
-        let warning = stdin::add_to(&mut prompt, args.stdin)?;
-        crate::report::warn(warning.as_slice());
-    }
-    if prompt.trim().is_empty() {
-        bail!("the prompt is empty");
-    }
-    Ok(prompt)
 }
 
 async fn say(args: &SayArgs, session: Run, prompt: String) -> anyhow::Result<u8> {
@@ -76,8 +58,7 @@ async fn say(args: &SayArgs, session: Run, prompt: String) -> anyhow::Result<u8>
                     bail!("{error} (--queue waits, --steer sends it now)")
                 }
                 Some(ProblemCode::OutOfTime) => {
-                    crate::report::fail(&error.into());
-                    return Ok(exit_code::TIMEOUT);
+                    return Err(exit_code::with(exit_code::TIMEOUT, error));
                 }
                 _ => return Err(error.into()),
             },

@@ -12,6 +12,7 @@ use teamster::agent_loop::supervisor::FILE_NAME;
 use teamster_host::{LocalMachine, LocalRuns};
 use teamster_server::{Bound, ListenAddress, OwnerToken, Server, ServerConfig, Tokens};
 
+use crate::report::note;
 use crate::runtime::server_runtime;
 use crate::signals::Source;
 use crate::{exit_code, server_files};
@@ -21,17 +22,11 @@ const DESCRIPTORS: u64 = 65_536;
 
 /// Serves until a signal and returns the exit code.
 pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<u8> {
-    let (config, runs, machine) = match prepare(args) {
-        Ok(prepared) => prepared,
-        Err(error) => {
-            crate::report::fail(&error);
-            return Ok(exit_code::USAGE);
-        }
-    };
+    let (config, runs, machine) = prepare(args).map_err(exit_code::misuse)?;
     let owner = config.owner.clone();
     let server = Server::new(config, Arc::new(runs), Arc::new(machine));
     raise_descriptors();
-    let runtime = server_runtime().context("cannot start the runtime")?;
+    let runtime = server_runtime()?;
     if args.stdio {
         let served = runtime.block_on(serve_stdio(&server));
         // Neither a disk that hangs nor the thread that reads stdin delays the end.
@@ -145,18 +140,16 @@ fn announce(bound: &[Bound], owner: Option<&OwnerToken>) -> io::Result<()> {
         return Ok(());
     };
     let file = token_file(owner.path());
-    // A closed stderr is ignored.
-    let _ = writeln!(
-        anstream::stderr(),
+    note(&format!(
         "the token is in {file}; Ctrl-C ends the server, not the runs"
-    );
+    ));
     for url in bound
         .iter()
         .map(Bound::url)
         .filter(|url| url.starts_with("http"))
     {
         // Browsers never send the part after `#`.
-        let _ = writeln!(anstream::stderr(), "open {url}/#token={}", owner.secret());
+        note(&format!("open {url}/#token={}", owner.secret()));
     }
     Ok(())
 }

@@ -22,19 +22,14 @@ pub(crate) fn main(args: &SuperviseArgs) -> anyhow::Result<u8> {
     settings.keep_agents = args.keep_agents;
     settings.policy.grace = args.grace;
     settings.agent_of = Some(agent_of);
-    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let runtime = tokio_runtime()?;
     let code = runtime.block_on(async {
-        let supervisor = match Supervisor::open(&args.config, settings) {
-            Ok(supervisor) => supervisor,
-            Err(
-                error
-                @ (Error::Config(_) | Error::AlreadyRunning { .. } | Error::OtherState { .. }),
-            ) => {
-                crate::report::fail(&error.into());
-                return Ok(exit_code::USAGE);
+        let supervisor = Supervisor::open(&args.config, settings).map_err(|error| match error {
+            Error::Config(_) | Error::AlreadyRunning { .. } | Error::OtherState { .. } => {
+                exit_code::misuse(error)
             }
-            Err(error) => return Err(error.into()),
-        };
+            error => error.into(),
+        })?;
         listen(supervisor.handle()).context("cannot listen for signals")?;
         let mut stderr = LossyWriter::new(Stderr).context("cannot start a thread")?;
         let report = |event: Event| {

@@ -5,8 +5,9 @@ pub(crate) mod args;
 use std::io::{self, Write};
 
 use anstyle::Style;
-use teamster_server::{OwnerToken, Scope, TokenError, TokenInfo, Tokens};
+use teamster_server::{OwnerToken, TokenError, TokenInfo, Tokens};
 
+use crate::report::note;
 use crate::table::Table;
 use crate::zone::local_time;
 use crate::{exit_code, server_files, words};
@@ -17,26 +18,19 @@ pub(crate) fn main(args: &TokenArgs) -> anyhow::Result<u8> {
     let tokens = Tokens::at(server_files::folder()?);
     let done = match &args.command {
         TokenCommand::Add(args) => {
-            let scopes: Vec<Scope> = args.scope.iter().map(|scope| (*scope).into()).collect();
-            tokens
-                .add(&args.name, &scopes)
-                .map(|secret| format!("{secret}\n").into_bytes())
+            let secret = tokens.add(&args.name, &args.scope);
+            secret.map(|secret| format!("{secret}\n").into_bytes())
         }
         TokenCommand::List(args) => {
             let tokens = tokens.list()?;
-            let mut out = anstream::stdout();
-            return exit_code::of_printed(if args.json {
-                tokens.iter().try_for_each(|token| line(token, &mut out))
-            } else if tokens.is_empty() {
-                // On stderr, so that scripts do not read it as a token.
-                let _ = writeln!(
-                    anstream::stderr(),
-                    "no tokens; `teamster token add` creates one"
-                );
-                Ok(())
-            } else {
-                table(&tokens, &mut out)
-            });
+            if args.json {
+                return exit_code::of_json_lines(tokens.iter().map(line));
+            }
+            if tokens.is_empty() {
+                note("no tokens; `teamster token add` creates one");
+                return Ok(exit_code::SUCCESS);
+            }
+            return exit_code::of_printed(table(&tokens, &mut anstream::stdout()));
         }
         TokenCommand::Replace(args) => {
             let file = match &args.token_file {
@@ -51,22 +45,18 @@ pub(crate) fn main(args: &TokenArgs) -> anyhow::Result<u8> {
         Ok(text) => exit_code::of_printed(io::stdout().write_all(&text)),
         Err(
             error @ (TokenError::Exists(_) | TokenError::NotFound(_) | TokenError::InvalidName(_)),
-        ) => {
-            crate::report::fail(&error.into());
-            Ok(exit_code::USAGE)
-        }
+        ) => Err(exit_code::misuse(error)),
         Err(error) => Err(error.into()),
     }
 }
 
-fn line(token: &TokenInfo, out: &mut impl Write) -> io::Result<()> {
+fn line(token: &TokenInfo) -> serde_json::Value {
     // Without the hash.
-    let line = serde_json::json!({
+    serde_json::json!({
         "name": token.name,
         "scopes": token.scopes,
         "createdAt": token.created_at,
-    });
-    writeln!(out, "{line}")
+    })
 }
 
 fn table(tokens: &[TokenInfo], out: &mut impl Write) -> io::Result<()> {

@@ -23,10 +23,7 @@ pub(crate) fn main(args: &TrustArgs) -> anyhow::Result<u8> {
     }
     let directory = args.directory.clone().unwrap_or_else(|| PathBuf::from("."));
     if args.remove {
-        let repository = match common_dir(&directory) {
-            Ok(repository) => repository,
-            Err(error) => return Ok(refuse(&error)),
-        };
+        let repository = common_dir(&directory).map_err(exit_code::misuse)?;
         let removed = trust.remove(&repository)?;
         return print([format!(
             "{} of {} no longer trusted",
@@ -38,15 +35,9 @@ pub(crate) fn main(args: &TrustArgs) -> anyhow::Result<u8> {
         Some(from) => Project::of_commit(&directory, from),
         None => Project::of_worktree(&directory),
     };
-    let project = match project {
-        Ok(project) => project.filter(|it| !it.setup.is_empty()),
-        Err(error) => return Ok(refuse(&error)),
-    };
-    let Some(project) = project else {
-        return Ok(refuse(&anyhow!(
-            "{PROJECT_FILE} has no set-up commands there"
-        )));
-    };
+    let project = project.map_err(exit_code::misuse)?;
+    let project = (project.filter(|it| !it.setup.is_empty()))
+        .ok_or_else(|| exit_code::misuse(anyhow!("{PROJECT_FILE} has no set-up commands there")))?;
     trust.add(&project)?;
     print(shown(&project.repository, &project.digest, &project.setup))
 }
@@ -64,11 +55,6 @@ fn shown(repository: &Path, digest: &str, commands: &[String]) -> Vec<String> {
 fn name(repository: &Path) -> String {
     let tree = repository.parent().filter(|_| repository.ends_with(".git"));
     words::printable(&tree.unwrap_or(repository).to_string_lossy())
-}
-
-fn refuse(error: &anyhow::Error) -> u8 {
-    crate::report::fail(error);
-    exit_code::USAGE
 }
 
 fn print(lines: impl IntoIterator<Item = String>) -> anyhow::Result<u8> {

@@ -2,28 +2,28 @@
 
 pub(crate) mod args;
 mod csv;
-mod json;
 mod limits;
 mod statusline;
 mod table;
 mod watch;
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
 use teamster_api::MachineService;
-use teamster_api::usage::{UsageQuery, UsageSummary};
+use teamster_api::usage::{Dimension, UsageQuery, UsageSummary};
 use teamster_host::usage::{CollectedUsage, UsageError, UsageSources, collect_usage};
 
 use crate::remote::Machine;
 use crate::render::{Spinner, TermSpinner};
-use crate::report::fail;
+use crate::report::note;
 use crate::runtime::tokio_runtime;
+use crate::words::{bytes, printable, stdout_width};
 use crate::{exit_code, zone};
-use args::{By, UsageArgs};
+use args::UsageArgs;
 
 /// The delay of the first progress line.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -37,40 +37,28 @@ pub(crate) fn main(args: &UsageArgs, machine: &Machine) -> anyhow::Result<u8> {
         return show_remote(args, &*machine.agents());
     }
     if args.limits {
-        return exit_code::of_printed(limits::print(&limits::list(), args.json, width()));
+        return limits::show(&limits::list(), args.json);
     }
     let now = Timestamp::now().to_zoned(zone::local());
-    let query = match query(args, &now) {
-        Ok(query) => query,
-        Err(error) => {
-            fail(&error);
-            return Ok(exit_code::USAGE);
-        }
-    };
+    let query = query(args, &now).map_err(exit_code::misuse)?;
     if let Some(every) = args.watch {
         return watch::main(args, every);
     }
     let collected = collect(args, &query, &now)?;
-    let by = args.by.unwrap_or(By::Day);
-    let summary = collected.summary(by.dimension(), args.models);
+    let by = args.by.unwrap_or(Dimension::Day);
+    let summary = collected.summary(by, args.models);
     show(args, &summary, now.time_zone())
 }
 
 /// Shows the usage of a server's machine and returns the exit code.
 fn show_remote(args: &UsageArgs, server: &dyn MachineService) -> anyhow::Result<u8> {
-    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let runtime = tokio_runtime()?;
     if args.limits {
         let list = runtime.block_on(server.limits())?;
-        return exit_code::of_printed(limits::print(&list, args.json, width()));
+        return limits::show(&list, args.json);
     }
     let now = Timestamp::now().to_zoned(zone::local());
-    let query = match query(args, &now) {
-        Ok(query) => query,
-        Err(error) => {
-            fail(&error);
-            return Ok(exit_code::USAGE);
-        }
-    };
+    let query = query(args, &now).map_err(exit_code::misuse)?;
     let summary = runtime.block_on(server.usage(query))?;
     let zone = (summary.time_zone.as_deref()).and_then(|name| TimeZone::get(name).ok());
     show(args, &summary, &zone.unwrap_or_else(zone::local))
@@ -78,11 +66,12 @@ fn show_remote(args: &UsageArgs, server: &dyn MachineService) -> anyhow::Result<
 
 /// Prints a summary in the requested format and returns the exit code.
 fn show(args: &UsageArgs, summary: &UsageSummary, zone: &TimeZone) -> anyhow::Result<u8> {
-    let by = args.by.unwrap_or(By::Day);
-    let width = width();
-    let printed = if args.json {
-        json::print(summary, &mut io::stdout())
-    } else if args.csv {
+    let by = args.by.unwrap_or(Dimension::Day);
+    let width = stdout_width();
+    if args.json {
+        return exit_code::of_json(summary);
+    }
+    let printed = if args.csv {
         csv::print(summary, by, &mut io::stdout())
     } else if summary.groups.is_empty() {
         table::print_empty(summary, &args.providers, width, &mut anstream::stderr())
@@ -90,12 +79,6 @@ fn show(args: &UsageArgs, summary: &UsageSummary, zone: &TimeZone) -> anyhow::Re
         table::print(summary, by, zone, width, &mut anstream::stdout())
     };
     exit_code::of_printed(printed)
-}
-
-/// Returns the width of the terminal if stdout is one.
-fn width() -> Option<usize> {
-    let size = console::Term::stdout().size_checked();
-    size.map(|(_, columns)| usize::from(columns))
 }
 
 /// Returns the query of the arguments. Days are in this machine's time zone, so its times are absolute.
@@ -116,7 +99,7 @@ fn query(args: &UsageArgs, now: &Zoned) -> anyhow::Result<UsageQuery> {
     }
     let names: Vec<_> = args.providers.iter().map(|it| it.id()).collect();
     let mut query = UsageQuery::default();
-    query.by = args.by.map(By::dimension);
+    query.by = args.by;
     query.since = since.map(|at| at.to_string());
     query.until = until.map(|at| at.to_string());
     query.provider = (!names.is_empty()).then(|| names.join(","));
@@ -146,9 +129,7 @@ fn collect(args: &UsageArgs, query: &UsageQuery, now: &Zoned) -> anyhow::Result<
         error => error.into(),
     })?;
     for warning in &collected.warnings {
-        // Without stderr the message cannot be shown.
-        let text = crate::words::printable(&warning.text);
-        let _ = writeln!(anstream::stderr(), "{text}");
+        note(&printable(&warning.text));
     }
     Ok(collected)
 }
@@ -157,11 +138,7 @@ fn progress_text(read: u64, all: u64) -> String {
     if all == 0 {
         return "looking for the CLIs' files".to_owned();
     }
-    format!(
-        "reading {} of {}",
-        crate::words::bytes(read),
-        crate::words::bytes(all)
-    )
+    format!("reading {} of {}", bytes(read), bytes(all))
 }
 
 #[cfg(test)]

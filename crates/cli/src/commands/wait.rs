@@ -2,8 +2,6 @@
 
 pub(crate) mod args;
 
-use anyhow::Context;
-
 use crate::detached::{Run, result_of, turn_of};
 use crate::remote::Machine;
 use crate::runtime::tokio_runtime;
@@ -13,43 +11,41 @@ use args::WaitArgs;
 /// Waits for the runs and returns the exit code of the first that did not complete.
 pub(crate) fn main(args: &WaitArgs, machine: &Machine) -> anyhow::Result<u8> {
     let several = args.ids.len() > 1;
-    tokio_runtime()
-        .context("cannot start the runtime")?
-        .block_on(async {
-            let runs = Run::find_all(machine, &args.ids).await?;
-            let runs = (args.ids.iter().zip(runs)).map(|(id, run)| (awaited(id, &run), run));
-            let mut code = exit_code::SUCCESS;
-            for (id, run) in runs {
-                let result = match result_of(&run, &id).await {
-                    Ok(result) => result,
-                    // The others are waited for.
-                    Err(error) if several => {
-                        crate::report::fail(&error);
-                        if code == exit_code::SUCCESS {
-                            code = exit_code::AGENT_ERROR;
-                        }
-                        continue;
+    tokio_runtime()?.block_on(async {
+        let runs = Run::find_all(machine, &args.ids).await?;
+        let runs = (args.ids.iter().zip(runs)).map(|(id, run)| (awaited(id, &run), run));
+        let mut code = exit_code::SUCCESS;
+        for (id, run) in runs {
+            let result = match result_of(&run, &id).await {
+                Ok(result) => result,
+                // The others are waited for.
+                Err(error) if several => {
+                    crate::report::fail(&error);
+                    if code == exit_code::SUCCESS {
+                        code = exit_code::AGENT_ERROR;
                     }
-                    Err(error) => return Err(error),
-                };
-                let ended = exit_code::of(&result);
-                if ended == exit_code::SUCCESS {
                     continue;
                 }
-                if let Some(error) = result.failure() {
-                    let message = hints::message(&error);
-                    crate::report::fail(&if several {
-                        anyhow::anyhow!("run {}: {message}", words::one_line(&id))
-                    } else {
-                        anyhow::anyhow!("{message}")
-                    });
-                }
-                if code == exit_code::SUCCESS {
-                    code = ended;
-                }
+                Err(error) => return Err(error),
+            };
+            let ended = exit_code::of(&result);
+            if ended == exit_code::SUCCESS {
+                continue;
             }
-            Ok(code)
-        })
+            if let Some(error) = result.failure() {
+                let message = hints::message(&error);
+                crate::report::fail(&if several {
+                    anyhow::anyhow!("run {}: {message}", words::one_line(&id))
+                } else {
+                    anyhow::anyhow!("{message}")
+                });
+            }
+            if code == exit_code::SUCCESS {
+                code = ended;
+            }
+        }
+        Ok(code)
+    })
 }
 
 /// Returns the id to wait for: that of the run, or of a turn of this session.

@@ -61,7 +61,7 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Outcome> {
         std::fs::create_dir(folder).context("cannot make a temporary folder")?;
     }
     // The runtime of the mock model; `drive::agent` creates its own for the run.
-    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let runtime = tokio_runtime()?;
     let mut settings = Settings::default();
     settings.directory = Some(work.clone());
     settings.cli = Some(cli);

@@ -33,16 +33,12 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
     let program = crate::global::program().context("cannot find the program itself")?;
     config.program = Some(program.to_owned());
     let info = claude.info();
-    if !args.output.quiet {
-        let dim = anstyle::Style::new().dimmed();
-        // Printed on stderr; without it the message cannot be shown.
-        let _ = writeln!(
-            anstream::stderr(),
-            "{dim}A recorded run of {} {}, played without CLI, key and network.{dim:#}\n",
-            info.name,
-            info.tested_versions.first().unwrap_or(&"")
-        );
-    }
+    let version = info.tested_versions.first().unwrap_or(&"");
+    let name = info.name;
+    super::remark(
+        args,
+        &format!("A recorded run of {name} {version}, played without CLI, key and network.\n"),
+    );
     let view = crate::drive::View {
         agent: info,
         verbose: args.output.verbose,

@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use anyhow::Context;
 use serde_json::Value;
 use teamster::RuntimeConfig;
 use teamster::acp::AcpAgent;
@@ -25,25 +24,15 @@ pub(super) fn main(agent: &str, limit: Duration, json: bool) -> anyhow::Result<u
     let mut config = RuntimeConfig::default();
     config.env_remove.push(STORE_VARIABLE.to_owned());
     config.die_with_parent = true;
-    let probed = tokio_runtime()
-        .context("cannot start the runtime")?
-        .block_on(probe(agent, config, limit));
+    let probed = tokio_runtime()?.block_on(probe(agent, config, limit));
     teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
-    let probed = match probed {
-        Ok(probed) => probed,
-        Err(error) => {
-            crate::report::fail(&error.into());
-            return Ok(exit_code::USAGE);
-        }
-    };
+    let probed = probed.map_err(exit_code::misuse)?;
     let printed = if json {
-        serde_json::to_string_pretty(&probed)
-            .map_err(io::Error::from)
-            .and_then(|text| writeln!(io::stdout(), "{text}"))
+        exit_code::of_json(&probed)
     } else {
-        print(&probed, &mut anstream::stdout())
+        exit_code::of_printed(print(&probed, &mut anstream::stdout()))
     };
-    Ok(match exit_code::of_printed(printed)? {
+    Ok(match printed? {
         exit_code::SUCCESS => code_of(probed.verdict),
         code => code,
     })
@@ -61,12 +50,8 @@ fn code_of(verdict: Verdict) -> u8 {
 fn print(probed: &AcpProbed, out: &mut impl Write) -> io::Result<()> {
     let bold = Style::new().bold();
     let dim = Style::new().dimmed();
-    let colour = |colour: AnsiColor| Style::new().fg_color(Some(colour.into()));
-    let (good, warn, bad) = (
-        colour(AnsiColor::Green),
-        colour(AnsiColor::Yellow),
-        colour(AnsiColor::Red),
-    );
+    let [good, warn, bad] =
+        [AnsiColor::Green, AnsiColor::Yellow, AnsiColor::Red].map(AnsiColor::on_default);
     let name = words::one_line(probed.name.as_deref().unwrap_or(&probed.agent));
     let version = words::one_line(probed.version.as_deref().unwrap_or_default());
     let (mark, style, state) = match probed.verdict {

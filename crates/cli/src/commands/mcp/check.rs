@@ -94,15 +94,12 @@ pub(super) fn main(args: &McpCheckArgs) -> Result<u8, Failure> {
     }
     let guard = Guard::start(crate::global::host(), None);
     teamster_host::adopt_orphans();
-    let code = tokio_runtime()
-        .context("cannot start the runtime")
-        .map_err(Failure::Other)
-        .and_then(|runtime| {
-            let code = runtime.block_on(check(args, given.servers, warnings));
-            // A task that hangs must not delay the exit.
-            runtime.shutdown_timeout(Duration::from_secs(2));
-            code
-        });
+    let code = tokio_runtime().map_err(Failure::Other).and_then(|runtime| {
+        let code = runtime.block_on(check(args, given.servers, warnings));
+        // A task that hangs must not delay the exit.
+        runtime.shutdown_timeout(Duration::from_secs(2));
+        code
+    });
     teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     code
 }

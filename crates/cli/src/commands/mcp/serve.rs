@@ -65,7 +65,7 @@ pub(super) fn main(args: McpServeArgs, machine: &Machine) -> Result<u8, Failure>
     if machine.is_here() {
         state::runs().map_err(|error| Failure::Usage(error.into()))?;
     }
-    let runtime = (tokio_runtime().context("cannot start the runtime")).map_err(Failure::Other)?;
+    let runtime = (tokio_runtime()).map_err(Failure::Other)?;
     let code = runtime.block_on(async {
         let mut signals = Source::new().context("cannot listen for signals")?;
         let server = AgentServer::of_program(machine.runs(), machine.agents(), limits, hint, id_of);

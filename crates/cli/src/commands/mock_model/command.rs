@@ -61,46 +61,44 @@ pub(super) fn main(
     let (_folder, home) = crate::mock_home::temporary_folder("teamster-mock-")?;
     let guard = Guard::start(crate::global::host(), None);
     teamster_host::adopt_orphans();
-    let code = tokio_runtime()
-        .context("cannot start the runtime")?
-        .block_on(async {
-            let mut signals = Source::new().context("cannot listen for signals")?;
-            let model = super::start(script, settings).await?;
-            let pointed = Pointed::new(model.url(), home, None, &clis)?;
-            let (set, unset) = pointed.environment(args.keep_home);
-            let pointing = pointed
-                .clis
-                .iter()
-                .find(|(cli, _)| Some(*cli) == itself)
-                .map(|(_, pointing)| pointing);
-            let mut command = Command::new(&found);
-            command
-                .args(with_flags(pointing, arguments))
-                .envs(set)
-                .env(URL_VARIABLE, &pointed.url)
-                .kill_on_drop(true);
-            let (mark, id) = run_mark();
-            command.env(mark, id);
-            for name in unset {
+    let code = tokio_runtime()?.block_on(async {
+        let mut signals = Source::new().context("cannot listen for signals")?;
+        let model = super::start(script, settings).await?;
+        let pointed = Pointed::new(model.url(), home, None, &clis)?;
+        let (set, unset) = pointed.environment(args.keep_home);
+        let pointing = pointed
+            .clis
+            .iter()
+            .find(|(cli, _)| Some(*cli) == itself)
+            .map(|(_, pointing)| pointing);
+        let mut command = Command::new(&found);
+        command
+            .args(with_flags(pointing, arguments))
+            .envs(set)
+            .env(URL_VARIABLE, &pointed.url)
+            .kill_on_drop(true);
+        let (mark, id) = run_mark();
+        command.env(mark, id);
+        for name in unset {
+            command.env_remove(name);
+        }
+        if let Some(directory) = directory.filter(|_| args.directory.is_some()) {
+            for name in foreign_git_variables(&directory) {
                 command.env_remove(name);
             }
-            if let Some(directory) = directory.filter(|_| args.directory.is_some()) {
-                for name in foreign_git_variables(&directory) {
-                    command.env_remove(name);
-                }
-                command.current_dir(directory);
+            command.current_dir(directory);
+        }
+        let child = match command.spawn() {
+            Ok(child) => child,
+            Err(error) => {
+                let error =
+                    anyhow::Error::new(error).context(format!("cannot start {}", found.display()));
+                crate::report::fail(&error);
+                return Ok(exit_code::CLI_NOT_FOUND);
             }
-            let child = match command.spawn() {
-                Ok(child) => child,
-                Err(error) => {
-                    let error = anyhow::Error::new(error)
-                        .context(format!("cannot start {}", found.display()));
-                    crate::report::fail(&error);
-                    return Ok(exit_code::CLI_NOT_FOUND);
-                }
-            };
-            run(child, &model, &mut signals, &mut printer).await
-        });
+        };
+        run(child, &model, &mut signals, &mut printer).await
+    });
     teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     code
 }

@@ -39,35 +39,33 @@ pub(super) fn main(
     let description = script.description.clone();
     let mut printer = RequestPrinter::new(!args.quiet, args.log.as_deref())?;
     let (_folder, home) = crate::mock_home::temporary_folder("teamster-mock-")?;
-    tokio_runtime()
-        .context("cannot start the runtime")?
-        .block_on(async {
-            // Before the address is printed, so that a signal after that cleans up.
-            let mut signals = Source::new().context("cannot listen for signals")?;
-            let model = super::start(script, settings).await?;
-            let pointed = Pointed::new(model.url(), home, directory, &clis)?;
-            let printed = if args.json {
-                writeln!(io::stdout(), "{}", pointed.json())
-            } else if args.export {
-                io::stdout().write_all(pointed.export().as_bytes())
-            } else {
-                let about = description.map(|it| words::one_line(&it) + "\n");
-                let text = listing(&pointed, &folder, &turns, &about.unwrap_or_default());
-                anstream::stdout().write_all(text.as_bytes())
-            };
-            if printed.and_then(|()| io::stdout().flush()).is_err() {
-                return Ok(exit_code::ABORTED);
-            }
-            if args.export {
-                close_stdout().context("cannot close stdout")?;
-            }
-            tokio::select! {
-                () = signals.next() => {}
-                () = printer.report(&model) => {}
-            }
-            printer.catch_up(&model);
-            Ok(exit_code::SUCCESS)
-        })
+    tokio_runtime()?.block_on(async {
+        // Before the address is printed, so that a signal after that cleans up.
+        let mut signals = Source::new().context("cannot listen for signals")?;
+        let model = super::start(script, settings).await?;
+        let pointed = Pointed::new(model.url(), home, directory, &clis)?;
+        let printed = if args.json {
+            writeln!(io::stdout(), "{}", pointed.json())
+        } else if args.export {
+            io::stdout().write_all(pointed.export().as_bytes())
+        } else {
+            let about = description.map(|it| words::one_line(&it) + "\n");
+            let text = listing(&pointed, &folder, &turns, &about.unwrap_or_default());
+            anstream::stdout().write_all(text.as_bytes())
+        };
+        if printed.and_then(|()| io::stdout().flush()).is_err() {
+            return Ok(exit_code::ABORTED);
+        }
+        if args.export {
+            close_stdout().context("cannot close stdout")?;
+        }
+        tokio::select! {
+            () = signals.next() => {}
+            () = printer.report(&model) => {}
+        }
+        printer.catch_up(&model);
+        Ok(exit_code::SUCCESS)
+    })
 }
 
 /// Returns the command lines for each CLI, for people.

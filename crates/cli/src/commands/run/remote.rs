@@ -28,7 +28,7 @@ pub(crate) fn main(
     if local.detach {
         return start::detached(machine, spec, local);
     }
-    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let runtime = tokio_runtime()?;
     let run = start::start(&runtime, machine, spec.clone().into(), local)?;
     Ok(run.and_then(|run| show(&spec, local, &run, output, &runtime)))
 }

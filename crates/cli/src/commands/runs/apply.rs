@@ -1,7 +1,5 @@
 //! `teamster runs apply`.
 
-use std::io::Write;
-
 use anyhow::{anyhow, bail};
 use teamster_api::PATCH;
 use teamster_workspace::{TakeError, Target};
@@ -47,7 +45,6 @@ pub(super) async fn main(args: &RunsApplyArgs, machine: &Machine) -> anyhow::Res
         Err(TakeError::Git(error)) => return Err(error.context("nothing was changed")),
         Err(error) => return Err(anyhow!("nothing was changed: {error:?}")),
     };
-    // A closed stderr is ignored.
-    let _ = writeln!(anstream::stderr(), "{said}");
+    crate::report::note(&said);
     Ok(exit_code::SUCCESS)
 }

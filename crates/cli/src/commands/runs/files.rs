@@ -23,8 +23,7 @@ pub(super) async fn main(args: &RunsFilesArgs, machine: &Machine) -> anyhow::Res
         Err(error) => return Err(found.explained(error)),
     };
     if args.json {
-        let text = serde_json::to_string_pretty(&list)?;
-        return exit_code::of_printed(writeln!(io::stdout(), "{text}"));
+        return exit_code::of_json(&list);
     }
     report::warn(&list.missing);
     let collected: Vec<_> = (list.files.iter())
@@ -32,11 +31,9 @@ pub(super) async fn main(args: &RunsFilesArgs, machine: &Machine) -> anyhow::Res
         .collect();
     if collected.is_empty() {
         let id = words::one_line(found.run.id());
-        // On stderr, so that a script does not take it for a file.
-        let _ = writeln!(
-            anstream::stderr(),
+        report::note(&format!(
             "run {id} has collected no files: name them with --artifact when you start a run"
-        );
+        ));
         return Ok(exit_code::SUCCESS);
     }
     if let Some(folder) = &args.output {

@@ -10,6 +10,7 @@ use teamster_core::time::{epoch_ms, millis};
 use super::args::{RunsListArgs, Status};
 use super::history::History;
 use super::{canonical, duration_ms, style};
+use crate::report::note;
 use crate::table::Table;
 use crate::zone::local_time;
 use crate::{exit_code, hints, words};
@@ -25,20 +26,16 @@ pub(super) async fn main(args: &RunsListArgs, history: &History) -> anyhow::Resu
     filter.since_ms = since;
     filter.working_directory = (args.cwd.as_deref()).map(|cwd| canonical(cwd, history.is_here()));
     let runs = history.list(filter).await?;
-    let printed = if args.json {
-        json(&runs, &mut io::stdout())
-    } else {
-        if runs.is_empty() {
-            // On stderr, so that a script does not parse it as a run.
-            let location = words::one_line(&history.location());
-            let _ = writeln!(anstream::stderr(), "no such runs in {location}");
-        }
-        let width = console::Term::stdout().size_checked();
-        let width = width.map(|(_, columns)| usize::from(columns));
-        let now_ms = epoch_ms();
-        let rows: Vec<_> = runs.iter().map(|run| row(run, now_ms)).collect();
-        table(&rows, width, &mut anstream::stdout())
-    };
+    if args.json {
+        return exit_code::of_json_lines(&runs);
+    }
+    if runs.is_empty() {
+        let location = words::one_line(&history.location());
+        note(&format!("no such runs in {location}"));
+    }
+    let now_ms = epoch_ms();
+    let rows: Vec<_> = runs.iter().map(|run| row(run, now_ms)).collect();
+    let printed = table(&rows, words::stdout_width(), &mut anstream::stdout());
     exit_code::of_printed(printed)
 }
 
@@ -50,14 +47,6 @@ fn state(status: Status) -> RunState {
         Status::Aborted => RunState::Aborted,
         Status::Interrupted => RunState::Interrupted,
     }
-}
-
-fn json(runs: &[RunRecord], out: &mut impl Write) -> io::Result<()> {
-    for run in runs {
-        serde_json::to_writer(&mut *out, run)?;
-        writeln!(out)?;
-    }
-    Ok(())
 }
 
 const HEAD: [&str; 8] = [

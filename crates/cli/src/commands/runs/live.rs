@@ -10,6 +10,7 @@ use teamster_core::time::epoch_ms;
 
 use super::args::RunsListArgs;
 use crate::remote::Machine;
+use crate::report::note;
 use crate::runtime::tokio_runtime;
 use crate::table::Table;
 use crate::zone::local_time;
@@ -36,19 +37,14 @@ struct Live {
 /// Lists running runs, newest first, and returns the exit code.
 pub(super) fn main(args: &RunsListArgs, machine: &Machine) -> anyhow::Result<u8> {
     let live = tokio_runtime()?.block_on(find(args, machine))?;
-    let mut out = anstream::stdout();
-    exit_code::of_printed(if args.json {
-        live.iter().try_for_each(|run| {
-            serde_json::to_writer(&mut out, run)?;
-            writeln!(out)
-        })
-    } else if live.is_empty() {
-        // On stderr, so that a script does not parse it as a run.
-        let _ = writeln!(anstream::stderr(), "no detached run is running");
-        Ok(())
-    } else {
-        table(&live, &mut out)
-    })
+    if args.json {
+        return exit_code::of_json_lines(&live);
+    }
+    if live.is_empty() {
+        note("no detached run is running");
+        return Ok(exit_code::SUCCESS);
+    }
+    exit_code::of_printed(table(&live, &mut anstream::stdout()))
 }
 
 /// Returns the selected runs that have not ended.

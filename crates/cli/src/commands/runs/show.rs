@@ -21,14 +21,11 @@ const PROMPT_BYTES: usize = 300;
 pub(super) async fn main(args: &RunsShowArgs, history: &History) -> anyhow::Result<u8> {
     let run = history.find(&args.id).await?;
     let prompt = history.prompt(&run.run_id).await;
-    let printed = if args.json {
-        serde_json::to_string_pretty(&Shown { run, prompt })
-            .map_err(io::Error::from)
-            .and_then(|text| writeln!(io::stdout(), "{text}"))
-    } else {
-        print(&run, prompt.as_deref(), epoch_ms(), &mut anstream::stdout())
-    };
-    exit_code::of_printed(printed)
+    if args.json {
+        return exit_code::of_json(&Shown { run, prompt });
+    }
+    let mut out = anstream::stdout();
+    exit_code::of_printed(print(&run, prompt.as_deref(), epoch_ms(), &mut out))
 }
 
 /// A run of the history, and its prompt where it was kept.

@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Subcommand, ValueHint};
 use teamster_server::Scope;
+
+use crate::args::value;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -42,8 +44,8 @@ pub(crate) struct TokenAddArgs {
     /// The token's name, such as that of its device
     pub(crate) name: String,
     /// Grant this scope (repeatable)
-    #[arg(long, value_name = "SCOPE", required = true, value_delimiter = ',')]
-    pub(crate) scope: Vec<ScopeName>,
+    #[arg(long, value_name = "SCOPE", required = true, value_delimiter = ',', value_parser = value::words(SCOPES))]
+    pub(crate) scope: Vec<Scope>,
 }
 
 /// List the tokens.
@@ -71,26 +73,14 @@ pub(crate) struct TokenReplaceArgs {
     pub(crate) token_file: Option<PathBuf>,
 }
 
-/// The name of a scope.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ScopeName {
-    /// See runs, requests, agents and usage
-    Read,
-    /// Start and stop runs, and see them
-    Run,
-    /// Answer requests, and see them
-    Answer,
-    /// Everything, the control of agents included
-    Admin,
-}
-
-impl From<ScopeName> for Scope {
-    fn from(name: ScopeName) -> Self {
-        match name {
-            ScopeName::Read => Self::Read,
-            ScopeName::Run => Self::Run,
-            ScopeName::Answer => Self::Answer,
-            ScopeName::Admin => Self::Admin,
-        }
-    }
-}
+/// Values of `--scope` with their help texts.
+const SCOPES: &[(&str, Scope, &str)] = &[
+    ("read", Scope::Read, "See runs, requests, agents and usage"),
+    ("run", Scope::Run, "Start and stop runs, and see them"),
+    ("answer", Scope::Answer, "Answer requests, and see them"),
+    (
+        "admin",
+        Scope::Admin,
+        "Everything, the control of agents included",
+    ),
+];

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use clap::{Args, ValueEnum};
 use teamster::usage::Provider;
 use teamster_api::usage::Dimension;
 use teamster_host::usage::When;
@@ -46,8 +46,8 @@ Exit codes:
 #[command(after_help = SHORT, after_long_help = EXAMPLES)]
 pub(crate) struct UsageArgs {
     /// Group by [default: day, with --watch provider]
-    #[arg(long, value_name = "WHAT")]
-    pub(crate) by: Option<By>,
+    #[arg(long, value_name = "WHAT", value_parser = value::words(BY))]
+    pub(crate) by: Option<Dimension>,
     /// Start: a date, a time, `today`, `yesterday`, or an age such as 24h or 7d
     #[arg(long, value_name = "WHEN", value_parser = When::parse)]
     pub(crate) since: Option<When>,
@@ -95,57 +95,35 @@ pub(crate) struct UsageArgs {
     pub(crate) store: StoreArgs,
 }
 
-/// Values of `usage --by`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum By {
-    /// The day, in the time zone of this machine
-    Day,
-    /// The week, by its Monday
-    Week,
-    /// The month
-    Month,
-    /// The model, as its CLI writes it
-    Model,
-    /// The agent: the directory in which its session began
-    Agent,
-    /// The project: the directory in which the request was made
-    Project,
-    /// The session
-    Session,
-    /// The CLI
-    Provider,
-    /// The key of `--session-key`
-    Key,
-}
+/// Values of `--by` with their help texts.
+const BY: &[(&str, Dimension, &str)] = &[
+    (
+        "day",
+        Dimension::Day,
+        "The day, in the time zone of this machine",
+    ),
+    ("week", Dimension::Week, "The week, by its Monday"),
+    ("month", Dimension::Month, "The month"),
+    ("model", Dimension::Model, "The model, as its CLI writes it"),
+    (
+        "agent",
+        Dimension::Agent,
+        "The agent: the directory in which its session began",
+    ),
+    (
+        "project",
+        Dimension::Project,
+        "The project: the directory in which the request was made",
+    ),
+    ("session", Dimension::Session, "The session"),
+    ("provider", Dimension::Provider, "The CLI"),
+    ("key", Dimension::Key, "The key of `--session-key`"),
+];
 
-impl By {
-    pub(crate) fn dimension(self) -> Dimension {
-        match self {
-            Self::Day => Dimension::Day,
-            Self::Week => Dimension::Week,
-            Self::Month => Dimension::Month,
-            Self::Model => Dimension::Model,
-            Self::Agent => Dimension::Agent,
-            Self::Project => Dimension::Project,
-            Self::Session => Dimension::Session,
-            Self::Provider => Dimension::Provider,
-            Self::Key => Dimension::Key,
-        }
-    }
-
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Day => "day",
-            Self::Week => "week",
-            Self::Month => "month",
-            Self::Model => "model",
-            Self::Agent => "agent",
-            Self::Project => "project",
-            Self::Session => "session",
-            Self::Provider => "provider",
-            Self::Key => "key",
-        }
-    }
+/// Returns the value of `--by` for a dimension.
+pub(super) fn name(by: Dimension) -> &'static str {
+    let found = BY.iter().find(|(_, it, _)| *it == by);
+    found.map_or("", |(name, ..)| name)
 }
 
 /// Parses a refresh interval between 1 second and 24 hours.

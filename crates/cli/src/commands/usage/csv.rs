@@ -5,7 +5,7 @@ use std::io::{self, Write};
 
 use teamster_api::usage::{Dimension, Figures, UsageSummary};
 
-use super::args::By;
+use super::args::name;
 
 /// The columns after the names of the group and model.
 const HEAD: [&str; 14] = [
@@ -26,24 +26,24 @@ const HEAD: [&str; 14] = [
 ];
 
 /// Prints a row for each group, or for each of its models if there are any. Unknown values are empty.
-pub(super) fn print(summary: &UsageSummary, by: By, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn print(summary: &UsageSummary, by: Dimension, out: &mut impl Write) -> io::Result<()> {
     let by_model = summary.by == Dimension::Model;
     let names: &[_] = if by_model {
-        &[by.name()]
+        &[name(by)]
     } else {
-        &[by.name(), "model"]
+        &[name(by), "model"]
     };
     writeln!(out, "{},{}", names.join(","), HEAD.join(","))?;
     for group in &summary.groups {
-        let name = group.name.as_deref().unwrap_or_default();
+        let group_name = group.name.as_deref().unwrap_or_default();
         let group_row =
             |names: &[&str], out: &mut _| row(names, &group.providers, &group.figures, out);
         match &*group.by_model {
-            [] if by_model => group_row(&[name], out)?,
-            [] => group_row(&[name, ""], out)?,
+            [] if by_model => group_row(&[group_name], out)?,
+            [] => group_row(&[group_name, ""], out)?,
             models => {
                 for model in models {
-                    let names = [name, model.model.as_deref().unwrap_or_default()];
+                    let names = [group_name, model.model.as_deref().unwrap_or_default()];
                     row(&names, &model.providers, &model.figures, out)?;
                 }
             }

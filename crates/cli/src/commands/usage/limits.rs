@@ -1,37 +1,35 @@
 //! Limits of subscriptions: the used part and the time of reset.
 
-use std::io::{self, Write};
-
 use anstyle::Style;
 use jiff::Timestamp;
 use teamster::usage::{Places, limit_list, limits};
 use teamster_api::usage::{LimitList, UsageLimit};
 
+use crate::report::note;
 use crate::table::Table;
-use crate::{words, zone};
+use crate::{exit_code, words, zone};
 
 /// Returns the limits in the CLIs' files.
 pub(crate) fn list() -> LimitList {
     limit_list(limits(&Places::from_env()))
 }
 
-/// Prints limits.
-pub(super) fn print(list: &LimitList, json: bool, width: Option<usize>) -> io::Result<()> {
+/// Prints limits and returns the exit code.
+pub(super) fn show(list: &LimitList, json: bool) -> anyhow::Result<u8> {
     if json {
-        let mut out = io::stdout();
-        serde_json::to_writer_pretty(&mut out, list)?;
-        return writeln!(out);
+        return exit_code::of_json(list);
     }
     let limits = &list.limits;
     if limits.is_empty() {
-        return writeln!(
-            anstream::stderr(),
+        note(
             "no limits found: Codex reports them with its answers when it is logged in with a \
              subscription; Claude Code gives them to its status line only \
-             (`teamster usage --statusline`)"
+             (`teamster usage --statusline`)",
         );
+        return Ok(exit_code::SUCCESS);
     }
-    table(limits, Timestamp::now(), width).write(&mut anstream::stdout())
+    let table = table(limits, Timestamp::now(), words::stdout_width());
+    exit_code::of_printed(table.write(&mut anstream::stdout()))
 }
 
 /// Creates the table of limits. To fit `width`, it drops the column AS OF, then the dates of the resets.

@@ -4,11 +4,11 @@
 
 use std::io::{self, Read, Write};
 
+use anyhow::anyhow;
 use jiff::Timestamp;
 use serde::Deserialize;
 
 use super::limits;
-use crate::report::fail;
 use crate::{exit_code, words};
 
 /// The maximum size of the input in bytes; Claude Code writes a few kilobytes.
@@ -71,20 +71,15 @@ struct Window {
 pub(super) fn main() -> anyhow::Result<u8> {
     let mut text = Vec::new();
     io::stdin().take(LONGEST).read_to_end(&mut text)?;
-    match serde_json::from_slice(&text) {
-        Ok(input) => {
-            let line = line(&input, Timestamp::now());
-            exit_code::of_printed(writeln!(io::stdout(), "{line}"))
-        }
-        Err(error) => {
-            fail(&anyhow::anyhow!(
-                "stdin is not the JSON of Claude Code's status line ({error}); set \
-                 \"statusLine\": {{\"type\": \"command\", \"command\": \"teamster usage --statusline\"}} \
-                 in its settings.json"
-            ));
-            Ok(exit_code::USAGE)
-        }
-    }
+    let input = serde_json::from_slice(&text).map_err(|error| {
+        exit_code::misuse(anyhow!(
+            "stdin is not the JSON of Claude Code's status line ({error}); set \
+             \"statusLine\": {{\"type\": \"command\", \"command\": \"teamster usage --statusline\"}} \
+             in its settings.json"
+        ))
+    })?;
+    let line = line(&input, Timestamp::now());
+    exit_code::of_printed(writeln!(io::stdout(), "{line}"))
 }
 
 fn line(input: &Input, now: Timestamp) -> String {

@@ -5,9 +5,8 @@ use std::io::{self, Write};
 use anstyle::Style;
 use jiff::tz::TimeZone;
 use teamster::usage::Provider;
-use teamster_api::usage::{Figures, UsageGroup, UsageSummary};
+use teamster_api::usage::{Dimension, Figures, UsageGroup, UsageSummary};
 
-use super::args::By;
 use crate::table::Table;
 use crate::words;
 
@@ -57,21 +56,21 @@ pub(super) fn print_empty(
 /// Prints the table, fitted to `width` columns.
 pub(super) fn print(
     report: &UsageSummary,
-    by: By,
+    by: Dimension,
     zone: &TimeZone,
     width: Option<usize>,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let names: &[&str] = match by {
-        By::Day => &["DAY"],
-        By::Week => &["WEEK OF"],
-        By::Month => &["MONTH"],
-        By::Model => &["MODEL", "CLI"],
-        By::Agent => &["AGENT", "CLI"],
-        By::Key => &["KEY", "CLI"],
-        By::Project => &["PROJECT", "CLI"],
-        By::Session => &["SESSION", "CLI", "LAST", "DIRECTORY"],
-        By::Provider => &["CLI", "MODELS"],
+        Dimension::Day => &["DAY"],
+        Dimension::Week => &["WEEK OF"],
+        Dimension::Month => &["MONTH"],
+        Dimension::Model => &["MODEL", "CLI"],
+        Dimension::Agent => &["AGENT", "CLI"],
+        Dimension::Key => &["KEY", "CLI"],
+        Dimension::Project => &["PROJECT", "CLI"],
+        Dimension::Session => &["SESSION", "CLI", "LAST", "DIRECTORY"],
+        Dimension::Provider => &["CLI", "MODELS"],
     };
     let named = names.len();
     // SPENT differs from ESTIMATED only if a cost was reported.
@@ -124,14 +123,16 @@ const NAMES: [usize; 2] = [24, DATE];
 const DATE: usize = 10;
 
 /// Fits a table to `width`: truncates long names and hides columns. Returns the hidden columns.
-fn fit(table: &mut Table, by: By, named: usize, width: usize) -> Vec<usize> {
+fn fit(table: &mut Table, by: Dimension, named: usize, width: usize) -> Vec<usize> {
     let (requests, read, written) = (named, named + 3, named + 4);
     let (reported, estimated, spent) = (named + 5, named + 6, named + 7);
     let mut order = match by {
-        By::Day | By::Week | By::Month => vec![requests, written, read],
-        By::Model | By::Agent | By::Project | By::Key => vec![requests, 1, written, read],
-        By::Session => vec![requests, 1, written, read, 3, 2],
-        By::Provider => vec![requests, written, read, 1],
+        Dimension::Day | Dimension::Week | Dimension::Month => vec![requests, written, read],
+        Dimension::Model | Dimension::Agent | Dimension::Project | Dimension::Key => {
+            vec![requests, 1, written, read]
+        }
+        Dimension::Session => vec![requests, 1, written, read, 3, 2],
+        Dimension::Provider => vec![requests, written, read, 1],
     };
     // SPENT includes both.
     order.push(reported);
@@ -140,14 +141,14 @@ fn fit(table: &mut Table, by: By, named: usize, width: usize) -> Vec<usize> {
     }
     // Columns that may be truncated: names of groups and models, directories of sessions, models of CLIs.
     let cuttable: &[usize] = match by {
-        By::Session => &[3, 0],
-        By::Provider => &[1, 0],
+        Dimension::Session => &[3, 0],
+        Dimension::Provider => &[1, 0],
         _ => &[0],
     };
     let paths = |column: usize| {
         matches!(
             (by, column),
-            (By::Agent | By::Project, 0) | (By::Session, 3)
+            (Dimension::Agent | Dimension::Project, 0) | (Dimension::Session, 3)
         )
     };
     let cut = |table: &mut Table, least: usize| {
@@ -184,14 +185,16 @@ fn fit(table: &mut Table, by: By, named: usize, width: usize) -> Vec<usize> {
 }
 
 /// Returns the name cells of a group.
-fn naming(by: By, zone: &TimeZone, group: &UsageGroup) -> Vec<String> {
+fn naming(by: Dimension, zone: &TimeZone, group: &UsageGroup) -> Vec<String> {
     let name = group.name.as_deref().unwrap_or("(unknown)");
     let name = words::one_line(name);
     let providers = words::one_line(&group.providers.join(", "));
     match by {
-        By::Day | By::Week | By::Month => vec![name],
-        By::Model | By::Agent | By::Project | By::Key => vec![name, providers],
-        By::Session => {
+        Dimension::Day | Dimension::Week | Dimension::Month => vec![name],
+        Dimension::Model | Dimension::Agent | Dimension::Project | Dimension::Key => {
+            vec![name, providers]
+        }
+        Dimension::Session => {
             let last = group.last.to_zoned(zone.clone());
             let directory = group.directory.as_deref().unwrap_or_default();
             vec![
@@ -201,7 +204,7 @@ fn naming(by: By, zone: &TimeZone, group: &UsageGroup) -> Vec<String> {
                 words::one_line(directory),
             ]
         }
-        By::Provider => {
+        Dimension::Provider => {
             let models: Vec<_> = group.models.iter().map(|m| words::one_line(m)).collect();
             vec![name, models.join(", ")]
         }

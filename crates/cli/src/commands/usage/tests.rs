@@ -38,23 +38,23 @@ fn collected() -> Accounts {
     accounts
 }
 
-fn shown(accounts: &Accounts, by: By, models: bool, width: Option<usize>) -> String {
-    let report = accounts.summary(by.dimension(), models, Joined::default(), 3);
+fn shown(accounts: &Accounts, by: Dimension, models: bool, width: Option<usize>) -> String {
+    let report = accounts.summary(by, models, Joined::default(), 3);
     let mut out = anstream::StripStream::new(Vec::new());
     table::print(&report, by, &TimeZone::UTC, width, &mut out).unwrap();
     String::from_utf8(out.into_inner()).unwrap()
 }
 
-const ALL: [By; 9] = [
-    By::Day,
-    By::Week,
-    By::Month,
-    By::Model,
-    By::Agent,
-    By::Project,
-    By::Session,
-    By::Provider,
-    By::Key,
+const ALL: [Dimension; 9] = [
+    Dimension::Day,
+    Dimension::Week,
+    Dimension::Month,
+    Dimension::Model,
+    Dimension::Agent,
+    Dimension::Project,
+    Dimension::Session,
+    Dimension::Provider,
+    Dimension::Key,
 ];
 
 #[test]
@@ -117,7 +117,7 @@ fn truncated_cells_are_marked_and_hidden_columns_are_named() {
 
 #[test]
 fn a_path_is_truncated_at_its_beginning() {
-    let text = shown(&collected(), By::Project, false, Some(60));
+    let text = shown(&collected(), Dimension::Project, false, Some(60));
     assert!(text.contains("with-a-long-name/0"), "{text}");
     assert_eq!(words::cut_beginning("/a/b/c", 4), "…b/c");
     assert_eq!(words::cut_beginning("/a/b", 4), "/a/b");

@@ -7,11 +7,11 @@ use std::time::Duration;
 use anstream::AutoStream;
 use anyhow::Context;
 use jiff::{SignedDuration, Timestamp, Zoned};
-use teamster_api::usage::{Figures, UsageQuery};
+use teamster_api::usage::{Dimension, Figures, UsageQuery};
 use teamster_core::time::millis;
 use teamster_host::usage::{CollectedUsage, When};
 
-use super::args::{By, UsageArgs};
+use super::args::UsageArgs;
 use super::table;
 use crate::runtime::tokio_runtime;
 use crate::signals::Source;
@@ -48,7 +48,7 @@ pub(super) fn main(args: &UsageArgs, every: Duration) -> anyhow::Result<u8> {
     // By default only today: older usage does not change.
     args.since.get_or_insert(When::DaysAgo(0));
     let watch = Arc::new(Watch { args });
-    let runtime = tokio_runtime().context("cannot start the runtime")?;
+    let runtime = tokio_runtime()?;
     let code = runtime.block_on(show(&watch, every));
     // Do not wait for a running scan.
     runtime.shutdown_background();
@@ -223,8 +223,8 @@ fn content(
         writeln!(out, "{}", words::wrap(&line, 0, 2, width))?;
     }
     writeln!(out)?;
-    let by = watch.args.by.unwrap_or(By::Provider);
-    let report = frame.collected.summary(by.dimension(), watch.args.models);
+    let by = watch.args.by.unwrap_or(Dimension::Provider);
+    let report = frame.collected.summary(by, watch.args.models);
     if report.groups.is_empty() {
         return table::print_empty(&report, &watch.args.providers, Some(width), out);
     }
