@@ -26,6 +26,7 @@ const LAYERS: &[&[&str]] = &[
         "orchestrator",
         "usage",
         "client",
+        "fleet",
         "acp-server",
         "mcp-server",
     ],

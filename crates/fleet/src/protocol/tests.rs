@@ -1,0 +1,71 @@
+//! All interleavings of one run on two machines, with faults between any two requests: a worker, a submitter, a runner or
+//! a machine that is gone, an answer that is lost, a request that arrives late, a hint that comes twice, a stale read, a
+//! log that has aged out. A lease may run out at any moment.
+
+mod explore;
+mod world;
+
+use explore::{Found, explore};
+use world::{Kind, Part, Presence, World};
+
+#[track_caller]
+fn assert_holds(world: World, at_least: usize) {
+    let report = explore(world, None);
+    assert!(report.found.is_empty(), "{report}");
+    // A model that explores less proves less.
+    assert!(report.states >= at_least, "{report}");
+    println!("{report}");
+}
+
+/// Asserts that the model finds this violation.
+#[track_caller]
+fn assert_finds(found: Found, world: World) {
+    let report = explore(world, Some(found));
+    assert!(report.found.contains_key(&found), "{report}");
+}
+
+#[test]
+fn two_faults_neither_start_a_run_twice_nor_lose_it() {
+    assert_holds(World::new(2), 250_000);
+}
+
+#[test]
+fn a_run_that_is_cancelled_before_its_start_is_never_started() {
+    assert_holds(World::new(1).with(Kind::Cancel), 40_000);
+}
+
+#[test]
+fn a_repeated_submission_is_the_same_run() {
+    assert_holds(World::new(1).with(Kind::Repeat), 50_000);
+}
+
+#[test]
+fn a_store_that_loses_the_start_is_found_out_by_the_witness() {
+    assert_holds(World::new(2).with(Kind::StoreLoses), 250_000);
+    let without = World::new(1).with(Kind::StoreLoses).without(Part::Witness);
+    assert_finds(Found::Twice, without);
+}
+
+#[test]
+fn a_claim_of_a_process_that_is_gone_is_handed_on() {
+    let presence = |presence| World::new(2).presence(presence);
+    assert_holds(presence(Presence::Instance), 50_000);
+    // The worker comes back under its name, without the claim.
+    assert_finds(Found::NeverAtRest, presence(Presence::Name));
+}
+
+#[test]
+fn each_part_of_the_protocol_is_needed() {
+    for (part, found) in [
+        (Part::Expected, Found::Twice),
+        (Part::Begun, Found::Twice),
+        (Part::ReadAfterSilence, Found::NeverAtRest),
+        (Part::ReadAfterRefusal, Found::NeverAtRest),
+        (Part::HintAgain, Found::NeverAtRest),
+    ] {
+        println!("without {part:?}");
+        assert_finds(found, World::new(1).without(part));
+    }
+    let cancelled = World::new(1).with(Kind::Cancel).without(Part::Expected);
+    assert_finds(Found::Untrue, cancelled);
+}

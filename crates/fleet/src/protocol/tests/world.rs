@@ -1,0 +1,471 @@
+//! The store, two machines, a submitter, and what can happen to them.
+
+mod label;
+mod machines;
+
+use std::hash::{Hash, Hasher};
+
+use super::super::{
+    Care, Carrier, Change, Effect, Folder, Head, Next, Outcome, Seen, State, Submission,
+    SubmitEffect, Tag, care,
+};
+use super::explore::Found;
+pub(super) use label::Label;
+use label::{What, on, text};
+
+/// What may happen beside the usual.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Kind {
+    /// A person cancels the run before it is started.
+    Cancel,
+    /// The submitter repeats its request.
+    Repeat,
+    /// A fault: the store loses an acknowledged change of the record.
+    StoreLoses,
+}
+
+/// A part of the protocol that can be taken out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Part {
+    /// Changes expect a revision.
+    Expected,
+    /// The first message of the log expects that there is none.
+    Witness,
+    /// A folder begins once.
+    Begun,
+    /// After silence, the record is read.
+    ReadAfterSilence,
+    /// After a refusal, the record is read.
+    ReadAfterRefusal,
+    /// The janitor publishes hints again.
+    HintAgain,
+}
+
+/// What the janitor knows about a claiming process.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum Presence {
+    /// Nothing: it may take any process for absent at any moment.
+    Unknown,
+    /// This process.
+    Instance,
+    /// Any process of the worker.
+    Name,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Power {
+    Up,
+    Down,
+    Gone,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Host {
+    power: Power,
+    /// How often its worker was killed.
+    kills: u8,
+    has_pulled: bool,
+    carrier: Option<Carrier>,
+    disk: Option<Folder>,
+    /// Runners that were spawned and have not begun.
+    spawned: u8,
+    running: bool,
+    ended: bool,
+    /// Hints that were pulled and not acknowledged.
+    unacknowledged: u8,
+}
+
+impl Host {
+    /// Does what concerns this machine alone, which no other step can tell from what comes after it.
+    fn advanced(&self, mut carrier: Carrier) -> Option<Carrier> {
+        loop {
+            carrier = match carrier.next() {
+                Next::Do(Effect::Look) => carrier.on(Outcome::Folder(self.disk)),
+                Next::Over(_) => return None,
+                Next::Do(_) => return Some(carrier),
+            };
+        }
+    }
+}
+
+/// A request under way for which nothing waits any more.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Late {
+    Change(Change),
+    Hint,
+    Witness(Tag),
+}
+
+/// The answer to a request.
+#[derive(Debug, Clone, Copy)]
+enum Answer {
+    Stored(u64),
+    Refused,
+    Silence,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Submitter {
+    Works(Submission),
+    Acknowledged,
+    Gone,
+}
+
+/// The state of everything.
+#[derive(Debug, Clone)]
+pub(super) struct World {
+    record: Seen,
+    /// What a stale read returns.
+    older: Seen,
+    log: Option<Tag>,
+    queue: u8,
+    late: Vec<Late>,
+    hosts: [Host; 2],
+    submitter: Submitter,
+    repeated: bool,
+    started: u8,
+    cancelled: bool,
+    hands: u8,
+    pub(super) faults: u8,
+    rules: Rules,
+}
+
+impl Hash for World {
+    fn hash<H: Hasher>(&self, hasher: &mut H) {
+        // Without the rules, which are the same in all states.
+        (self.record, self.older, self.log, self.queue, &self.late).hash(hasher);
+        (self.hosts, self.submitter, self.repeated, self.started).hash(hasher);
+        (self.cancelled, self.hands, self.faults).hash(hasher);
+    }
+}
+
+/// What does not change.
+#[derive(Debug, Clone, Copy)]
+struct Rules {
+    faults: u8,
+    hands: u8,
+    presence: Presence,
+    cancel: bool,
+    repeat: bool,
+    store_loses: bool,
+    without: Option<Part>,
+}
+
+/// Steps from a state, and the states after them.
+type Steps = Vec<(Label, World)>;
+
+impl World {
+    pub(super) fn new(faults: u8) -> Self {
+        let host = Host {
+            power: Power::Up,
+            kills: 0,
+            has_pulled: false,
+            carrier: None,
+            disk: None,
+            spawned: 0,
+            running: false,
+            ended: false,
+            unacknowledged: 0,
+        };
+        Self {
+            record: Seen::NOTHING,
+            older: Seen::NOTHING,
+            log: None,
+            queue: 0,
+            late: Vec::new(),
+            hosts: [host; 2],
+            submitter: Submitter::Works(Submission::new()),
+            repeated: false,
+            started: 0,
+            cancelled: false,
+            hands: 0,
+            faults: 0,
+            rules: Rules {
+                faults,
+                hands: 1,
+                presence: Presence::Unknown,
+                cancel: false,
+                repeat: false,
+                store_loses: false,
+                without: None,
+            },
+        }
+    }
+
+    pub(super) fn with(mut self, kind: Kind) -> Self {
+        match kind {
+            Kind::Cancel => self.rules.cancel = true,
+            Kind::Repeat => self.rules.repeat = true,
+            Kind::StoreLoses => self.rules.store_loses = true,
+        }
+        self
+    }
+
+    pub(super) fn without(mut self, part: Part) -> Self {
+        self.rules.without = Some(part);
+        self
+    }
+
+    pub(super) fn presence(mut self, presence: Presence) -> Self {
+        self.rules.presence = presence;
+        // A claim is handed on once for each process that is gone.
+        self.rules.hands = self.rules.faults;
+        self
+    }
+
+    fn lacks(&self, part: Part) -> bool {
+        self.rules.without == Some(part)
+    }
+
+    /// Returns the violation that this state is.
+    pub(super) fn violation(&self) -> Option<Found> {
+        if self.started > 1 {
+            Some(Found::Twice)
+        } else if self.cancelled && self.started > 0 {
+            Some(Found::Untrue)
+        } else {
+            None
+        }
+    }
+
+    /// Returns whether a person can tell what has become of the run, if nothing happens any more.
+    pub(super) fn is_named(&self) -> bool {
+        let all_gone = self.hosts.iter().all(|host| host.power == Power::Gone);
+        let Some(head) = self.record.head else {
+            // Not acknowledged.
+            return self.submitter == Submitter::Gone;
+        };
+        match head.state {
+            // It waits, and the reason is shown: no worker.
+            State::Queued => all_gone,
+            // Only in the model is a claim handed on a limited number of times.
+            State::Claimed => {
+                self.hands >= self.rules.hands && self.rules.presence == Presence::Unknown
+            }
+            // Shown as unknown: its machine does not report.
+            State::Started => {
+                (0..2).any(|at| self.hosts[at].power == Power::Gone && self.claimed_by(head, at))
+            }
+            _ => true,
+        }
+    }
+
+    fn claimed_by(&self, head: Head, at: usize) -> bool {
+        let instance = head.claim.map(|claim| claim.instance);
+        (0..=self.hosts[at].kills).any(|kills| instance == Some(instance_of(at, kills)))
+    }
+
+    pub(super) fn steps(&self) -> Steps {
+        let mut steps = Vec::new();
+        self.submit(&mut steps);
+        self.arrive_late(&mut steps);
+        self.repair(&mut steps);
+        for at in 0..2 {
+            self.carry(at, &mut steps);
+            self.run(at, &mut steps);
+            self.lose(at, &mut steps);
+        }
+        self.persons_and_stores(&mut steps);
+        steps
+    }
+
+    fn fault(&self) -> Option<Self> {
+        (self.faults < self.rules.faults).then(|| {
+            let mut after = self.clone();
+            after.faults += 1;
+            after
+        })
+    }
+
+    fn host(&self, at: usize, change: impl FnOnce(&mut Host)) -> Self {
+        let mut after = self.clone();
+        change(&mut after.hosts[at]);
+        after
+    }
+
+    fn apply(&mut self, change: Change) -> Option<u64> {
+        if self.record.revision != change.expected && !self.lacks(Part::Expected) {
+            return None;
+        }
+        self.older = self.record;
+        self.record = Seen {
+            revision: self.record.revision + 1,
+            head: Some(change.head),
+        };
+        Some(self.record.revision)
+    }
+
+    fn publish_hint(&mut self) {
+        self.queue = (self.queue + 1).min(2);
+    }
+
+    fn publish_witness(&mut self, nonce: Tag) -> bool {
+        let is_first = self.log.is_none();
+        self.log = self.log.or(Some(nonce));
+        is_first
+    }
+
+    fn apply_late(&mut self, late: Late) {
+        match late {
+            Late::Change(change) => drop(self.apply(change)),
+            Late::Hint => self.publish_hint(),
+            Late::Witness(nonce) => drop(self.publish_witness(nonce)),
+        }
+    }
+
+    /// All that can happen to a request: the answer of the store, or silence, in which it was applied or will be.
+    fn request(&self, late: Late) -> Vec<(&'static str, Answer, Self)> {
+        let mut after = self.clone();
+        let stored = match late {
+            Late::Change(change) => after.apply(change),
+            Late::Hint => {
+                after.publish_hint();
+                Some(0)
+            }
+            Late::Witness(nonce) => {
+                (after.publish_witness(nonce) || self.lacks(Part::Witness)).then_some(0)
+            }
+        };
+        let mut all = vec![match stored {
+            Some(number) => ("", Answer::Stored(number), after),
+            None => (": refused", Answer::Refused, after),
+        }];
+        if let Some(mut lost) = self.fault() {
+            let mut delayed = lost.clone();
+            lost.apply_late(late);
+            all.push((", answer lost", Answer::Silence, lost));
+            delayed.late.push(late);
+            all.push((", delayed", Answer::Silence, delayed));
+        }
+        all
+    }
+
+    fn arrive_late(&self, steps: &mut Steps) {
+        for (index, late) in self.late.iter().enumerate() {
+            let mut after = self.clone();
+            after.late.remove(index);
+            after.apply_late(*late);
+            steps.push((Label(What::Late(*late), ""), after));
+        }
+    }
+
+    /// What a read returns: the record, or an older one.
+    fn reads(&self) -> Vec<(&'static str, Seen, Self)> {
+        let mut all = vec![("", self.record, self.clone())];
+        if self.older != self.record
+            && let Some(stale) = self.fault()
+        {
+            all.push((" (stale)", self.older, stale));
+        }
+        all
+    }
+
+    fn submit(&self, steps: &mut Steps) {
+        let Submitter::Works(submission) = self.submitter else {
+            if self.rules.repeat && !self.repeated && self.submitter == Submitter::Acknowledged {
+                let mut after = self.clone();
+                after.repeated = true;
+                after.submitter = Submitter::Works(Submission::new());
+                steps.push((text("submitter repeats its request"), after));
+            }
+            return;
+        };
+        if let Some(mut killed) = self.fault() {
+            killed.submitter = Submitter::Gone;
+            steps.push((text("submitter is killed"), killed));
+        }
+        let continues = |mut after: Self, submission: Submission| {
+            after.submitter = match submission.next() {
+                SubmitEffect::Acknowledged(_) => Submitter::Acknowledged,
+                _ => Submitter::Works(submission),
+            };
+            after
+        };
+        let request = match submission.next() {
+            SubmitEffect::Change(change) => Late::Change(change),
+            SubmitEffect::Hint => Late::Hint,
+            SubmitEffect::Read => {
+                for (how, seen, after) in self.reads() {
+                    let what = Label(What::Submitter(submission.next()), how);
+                    steps.push((what, continues(after, submission.read(seen))));
+                }
+                return;
+            }
+            SubmitEffect::Acknowledged(_) => return,
+        };
+        for (how, answer, after) in self.request(request) {
+            let is_done = matches!(answer, Answer::Stored(_));
+            let what = Label(What::Submitter(submission.next()), how);
+            steps.push((what, continues(after, submission.answered(is_done))));
+        }
+    }
+
+    fn repair(&self, steps: &mut Steps) {
+        let is_absent =
+            self.record
+                .head
+                .is_some_and(|head| match self.rules.presence {
+                    Presence::Unknown => true,
+                    Presence::Instance => (0..2).all(|at| {
+                        let host = &self.hosts[at];
+                        let instance = instance_of(at, host.kills);
+                        host.power != Power::Up
+                            || head.claim.is_none_or(|claim| claim.instance != instance)
+                    }),
+                    Presence::Name => (0..2)
+                        .all(|at| self.hosts[at].power != Power::Up || !self.claimed_by(head, at)),
+                });
+        // What is with a worker is in the queue as well, for the server.
+        let pulled: u8 = self.hosts.iter().map(|host| host.unacknowledged).sum();
+        match care(self.record, is_absent, self.queue + pulled > 0) {
+            Some(Care::HandOn(change)) if self.hands < self.rules.hands => {
+                let mut after = self.clone();
+                if after.apply(change).is_some() {
+                    after.hands += 1;
+                    // A janitor that is killed in between leaves the hint to the next.
+                    steps.push((text("janitor hands on"), after));
+                }
+            }
+            Some(Care::Hint) if !self.lacks(Part::HintAgain) => {
+                let mut after = self.clone();
+                after.publish_hint();
+                steps.push((text("janitor: hint again"), after));
+            }
+            _ => {}
+        }
+    }
+
+    fn persons_and_stores(&self, steps: &mut Steps) {
+        if self.rules.cancel
+            && !self.cancelled
+            && let Some(change) = Change::cancel(self.record)
+        {
+            let mut after = self.clone();
+            if after.apply(change).is_some() {
+                after.cancelled = true;
+                steps.push((text("cancelled, never started"), after));
+            }
+        }
+        if self.rules.store_loses
+            && self
+                .record
+                .head
+                .is_some_and(|head| head.state == State::Started)
+            && let Some(mut lost) = self.fault()
+        {
+            lost.record = self.older;
+            steps.push((text("STORE loses the change to started"), lost));
+        }
+        if self.log.is_some()
+            && !self.rules.store_loses
+            && let Some(mut aged) = self.fault()
+        {
+            aged.log = None;
+            steps.push((text("the log ages out"), aged));
+        }
+    }
+}
+
+fn instance_of(at: usize, kills: u8) -> Tag {
+    Tag::of(100 * (at as u128 + 1) + u128::from(kills))
+}
