@@ -169,6 +169,8 @@ export interface Capabilities {
   model: boolean;
   /** How hard the model thinks (`effort`). */
   effort: boolean;
+  /** Another model while the first is overloaded (`fallback_model`). */
+  fallbackModel?: boolean;
   /** Permission modes (`permission`). */
   permissionModes: string[];
   /** Tools that are allowed without a request (`allowed_tools`). */
@@ -1575,6 +1577,8 @@ export interface RunSpec {
   model?: string | null;
   /** Reasoning effort, in the CLI's own words. */
   effort?: string | null;
+  /** The model to which the CLI itself changes while its own is overloaded. */
+  fallbackModel?: string | null;
   /** What the agent may do without approval. A server accepts `bypass` only if it allows it, and from a token with the scope `admin`. */
   permission?: PermissionMode;
   /** Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and `answer`, or `admin`. */
@@ -1744,6 +1748,8 @@ export interface SessionSpec {
   model?: string | null;
   /** Reasoning effort, in the CLI's own words. */
   effort?: string | null;
+  /** The model to which the CLI itself changes while its own is overloaded. */
+  fallbackModel?: string | null;
   /** What the agent may do without approval. A server accepts `bypass` only if it allows it, and from a token with the scope `admin`. */
   permission?: PermissionMode;
   /** Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and `answer`, or `admin`. */

@@ -14,6 +14,7 @@ macro_rules! common {
                 ("title", &$spec.title),
                 ("model", &$spec.model),
                 ("effort", &$spec.effort),
+                ("fallback_model", &$spec.fallback_model),
                 ("session_id", &$spec.session_id),
             ],
             lists: [
@@ -119,7 +120,7 @@ const ELSEWHERE: &str =
 struct Common<'a> {
     provider: &'a str,
     /// Texts that must not be blank, by their names.
-    texts: [(&'static str, &'a Option<String>); 4],
+    texts: [(&'static str, &'a Option<String>); 5],
     lists: [(&'static str, &'a Vec<String>); 3],
     resumes: bool,
     /// The key of its conversation.

@@ -55,6 +55,13 @@ pub struct RunSpec {
         schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
     )]
     pub effort: Option<String>,
+    /// The model to which the CLI itself changes while its own is overloaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
+    )]
+    pub fallback_model: Option<String>,
     /// What the agent may do without approval. A server accepts `bypass` only if it allows it, and from a token with the
     /// scope `admin`.
     #[serde(default, skip_serializing_if = "crate::is_default")]
@@ -197,6 +204,7 @@ impl RunSpec {
             title: None,
             model: None,
             effort: None,
+            fallback_model: None,
             permission: PermissionMode::Default,
             allowed_tools: Vec::new(),
             denied_tools: Vec::new(),
@@ -265,6 +273,13 @@ pub struct SessionSpec {
         schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
     )]
     pub effort: Option<String>,
+    /// The model to which the CLI itself changes while its own is overloaded.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
+    )]
+    pub fallback_model: Option<String>,
     /// What the agent may do without approval. A server accepts `bypass` only if it allows it, and from a token with the
     /// scope `admin`.
     #[serde(default, skip_serializing_if = "crate::is_default")]
@@ -398,6 +413,7 @@ impl SessionSpec {
             title: None,
             model: None,
             effort: None,
+            fallback_model: None,
             permission: PermissionMode::Default,
             allowed_tools: Vec::new(),
             denied_tools: Vec::new(),

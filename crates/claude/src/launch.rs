@@ -122,6 +122,9 @@ fn options(params: &ExecuteParams, args: &mut Args) {
     if let Some(effort) = &params.effort {
         args.value("--effort", effort);
     }
+    if let Some(model) = &params.fallback_model {
+        args.value("--fallback-model", model);
+    }
     match params.permission {
         PermissionMode::ReadOnly => args.value("--tools", READ_ONLY_TOOLS),
         PermissionMode::AcceptEdits => args.value("--permission-mode", "acceptEdits"),

@@ -50,6 +50,7 @@ static CAPABILITIES: Capabilities = {
     can.title = true;
     can.model = true;
     can.effort = true;
+    can.fallback_model = true;
     can.permission_modes = &[
         PermissionMode::Default,
         PermissionMode::ReadOnly,

@@ -51,7 +51,11 @@ impl Local {
 /// Sets the options of the agent that a run and a session have in common: their fields have the same names.
 macro_rules! agent {
     ($spec:ident, $model:expr, $permissions:expr) => {
-        let $crate::args::ModelArgs { model, effort } = $model;
+        let $crate::args::ModelArgs {
+            model,
+            effort,
+            fallback_model,
+        } = $model;
         let $crate::args::PermissionArgs {
             permission,
             allow_tool,
@@ -59,6 +63,7 @@ macro_rules! agent {
         } = $permissions;
         $spec.model = model;
         $spec.effort = effort;
+        $spec.fallback_model = fallback_model;
         $spec.permission = permission;
         $spec.allowed_tools = allow_tool;
         $spec.denied_tools = deny_tool;

@@ -31,6 +31,9 @@ pub struct Capabilities {
     pub model: bool,
     /// How hard the model thinks (`effort`).
     pub effort: bool,
+    /// Another model while the first is overloaded (`fallback_model`).
+    #[serde(default)]
+    pub fallback_model: bool,
     /// Permission modes (`permission`).
     #[cfg_attr(feature = "schema", schemars(with = "Vec<String>"))]
     #[serde(deserialize_with = "constants::modes")]
@@ -117,6 +120,7 @@ impl Capabilities {
             title: false,
             model: false,
             effort: false,
+            fallback_model: false,
             permission_modes: &[PermissionMode::Default],
             allowed_tools: false,
             denied_tools: false,
@@ -248,6 +252,7 @@ pub(crate) const PARAMETERS: &[Parameter] = parameters! {
     add_dirs: |can| can.add_dirs, Kept;
     model: |can| can.model, LeftOut;
     effort: |can| can.effort, LeftOut;
+    fallback_model: |can| can.fallback_model, LeftOut;
     allowed_tools: |can| can.allowed_tools, LeftOut;
     denied_tools: |can| can.denied_tools, Kept;
     title: |can| can.title, KeptIfSupported;

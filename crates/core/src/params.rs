@@ -78,6 +78,9 @@ pub struct ExecuteParams {
     /// Reasoning effort of the model, in the CLI's own words.
     #[setters(into)]
     pub effort: Option<String>,
+    /// The model to which the CLI changes while its own is overloaded or not available, within the run.
+    #[setters(into)]
+    pub fallback_model: Option<String>,
     /// Permission mode. A run cannot ask for permission.
     pub permission: PermissionMode,
     /// Tools that are allowed without a permission request, in the CLI's own syntax.
@@ -136,6 +139,7 @@ impl fmt::Debug for ExecuteParams {
             .field("title", &self.title)
             .field("model", &self.model)
             .field("effort", &self.effort)
+            .field("fallback_model", &self.fallback_model)
             .field("permission", &self.permission)
             .field("allowed_tools", &self.allowed_tools)
             .field("denied_tools", &self.denied_tools)
@@ -172,6 +176,7 @@ impl ExecuteParams {
         "title",
         "model",
         "effort",
+        "fallback_model",
         "permission",
         "allowed_tools",
         "denied_tools",
@@ -221,6 +226,7 @@ impl ExecuteParams {
             title: None,
             model: None,
             effort: None,
+            fallback_model: None,
             permission: PermissionMode::default(),
             allowed_tools: Vec::new(),
             denied_tools: Vec::new(),
@@ -457,6 +463,7 @@ mod tests {
             title,
             model,
             effort,
+            fallback_model,
             permission,
             allowed_tools,
             denied_tools,

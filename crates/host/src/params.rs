@@ -33,6 +33,7 @@ pub fn of_run(spec: &RunSpec) -> Result<ExecuteParams, AgentError> {
     params.title.clone_from(&spec.title);
     params.model.clone_from(&spec.model);
     params.effort.clone_from(&spec.effort);
+    params.fallback_model.clone_from(&spec.fallback_model);
     params.permission = spec.permission;
     params.allowed_tools.clone_from(&spec.allowed_tools);
     params.denied_tools.clone_from(&spec.denied_tools);
@@ -58,6 +59,7 @@ pub fn of_session(spec: &SessionSpec) -> Result<ExecuteParams, AgentError> {
     params.title.clone_from(&spec.title);
     params.model.clone_from(&spec.model);
     params.effort.clone_from(&spec.effort);
+    params.fallback_model.clone_from(&spec.fallback_model);
     params.permission = spec.permission;
     params.allowed_tools.clone_from(&spec.allowed_tools);
     params.denied_tools.clone_from(&spec.denied_tools);

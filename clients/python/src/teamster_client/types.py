@@ -170,6 +170,8 @@ class Capabilities(TypedDict):
     model: bool
     #: How hard the model thinks (`effort`).
     effort: bool
+    #: Another model while the first is overloaded (`fallback_model`).
+    fallbackModel: NotRequired[bool]
     #: Permission modes (`permission`).
     permissionModes: list[str]
     #: Tools that are allowed without a request (`allowed_tools`).
@@ -1541,6 +1543,8 @@ class RunSpec(TypedDict):
     model: NotRequired[Union[str, None]]
     #: Reasoning effort, in the CLI's own words.
     effort: NotRequired[Union[str, None]]
+    #: The model to which the CLI itself changes while its own is overloaded.
+    fallbackModel: NotRequired[Union[str, None]]
     #: What the agent may do without approval. A server accepts `bypass` only if it allows it, and from a token with the scope `admin`.
     permission: NotRequired["PermissionMode"]
     #: Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and `answer`, or `admin`.
@@ -1710,6 +1714,8 @@ class SessionSpec(TypedDict):
     model: NotRequired[Union[str, None]]
     #: Reasoning effort, in the CLI's own words.
     effort: NotRequired[Union[str, None]]
+    #: The model to which the CLI itself changes while its own is overloaded.
+    fallbackModel: NotRequired[Union[str, None]]
     #: What the agent may do without approval. A server accepts `bypass` only if it allows it, and from a token with the scope `admin`.
     permission: NotRequired["PermissionMode"]
     #: Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and `answer`, or `admin`.

@@ -35,6 +35,7 @@ fn every_value_is_joined_to_its_flag() {
     params.title = Some("--a title".into());
     params.model = Some("-m".into());
     params.effort = Some("low".into());
+    params.fallback_model = Some("-f".into());
     params.permission = PermissionMode::AcceptEdits;
     params.allowed_tools = vec!["Bash(git *)".into(), "Read".into()];
     params.denied_tools = vec!["WebFetch".into()];
@@ -50,6 +51,7 @@ fn every_value_is_joined_to_its_flag() {
             "--name=--a title",
             "--model=-m",
             "--effort=low",
+            "--fallback-model=-f",
             "--permission-mode=acceptEdits",
             "--allowedTools=Bash(git *)",
             "--allowedTools=Read",

@@ -20,6 +20,9 @@ pub(crate) struct ModelArgs {
     /// Reasoning effort, as the CLI names it, such as low or high
     #[arg(long, value_name = "LEVEL", hide_short_help = true)]
     pub(crate) effort: Option<String>,
+    /// Let the CLI change to this model while its own is overloaded
+    #[arg(long, value_name = "MODEL", hide_short_help = true)]
+    pub(crate) fallback_model: Option<String>,
 }
 
 #[derive(Debug, Clone, Args)]

@@ -42,6 +42,7 @@ fn every_field_has_a_flag() {
         "--resume=old",
         "--session-id=new",
         "--title=Nightly review",
+        "--fallback-model=haiku",
         "--fork",
         "--cwd=/w",
         "--add-dir=/a",
@@ -75,6 +76,7 @@ fn every_field_has_a_flag() {
     assert_eq!(params.session_id.as_deref(), Some("old"));
     assert_eq!(params.new_session_id.as_deref(), Some("new"));
     assert_eq!(params.title.as_deref(), Some("Nightly review"));
+    assert_eq!(params.fallback_model.as_deref(), Some("haiku"));
     assert!(params.slash_commands);
     assert!(params.fork);
     assert_eq!(params.working_directory.as_deref(), Some(Path::new("/w")));
