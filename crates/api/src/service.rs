@@ -303,6 +303,8 @@ pub struct ServiceError {
     pub run_id: Option<String>,
     /// The process of a runner that does not answer, if it is one of this machine.
     pub runner: Option<RunnerProcess>,
+    /// Why a command for agents in a loop was refused, if their supervisor is on this machine.
+    pub refusal: Option<crate::agents::ErrorCode>,
     /// The reason, for people.
     pub message: String,
     /// The same call can succeed later.
@@ -347,6 +349,7 @@ impl ServiceError {
             agent_error: None,
             run_id: None,
             runner: None,
+            refusal: None,
             message: message.into(),
             retryable: true,
             retry_after: None,

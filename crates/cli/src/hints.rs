@@ -16,7 +16,7 @@ use teamster::{
 
 use crate::words;
 
-pub(crate) use advice::{advice, of_problem, of_service};
+pub(crate) use advice::{advice, of_problem};
 pub(crate) use flags::{message, option, warning};
 pub(crate) use refusal::usage;
 

@@ -1,7 +1,6 @@
 //! `--remote`: commands on the runs, sessions and agents of another machine instead of this one's, over HTTP or `ssh`.
 
 mod prepare;
-mod supervisor;
 mod upload;
 
 use std::io::{self, IsTerminal};
@@ -15,9 +14,7 @@ use teamster_host::{LocalMachine, LocalRuns};
 use teamster_server::OwnerToken;
 
 use crate::args::{REMOTE_TOKEN_VARIABLE, RemoteArgs};
-use crate::hints;
 pub(crate) use prepare::{prepare_run, prepare_session};
-pub(crate) use supervisor::RemoteSupervisor;
 pub(crate) use upload::upload;
 
 /// The environment variable with the command in place of `ssh`, as the shell reads it.
@@ -141,11 +138,6 @@ pub(crate) fn connect(url: &str, args: &RemoteArgs) -> anyhow::Result<Machine> {
         _ => {}
     };
     Ok(Machine::there(client.on_connection_change(report)))
-}
-
-/// Returns the text of an error that becomes one of another type, with the next step.
-fn text(error: &ServiceError) -> String {
-    format!("{error}{}", hints::of_service(error).unwrap_or_default())
 }
 
 /// Checks that a directory on the server is an absolute path.

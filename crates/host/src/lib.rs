@@ -42,7 +42,7 @@ pub use guard::Guard;
 pub use history::KeptHistory;
 pub use host::{Host, Notice};
 pub use init::{Role, init};
-pub use machine::{LocalMachine, examine_agents, find_program, local_zone};
+pub use machine::{LocalMachine, control_loops, examine_agents, find_program, local_zone};
 pub use orphans::{adopt as adopt_orphans, end as end_orphans};
 pub use output::{Output, structured_answer, write as write_output};
 pub(crate) use prepare::missing_program;

@@ -21,6 +21,7 @@ use crate::{Host, Notice, environment, error_chain};
 
 use agents::Examined;
 pub use agents::{examine_agents, find_program};
+pub use loops::control_loops;
 
 /// The agents of this machine, their usage and history, and its loops.
 ///

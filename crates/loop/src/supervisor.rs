@@ -16,6 +16,7 @@ use std::io;
 use std::path::PathBuf;
 
 use derive_setters::Setters;
+use teamster_api::{ProblemCode, ServiceError};
 use teamster_core::CliInfo;
 
 mod agent;
@@ -236,5 +237,30 @@ impl Error {
             path: path.to_owned(),
             error,
         }
+    }
+}
+
+/// A configuration that cannot be used is refused like one that a supervisor refuses.
+impl From<Error> for ServiceError {
+    fn from(error: Error) -> Self {
+        let refusal = match &error {
+            Error::Refused { code, .. } => Some(*code),
+            Error::Config(_) | Error::OtherConfig { .. } => Some(protocol::ErrorCode::BadConfig),
+            _ => None,
+        };
+        let code = match &error {
+            Error::NotRunning { .. } | Error::NotAnswering { .. } => {
+                ProblemCode::SupervisorNotRunning
+            }
+            Error::Refused {
+                code: protocol::ErrorCode::UnknownAgent,
+                ..
+            } => ProblemCode::AgentNotFound,
+            Error::Refused { .. } => ProblemCode::AgentRefused,
+            _ => ProblemCode::Internal,
+        };
+        let mut service = Self::new(code, error.to_string());
+        service.refusal = refusal;
+        service
     }
 }

@@ -80,6 +80,11 @@ impl Selection {
             all: false,
         }
     }
+
+    /// Returns whether the agent with this id is selected.
+    pub fn contains(&self, id: &str) -> bool {
+        self.all || self.agents.iter().any(|it| it == id)
+    }
 }
 
 /// Response to a request.

@@ -6,148 +6,124 @@ mod logs;
 mod status;
 mod watch;
 
-use std::io;
 use std::path::Path;
+use std::sync::Arc;
 
-use teamster::agent_loop::supervisor::{Client, Config, Error, offline_status};
-use teamster_api::agents::{Command, ErrorCode, Status};
+use anyhow::anyhow;
+use teamster_api::agents::{AgentList, Command, ErrorCode};
+use teamster_api::{MachineService, ProblemCode, ServiceError};
+use teamster_host::LocalMachine;
 
-use crate::exit_code;
-use crate::remote::{Machine, RemoteSupervisor};
+use crate::exit_code::misuse;
+use crate::remote::Machine;
 use crate::runtime::tokio_runtime;
 use args::{AgentsArgs, AgentsCommand};
 
 /// Runs the subcommand and returns the exit code.
 pub(crate) fn main(args: &AgentsArgs, machine: &Machine) -> anyhow::Result<u8> {
-    let runtime = tokio_runtime()?;
-    let done = runtime.block_on(async {
-        let file = &args.config;
-        let target = match machine {
-            here if here.is_here() => Target::File(file),
-            there => Target::Server(there),
-        };
+    let supervisor = Supervisor::of(machine, &args.config);
+    tokio_runtime()?.block_on(async {
         match &args.command {
-            AgentsCommand::Status(args) => status::main(args, target).await,
-            AgentsCommand::Watch(args) => watch::main(args, file).await,
-            AgentsCommand::Logs(args) => logs::main(args, target).await,
-            AgentsCommand::Start(agents) => commands::start(agents, target).await,
-            AgentsCommand::Stop(agents) => commands::stop(agents, target).await,
-            AgentsCommand::Restart(agents) => commands::restart(agents, target).await,
-            AgentsCommand::Wake(agents) => commands::wake(agents, target).await,
-            AgentsCommand::Reload => commands::reload(file).await,
+            AgentsCommand::Status(args) => status::main(args, &supervisor).await,
+            AgentsCommand::Watch(watch) => watch::main(watch, &args.config, &supervisor).await,
+            AgentsCommand::Logs(args) => logs::main(args, &supervisor).await,
+            AgentsCommand::Start(agents) => commands::start(agents, &supervisor).await,
+            AgentsCommand::Stop(agents) => commands::stop(agents, &supervisor).await,
+            AgentsCommand::Restart(agents) => commands::restart(agents, &supervisor).await,
+            AgentsCommand::Wake(agents) => commands::wake(agents, &supervisor).await,
+            AgentsCommand::Reload => commands::reload(&supervisor).await,
         }
-    });
-    match done {
-        Err(Failure::Supervisor(
-            error @ (Error::Config(_)
-            | Error::OtherConfig { .. }
-            | Error::Refused {
-                code: ErrorCode::UnknownAgent | ErrorCode::BadConfig,
-                ..
-            }),
-        )) => {
-            crate::report::fail(&error.into());
-            Ok(exit_code::USAGE)
-        }
-        Err(Failure::Unknown(message)) => {
-            crate::report::fail(&anyhow::Error::msg(message));
-            Ok(exit_code::USAGE)
-        }
-        Err(Failure::Supervisor(error)) => Err(error.into()),
-        Err(Failure::Output(error)) => Err(error),
-        Ok(code) => Ok(code),
-    }
-}
-
-/// Error of a subcommand.
-enum Failure {
-    Supervisor(Error),
-    /// An unknown agent, with the message.
-    Unknown(String),
-    /// The output cannot be written.
-    Output(anyhow::Error),
-}
-
-impl<E: Into<Error>> From<E> for Failure {
-    fn from(error: E) -> Self {
-        Self::Supervisor(error.into())
-    }
-}
-
-/// Returns the exit code of printed output.
-fn of_printed(printed: io::Result<()>) -> Result<u8, Failure> {
-    exit_code::of_printed(printed).map_err(Failure::Output)
-}
-
-/// The supervisor that a command is about.
-#[derive(Clone, Copy)]
-enum Target<'a> {
-    /// That of this configuration.
-    File(&'a Path),
-    /// That of a server.
-    Server(&'a Machine),
-}
-
-/// Connection to a supervisor, local or through a server.
-enum Supervisor {
-    Local(Client),
-    Remote(RemoteSupervisor),
-}
-
-impl Supervisor {
-    /// Sends a command and returns the status after it.
-    async fn ask(&mut self, command: Command) -> Result<Status, Error> {
-        match self {
-            Self::Local(client) => client.ask(command).await,
-            Self::Remote(supervisor) => supervisor.ask(command).await,
-        }
-    }
-}
-
-/// Connects to the supervisor.
-async fn connect(target: Target<'_>) -> Result<Supervisor, Error> {
-    Ok(match target {
-        Target::File(file) => Supervisor::Local(connect_here(file).await?),
-        Target::Server(machine) => Supervisor::Remote(RemoteSupervisor::of(machine)),
     })
 }
 
-/// Connects to the supervisor of this configuration.
-async fn connect_here(file: &Path) -> Result<Client, Error> {
-    match Client::connect(file).await {
-        Err(error @ Error::NotRunning { .. }) => {
-            // Report an invalid configuration first.
-            Config::read(file)?;
-            Err(error)
-        }
-        connected => connected,
+/// The supervisor of a configuration, or that of a server.
+struct Supervisor {
+    machine: Arc<dyn MachineService>,
+    /// The URL of the server; `None` for this machine.
+    url: Option<String>,
+}
+
+impl Supervisor {
+    fn of(machine: &Machine, config: &Path) -> Self {
+        let url = machine.url().map(str::to_owned);
+        let machine = if machine.is_here() {
+            let here = LocalMachine::new(crate::global::host());
+            Arc::new(here.with_loops(Some(config.to_owned())))
+        } else {
+            machine.agents()
+        };
+        Self { machine, url }
     }
-}
 
-/// Sends a command to the supervisor, and returns the status after it.
-async fn ask(target: Target<'_>, command: Command) -> Result<Status, Error> {
-    connect(target).await?.ask(command).await
-}
+    fn is_here(&self) -> bool {
+        self.url.is_none()
+    }
 
-/// Returns the status, read from files if no supervisor is running. An unknown agent in `ids` is an error.
-async fn status_with<'a>(
-    target: Target<'_>,
-    ids: impl IntoIterator<Item = &'a String>,
-) -> Result<Status, Failure> {
-    let status = match (ask(target, Command::Status).await, target) {
-        (Err(Error::NotRunning { .. } | Error::NotAnswering { .. }), Target::File(file)) => {
-            offline_status(&Config::read(file)?)
-        }
-        (answer, _) => answer?,
-    };
-    for id in ids {
-        if !status.agents.iter().any(|agent| agent.id == *id) {
-            let known: Vec<&str> = status.agents.iter().map(|agent| &*agent.id).collect();
-            return Err(Failure::Unknown(format!(
-                "there is no agent {id:?}; there is: {}",
-                known.join(", ")
+    /// Sends a command and returns the agents' status after it. Without a supervisor, the status is what files show.
+    async fn ask(&self, command: Command) -> anyhow::Result<AgentList> {
+        let list = match self.machine.loops(command).await {
+            Ok(list) => list,
+            Err(error) => return Err(self.explained(error).await),
+        };
+        if list.config.is_none() {
+            return Err(misuse(anyhow!(
+                "{} has no agents: start it with `teamster serve --agents FILE`",
+                self.url.as_deref().unwrap_or_default()
             )));
         }
+        Ok(list)
     }
-    Ok(status)
+
+    /// Sends a command for agents, and returns their status when its result is known.
+    async fn control(&self, command: Command) -> anyhow::Result<AgentList> {
+        let before = self.ask(Command::Status).await?;
+        match teamster_host::control_loops(&*self.machine, &before, command).await {
+            Ok(list) => Ok(list),
+            Err(error) => Err(self.explained(error).await),
+        }
+    }
+
+    /// Returns the status. An unknown agent in `ids` is an error.
+    async fn status_with(
+        &self,
+        ids: impl IntoIterator<Item = &String>,
+    ) -> anyhow::Result<AgentList> {
+        let status = self.ask(Command::Status).await?;
+        for id in ids {
+            if !status.agents.iter().any(|agent| agent.id == *id) {
+                let known: Vec<&str> = status.agents.iter().map(|agent| &*agent.id).collect();
+                return Err(misuse(anyhow!(
+                    "there is no agent {id:?}; there is: {}",
+                    known.join(", ")
+                )));
+            }
+        }
+        Ok(status)
+    }
+
+    /// Returns an error of a supervisor with its exit code, and the next step if there is no supervisor.
+    async fn explained(&self, error: ServiceError) -> anyhow::Error {
+        if error.code == Some(ProblemCode::SupervisorNotRunning) {
+            match self.machine.loops(Command::Status).await {
+                Ok(AgentList {
+                    config: Some(config),
+                    supervisor: None,
+                    ..
+                }) => {
+                    let config = config.display();
+                    return anyhow!("{error}: start one with `teamster supervise {config}`");
+                }
+                // The configuration is reported first.
+                Err(error) if error.refusal == Some(ErrorCode::BadConfig) => return misuse(error),
+                _ => return error.into(),
+            }
+        }
+        let is_misuse = error.code == Some(ProblemCode::AgentNotFound)
+            || error.refusal == Some(ErrorCode::BadConfig);
+        if is_misuse {
+            misuse(error)
+        } else {
+            error.into()
+        }
+    }
 }

@@ -1,7 +1,7 @@
 //! The next step after errors of libraries, which know no commands of this program.
 
 use teamster::agent_loop::supervisor::Error as SupervisorError;
-use teamster::agent_loop::supervisor::protocol::ErrorCode;
+use teamster_api::agents::ErrorCode;
 use teamster_api::{ProblemCode, ServiceError};
 
 /// Returns the next step after an error, as it is printed after the error's text.
@@ -13,7 +13,7 @@ pub(crate) fn advice(error: &anyhow::Error) -> Option<String> {
 }
 
 /// Returns the next step after the error of a run, or of a request to a server.
-pub(crate) fn of_service(error: &ServiceError) -> Option<String> {
+fn of_service(error: &ServiceError) -> Option<String> {
     let id = error.run_id.as_deref();
     Some(match error.code? {
         ProblemCode::RunNotFound => "; `teamster runs list` lists all runs".to_owned(),
@@ -30,22 +30,16 @@ pub(crate) fn of_service(error: &ServiceError) -> Option<String> {
             }
         }
         ProblemCode::RequestNotFound => ": list them with `teamster requests`".to_owned(),
+        ProblemCode::AgentRefused if error.refusal == Some(ErrorCode::NotRunning) => {
+            ": start it with `teamster agents start`".to_owned()
+        }
         code => of_problem(code)?.to_owned(),
     })
 }
 
 fn of_supervisor(error: &SupervisorError) -> Option<String> {
-    Some(match error {
-        SupervisorError::AlreadyRunning { .. } => ": control it with `teamster agents`".to_owned(),
-        SupervisorError::NotRunning { config } => {
-            format!(": start one with `teamster supervise {}`", config.display())
-        }
-        SupervisorError::Refused {
-            code: ErrorCode::NotRunning,
-            ..
-        } => ": start it with `teamster agents start`".to_owned(),
-        _ => return None,
-    })
+    let is_other = matches!(error, SupervisorError::AlreadyRunning { .. });
+    is_other.then(|| ": control it with `teamster agents`".to_owned())
 }
 
 /// Returns the next step after the refusal of a server.

@@ -5,11 +5,12 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use teamster::agent_loop::supervisor::Error;
 use teamster::process::ProcessIdentity;
-use teamster_api::agents::{AgentState, AgentStatus, LoopState, Status};
+use teamster_api::agents::{AgentList, AgentState, AgentStatus, LoopState, SupervisorStatus};
 use teamster_core::time::epoch_ms;
 
 use super::args::AgentsStatusArgs;
-use super::{Failure, Target, commands, of_printed, status_with};
+use super::{Supervisor, commands};
+use crate::report::note;
 use crate::table::Table;
 use crate::zone::local_time;
 use crate::{exit_code, words};
@@ -17,47 +18,46 @@ use crate::{exit_code, words};
 /// Maximum length of a cell's text, in bytes.
 const MAX_CELL: usize = 200;
 
-pub(super) async fn main(args: &AgentsStatusArgs, target: Target<'_>) -> Result<u8, Failure> {
-    let mut status = status_with(target, &args.agents).await?;
+pub(super) async fn main(args: &AgentsStatusArgs, supervisor: &Supervisor) -> anyhow::Result<u8> {
+    let mut status = supervisor.status_with(&args.agents).await?;
     let problem = match &status.supervisor {
         None => Some(Error::NotRunning {
-            config: status.config.clone(),
+            config: status.config.clone().unwrap_or_default(),
         }),
-        Some(supervisor) if supervisor.not_answering => Some(Error::NotAnswering {
-            pid: Some(supervisor.pid),
-            is_stopped: matches!(target, Target::File(_))
-                && ProcessIdentity::of(supervisor.pid).is_some_and(ProcessIdentity::is_stopped),
+        Some(SupervisorStatus {
+            pid,
+            not_answering: true,
+            ..
+        }) => Some(Error::NotAnswering {
+            pid: Some(*pid),
+            is_stopped: supervisor.is_here()
+                && ProcessIdentity::of(*pid).is_some_and(ProcessIdentity::is_stopped),
         }),
         Some(_) => None,
     };
     if let Some(problem) = problem {
-        let note = words::one_line(&problem.to_string());
-        // On stderr, so that a script does not parse it as an agent.
-        let _ = writeln!(anstream::stderr(), "{note}");
+        note(&words::one_line(&problem.to_string()));
     }
     if !args.agents.is_empty() {
         (status.agents).retain(|agent| args.agents.contains(&agent.id));
     }
     let printed = if args.json {
-        serde_json::to_string_pretty(&status)
-            .map_err(io::Error::from)
-            .and_then(|text| writeln!(io::stdout(), "{text}"))
+        exit_code::of_json(&status)
     } else {
         if !status.enabled {
-            let note = "all agents are switched off: `teamster agents start --all` turns them on";
-            let _ = writeln!(anstream::stderr(), "{note}");
+            note("all agents are switched off: `teamster agents start --all` turns them on");
         }
         commands::warn(&status);
-        table(&status, epoch_ms(), &mut anstream::stdout())
+        exit_code::of_printed(table(&status, epoch_ms(), &mut anstream::stdout()))
     };
-    Ok(match of_printed(printed)? {
+    Ok(match printed? {
         exit_code::SUCCESS => health(&status),
         code => code,
     })
 }
 
 /// Returns the exit code for monitoring: that of the worst enabled agent, or of a supervisor that does not answer.
-fn health(status: &Status) -> u8 {
+fn health(status: &AgentList) -> u8 {
     let enabled = (status.agents.iter()).filter(|it| status.enabled && it.enabled && !it.removed);
     let states: Vec<AgentState> = enabled.map(|agent| agent.state).collect();
     let is_hanging = (status.supervisor.as_ref()).is_some_and(|it| it.not_answering);
@@ -70,7 +70,7 @@ fn health(status: &Status) -> u8 {
     }
 }
 
-fn table(status: &Status, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
+fn table(status: &AgentList, now_ms: u64, out: &mut impl Write) -> io::Result<()> {
     const HEAD: [&str; 8] = [
         "AGENT",
         "ALIAS",
@@ -104,7 +104,7 @@ fn style(state: AgentState) -> Style {
         AgentState::Limited | AgentState::Stopped | AgentState::Ended => AnsiColor::Yellow,
         _ => AnsiColor::Cyan,
     };
-    Style::new().fg_color(Some(color.into()))
+    color.on_default()
 }
 
 fn row(agent: &AgentStatus, enabled: bool, now_ms: u64) -> [String; 8] {
@@ -218,7 +218,7 @@ fn last_error(agent: &AgentStatus, now_ms: u64) -> String {
 mod tests {
     use super::*;
 
-    fn status(agents: &[(&str, bool)]) -> Status {
+    fn status(agents: &[(&str, bool)]) -> AgentList {
         let agent = |(state, enabled): &(&str, bool)| {
             serde_json::json!({"id": "a", "workingDir": "/a", "enabled": enabled, "state": state,
                 "restarts": 0})

@@ -3,18 +3,31 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use teamster::agent_loop::supervisor::Client;
+use teamster_api::ServiceError;
 use teamster_api::agents::{Change, Update};
 use teamster_core::time::epoch_ms;
 
+use super::Supervisor;
 use super::args::AgentsWatchArgs;
 use super::status::state;
-use super::{Failure, connect_here, of_printed};
 use crate::zone::local_time;
 use crate::{exit_code, words};
 
 /// Prints the state of each agent, then changes until the supervisor ends.
-pub(super) async fn main(args: &AgentsWatchArgs, file: &Path) -> Result<u8, Failure> {
-    let (status, mut updates) = connect_here(file).await?.subscribe().await?;
+pub(super) async fn main(
+    args: &AgentsWatchArgs,
+    file: &Path,
+    supervisor: &Supervisor,
+) -> anyhow::Result<u8> {
+    let subscribed = match Client::connect(file).await {
+        Ok(client) => client.subscribe().await,
+        Err(error) => Err(error),
+    };
+    let (status, mut updates) = match subscribed {
+        Ok(subscribed) => subscribed,
+        Err(error) => return Err(supervisor.explained(error.into()).await),
+    };
     for agent in status.agents {
         let status = Box::new(agent);
         let code = print(args, &Update::new(Change::Agent { status }))?;
@@ -22,7 +35,7 @@ pub(super) async fn main(args: &AgentsWatchArgs, file: &Path) -> Result<u8, Fail
             return Ok(code);
         }
     }
-    while let Some(update) = updates.next().await? {
+    while let Some(update) = updates.next().await.map_err(ServiceError::from)? {
         let code = print(args, &update)?;
         if code != exit_code::SUCCESS {
             return Ok(code);
@@ -31,11 +44,11 @@ pub(super) async fn main(args: &AgentsWatchArgs, file: &Path) -> Result<u8, Fail
     Ok(exit_code::SUCCESS)
 }
 
-fn print(args: &AgentsWatchArgs, update: &Update) -> Result<u8, Failure> {
+fn print(args: &AgentsWatchArgs, update: &Update) -> anyhow::Result<u8> {
     let now = epoch_ms();
     let time = local_time(now, "%H:%M:%S");
     let line = if args.json {
-        serde_json::to_string(update).map_err(|error| Failure::Output(error.into()))?
+        serde_json::to_string(update)?
     } else {
         let what = match &update.change {
             Change::Event { happened, .. } => happened.to_string(),
@@ -45,5 +58,5 @@ fn print(args: &AgentsWatchArgs, update: &Update) -> Result<u8, Failure> {
         };
         words::one_line(&format!("{time} {what}"))
     };
-    of_printed(writeln!(io::stdout(), "{line}"))
+    exit_code::of_printed(writeln!(io::stdout(), "{line}"))
 }
