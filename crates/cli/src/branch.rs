@@ -17,7 +17,7 @@ pub(crate) async fn bring_back(
     run: &RunHandle,
     directory: &Path,
 ) -> anyhow::Result<Option<String>> {
-    let target = Target::find(directory)?;
+    let target = target(directory)?;
     let workspace = run.outline().await?.summary.workspace.clone();
     match (workspace, read(run, BUNDLE).await??) {
         (Some(workspace), Some(bundle)) => {
@@ -33,6 +33,13 @@ pub(crate) fn not_back(error: anyhow::Error, id: &str) -> anyhow::Error {
     error.context(format!(
         "the branch of the run did not come back: `teamster runs fetch {id}` with --remote repeats it"
     ))
+}
+
+/// Finds the worktree that contains this directory, with warnings of what was found in it.
+pub(crate) fn target(directory: &Path) -> anyhow::Result<Target> {
+    let mut target = Target::find(directory)?;
+    crate::report::warn(&target.take_warnings());
+    Ok(target)
 }
 
 /// Reads a file of a run into a temporary one, at its beginning; `None` if the run has no such file. The outer error is one

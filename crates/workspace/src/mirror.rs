@@ -15,6 +15,7 @@ use anyhow::{Context, bail};
 use crate::bundle::encoded_id;
 use crate::git::{self, git};
 use crate::network::FOREGROUND;
+use crate::step::before_change;
 use crate::upload::{BASE, MODULES};
 
 /// The ref of the latest upload.
@@ -97,10 +98,12 @@ impl Mirror {
             let format = if name.len() == 64 { "sha256" } else { "sha1" };
             let format = format!("--object-format={format}");
             let init = ["init", "--quiet", "--bare", "--template=", &format];
+            before_change();
             git(
                 root,
                 init.map(OsStr::new).into_iter().chain([draft.as_os_str()]),
             )?;
+            before_change();
             fs::rename(&draft, &path).with_context(cannot)?;
         }
         Ok(Self { path, lock })
@@ -185,13 +188,16 @@ impl Mirror {
             let modules = format!("+{MODULES}*:{KEPT_MODULES}*");
             let ours = has_base.then(|| format!("+{BASE}:{LATEST}"));
             let refs = [&modules].into_iter().chain(&ours).map(OsStr::new);
+            before_change();
             git(&self.path, args.chain([bundle.as_os_str()]).chain(refs))
                 .context("the upload cannot be used")?;
         } else if Self::known_in(&self.path, base)? {
+            before_change();
             git(&self.path, ["update-ref", LATEST, base])?;
         } else {
             bail!("the machine no longer has the commit {base}: submit the run again");
         }
+        before_change();
         git(&self.path, ["update-ref", &run_ref(id), base])?;
         Ok(())
     }

@@ -14,6 +14,7 @@ use anyhow::Context;
 use teamster_core::text::{one_line, printable};
 
 use crate::git::{self, git, git_path};
+use crate::step::before_change;
 use crate::submodules;
 use crate::worktree::lfs;
 
@@ -63,6 +64,7 @@ impl<'a> Snapshot<'a> {
     /// Adds all files that are not ignored. Returns what could not be added, each with the reason.
     pub(crate) fn add(&self, head: &str) -> anyhow::Result<Vec<String>> {
         let users = git_path(self.top, ["rev-parse", "--git-path", "index"])?;
+        before_change();
         match copy(&self.top.join(users), &self.index) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
@@ -104,6 +106,7 @@ impl<'a> Snapshot<'a> {
                 .env("GIT_COMMITTER_DATE", date);
         }
         git::as_teamster(&mut commit);
+        before_change();
         git::run(commit.args(["commit-tree", tree, "-p", parent, "-m", message]))
     }
 
@@ -162,7 +165,7 @@ impl<'a> Snapshot<'a> {
 
 /// Copies an index: with the times of files that it has, git need not read them all. By its own time git finds those that may
 /// have been changed since, within the granularity of the file system's clock, so it is kept.
-fn copy(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn copy(from: &Path, to: &Path) -> io::Result<()> {
     let written = fs::metadata(from)?.modified()?;
     fs::copy(from, to)?;
     File::options().write(true).open(to)?.set_modified(written)

@@ -1,6 +1,6 @@
 //! Takes what a run brings back into a repository of the user: its changes into the files, or its commits as a branch.
 
-mod backup;
+mod change;
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -8,19 +8,29 @@ use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, bail};
 use teamster_core::text::{one_line, printable};
 
 use crate::bundle::reference;
 use crate::git::{self, git, git_path, git_path_at};
-use backup::Backup;
+use crate::step::before_change;
+use change::{Change, recover};
+
+/// The command of git that applies a patch. Whitespace is that of the patch, not that of the settings.
+const APPLY: [&str; 5] = [
+    "-c",
+    "apply.whitespace=nowarn",
+    "-c",
+    "apply.ignoreWhitespace=no",
+    "apply",
+];
 
 /// The worktree of a user that takes changes.
 #[derive(Debug)]
 pub struct Target {
     top: PathBuf,
+    warnings: Vec<String>,
 }
 
 /// The reason for which nothing was taken.
@@ -78,14 +88,24 @@ impl<'a> Incoming<'a> {
 }
 
 impl Target {
-    /// Finds the worktree that contains this directory.
+    /// Finds the worktree that contains this directory. If a process was killed there while it applied changes, its files are
+    /// restored; a [warning](Self::take_warnings) reports that, or what to do if they were changed since.
     ///
     /// # Errors
     ///
     /// Fails if git is not installed, or without a worktree.
     pub fn find(directory: &Path) -> anyhow::Result<Self> {
         match git_path_at(directory, ["rev-parse", "--show-toplevel"]) {
-            Ok(top) if !top.as_os_str().is_empty() => Ok(Self { top }),
+            Ok(top) if !top.as_os_str().is_empty() => {
+                let mut target = Self {
+                    top,
+                    warnings: Vec::new(),
+                };
+                let recovered = target.git_dir().and_then(|it| recover(&target.top, &it));
+                let warning = recovered.unwrap_or_else(|error| Some(format!("{error:#}")));
+                target.warnings.extend(warning);
+                Ok(target)
+            }
             _ => {
                 git::check()?;
                 let shown = printable(&directory.to_string_lossy());
@@ -106,28 +126,28 @@ impl Target {
             return Ok(0);
         }
         let files = self.files_of(patch)?;
-        let mut check = self.apply_command(index);
+        let git_dir = self.git_dir()?;
+        let index_path = index.then(|| self.index()).transpose()?;
+        let mut change = Change::new(&self.top, &git_dir, index_path)?;
+        let mut check = change.command();
+        check.args(APPLY).args(index.then_some("--index"));
         let checked = check.arg("--check").arg(patch).output();
         let checked = checked.context("cannot run git")?;
         if !checked.status.success() {
             return Err(conflicts(&String::from_utf8_lossy(&checked.stderr)));
         }
-        let git_dir = self.git_dir()?;
-        let mut before = Backup::new(&self.top, &git_dir)?;
-        for file in &files {
-            before.keep(file)?;
-        }
+        change.prepare(&git_dir, &files, patch, &APPLY)?;
+        change.carry_out()?;
         if index {
-            before.keep_copy(&self.index()?)?;
-        }
-        if let Err(error) = git::run(self.apply_command(index).arg(patch)) {
-            // Such as a full disk.
-            before.restore().with_context(|| {
-                format!("{error:#}; and the files before it could not all be restored")
-            })?;
-            return Err(error.into());
+            // Without it, the next git command reads these files.
+            let _ = self.run(&["update-index", "-q", "--refresh"]);
         }
         Ok(files.len())
+    }
+
+    /// Takes the warnings until now.
+    pub fn take_warnings(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.warnings)
     }
 
     /// Makes a branch of a run's commits, or moves it forward, from a bundle; without one, all commits are here already.
@@ -167,9 +187,9 @@ impl Target {
         {
             return Err(TakeError::CheckedOut(branch.to_owned(), folder));
         }
-        let new = Refs::new(self, id);
+        let incoming = Refs(self);
         if let Some(bundle) = bundle {
-            new.fetch(bundle)?;
+            incoming.fetch(id, bundle)?;
         }
         for commit in [Some(head), wip].into_iter().flatten() {
             if !self.has(commit) {
@@ -185,13 +205,14 @@ impl Target {
         }
         let old = old.unwrap_or_else(|| "0".repeat(head.len()));
         let message = "teamster: fetched from a run";
+        before_change();
         self.run(&["update-ref", "-m", message, &full, head, &old])?;
         let kept = wip.map(|wip| -> anyhow::Result<_> {
             let name = reference(id, "wip");
+            before_change();
             self.run(&["update-ref", "-m", message, &name, wip])?;
             Ok(name)
         });
-        new.keep();
         Ok(kept.transpose()?)
     }
 
@@ -199,8 +220,10 @@ impl Target {
     fn files_of(&self, patch: &Path) -> Result<BTreeSet<PathBuf>, TakeError> {
         let mut files = BTreeSet::new();
         for reverse in [&[][..], &["--reverse"]] {
-            let mut command = self.apply_command(false);
-            command.args(reverse).args(["--numstat", "-z"]).arg(patch);
+            let mut command = git::command(&self.top);
+            git::without_side_effects(&mut command);
+            command.args(APPLY).args(reverse);
+            command.args(["--numstat", "-z"]).arg(patch);
             let printed = git::run_bytes(&mut command)?;
             for entry in printed.split(|byte| *byte == 0) {
                 let path = entry.splitn(3, |byte| *byte == b'\t').nth(2);
@@ -208,23 +231,6 @@ impl Target {
             }
         }
         Ok(files)
-    }
-
-    fn apply_command(&self, index: bool) -> Command {
-        let mut command = git::command(&self.top);
-        git::without_side_effects(&mut command);
-        // Whitespace is that of the patch, not that of the settings.
-        command.args([
-            "-c",
-            "apply.whitespace=nowarn",
-            "-c",
-            "apply.ignoreWhitespace=no",
-            "apply",
-        ]);
-        if index {
-            command.arg("--index");
-        }
-        command
     }
 
     /// Returns the folder of the worktree in which a branch is checked out.
@@ -284,43 +290,18 @@ fn prerequisites(bundle: &Path) -> io::Result<Vec<String>> {
     Ok(found)
 }
 
-/// Refs of a run that came with a bundle. Dropped, those that were not here before are removed again.
-struct Refs<'a> {
-    target: &'a Target,
-    id: &'a str,
-    known: Vec<String>,
-    is_kept: bool,
-}
+/// The folder of refs of a bundle while it is taken.
+const INCOMING: &str = "refs/teamster-fetch/";
 
-impl<'a> Refs<'a> {
-    fn new(target: &'a Target, id: &'a str) -> Self {
-        let mut this = Self {
-            target,
-            id,
-            known: Vec::new(),
-            is_kept: false,
-        };
-        this.known = this.list();
-        this
-    }
+/// Refs of a bundle, by which its commits are kept until the user's refs have them. Dropped, they are removed again, with
+/// those that a killed process has left.
+struct Refs<'a>(&'a Target);
 
-    fn list(&self) -> Vec<String> {
-        let prefix = reference(self.id, "");
-        let listed = self
-            .target
-            .git(["for-each-ref", "--format=%(refname)", &prefix]);
-        listed
-            .unwrap_or_default()
-            .lines()
-            .map(str::to_owned)
-            .collect()
-    }
-
-    fn fetch(&self, bundle: &Path) -> anyhow::Result<()> {
-        let mut command = git::command(&self.target.top);
+impl Refs<'_> {
+    fn fetch(&self, id: &str, bundle: &Path) -> anyhow::Result<()> {
+        let mut command = git::command(&self.0.top);
         git::without_side_effects(&mut command);
-        // Refs of the run's own may be replaced.
-        let refs = format!("+{0}*:{0}*", reference(self.id, ""));
+        let refs = format!("+{}*:{INCOMING}*", reference(id, ""));
         command
             .args(["-c", "transfer.fsckObjects=true", "fetch", "--quiet"])
             .args([
@@ -330,29 +311,20 @@ impl<'a> Refs<'a> {
             ])
             .arg(bundle)
             .arg(refs);
+        before_change();
         git::run(&mut command).map(drop)
-    }
-
-    /// Keeps what was not committed; the branch has the rest.
-    fn keep(mut self) {
-        self.is_kept = true;
-        self.remove(&reference(self.id, "head"));
-    }
-
-    fn remove(&self, name: &str) {
-        if self.known.iter().all(|known| known != name) {
-            // It was not here before; left, it does no harm.
-            let _ = self.target.run(&["update-ref", "-d", name]);
-        }
     }
 }
 
 impl Drop for Refs<'_> {
     fn drop(&mut self) {
-        if !self.is_kept {
-            for name in self.list() {
-                self.remove(&name);
-            }
+        let listed = self
+            .0
+            .git(["for-each-ref", "--format=%(refname)", INCOMING]);
+        for name in listed.unwrap_or_default().lines() {
+            before_change();
+            // Left, it does no harm, and the next one removes it.
+            let _ = self.0.run(&["update-ref", "-d", name]);
         }
     }
 }

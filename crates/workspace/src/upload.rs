@@ -15,6 +15,7 @@ use teamster_core::text::{plural, printable};
 
 use crate::git::{self, git, git_bytes, git_path, git_path_at};
 use crate::snapshot::Snapshot;
+use crate::step::before_change;
 use crate::submodules;
 
 /// The ref of an upload's commit, in its bundle.
@@ -212,6 +213,7 @@ impl Source {
         let own = folder.join("repository.git");
         let format = format!("--object-format={}", self.object_format);
         let init = ["init", "--quiet", "--bare", &format, "--template="];
+        before_change();
         git(
             folder,
             init.map(OsStr::new).into_iter().chain([own.as_os_str()]),
@@ -283,6 +285,7 @@ impl Taken {
         let create = threads.into_iter().chain(["bundle", "create", "--quiet"]);
         let mut command = git::command(&self.own);
         command.args(create).arg(&bundle).args(["--stdin"]);
+        before_change();
         git::run_with_input(command, input.as_bytes())?;
         Ok(Some(bundle))
     }

@@ -121,9 +121,12 @@ pub(super) fn sweep(root: &Path) {
             continue;
         };
         match read_info(&folder) {
-            Ok(Some(mut info)) if !info.kept || !info.path.exists() => {
+            Ok(Some(mut info)) => {
+                // Also if it was killed when the worktree was kept already, but not its result.
                 keep_of_killed(root, &folder, &info);
-                finish(&folder, &mut info);
+                if !info.kept || !info.path.exists() {
+                    finish(&folder, &mut info);
+                }
             }
             // The process was killed before it wrote the file.
             Ok(None) => {

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 use teamster_core::WorkspaceResult;
 
 use super::folder::{Info, Kind, make, path};
+use crate::step::before_change;
 
 const FILE: &str = "workspace.json";
 
@@ -72,8 +73,10 @@ impl Record {
         let write = || -> io::Result<()> {
             make(folder)?;
             let draft = folder.join(format!("{FILE}.new"));
+            before_change();
             fs::write(&draft, serde_json::to_vec(self)?)?;
             File::open(&draft)?.sync_data()?;
+            before_change();
             fs::rename(draft, folder.join(FILE))
         };
         write().with_context(|| format!("cannot write in {}", folder.display()))
@@ -94,6 +97,7 @@ impl Record {
 
     /// Removes the record. Other files of the run stay.
     pub(super) fn remove(folder: &Path) {
+        before_change();
         let _ = fs::remove_file(folder.join(FILE));
         let _ = fs::remove_dir(folder);
     }

@@ -14,6 +14,7 @@ use super::record::{self, Record};
 use crate::diff::Range;
 use crate::git::{self, git};
 use crate::snapshot::Snapshot;
+use crate::step::before_change;
 use crate::submodules;
 
 /// The changes of a worktree, without what they are.
@@ -248,6 +249,7 @@ fn set(info: &Info, record: &Path, name: &str, commit: &str) -> anyhow::Result<(
         &reference(record, name),
         commit,
     ]);
+    before_change();
     git::run(&mut command).map(drop)
 }
 

@@ -32,6 +32,11 @@ impl Repository {
         this
     }
 
+    /// Returns the repository in a folder.
+    pub(crate) fn at(folder: TempDir) -> Self {
+        Self { folder }
+    }
+
     pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }

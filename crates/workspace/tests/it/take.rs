@@ -1,9 +1,9 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use teamster_process::ProcessIdentity;
 use teamster_workspace::{
@@ -122,8 +122,57 @@ fn changes_are_applied_to_the_files_and_the_index_only_on_request() {
     assert_eq!(brought.git(["write-tree"]), tree);
 
     let brought = Brought::new();
+    // What git knows of the file is old, as it usually is.
+    let file = fs::File::options()
+        .write(true)
+        .open(brought.clone.join("a.txt"));
+    file.unwrap().set_modified(SystemTime::UNIX_EPOCH).unwrap();
     brought.target().apply(&brought.patch(), true).unwrap();
     assert_eq!(brought.git(["write-tree"]), tree);
+    assert_eq!(brought.git(["diff", "--name-only"]), "");
+    let own = brought.clone.join(".git/teamster-apply");
+    assert!(!own.exists() && !brought.clone.join(".git/index.lock").exists());
+}
+
+#[test]
+fn files_become_folders_and_folders_become_files() {
+    let repository = Repository::new();
+    let folder = tempfile::tempdir().unwrap();
+    let clone = folder.path().join("clone");
+    let source = repository.path().to_str().unwrap();
+    git(
+        folder.path(),
+        ["clone", "--quiet", source, clone.to_str().unwrap()],
+    );
+    let root = folder.path().join("worktrees");
+    let worktree = worktree(&root, &repository, "r");
+    let path = worktree.directory().to_owned();
+    fs::remove_file(path.join("a.txt")).unwrap();
+    fs::create_dir(path.join("a.txt")).unwrap();
+    fs::write(path.join("a.txt/in"), "in\n").unwrap();
+    fs::remove_dir_all(path.join("sub")).unwrap();
+    symlink("/etc/passwd", path.join("sub")).unwrap();
+    worktree.finish();
+    let kept = Kept::find(&root, "r").unwrap().unwrap();
+    let patch = folder.path().join("patch");
+    kept.write_patch(&patch).unwrap();
+    let before = files_of(&clone, |name| !name.starts_with(".git"));
+    let target = Target::find(&clone).unwrap();
+    // An untracked file in the way of a link: all stays.
+    fs::write(clone.join("sub/mine"), "mine\n").unwrap();
+    assert!(target.apply(&patch, false).is_err());
+    fs::remove_file(clone.join("sub/mine")).unwrap();
+    assert!(files_of(&clone, |name| !name.starts_with(".git")) == before);
+    assert_eq!(target.apply(&patch, true).unwrap(), 4);
+    assert_eq!(fs::read_to_string(clone.join("a.txt/in")).unwrap(), "in\n");
+    assert_eq!(
+        fs::read_link(clone.join("sub")).unwrap(),
+        Path::new("/etc/passwd")
+    );
+    assert_eq!(
+        git(&clone, ["status", "--porcelain", "--no-renames"]),
+        "D  a.txt\nA  a.txt/in\nA  sub\nD  sub/b.txt"
+    );
 }
 
 #[test]

@@ -2,18 +2,18 @@
 
 use anyhow::{anyhow, bail};
 use teamster_api::PATCH;
-use teamster_workspace::{TakeError, Target};
+use teamster_workspace::TakeError;
 
 use super::args::RunsApplyArgs;
 use super::found::Found;
 use crate::remote::Machine;
-use crate::{exit_code, words};
+use crate::{branch, exit_code, words};
 
 /// The number of files that an error names.
 const NAMED: usize = 20;
 
 pub(super) async fn main(args: &RunsApplyArgs, machine: &Machine) -> anyhow::Result<u8> {
-    let target = Target::find(&std::env::current_dir()?)?;
+    let target = branch::target(&std::env::current_dir()?)?;
     let found = Found::find(machine, &args.run).await?;
     let patch = found.read(PATCH).await?;
     let applied = match &patch {

@@ -2,7 +2,6 @@
 
 use anyhow::{Context, bail};
 use teamster_api::BUNDLE;
-use teamster_workspace::Target;
 
 use super::args::RunsFetchArgs;
 use super::found::Found;
@@ -10,7 +9,7 @@ use crate::remote::Machine;
 use crate::{branch, exit_code, words};
 
 pub(super) async fn main(args: &RunsFetchArgs, machine: &Machine) -> anyhow::Result<u8> {
-    let target = Target::find(&std::env::current_dir()?)?;
+    let target = branch::target(&std::env::current_dir()?)?;
     let found = Found::find(machine, &args.run).await?;
     let id = found.run.id();
     let shown = words::one_line(id);
