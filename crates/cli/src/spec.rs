@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail};
 use teamster::Timeouts;
+use teamster::mcp::source::merge;
 use teamster_api::{Trusted, Workspace, Worktree};
 use teamster_core::time::millis;
 use teamster_host::{is_url, resolve};
@@ -229,7 +230,7 @@ pub(crate) fn mcp_servers(
     } = args;
     let sources = mcp_servers::sources(&servers)?;
     let variables = &trusted.env;
-    let given = mcp_servers::parse_servers(&sources, &|name| {
+    let given = merge(&sources, &|name| {
         variables.get(name).cloned().or_else(|| env::var(name).ok())
     })?;
     trusted.mcp_servers = given.servers;

@@ -10,7 +10,7 @@ use crate::supervisor::log_path;
 /// Size of a read, in bytes.
 const READ_SIZE: usize = 64 << 10;
 
-/// Reader of a loop's log, which goes on where the log is rotated.
+/// Reader of a loop's log, which continues where the log is rotated.
 #[derive(Debug)]
 pub struct LogReader {
     path: PathBuf,

@@ -1,7 +1,8 @@
 //! A client of MCP servers, on stdio and over Streamable HTTP.
 //!
 //! [`Client::connect`] starts a server, or connects to its address, and lists its tools. [`Client::call`] calls a
-//! tool. [`Client::end`] ends the session and the process. [`probe`] connects and ends, to test whether a server works.
+//! tool. [`Client::end`] ends the session and the process. [`probe`] connects and ends, to test whether a server works, and
+//! [`check`] makes a report of that.
 //!
 //! A server on stdio runs in its own process group. No process of the group remains after the client has ended or was
 //! dropped. The processes carry a mark ([`teamster_process::run_mark`]), by which those that left the group are found
@@ -11,6 +12,7 @@
 //! address: redirects are not followed. HTTP with server-sent events, the transport of 2024, is an error.
 #![warn(missing_docs)]
 
+mod check;
 mod client;
 mod error;
 mod http;
@@ -19,6 +21,7 @@ mod output;
 mod probe;
 mod process;
 
+pub use check::{ReportedTool, ServerReport, ServerState, check};
 pub use client::{CallResult, Client, FailedConnection, ServerTool};
 pub use error::{ClientError, Method};
 pub use options::{ConnectOptions, Protocol};

@@ -1,6 +1,7 @@
 //! MCP servers for coding-agent CLIs.
 //!
 //! - [`config`]: reads servers from the `mcpServers` JSON that users already have.
+//! - [`source`]: reads servers from several of these, and as a person types them.
 //! - [`edit`]: inserts entries into the CLIs' own configuration files and removes them, without changing other bytes.
 //! - [`lease`]: makes such a change for the time of a run. Concurrent runs share it, and it is always undone.
 //! - [`private_home`]: makes such a change in a copy of the CLI's home, for CLIs that read their configuration only
@@ -14,3 +15,4 @@ pub mod edit;
 pub mod lease;
 #[cfg(unix)]
 pub mod private_home;
+pub mod source;

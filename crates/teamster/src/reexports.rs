@@ -4,7 +4,7 @@
 /// MCP servers in users' configuration files.
 #[cfg(feature = "mcp-files")]
 pub mod mcp {
-    pub use teamster_mcp_config::{config, edit};
+    pub use teamster_mcp_config::{config, edit, source};
 
     /// Leases: temporary changes of a configuration file, shared by concurrent runs.
     pub mod lease {

@@ -5,7 +5,6 @@ use teamster_api::AgentDepth;
 use teamster_host::state;
 use teamster_mcp_server::{AgentServer, Limit, Limits};
 
-use super::Failure;
 use super::args::McpServeArgs;
 use crate::exit_code;
 use crate::global::host;
@@ -60,12 +59,12 @@ fn id_of(name: &str) -> Option<String> {
 }
 
 /// Serves until the client disconnects, and returns the exit code.
-pub(super) fn main(args: McpServeArgs, machine: &Machine) -> Result<u8, Failure> {
+pub(super) fn main(args: McpServeArgs, machine: &Machine) -> anyhow::Result<u8> {
     let limits = limits(args);
     if machine.is_here() {
-        state::runs().map_err(|error| Failure::Usage(error.into()))?;
+        state::runs().map_err(exit_code::misuse)?;
     }
-    let runtime = (tokio_runtime()).map_err(Failure::Other)?;
+    let runtime = tokio_runtime()?;
     let code = runtime.block_on(async {
         let mut signals = Source::new().context("cannot listen for signals")?;
         let server = AgentServer::of_program(machine.runs(), machine.agents(), limits, hint, id_of);
@@ -82,5 +81,5 @@ pub(super) fn main(args: McpServeArgs, machine: &Machine) -> Result<u8, Failure>
     });
     // Do not wait for the thread that reads stdin.
     runtime.shutdown_background();
-    code.map_err(Failure::Other)
+    code
 }

@@ -1,7 +1,47 @@
-//! Parses the value of `--mcp NAME=VALUE`.
+//! A server as a person types it.
 
-use anyhow::{anyhow, bail};
 use serde_json::{Map, Value, json};
+
+/// Reason that a typed server cannot be used. It contains nothing of the typed text but its name, because the rest may be a
+/// secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum TypedError {
+    /// There is no name.
+    #[error("expected NAME=COMMAND or NAME=URL")]
+    NoName,
+    /// A quotation mark in the command is not closed.
+    #[error("a quotation mark in the command is not closed")]
+    OpenQuote,
+    /// The command has an operator of a shell.
+    #[error(
+        "`{operator}` needs a shell, and the command is run without one; use {name}=\"sh -c '…'\""
+    )]
+    Operator {
+        /// The operator.
+        operator: &'static str,
+        /// The name of the server.
+        name: String,
+    },
+    /// There is no command.
+    #[error("the command is missing")]
+    NoCommand,
+    /// There is something beside a URL.
+    #[error("a URL takes no variables or arguments")]
+    BesideUrl,
+    /// The URL is not one of HTTP.
+    #[error("unsupported URL: expected http:// or https://")]
+    OtherUrl,
+    /// The program is the value of a variable, which every user of the machine could read.
+    #[error("the program would be the value of a variable; name the program itself")]
+    VariableAsProgram,
+    /// The name of the server is most likely missing, so that the name of a variable stands for it.
+    #[error("the program would be the value of a variable; add a name: NAME='{typed} COMMAND'")]
+    VariableAsName {
+        /// The variable and its value, if that is no secret.
+        typed: String,
+    },
+}
 
 /// Shell operators.
 const OPERATORS: [&str; 18] = [
@@ -10,39 +50,34 @@ const OPERATORS: [&str; 18] = [
 ];
 
 /// Converts the value to a server's JSON. Errors do not show the value, which may contain a secret.
-pub(super) fn server(name: &str, value: &str) -> anyhow::Result<Value> {
-    if let Some(server) = address(name, value.trim())? {
+pub(super) fn server(name: &str, value: &str) -> Result<Value, TypedError> {
+    if let Some(server) = address(value.trim())? {
         return Ok(server);
     }
-    let words = shell_words::split(value)
-        .map_err(|_| anyhow!("--mcp {name}: a quotation mark in the command is not closed"))?;
+    let words = shell_words::split(value).map_err(|_| TypedError::OpenQuote)?;
     if let Some(operator) = operator(value) {
-        bail!(
-            "--mcp {name}: `{operator}` needs a shell, and the command is run without one; \
-            use {name}=\"sh -c '…'\""
-        );
+        let name = name.to_owned();
+        return Err(TypedError::Operator { operator, name });
     }
     let variables = words.iter().take_while(|word| assignment(word).is_some());
     let (env, command) = words.split_at(variables.count());
-    let Some(program) = command.first() else {
-        bail!("--mcp {name}: the command is missing");
-    };
-    if let Some(server) = address(name, program)? {
+    let program = command.first().ok_or(TypedError::NoCommand)?;
+    if let Some(server) = address(program)? {
         if words.len() > 1 {
-            bail!("--mcp {name}: a URL takes no variables or arguments");
+            return Err(TypedError::BesideUrl);
         }
         return Ok(server);
     }
     // Most likely the name is missing. Also, a program's name is visible to all users, unlike the value of a
     // variable.
     if program.contains("${") {
-        let advice = if env.is_empty() {
+        return Err(if env.is_empty() {
             let variable = plain_variable(program).unwrap_or("${…}");
-            format!("add a name: --mcp NAME='{name}={variable} COMMAND'")
+            let typed = format!("{name}={variable}");
+            TypedError::VariableAsName { typed }
         } else {
-            "name the program itself".to_owned()
-        };
-        bail!("--mcp {name}: the program would be the value of a variable; {advice}");
+            TypedError::VariableAsProgram
+        });
     }
     let env = env.iter().filter_map(|word| assignment(word));
     let env: Map<_, _> = env.map(|(key, value)| (key.into(), value.into())).collect();
@@ -50,16 +85,16 @@ pub(super) fn server(name: &str, value: &str) -> anyhow::Result<Value> {
 }
 
 /// Returns the server's JSON if the text is a URL.
-fn address(name: &str, text: &str) -> anyhow::Result<Option<Value>> {
+fn address(text: &str) -> Result<Option<Value>, TypedError> {
     let Some((scheme, rest)) = text.split_once("://").filter(|(it, _)| is_scheme(it)) else {
         return Ok(None);
     };
     let scheme = scheme.to_ascii_lowercase();
     if scheme != "http" && scheme != "https" {
-        bail!("--mcp {name}: unsupported URL: expected http:// or https://");
+        return Err(TypedError::OtherUrl);
     }
     if rest.contains(char::is_whitespace) {
-        bail!("--mcp {name}: a URL takes no variables or arguments");
+        return Err(TypedError::BesideUrl);
     }
     let url = format!("{scheme}://{rest}");
     Ok(Some(json!({ "type": "http", "url": url })))
