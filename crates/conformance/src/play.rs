@@ -215,12 +215,9 @@ pub(crate) fn params(
     let agent = agent.into();
     let mut params = ExecuteParams::new(run.prompt.repeat(run.prompt_times));
     params.working_directory = Some(place.directory());
-    params.env.extend(pointing.env.iter().cloned());
-    for (name, folder) in [("HOME", place.home()), ("TMPDIR", place.temporary())] {
-        params
-            .env
-            .insert(name.to_owned(), folder.display().to_string());
-    }
+    params.env = pointing.environment(&place.home());
+    let temporary = place.temporary().display().to_string();
+    params.env.insert("TMPDIR".to_owned(), temporary);
     // These need a newer Node.js than the machine may have: Pi needs 22.19, and Copilot before its native
     // program needs 24. It is installed next to them.
     let needs_node = |cli: Cli| matches!(cli, Cli::Pi | Cli::Copilot) || !install::is_pinned(cli);
@@ -228,10 +225,9 @@ pub(crate) fn params(
         let path = bench.search_path()?;
         params.env.insert("PATH".to_owned(), path);
     }
-    if agent.cli() == Some(Cli::Claude) {
-        // As root, Claude Code only allows everything with a variable that declares a sandbox.
-        params.env.insert("IS_SANDBOX".to_owned(), "1".to_owned());
-    }
+    let for_root = pointing.for_root.iter();
+    let for_root = for_root.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    params.env.extend(for_root);
     if agent.cli() == Some(Cli::Copilot) {
         let packages = bench.copilot_packages().display().to_string();
         params.env.insert(COPILOT_PACKAGES.to_owned(), packages);

@@ -25,6 +25,7 @@
 #![warn(missing_docs)]
 
 mod cli;
+mod home;
 mod json;
 mod protocol;
 mod script;
@@ -32,6 +33,7 @@ mod server;
 mod wire;
 
 pub use cli::{Cli, HomeFile, Pointing};
+pub use home::{PointedHome, URL_VARIABLE};
 pub use protocol::Protocol;
 pub use script::{
     ErrorKind, HttpError, Part, Pieces, Script, ScriptError, Stop, SubAgent, Tokens, Turn,

@@ -41,6 +41,7 @@
 mod hex;
 mod output;
 mod play;
+mod posing;
 mod report;
 mod run;
 mod script;
@@ -56,6 +57,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+pub use posing::Posing;
 pub use report::Report;
 pub use script::{SCRIPT_ENV, Script, ScriptError};
 pub use step::{Pipe, Signal, Spawn, SpawnKind, Stdin, Step};

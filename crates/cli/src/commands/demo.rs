@@ -7,7 +7,7 @@ mod recording;
 use anyhow::anyhow;
 use teamster_mock_model::Cli;
 
-use crate::exit_code;
+use crate::{exit_code, mock_home};
 use args::DemoArgs;
 
 /// Runs the demo and returns the exit code.
@@ -25,7 +25,7 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
     }
     let cli = match args.provider.as_deref().and_then(Cli::from_id) {
         Some(cli) => {
-            if let Some(info) = live::info(cli)
+            if let Some(info) = mock_home::info(cli)
                 && !info.program.is_empty()
                 && let Err(problem) = teamster_host::find_program(crate::global::host(), info)
             {
@@ -37,11 +37,7 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
             }
             Some(cli)
         }
-        None => Cli::ALL.into_iter().find(|cli| {
-            live::info(*cli).is_some_and(|info| {
-                teamster_host::find_program(crate::global::host(), info).is_ok()
-            })
-        }),
+        None => Cli::ALL.into_iter().find(|cli| mock_home::installed(*cli)),
     };
     let Some(cli) = cli else {
         return recording::main(args);

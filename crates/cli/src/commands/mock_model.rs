@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
-use teamster_mock_model::{Cli, MockModel, Script, ScriptError, Settings};
+use teamster_mock_model::{Cli, MockModel, PointedHome, Script, ScriptError, Settings};
 
 use crate::exit_code;
 use args::MockModelArgs;
@@ -26,14 +26,9 @@ pub(crate) fn main(args: &MockModelArgs) -> anyhow::Result<u8> {
     }
     // Clap requires it.
     let script = args.script.as_deref().unwrap_or(Path::new("-"));
-    let read = || Ok((script_of(script)?, settings(args)?, named(&args.cli)?));
-    let (script, settings, named) = match read() {
-        Ok(all) => all,
-        Err(error) => {
-            crate::report::fail(&error);
-            return Ok(exit_code::USAGE);
-        }
-    };
+    let script = script_of(script).map_err(exit_code::misuse)?;
+    let settings = settings(args).map_err(exit_code::misuse)?;
+    let named = named(&args.cli).map_err(exit_code::misuse)?;
     if args.command.is_empty() {
         serve::main(args, script, settings, named)
     } else {
@@ -103,6 +98,12 @@ fn single(clis: &[Cli]) -> Option<Cli> {
         [cli] => Some(*cli),
         _ => None,
     }
+}
+
+/// Points CLIs at the model with this address, and writes their files into a home.
+fn point(url: String, home: &Path, clis: Vec<Cli>) -> anyhow::Result<PointedHome> {
+    PointedHome::new(url, home, clis)
+        .with_context(|| format!("cannot write the files of the agents in {}", home.display()))
 }
 
 async fn start(script: Script, settings: Settings) -> anyhow::Result<MockModel> {

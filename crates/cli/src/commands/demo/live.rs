@@ -43,13 +43,6 @@ pub(super) enum Outcome {
     NotShown(String),
 }
 
-/// Returns the provider's description of a CLI.
-pub(super) fn info(cli: Cli) -> Option<&'static CliInfo> {
-    crate::global::providers()
-        .get(cli.id())
-        .map(|provider| provider.info())
-}
-
 pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Outcome> {
     let provider = crate::global::providers()
         .get(cli.id())
@@ -73,8 +66,7 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Outcome> {
     pointing
         .write_files(&home)
         .context("cannot write into a temporary folder")?;
-    let mut env: BTreeMap<String, String> = pointing.env.into_iter().collect();
-    env.insert("HOME".to_owned(), home.display().to_string());
+    let mut env = pointing.environment(&home);
     // As root, some CLIs need these to run; the script is harmless.
     let for_root = pointing.for_root.iter();
     env.extend(for_root.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));

@@ -1,9 +1,11 @@
 //! Playback of a recorded run through the same pipeline as a real one.
 
 use std::io::Write;
+use std::time::Duration;
 
 use anyhow::Context;
 use teamster_core::time::epoch_ms;
+use teamster_testkit::fake_agent::{Posing, Script};
 
 use super::args::DemoArgs;
 
@@ -26,7 +28,7 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         .tempfile()
         .context("cannot make a temporary file")?;
     script
-        .write_all(player::script(RECORDING, args.speed).to_toml()?.as_bytes())
+        .write_all(script_of(RECORDING, args.speed).to_toml()?.as_bytes())
         .context("cannot write a temporary file")?;
 
     let mut config = teamster_host::params::base_config();
@@ -55,80 +57,41 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         "Write a short poem about pipes into poem.txt, then count its words.",
     );
     params.include_native = args.output.native;
-    let player = player::Player {
+    let player = Posing {
         provider: claude,
+        args: vec![crate::global::FAKE_AGENT.into()],
         script: script.path().to_owned(),
     };
     let runtime = teamster::process::CliRuntime::with_config(player, config);
     crate::drive::agent(args.output, view, || runtime.execute(params))
 }
 
-mod player {
-    use std::path::PathBuf;
-    use std::sync::Arc;
-    use std::time::Duration;
-
-    use teamster::{AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams};
-    use teamster_core::provider::{Decoder, Launch};
-    use teamster_testkit::fake_agent::{SCRIPT_ENV, Script};
-
-    /// A provider whose CLI is the fake agent of this program.
-    pub(super) struct Player {
-        /// The provider whose output is played.
-        pub(super) provider: Arc<dyn CliProvider>,
-        /// The script of the fake agent.
-        pub(super) script: PathBuf,
-    }
-
-    impl CliProvider for Player {
-        fn info(&self) -> &'static CliInfo {
-            self.provider.info()
-        }
-
-        fn capabilities(&self) -> &Capabilities {
-            self.provider.capabilities()
-        }
-
-        fn launch(&self, _: &ExecuteParams) -> Result<Launch, AgentError> {
-            Ok(Launch {
-                args: vec![crate::global::FAKE_AGENT.into()],
-                env: vec![(SCRIPT_ENV.to_owned(), format!("@{}", self.script.display()))],
-                ..Launch::default()
-            })
-        }
-
-        fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
-            self.provider.decoder(params)
-        }
-    }
-
-    /// Returns a script that prints the recording with pauses similar to those of a real run.
-    pub(super) fn script(recording: &str, speed: f64) -> Script {
-        recording.lines().fold(Script::new(), |script, line| {
-            let script = match pause(line, speed) {
-                Duration::ZERO => script,
-                pause => script.sleep(pause),
-            };
-            script.line(line)
-        })
-    }
-
-    /// Returns the pause before a line.
-    fn pause(line: &str, speed: f64) -> Duration {
-        let millis = if line.contains(r#""type":"message_start""#) {
-            // Time of the model.
-            700.0
-        } else if line.contains(r#""type":"tool_result""#) {
-            // Time of the tool.
-            450.0
-        } else if line.contains(r#""type":"content_block_delta""#) {
-            25.0
-        } else {
-            0.0
+/// Returns a script that prints the recording with pauses similar to those of a real run.
+fn script_of(recording: &str, speed: f64) -> Script {
+    recording.lines().fold(Script::new(), |script, line| {
+        let script = match pause(line, speed) {
+            Duration::ZERO => script,
+            pause => script.sleep(pause),
         };
-        // Speed 0 means no pauses: the division fails, as it does for a speed that is too small.
-        Duration::try_from_secs_f64(millis / 1000.0 / speed).unwrap_or_default()
-    }
+        script.line(line)
+    })
+}
+
+/// Returns the pause before a line.
+fn pause(line: &str, speed: f64) -> Duration {
+    let millis = if line.contains(r#""type":"message_start""#) {
+        // Time of the model.
+        700.0
+    } else if line.contains(r#""type":"tool_result""#) {
+        // Time of the tool.
+        450.0
+    } else if line.contains(r#""type":"content_block_delta""#) {
+        25.0
+    } else {
+        0.0
+    };
+    // Speed 0 means no pauses: the division fails, as it does for a speed that is too small.
+    Duration::try_from_secs_f64(millis / 1000.0 / speed).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -152,14 +115,14 @@ mod tests {
 
     #[test]
     fn the_whole_recording_is_played() {
-        let script = player::script(RECORDING, 0.0);
+        let script = script_of(RECORDING, 0.0);
         let lines = RECORDING.lines().count();
         assert_eq!(
             script.to_toml().unwrap().matches("[step.line]").count(),
             lines
         );
         assert!(
-            player::script(RECORDING, 1.0)
+            script_of(RECORDING, 1.0)
                 .to_toml()
                 .unwrap()
                 .contains("ms = 700")

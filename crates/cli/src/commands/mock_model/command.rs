@@ -1,6 +1,6 @@
 //! Runs a command with the environment that points CLIs at the mock server.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::io;
 use std::path::Path;
 use std::process::ExitStatus;
@@ -10,18 +10,16 @@ use anyhow::Context;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpgrp, tcgetpgrp};
 use teamster::process::{find_program, run_mark};
-use teamster_mock_model::{Cli, MockModel, Pointing, Script, Settings};
+use teamster_mock_model::{Cli, MockModel, Script, Settings, URL_VARIABLE};
 use teamster_process::foreign_git_variables;
 use tokio::process::{Child, Command};
 use tokio::time::sleep;
 
-use super::pointed::Pointed;
 use super::requests::RequestPrinter;
 use teamster_host::Guard;
 
 use super::args::MockModelArgs;
 use crate::exit_code;
-use crate::mock_home::URL_VARIABLE;
 use crate::runtime::tokio_runtime;
 use crate::signals::{Source, StopSignal};
 
@@ -42,13 +40,9 @@ pub(super) fn main(
         return Ok(exit_code::USAGE);
     };
     let path = std::env::var_os("PATH");
-    let found = match find_program(&program.to_string_lossy(), path.as_deref()) {
-        Ok(found) => found,
-        Err(error) => {
-            crate::report::fail(&error.into());
-            return Ok(exit_code::CLI_NOT_FOUND);
-        }
-    };
+    let not_found = |error: anyhow::Error| exit_code::with(exit_code::CLI_NOT_FOUND, error);
+    let found = find_program(&program.to_string_lossy(), path.as_deref());
+    let found = found.map_err(|error| not_found(error.into()))?;
     let itself = cli_of(program);
     let clis = match (named.is_empty(), itself) {
         (false, _) => named,
@@ -64,18 +58,17 @@ pub(super) fn main(
     let code = tokio_runtime()?.block_on(async {
         let mut signals = Source::new().context("cannot listen for signals")?;
         let model = super::start(script, settings).await?;
-        let pointed = Pointed::new(model.url(), home, None, &clis)?;
-        let (set, unset) = pointed.environment(args.keep_home);
-        let pointing = pointed
-            .clis
-            .iter()
-            .find(|(cli, _)| Some(*cli) == itself)
-            .map(|(_, pointing)| pointing);
+        let home = super::point(model.url(), &home, clis)?;
+        let (set, unset) = home.environment(args.keep_home);
+        let mut clis = home.clis.iter();
         let mut command = Command::new(&found);
         command
-            .args(with_flags(pointing, arguments))
+            .args(match clis.find(|(cli, _)| Some(*cli) == itself) {
+                Some((_, pointing)) => pointing.arguments(arguments),
+                None => arguments.to_vec(),
+            })
             .envs(set)
-            .env(URL_VARIABLE, &pointed.url)
+            .env(URL_VARIABLE, &home.url)
             .kill_on_drop(true);
         let (mark, id) = run_mark();
         command.env(mark, id);
@@ -88,15 +81,9 @@ pub(super) fn main(
             }
             command.current_dir(directory);
         }
-        let child = match command.spawn() {
-            Ok(child) => child,
-            Err(error) => {
-                let error =
-                    anyhow::Error::new(error).context(format!("cannot start {}", found.display()));
-                crate::report::fail(&error);
-                return Ok(exit_code::CLI_NOT_FOUND);
-            }
-        };
+        let child = command.spawn();
+        let child = child.with_context(|| format!("cannot start {}", found.display()));
+        let child = child.map_err(not_found)?;
         run(child, &model, &mut signals, &mut printer).await
     });
     teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
@@ -171,36 +158,6 @@ fn cli_of(program: &OsStr) -> Option<Cli> {
     Cli::from_id(Path::new(program).file_name()?.to_str()?)
 }
 
-/// Adds the CLI's flags and model to its arguments.
-fn with_flags(pointing: Option<&Pointing>, arguments: &[OsString]) -> Vec<OsString> {
-    let mut all: Vec<OsString> = Vec::new();
-    let Some(pointing) = pointing else {
-        return arguments.to_vec();
-    };
-    all.extend(pointing.args.iter().map(OsString::from));
-    let (head, tail) = match arguments.split_first() {
-        Some((first, _)) if pointing.subcommand.is_some_and(|it| first == it) => {
-            arguments.split_at(1)
-        }
-        _ => (&[][..], arguments),
-    };
-    all.extend_from_slice(head);
-    let has_model = arguments.iter().any(names_a_model);
-    if let Some(model) = pointing.model.as_ref().filter(|_| !has_model) {
-        all.extend(["--model".into(), OsString::from(model)]);
-    }
-    all.extend_from_slice(tail);
-    all
-}
-
-/// Returns `true` if the argument selects a model: `--model X`, `--model=X`, `-m X`, `-m=X` or `-mX`. The CLIs have
-/// no other short flag that begins with `m`.
-fn names_a_model(argument: &OsString) -> bool {
-    let argument = argument.to_string_lossy();
-    let is_short = argument.starts_with("-m");
-    is_short || argument == "--model" || argument.starts_with("--model=")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,28 +169,6 @@ mod tests {
         assert_eq!(cli_of(OsStr::new("codex")), Some(Cli::Codex));
         assert_eq!(cli_of(OsStr::new("my-claude")), None);
         assert_eq!(cli_of(OsStr::new("/")), None);
-    }
-
-    #[test]
-    fn the_model_stands_behind_the_subcommand_and_the_callers_own_is_kept() {
-        let mut pointing = Pointing::default();
-        pointing.args = vec!["-c".into(), "a=1".into()];
-        pointing.model = Some("m".into());
-        let words = |subcommand, line: &str| {
-            let mut pointing = pointing.clone();
-            pointing.subcommand = subcommand;
-            let line: Vec<_> = line.split(' ').map(OsString::from).collect();
-            let all = with_flags(Some(&pointing), &line);
-            all.join(OsStr::new(" ")).into_string().unwrap()
-        };
-        assert_eq!(words(Some("exec"), "exec hi"), "-c a=1 exec --model m hi");
-        assert_eq!(words(Some("run"), "run hi"), "-c a=1 run --model m hi");
-        assert_eq!(words(None, "-p hi"), "-c a=1 --model m -p hi");
-        assert_eq!(words(None, "-p hi --model x"), "-c a=1 -p hi --model x");
-        for own in ["-m x", "-m=x", "-mx", "--model=x"] {
-            let line = format!("exec {own} hi");
-            assert_eq!(words(Some("exec"), &line), format!("-c a=1 {line}"));
-        }
     }
 
     #[test]

@@ -9,8 +9,9 @@ use anyhow::Context;
 use teamster_mock_model::{Cli, Script, Settings};
 
 use super::args::MockModelArgs;
-use super::pointed::{Pointed, info, installed};
+use super::pointed::Pointed;
 use super::requests::RequestPrinter;
+use crate::mock_home::{info, installed};
 use crate::runtime::tokio_runtime;
 use crate::signals::Source;
 use crate::{exit_code, words};
@@ -43,7 +44,8 @@ pub(super) fn main(
         // Before the address is printed, so that a signal after that cleans up.
         let mut signals = Source::new().context("cannot listen for signals")?;
         let model = super::start(script, settings).await?;
-        let pointed = Pointed::new(model.url(), home, directory, &clis)?;
+        let home = super::point(model.url(), &home, clis)?;
+        let pointed = Pointed { home, directory };
         let printed = if args.json {
             writeln!(io::stdout(), "{}", pointed.json())
         } else if args.export {
@@ -74,11 +76,11 @@ fn listing(pointed: &Pointed, folder: &Path, turns: &str, about: &str) -> String
     let dim = Style::new().dimmed();
     let mut text = format!(
         "A mock model of {turns} on {bold}{}{bold:#}\n{about}Ctrl-C ends it and removes the home {}.\nPaths in the script are from {}: run these lines there.\n",
-        pointed.url,
-        pointed.home.display(),
+        pointed.home.url,
+        pointed.home.path.display(),
         folder.display()
     );
-    for (cli, pointing) in &pointed.clis {
+    for (cli, pointing) in &pointed.home.clis {
         let name = info(*cli).map_or(cli.id(), |info| info.name);
         let mut notes: Vec<_> = pointing
             .files
