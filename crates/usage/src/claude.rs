@@ -12,6 +12,7 @@
 //! them.
 
 mod cost_state;
+mod status_line;
 mod wire;
 
 use std::io;
@@ -29,6 +30,7 @@ use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, has_object, is_jsonl};
 use crate::{Key, Provider, Record};
 use cost_state::Before;
+pub use status_line::StatusLine;
 use wire::{AgentResult, Entry, Figures, Iteration, Timed, Typed};
 
 pub(crate) const TRAITS: Traits = Traits {

@@ -8,22 +8,19 @@ mod try_agent;
 
 use std::env;
 use std::io::{self, Write};
-use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use teamster::doctor;
-use teamster::process::{Leftover, leftovers};
 use teamster_api::ProviderFacts;
-use teamster_host::{ChangedFile, Guard, changed_files, examine_agents};
+use teamster_host::{
+    ChangedFile, Guard, LeftoverReport, MachineState, examine_agents, machine_state,
+};
 
 use crate::remote::Machine;
 use crate::runtime::tokio_runtime;
 use crate::{exit_code, words};
 use args::DoctorArgs;
-
-/// Limit for the end of a killed process.
-const KILL_LIMIT: Duration = Duration::from_secs(2);
 
 /// The report, also the output of `--json`.
 #[derive(Debug, Serialize)]
@@ -35,36 +32,7 @@ struct Report {
     providers: Vec<ProviderFacts>,
     /// What only a process on the machine itself sees.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
-    here: Option<Here>,
-}
-
-/// The part of a report that is about this machine.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct Here {
-    /// The value of `PATH`.
-    #[serde(rename = "PATH")]
-    search_path: String,
-    /// Variables that a shim set for its own processes and that agents do not inherit.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    shim_guards: Vec<&'static str>,
-    leftovers: Vec<LeftoverReport>,
-    /// Configuration files that killed runs left changed.
-    changed_files: Vec<ChangedFile>,
-}
-
-/// A process that an earlier run left behind.
-#[derive(Debug, Serialize)]
-#[serde(rename_all = "camelCase")]
-struct LeftoverReport {
-    pid: u32,
-    /// The program without its arguments, which may contain a prompt.
-    program: String,
-    run_id: String,
-    /// Set if `--kill-leftovers` killed it.
-    killed: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    problem: Option<String>,
+    here: Option<MachineState>,
 }
 
 /// Prints the report and returns the exit code.
@@ -76,20 +44,15 @@ pub(crate) fn main(args: &DoctorArgs, machine: &Machine) -> anyhow::Result<u8> {
         return try_agent::main(agent, args.limit, args.json);
     }
     // Ends the CLIs if this process is killed, or interrupted: they are in process groups of their own.
-    let guard = Guard::watch(crate::global::host(), None);
+    let host = crate::global::host();
+    let guard = Guard::watch(host, None);
     // Processes that a CLI leaves behind after `--version` become children of this process, and are ended.
     teamster_host::adopt_orphans();
-    let providers = tokio_runtime()?.block_on(examine_agents(crate::global::host()));
+    let providers = tokio_runtime()?.block_on(examine_agents(host));
     teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     drop(guard);
-    let here = Here {
-        search_path: env::var("PATH").unwrap_or_default(),
-        shim_guards: doctor::shim_guards().into_iter().map(|it| it.0).collect(),
-        leftovers: examine_leftovers(args.kill_leftovers),
-        changed_files: env::current_dir()
-            .map(|here| changed_files(crate::global::providers(), &here))
-            .unwrap_or_default(),
-    };
+    let directory = env::current_dir().ok();
+    let here = machine_state(host, directory.as_deref(), args.kill_leftovers);
     let report = Report {
         version: Some(env!("CARGO_PKG_VERSION").to_owned()),
         providers: providers?,
@@ -153,31 +116,6 @@ fn show(report: &Report, is_json: bool, url: Option<&str>) -> anyhow::Result<u8>
         exit_code::SUCCESS if !usable => exit_code::CLI_NOT_FOUND,
         code => code,
     })
-}
-
-fn examine_leftovers(kill: bool) -> Vec<LeftoverReport> {
-    let found = leftovers();
-    let report = found
-        .iter()
-        .map(|left| report_leftover(left, kill))
-        .collect();
-    // Wait until the killed processes are gone.
-    let deadline = Instant::now() + KILL_LIMIT;
-    while kill && Instant::now() < deadline && leftovers().iter().any(|left| found.contains(left)) {
-        std::thread::sleep(Duration::from_millis(10));
-    }
-    report
-}
-
-fn report_leftover(leftover: &Leftover, kill: bool) -> LeftoverReport {
-    let result = if kill { leftover.kill() } else { Ok(()) };
-    LeftoverReport {
-        pid: leftover.pid,
-        program: words::one_line(leftover.command.split(' ').next().unwrap_or_default()),
-        run_id: leftover.run_id.clone(),
-        killed: kill && result.is_ok(),
-        problem: result.err().map(|error| error.to_string()),
-    }
 }
 
 fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Result<()> {

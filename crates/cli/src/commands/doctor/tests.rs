@@ -28,15 +28,12 @@ fn agent(usable: bool) -> ProviderFacts {
 }
 
 fn report(providers: Vec<ProviderFacts>, search_path: &str) -> Report {
+    let mut here = MachineState::default();
+    here.search_path = search_path.to_owned();
     Report {
         version: None,
         providers,
-        here: Some(Here {
-            search_path: search_path.to_owned(),
-            shim_guards: Vec::new(),
-            leftovers: Vec::new(),
-            changed_files: Vec::new(),
-        }),
+        here: Some(here),
     }
 }
 
@@ -48,12 +45,10 @@ fn printed(report: &Report) -> String {
 
 #[test]
 fn the_report_names_the_next_steps() {
-    let left = |killed, problem: Option<&str>| LeftoverReport {
-        pid: 7,
-        program: "claude".into(),
-        run_id: "r".into(),
-        killed,
-        problem: problem.map(Into::into),
+    let left = |killed, problem: Option<&str>| {
+        let mut left = LeftoverReport::new(7, "claude", "r");
+        (left.killed, left.problem) = (killed, problem.map(Into::into));
+        left
     };
     let mut report = report(vec![agent(true), agent(false)], "/bin:/usr/bin");
     let here = report.here.as_mut().unwrap();

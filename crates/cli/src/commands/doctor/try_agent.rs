@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
-use serde_json::Value;
 use teamster::RuntimeConfig;
 use teamster::acp::AcpAgent;
 use teamster::acp_probe::{AcpProbed, Verdict, probe};
@@ -79,15 +78,15 @@ fn print(probed: &AcpProbed, out: &mut impl Write) -> io::Result<()> {
     row("command", probed.agent.trim_start_matches(AcpAgent::PREFIX))?;
     row("problem", probed.problem.as_deref().unwrap_or_default())?;
     if !probed.capabilities.is_null() {
-        row("can", &abilities(&probed.capabilities))?;
+        let can = match &*probed.abilities() {
+            [] => "text only".to_owned(),
+            can => can.join(", "),
+        };
+        row("can", &can)?;
     }
-    let session = &probed.session;
-    row(
-        "models",
-        &ids(&session["models"]["availableModels"], "modelId"),
-    )?;
-    row("modes", &ids(&session["modes"]["availableModes"], "id"))?;
-    row("logins", &ids(&probed.auth_methods, "id"))?;
+    row("models", &first(&probed.models()))?;
+    row("modes", &first(&probed.modes()))?;
+    row("logins", &first(&probed.logins()))?;
     let stderr = probed.stderr.as_deref().unwrap_or_default();
     let lines: Vec<_> = stderr.lines().collect();
     for line in lines.iter().rev().take(STDERR_LINES).rev() {
@@ -96,43 +95,9 @@ fn print(probed: &AcpProbed, out: &mut impl Write) -> io::Result<()> {
     row("next", &probed.next)
 }
 
-/// Returns the announced capabilities as text.
-fn abilities(can: &Value) -> String {
-    let session = &can["sessionCapabilities"];
-    let mcp = &can["mcpCapabilities"];
-    let all = [
-        ("load sessions", can["loadSession"] == true),
-        ("resume", session["resume"].is_object()),
-        ("fork", session["fork"].is_object()),
-        ("images", can["promptCapabilities"]["image"] == true),
-        ("MCP by http", mcp["http"] == true),
-        ("MCP by sse", mcp["sse"] == true),
-        (
-            "more directories",
-            session["additionalDirectories"].is_object(),
-        ),
-    ];
-    let can: Vec<_> = all
-        .iter()
-        .filter(|(_, can)| *can)
-        .map(|(name, _)| *name)
-        .collect();
-    if can.is_empty() {
-        "text only".to_owned()
-    } else {
-        can.join(", ")
-    }
-}
-
 /// Returns the first ids of a list as text.
-fn ids(list: &Value, key: &str) -> String {
+fn first(ids: &[&str]) -> String {
     const MOST: usize = 8;
-    let ids: Vec<_> = list
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|item| item[key].as_str())
-        .collect();
     let more = ids.len().saturating_sub(MOST);
     let shown = ids[..ids.len() - more].join(", ");
     if more > 0 {

@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 
 use anyhow::anyhow;
 use jiff::Timestamp;
-use serde::Deserialize;
+use teamster::usage::StatusLine;
 
 use super::limits;
 use crate::{exit_code, words};
@@ -14,114 +14,47 @@ use crate::{exit_code, words};
 /// The maximum size of the input in bytes; Claude Code writes a few kilobytes.
 const LONGEST: u64 = 1 << 20;
 
-/// The shown part of the JSON that Claude Code 2.1.330 writes. Each field may be missing.
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Input {
-    model: Model,
-    workspace: Workspace,
-    cwd: Option<String>,
-    cost: Cost,
-    context_window: ContextWindow,
-    rate_limits: RateLimits,
-    fast_mode: Option<bool>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Model {
-    display_name: Option<String>,
-    id: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Workspace {
-    current_dir: Option<String>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Cost {
-    total_cost_usd: Option<f64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct ContextWindow {
-    used_percentage: Option<f64>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct RateLimits {
-    five_hour: Option<Window>,
-    seven_day: Option<Window>,
-}
-
-#[derive(Debug, Default, Deserialize)]
-#[serde(default)]
-struct Window {
-    used_percentage: Option<f64>,
-    /// In seconds since the Unix epoch.
-    resets_at: Option<f64>,
-}
-
 /// Prints the line and returns the exit code.
 pub(super) fn main() -> anyhow::Result<u8> {
     let mut text = Vec::new();
     io::stdin().take(LONGEST).read_to_end(&mut text)?;
-    let input = serde_json::from_slice(&text).map_err(|error| {
+    let now = Timestamp::now();
+    let input = StatusLine::parse(&text, now).map_err(|error| {
         exit_code::misuse(anyhow!(
             "stdin is not the JSON of Claude Code's status line ({error}); set \
              \"statusLine\": {{\"type\": \"command\", \"command\": \"teamster usage --statusline\"}} \
              in its settings.json"
         ))
     })?;
-    let line = line(&input, Timestamp::now());
+    let line = line(&input, now);
     exit_code::of_printed(writeln!(io::stdout(), "{line}"))
 }
 
-fn line(input: &Input, now: Timestamp) -> String {
+fn line(input: &StatusLine, now: Timestamp) -> String {
     let mut parts = Vec::new();
-    let model = &input.model;
-    if let Some(name) = model.display_name.as_deref().or(model.id.as_deref()) {
-        let fast = if input.fast_mode == Some(true) {
-            " fast"
-        } else {
-            ""
-        };
+    if let Some(name) = &input.model {
+        let fast = if input.is_fast { " fast" } else { "" };
         parts.push(format!("{name}{fast}"));
     }
-    let directory = input
-        .workspace
-        .current_dir
-        .as_deref()
-        .or(input.cwd.as_deref());
+    let directory = input.directory.as_deref();
     if let Some(name) = directory.and_then(|path| path.rsplit(['/', '\\']).find(|s| !s.is_empty()))
     {
         parts.push(name.to_owned());
     }
-    if let Some(used) = input.context_window.used_percentage {
+    if let Some(used) = input.context_percent {
         parts.push(format!("context {}%", used.round()));
     }
-    if let Some(usd) = input.cost.total_cost_usd {
+    if let Some(usd) = input.cost_usd {
         parts.push(words::usd(usd));
     }
-    let limits = &input.rate_limits;
-    for (name, window) in [("5h", &limits.five_hour), ("7d", &limits.seven_day)] {
-        let Some(used) = window.as_ref().and_then(|window| window.used_percentage) else {
-            continue;
+    for limit in &input.limits {
+        let name = match limit.window_minutes {
+            Some(300) => "5h",
+            _ => "7d",
         };
-        #[expect(
-            clippy::cast_possible_truncation,
-            reason = "what is too large saturates"
-        )]
-        let resets = (window.as_ref().and_then(|window| window.resets_at))
-            .and_then(|at| Timestamp::from_second(at as i64).ok())
-            .filter(|at| *at > now)
+        let resets = (limit.resets_at.filter(|at| *at > now))
             .map_or_else(String::new, |at| format!(" ({})", limits::span(now, at)));
-        parts.push(format!("{name} {}%{resets}", used.round()));
+        parts.push(format!("{name} {}%{resets}", limit.used_percent.round()));
     }
     words::one_line(&parts.join(" | "))
 }
@@ -141,7 +74,7 @@ mod tests {
 
     fn shown(text: &str) -> String {
         let now = Timestamp::from_second(1_795_410_000).unwrap();
-        line(&serde_json::from_str(text).unwrap(), now)
+        line(&StatusLine::parse(text.as_bytes(), now).unwrap(), now)
     }
 
     #[test]

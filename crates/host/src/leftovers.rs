@@ -1,0 +1,95 @@
+//! What earlier runs have left on this machine, and what of its environment matters to agents.
+
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use teamster_core::text::one_line;
+use teamster_process::{Leftover, leftovers};
+use teamster_providers::doctor::shim_guards;
+
+use crate::changed_files::{ChangedFile, changed_files};
+use crate::{Host, environment};
+
+/// Limit for the end of a killed process.
+const KILL_LIMIT: Duration = Duration::from_secs(2);
+
+/// The part of a report about agents that only a process on the machine itself sees.
+#[derive(Debug, Clone, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct MachineState {
+    /// The value of `PATH`.
+    #[serde(rename = "PATH")]
+    pub search_path: String,
+    /// Variables that a shim set for its own processes and that agents do not inherit.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub shim_guards: Vec<&'static str>,
+    /// Processes that earlier runs left behind.
+    pub leftovers: Vec<LeftoverReport>,
+    /// Configuration files that killed runs left changed.
+    pub changed_files: Vec<ChangedFile>,
+}
+
+/// A process that an earlier run left behind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct LeftoverReport {
+    /// Process id.
+    pub pid: u32,
+    /// The program without its arguments, which may contain a prompt.
+    pub program: String,
+    /// Id of its run.
+    pub run_id: String,
+    /// The process was killed.
+    pub killed: bool,
+    /// Why it could not be killed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+impl LeftoverReport {
+    /// Creates a report about a process that was not killed.
+    pub fn new(pid: u32, program: impl Into<String>, run_id: impl Into<String>) -> Self {
+        Self {
+            pid,
+            program: program.into(),
+            run_id: run_id.into(),
+            killed: false,
+            problem: None,
+        }
+    }
+}
+
+/// Returns the state of this machine, with the files that runs in this directory can have changed. With `kill`, ends the
+/// leftovers, and waits for that.
+pub fn machine_state(host: &Host, directory: Option<&Path>, kill: bool) -> MachineState {
+    let found = leftovers();
+    let reports = found.iter().map(|left| report(left, kill));
+    let leftovers_of_runs = reports.collect();
+    let deadline = Instant::now() + KILL_LIMIT;
+    while kill && Instant::now() < deadline && leftovers().iter().any(|left| found.contains(left)) {
+        sleep(Duration::from_millis(10));
+    }
+    MachineState {
+        search_path: environment::text("PATH").unwrap_or_default(),
+        shim_guards: shim_guards().into_iter().map(|it| it.0).collect(),
+        leftovers: leftovers_of_runs,
+        changed_files: directory
+            .map(|directory| changed_files(host.providers(), directory))
+            .unwrap_or_default(),
+    }
+}
+
+fn report(leftover: &Leftover, kill: bool) -> LeftoverReport {
+    let program = leftover.command.split(' ').next().unwrap_or_default();
+    let mut report = LeftoverReport::new(leftover.pid, one_line(program), &*leftover.run_id);
+    match kill.then(|| leftover.kill()) {
+        Some(Ok(())) => report.killed = true,
+        Some(Err(error)) => report.problem = Some(error.to_string()),
+        None => {}
+    }
+    report
+}
