@@ -9,12 +9,13 @@ use std::task::{Context, Poll};
 
 use futures_core::Stream;
 use futures_core::stream::BoxStream;
-use teamster_core::{PermissionMode, RunResult};
+use teamster_core::text::one_line;
+use teamster_core::{AgentEvent, PermissionMode, RunResult};
 
 use crate::{
     Accepted, Answer, Command, DiffQuery, FileHasher, FileList, FileManifest, LiveStatus, LogLine,
-    PendingRequest, ProblemCode, Reply, RunService, RunView, ServiceError, Spec, ViewState,
-    WorkspaceDiff,
+    PendingRequest, ProblemCode, Reply, RunLogEntry, RunService, RunView, ServiceError, Spec,
+    ViewState, WorkspaceDiff,
 };
 
 /// A run or session of a service.
@@ -136,6 +137,27 @@ impl RunHandle {
             let message = format!("the log of run {} has no result", self.id);
             ServiceError::new(ProblemCode::Internal, message)
         })
+    }
+
+    /// Waits for the end of the turn with this id of a session, and returns its result.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the session ends without such a turn, or its log cannot be followed.
+    pub async fn turn_result(&self, turn_id: &str) -> Result<Box<RunResult>, ServiceError> {
+        let mut log = self.follow(0);
+        while let Some(line) = log.next().await {
+            let line = line?;
+            if line.type_name() == "done"
+                && let Ok(RunLogEntry::Agent(entry)) = line.entry()
+                && entry.run_id.as_deref() == Some(turn_id)
+                && let AgentEvent::Done(done) = entry.event
+            {
+                return Ok(done.result);
+            }
+        }
+        let message = format!("the session has ended without a turn {}", one_line(turn_id));
+        Err(ServiceError::new(ProblemCode::RunEnded, message))
     }
 
     /// Returns the changes of the run's workspace.
@@ -263,6 +285,26 @@ impl RunHandle {
         match self.send(command).await? {
             Reply::Turn { run_id, seq, .. } => Ok((run_id, seq)),
             reply => Err(unexpected(&reply)),
+        }
+    }
+
+    /// Begins a turn as [`say_from`](Self::say_from) does, as soon as no other turn is in progress. Of several prompts that
+    /// wait, any may be next.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::send`] does, and as [`idle`](Self::idle) does.
+    pub async fn queue(
+        &self,
+        sender: Option<String>,
+        prompt: &str,
+        key: Option<String>,
+    ) -> Result<(String, u64), ServiceError> {
+        loop {
+            match self.say_from(sender.clone(), prompt, key.clone()).await {
+                Err(error) if error.code == Some(ProblemCode::SessionBusy) => self.idle().await?,
+                begun => return begun,
+            }
         }
     }
 

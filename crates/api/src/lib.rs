@@ -52,12 +52,12 @@ pub use log::{Attempt, LifecycleEntry, LogLine, Next, Outcome, RunEvent, RunLogE
 pub use machine::MachineService;
 pub use names::{
     NEW_RUN_ID_RULE, is_new_run_id, is_run_id, is_turn_id, json_name, session_key_parts,
-    with_field_names, with_json_names,
+    session_of_turn, with_field_names, with_json_names,
 };
 pub use problem::{Problem, ProblemCode};
 pub use protocol::{Command, RefusalCode, Reply};
 pub use provider::{ProviderFacts, ProviderList, ProviderLogin, ProviderReport};
-pub use request::{Answer, PendingRequest};
+pub use request::{Answer, PendingRequest, TypedAnswerError, typed_answer};
 #[cfg(feature = "schema")]
 pub use schema::SESSION_KEY_PATTERN;
 pub use service::{Accepted, RunQuery, RunService, RunnerProcess, ServiceError, ServiceFuture};

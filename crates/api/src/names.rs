@@ -14,9 +14,14 @@ pub fn is_run_id(text: &str) -> bool {
 
 /// Returns whether this id is one that a turn of a session has: that of the session, a dot and a number.
 pub fn is_turn_id(id: &str) -> bool {
-    id.rsplit_once('.').is_some_and(|(_, number)| {
-        !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
-    })
+    session_of_turn(id).is_some()
+}
+
+/// Returns the session's id, which may be a prefix of it, and the number in the id of a turn.
+pub fn session_of_turn(id: &str) -> Option<(&str, &str)> {
+    let is_number =
+        |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    id.rsplit_once('.').filter(|(_, number)| is_number(number))
 }
 
 /// The rule for the ids of new runs, for errors.

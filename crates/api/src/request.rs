@@ -1,7 +1,9 @@
 //! Requests of an agent that wait for an answer.
 
+use std::fmt;
+
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 use teamster_core::{Id, PermissionAnswer, PermissionRequest, ToolKind};
 
 /// Request that waits for an answer: permission for a tool, or the question of an MCP server.
@@ -90,6 +92,77 @@ pub enum Answer {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
+}
+
+/// Reason that a typed text does not answer the question of an MCP server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum TypedAnswerError {
+    /// The question has not one field, but these.
+    Fields(Vec<String>),
+    /// The value of the only field has another type.
+    Type {
+        /// The field.
+        field: String,
+        /// The expected type.
+        expected: String,
+    },
+}
+
+impl fmt::Display for TypedAnswerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fields(fields) => {
+                let fields = fields.join(", ");
+                write!(f, "expected a JSON object with these fields: {fields}")
+            }
+            Self::Type { field, expected } => {
+                write!(f, "expected a value of type {expected} for `{field}`")
+            }
+        }
+    }
+}
+
+impl std::error::Error for TypedAnswerError {}
+
+/// Returns the input of an answer to the question of an MCP server with this JSON Schema, from the text of a person: a JSON
+/// object, or the value of the only field.
+///
+/// ```
+/// use serde_json::json;
+/// use teamster_api::typed_answer;
+///
+/// let schema = json!({"properties": {"count": {"type": "integer"}}});
+/// assert_eq!(typed_answer("3", &schema), Ok(json!({"count": 3})));
+/// assert_eq!(typed_answer(r#"{"count": 4}"#, &schema), Ok(json!({"count": 4})));
+/// assert_eq!(
+///     typed_answer("many", &schema).unwrap_err().to_string(),
+///     "expected a value of type integer for `count`"
+/// );
+/// ```
+///
+/// # Errors
+///
+/// Fails if the text is neither.
+pub fn typed_answer(text: &str, schema: &Value) -> Result<Value, TypedAnswerError> {
+    if let Ok(value @ Value::Object(_)) = serde_json::from_str(text) {
+        return Ok(value);
+    }
+    let fields = schema["properties"].as_object();
+    let mut fields = fields.into_iter().flatten();
+    let (Some((name, field)), None) = (fields.next(), fields.next()) else {
+        let all = schema["properties"].as_object();
+        let names = all.map(|all| all.keys().cloned().collect());
+        return Err(TypedAnswerError::Fields(names.unwrap_or_default()));
+    };
+    let value: Value = match field["type"].as_str() {
+        Some("string") | None => text.into(),
+        Some(expected) => serde_json::from_str(text).map_err(|_| TypedAnswerError::Type {
+            field: name.clone(),
+            expected: expected.to_owned(),
+        })?,
+    };
+    Ok(json!({ name.as_str(): value }))
 }
 
 impl From<PermissionAnswer> for Answer {

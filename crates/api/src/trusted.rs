@@ -105,6 +105,10 @@ impl Trusted {
         self.names().is_empty()
     }
 
+    /// The names of the fields that the owner of a server may let through, as parameters are named in errors. No server takes
+    /// others.
+    pub const GRANTABLE: [&str; 4] = ["env", "mcp_servers", "mcp_delivery", "mcp_strict"];
+
     /// Returns the names of the fields that are set, as parameters are named in errors.
     pub fn names(&self) -> Vec<&'static str> {
         // Exhaustive: a new field is refused by servers from its first day.

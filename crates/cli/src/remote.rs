@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
+use teamster::store::Store;
 use teamster_api::{MachineService, RunQuery, RunService, RunSummary, ServiceError};
 use teamster_client::{Client, ClientErrorKind, ConnectionChange};
 use teamster_host::{LocalMachine, LocalRuns};
@@ -36,6 +37,19 @@ impl Machine {
         Self {
             runs: Arc::new(LocalRuns::lazy(host).patient()),
             agents: Arc::new(LocalMachine::new(host)),
+            url: None,
+        }
+    }
+
+    /// Returns the machine with this store for its history, if it is this one; the caller closes the store.
+    pub(crate) fn with_store(&self, store: Option<Store>) -> Self {
+        if !self.is_here() {
+            return self.clone();
+        }
+        let host = crate::global::host();
+        Self {
+            runs: Arc::new(LocalRuns::lazy(host).with_store(store.clone())),
+            agents: Arc::new(LocalMachine::new(host).with_store(store)),
             url: None,
         }
     }

@@ -95,8 +95,10 @@ async fn check(
 /// Returns why the part that no stranger may choose is refused, if it is. What the server's owner allows is let through.
 fn refused(trusted: &Trusted, config: &ServerConfig) -> Option<String> {
     let servers = &trusted.mcp_servers;
+    let not_here = || "not over HTTP: start the run on the server's machine".to_owned();
     let problem = trusted.names().into_iter().find_map(|name| {
         let reason = match name {
+            name if !Trusted::GRANTABLE.contains(&name) => not_here(),
             "env" => {
                 let is_refused = |name: &&String| {
                     let mut allowed = config.allow_env.iter();
@@ -120,9 +122,9 @@ fn refused(trusted: &Trusted, config: &ServerConfig) -> Option<String> {
                 };
                 format!("{what} need a server that was started with {flag}")
             }
-            // They say how the servers are used.
-            "mcp_delivery" | "mcp_strict" if !servers.is_empty() => return None,
-            _ => "not over HTTP: start the run on the server's machine".to_owned(),
+            // The others say how the servers are used.
+            _ if servers.is_empty() => not_here(),
+            _ => return None,
         };
         Some((name, reason))
     });

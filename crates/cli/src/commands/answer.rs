@@ -3,8 +3,7 @@
 pub(crate) mod args;
 
 use anyhow::{Context, bail};
-use serde_json::{Value, json};
-use teamster_api::{Answer, PendingRequest, ServiceError, ViewState};
+use teamster_api::{Answer, PendingRequest, ServiceError, ViewState, typed_answer};
 
 use crate::detached::Run;
 use crate::remote::Machine;
@@ -87,7 +86,7 @@ fn answer(
         ("always", _) => Answer::AllowAlways,
         (text, _) => Answer::AllowWith {
             input: match schema {
-                Some(schema) => to_question(text, schema)?,
+                Some(schema) => typed_answer(text, schema)?,
                 None => bail!(
                     "`{}` is not a valid answer: expected allow, always or deny",
                     words::one_line(text)
@@ -95,27 +94,4 @@ fn answer(
             },
         },
     })
-}
-
-/// Converts the text to an answer to an MCP server's question: a JSON object, or the value of the only field.
-fn to_question(text: &str, schema: &Value) -> anyhow::Result<Value> {
-    if let Ok(value @ Value::Object(_)) = serde_json::from_str(text) {
-        return Ok(value);
-    }
-    let fields = schema["properties"].as_object();
-    let only = fields.filter(|fields| fields.len() == 1);
-    let Some((name, field)) = only.and_then(|fields| fields.iter().next()) else {
-        let names = fields.map(|fields| fields.keys().cloned().collect::<Vec<_>>());
-        bail!(
-            "expected a JSON object with these fields: {}",
-            names.unwrap_or_default().join(", ")
-        );
-    };
-    let value: Value = match field["type"].as_str() {
-        Some("string") | None => text.into(),
-        Some(kind) => serde_json::from_str(text)
-            .ok()
-            .with_context(|| format!("expected a value of type {kind} for `{name}`"))?,
-    };
-    Ok(json!({ name.as_str(): value }))
 }

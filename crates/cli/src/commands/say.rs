@@ -4,7 +4,7 @@ pub(crate) mod args;
 
 use std::io::{self, Write};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use teamster::Id;
 use teamster_api::{Command, LogLine, ProblemCode};
 use tokio::time::{MissedTickBehavior, interval};
@@ -46,24 +46,20 @@ async fn say(args: &SayArgs, session: Run, prompt: String) -> anyhow::Result<u8>
     }
     // A request that is repeated after a broken connection begins no second turn.
     let key = Uuid::now_v7().to_string();
-    let (turn, seq) = loop {
-        let begun = session
-            .handle
-            .say_from(Some(name.clone()), &*prompt, Some(key.clone()));
-        match begun.await {
-            Ok(turn) => break turn,
-            Err(error) => match error.code {
-                Some(ProblemCode::SessionBusy) if args.queue => session.handle.idle().await?,
-                Some(ProblemCode::SessionBusy) => {
-                    bail!("{error} (--queue waits, --steer sends it now)")
-                }
-                Some(ProblemCode::OutOfTime) => {
-                    return Err(exit_code::with(exit_code::TIMEOUT, error));
-                }
-                _ => return Err(error.into()),
-            },
-        }
+    let begun = if args.queue {
+        (session.handle).queue(Some(name), &prompt, Some(key)).await
+    } else {
+        (session.handle)
+            .say_from(Some(name), prompt, Some(key))
+            .await
     };
+    let (turn, seq) = begun.map_err(|error| match error.code {
+        Some(ProblemCode::SessionBusy) => {
+            anyhow!("{error} (--queue waits, --steer sends it now)")
+        }
+        Some(ProblemCode::OutOfTime) => exit_code::with(exit_code::TIMEOUT, error),
+        _ => error.into(),
+    })?;
     if args.no_wait {
         return exit_code::of_printed(writeln!(io::stdout(), "{turn}"));
     }

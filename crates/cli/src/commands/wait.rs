@@ -2,7 +2,9 @@
 
 pub(crate) mod args;
 
-use crate::detached::{Run, result_of, turn_of};
+use teamster_api::session_of_turn;
+
+use crate::detached::Run;
 use crate::remote::Machine;
 use crate::runtime::tokio_runtime;
 use crate::{exit_code, hints, words};
@@ -16,17 +18,22 @@ pub(crate) fn main(args: &WaitArgs, machine: &Machine) -> anyhow::Result<u8> {
         let runs = (args.ids.iter().zip(runs)).map(|(id, run)| (awaited(id, &run), run));
         let mut code = exit_code::SUCCESS;
         for (id, run) in runs {
-            let result = match result_of(&run, &id).await {
+            let result = if run.id() == id {
+                run.handle.result().await
+            } else {
+                run.handle.turn_result(&id).await
+            };
+            let result = match result {
                 Ok(result) => result,
                 // The others are waited for.
                 Err(error) if several => {
-                    crate::report::fail(&error);
+                    crate::report::fail(&error.into());
                     if code == exit_code::SUCCESS {
                         code = exit_code::AGENT_ERROR;
                     }
                     continue;
                 }
-                Err(error) => return Err(error),
+                Err(error) => return Err(error.into()),
             };
             let ended = exit_code::of(&result);
             if ended == exit_code::SUCCESS {
@@ -50,7 +57,7 @@ pub(crate) fn main(args: &WaitArgs, machine: &Machine) -> anyhow::Result<u8> {
 
 /// Returns the id to wait for: that of the run, or of a turn of this session.
 fn awaited(id: &str, run: &Run) -> String {
-    match turn_of(id) {
+    match session_of_turn(id) {
         Some((_, turn)) if run.is_session() => format!("{}.{turn}", run.id()),
         _ => run.id().to_owned(),
     }

@@ -8,6 +8,7 @@ use teamster::agent_loop::supervisor::{Config, FILE_NAME, FILE_VARIABLE};
 use teamster::agent_loop::{ORCHESTRATOR, agent_run};
 use teamster_api::{
     LogLine, LogStream, ProblemCode, RunHandle, RunInfo, RunKind, RunService, ServiceError,
+    session_of_turn,
 };
 
 use crate::remote::Machine;
@@ -119,7 +120,7 @@ fn is_unknown(error: &ServiceError) -> bool {
 async fn resolve(runs: &dyn RunService, id: &str) -> Result<RunInfo, ServiceError> {
     let found = runs.resolve(id).await;
     if found.as_ref().is_err_and(is_unknown)
-        && let Some((session, _)) = turn_of(id)
+        && let Some((session, _)) = session_of_turn(id)
         && let Ok(session) = runs.resolve(session).await
         && session.kind == RunKind::Session
     {
@@ -147,12 +148,6 @@ async fn tick(runs: &dyn RunService, id: &str, directory: &Path) -> anyhow::Resu
         )]);
     }
     Ok(run)
-}
-
-/// Splits a turn's id into its session's id and its number.
-pub(crate) fn turn_of(id: &str) -> Option<(&str, u64)> {
-    let (session, number) = id.rsplit_once('.')?;
-    Some((session, number.parse().ok()?))
 }
 
 /// Returns the directory of a loop's agent, by its path or by its name in the supervisor's configuration.

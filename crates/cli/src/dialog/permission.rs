@@ -11,10 +11,11 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::termios::{FlushArg, tcflush};
 use nix::unistd::read;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::os::fd::AsFd;
 use teamster::{PermissionAnswer, PermissionPolicy, PermissionRequest};
 use teamster_api::tool_input::{self, ChangedFile};
+use teamster_api::typed_answer;
 use teamster_core::text::excerpt;
 use tokio::sync::{mpsc, oneshot};
 
@@ -229,16 +230,8 @@ fn parse_server_answer(line: &str, schema: &Value) -> Option<PermissionAnswer> {
     if matches!(&*line.to_lowercase(), "" | "n" | "no") {
         return Some(PermissionAnswer::Deny(None));
     }
-    if let Ok(value @ Value::Object(_)) = serde_json::from_str(line) {
-        return Some(PermissionAnswer::AllowWith(value));
-    }
-    let fields = schema["properties"].as_object()?;
-    let (name, field) = fields.iter().next().filter(|_| fields.len() == 1)?;
-    let value: Value = match field["type"].as_str() {
-        Some("string") | None => line.into(),
-        _ => serde_json::from_str(line).ok()?,
-    };
-    Some(PermissionAnswer::AllowWith(json!({ name.as_str(): value })))
+    let answer = typed_answer(line, schema).ok()?;
+    Some(PermissionAnswer::AllowWith(answer))
 }
 
 /// Asks until there is a valid answer. Returns `None` at the end of input, or once `withdrawn` is set.
@@ -300,6 +293,7 @@ fn read_line(withdrawn: &AtomicBool) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
     use teamster::ToolKind;
 
     fn text_of(input: Value) -> String {

@@ -20,8 +20,9 @@ const LONGEST_WAIT_MS: u64 = 365 * 24 * 3_600_000;
 /// usage error.
 pub(crate) fn prepare_run(spec: &mut RunSpec, local: &Local) -> anyhow::Result<Option<PathBuf>> {
     let output_file = spec.trusted.output_file.take();
+    let images = std::mem::take(&mut spec.trusted.images);
     check(&mut spec.trusted, local)?;
-    for file in std::mem::take(&mut spec.trusted.images) {
+    for file in images {
         spec.images.push(image(&file)?);
     }
     spec.working_directory = directory(spec.working_directory.as_deref())?;
@@ -53,9 +54,6 @@ fn image(file: &Path) -> anyhow::Result<Image> {
     Ok(image)
 }
 
-/// Parameters that the server's owner may allow.
-const MAY_BE_ALLOWED: [&str; 5] = ["env", "mcp_servers", "mcp_delivery", "mcp_strict", "images"];
-
 /// Rejects what cannot be chosen over HTTP. What the server's owner may allow is left to the server.
 fn check(trusted: &mut Trusted, local: &Local) -> anyhow::Result<()> {
     // The variable is about the store of this machine.
@@ -83,10 +81,8 @@ fn check(trusted: &mut Trusted, local: &Local) -> anyhow::Result<()> {
         ("no_history", *no_history),
     ];
     let of_terminal = of_terminal.iter().filter(|(_, set)| *set);
-    let trusted = trusted.names();
-    let trusted = trusted
-        .into_iter()
-        .filter(|it| !MAY_BE_ALLOWED.contains(it));
+    let trusted = trusted.names().into_iter();
+    let trusted = trusted.filter(|it| !Trusted::GRANTABLE.contains(it));
     let names = of_terminal.map(|(name, _)| *name).chain(trusted);
     if let Some(name) = names.into_iter().next() {
         let flag = hints::option(name).unwrap_or(name.into());

@@ -1,57 +1,44 @@
 //! Access to the history of runs, in a local store or on a server.
 
-use std::sync::Arc;
-
 use anyhow::{anyhow, bail};
 use teamster::store::Store;
 use teamster_api::history::{ForgetRuns, Forgotten, RunFilter, RunRecord};
-use teamster_api::{MachineService, ProblemCode, RunService, ServiceError};
-use teamster_host::{LocalMachine, LocalRuns};
+use teamster_api::{ProblemCode, ServiceError};
 
 use crate::args::StoreArgs;
 use crate::remote::Machine;
-use crate::{global, store, words};
+use crate::{store, words};
 
 /// A history of runs.
 pub(super) struct History {
-    machine: Arc<dyn MachineService>,
-    runs: Arc<dyn RunService>,
+    machine: Machine,
     /// The store of this machine's history, if there is one.
     store: Option<Store>,
-    /// The URL of the server; `None` for this machine.
-    url: Option<String>,
 }
 
 impl History {
     /// Opens the store that the arguments select. With `--remote`, the server's history is used.
     pub(super) async fn open(machine: &Machine, args: &StoreArgs) -> anyhow::Result<Self> {
-        if machine.is_here() {
-            return Ok(Self::of(store::open(args).await?));
-        }
-        Ok(Self {
-            machine: machine.agents(),
-            runs: machine.runs(),
-            store: None,
-            url: machine.url().map(str::to_owned),
-        })
+        let store = if machine.is_here() {
+            store::open(args).await?
+        } else {
+            None
+        };
+        Ok(Self::of(machine, store))
     }
 
     /// Opens the history as [`Self::open`] does, but allows that no store is configured.
     pub(super) async fn open_if_any(machine: &Machine, args: &StoreArgs) -> anyhow::Result<Self> {
         if machine.is_here() && teamster_host::store_location(args.url.as_deref()).is_none() {
-            return Ok(Self::of(None));
+            return Ok(Self::of(machine, None));
         }
         Self::open(machine, args).await
     }
 
-    /// Returns the history of this machine in this store.
-    fn of(store: Option<Store>) -> Self {
-        let host = global::host();
+    fn of(machine: &Machine, store: Option<Store>) -> Self {
         Self {
-            machine: Arc::new(LocalMachine::new(host).with_store(store.clone())),
-            runs: Arc::new(LocalRuns::lazy(host).with_store(store.clone())),
+            machine: machine.with_store(store.clone()),
             store,
-            url: None,
         }
     }
 
@@ -62,13 +49,13 @@ impl History {
 
     /// Returns whether it is that of this machine.
     pub(super) fn is_here(&self) -> bool {
-        self.url.is_none()
+        self.machine.is_here()
     }
 
     /// Returns the location for messages.
     pub(super) fn location(&self) -> String {
-        match (&self.url, &self.store) {
-            (Some(url), _) => url.clone(),
+        match (self.machine.url(), &self.store) {
+            (Some(url), _) => url.to_owned(),
             (None, Some(store)) => store.place(),
             (None, None) => "the history".to_owned(),
         }
@@ -86,12 +73,12 @@ impl History {
         if !self.is_here() && directory.is_some_and(|it| it.to_str().is_none()) {
             bail!("--cwd: with --remote, a directory needs a name of UTF-8");
         }
-        Ok(self.machine.history(filter).await?)
+        Ok(self.machine.agents().history(filter).await?)
     }
 
     /// Returns the run with this id or unique prefix. An unknown one is an error.
     pub(super) async fn find(&self, id: &str) -> anyhow::Result<RunRecord> {
-        match self.machine.history_of(id).await {
+        match self.machine.agents().history_of(id).await {
             Err(error) if error.code == Some(ProblemCode::RunNotFound) => Err(self.missing(id)),
             found => Ok(found?),
         }
@@ -107,12 +94,12 @@ impl History {
 
     /// Returns the prompt of a detached run, if its runner has kept it.
     pub(super) async fn prompt(&self, run_id: &str) -> Option<String> {
-        self.runs.outline(run_id).await.ok()?.prompt
+        self.machine.runs().outline(run_id).await.ok()?.prompt
     }
 
     /// Deletes the selected runs.
     pub(super) async fn forget(&self, request: ForgetRuns) -> anyhow::Result<Forgotten> {
-        let deleted = self.runs.forget(request).await;
+        let deleted = self.machine.runs().forget(request).await;
         deleted.map_err(|error| self.with_step(error))
     }
 

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::Style;
 use teamster::AgentError;
 use teamster_api::history::{RunFilter, RunRecord, RunState};
+use teamster_api::session_of_turn;
 use teamster_core::time::{epoch_ms, millis};
 
 use super::args::{RunsListArgs, Status};
@@ -121,11 +122,9 @@ pub(super) fn error_line(error: &AgentError) -> String {
 /// Shortens an id. The id of a turn keeps its number: the turns of a session differ in it alone.
 fn shown_id(id: &str) -> String {
     let short = |part: &str| part.chars().take(ID_LENGTH).collect::<String>();
-    match id.rsplit_once('.') {
-        Some((session, turn)) if turn.bytes().all(|byte| byte.is_ascii_digit()) => {
-            format!("{}.{turn}", short(session))
-        }
-        _ => short(id),
+    match session_of_turn(id) {
+        Some((session, turn)) => format!("{}.{turn}", short(session)),
+        None => short(id),
     }
 }
 
