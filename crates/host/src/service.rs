@@ -37,8 +37,8 @@ use forget::forget_runs;
 use index::{AT_ONCE, Index, not_ended, order};
 pub(crate) use limited::blocking;
 use limited::{runner_reply, unlimited};
-pub(crate) use results::folder as result_folder;
 pub use results::workspace_of;
+pub(crate) use results::{folder as result_folder, prune as prune_results};
 pub use tasks::SessionTasks;
 
 /// The default number of runs in a page.

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use teamster_api::{Accepted, Launch, Launched, RunHandle, ServiceError, Spec};
 use teamster_core::AgentError;
-use teamster_runner::{DetachedRun, Finished, Retention, Runs};
+use teamster_core::time::{epoch_ms, millis};
+use teamster_runner::{DetachedRun, Finished, Pruned, Retention, Runs};
 
+use crate::service::prune_results;
 use crate::{
     Answers, Host, LocalRuns, Notice, RunOptions, SessionOptions, Warning, error_chain, state,
 };
@@ -119,12 +121,17 @@ pub(crate) fn report_log(host: &Host, finished: &Finished) {
     }
 }
 
-/// Removes the logs of ended runs beyond the retention.
+/// Removes the logs of ended runs beyond the retention, with what the runs have left.
 pub(crate) fn prune(host: &Host, runs: &Runs, retention: &Retention) {
-    if let Err(error) = runs.prune(retention) {
+    let pruned = runs.prune(retention).unwrap_or_else(|error| {
         let error = anyhow::Error::from(error).context("old logs could not be removed");
         host.notice(Notice::Error(error_chain(&error)));
-    }
+        Pruned::default()
+    });
+    let before = retention
+        .age
+        .map(|age| epoch_ms().saturating_sub(millis(age)));
+    prune_results(runs, &pruned.ids, before);
 }
 
 async fn prune_apart(host: Host, runs: Runs, retention: Retention) {

@@ -37,9 +37,11 @@ impl Default for Retention {
 }
 
 /// Result of [`Runs::prune`].
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pruned {
+    /// Ids of the runs whose logs were removed.
+    pub ids: Vec<String>,
     /// Number of removed logs.
     pub logs: u64,
     /// Size of the removed logs, in bytes.
@@ -86,6 +88,7 @@ impl Runs {
                     pruned.logs += 1;
                     pruned.bytes += found.bytes;
                     kept -= found.bytes;
+                    pruned.ids.push(found.id);
                 }
                 Some(Err(error)) => _ = failed.get_or_insert(error),
                 // The run is live, or was removed already.

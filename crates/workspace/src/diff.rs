@@ -47,6 +47,8 @@ pub(crate) struct Range<'a> {
     pub(crate) repository: &'a Path,
     pub(crate) base: &'a str,
     pub(crate) head: &'a str,
+    /// The folder of new objects that the repository does not have.
+    pub(crate) objects: Option<&'a Path>,
 }
 
 impl Range<'_> {
@@ -115,6 +117,9 @@ impl Range<'_> {
     fn command(&self, form: &[&str], paths: &[String]) -> Command {
         let mut command = git::command(self.repository);
         git::without_side_effects(&mut command);
+        if let Some(objects) = self.objects {
+            command.env("GIT_OBJECT_DIRECTORY", objects);
+        }
         command
             .env("GIT_LITERAL_PATHSPECS", "1")
             .args([

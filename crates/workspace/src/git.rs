@@ -1,8 +1,9 @@
 //! The program git.
 
 use std::ffi::{OsStr, OsString};
+use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::ffi::OsStringExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
@@ -154,6 +155,27 @@ pub(crate) fn without_side_effects(command: &mut Command) {
     ] {
         command.args(["-c", setting]);
     }
+}
+
+/// Lets the folder of objects `to` have those of another one too.
+pub(crate) fn share_objects(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to.join("info"))?;
+    let mut file = File::options()
+        .create(true)
+        .append(true)
+        .open(to.join("info/alternates"))?;
+    let mut line = from.as_os_str().as_bytes().to_vec();
+    // In the form of C where a path has a line end. Not every command knows that form.
+    if line.contains(&b'\n') {
+        let escaped = line.iter().flat_map(|byte| match byte {
+            b'\n' => vec![b'\\', b'n'],
+            b'"' | b'\\' => vec![b'\\', *byte],
+            _ => vec![*byte],
+        });
+        line = [b'"'].into_iter().chain(escaped).chain([b'"']).collect();
+    }
+    line.push(b'\n');
+    file.write_all(&line)
 }
 
 /// Lets a command make commits with an author of its own, unsigned and without hooks.

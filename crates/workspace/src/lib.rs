@@ -29,4 +29,4 @@ pub use submit::{Progress, Submitted, submit};
 pub use take::{Incoming, TakeError, Target};
 pub use trust::{Trust, TrustedProject};
 pub use upload::{Source, Taken};
-pub use worktree::{Finished, Kept, NewWorktree, Origin, Worktree, WorktreeKey};
+pub use worktree::{Finished, Kept, NewWorktree, Origin, Worktree, WorktreeKey, remove_forgotten};

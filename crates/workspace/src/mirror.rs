@@ -18,17 +18,23 @@ use crate::network::FOREGROUND;
 use crate::step::before_change;
 use crate::upload::{BASE, MODULES};
 
+/// The folder of all refs that keep commits in a mirror.
+pub(crate) const OWN: &str = "refs/teamster-mirror/";
+/// The folder of the refs of runs.
+pub(crate) const RUNS: &str = "refs/teamster-mirror/runs/";
 /// The ref of the latest upload.
 const LATEST: &str = "refs/teamster-mirror/latest";
 /// The folder of refs of the commits of submodules. Those of a bundle are in a folder that runs could have.
 const KEPT_MODULES: &str = "refs/teamster-mirror/modules/";
+/// The file in a mirror whose time is that of its last use.
+const USED: &str = "teamster-used";
 /// Time between two tries to lock a mirror.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Time after which a wait is worth a notice.
 const NOTICED: Duration = Duration::from_secs(2);
 
 /// Time in which another process must let a mirror be cleaned up.
-const CLEAN_UP: Duration = Duration::from_secs(10);
+pub(crate) const CLEAN_UP: Duration = Duration::from_secs(10);
 
 /// How to wait for another process that works on a mirror.
 #[derive(Clone, Copy)]
@@ -197,6 +203,7 @@ impl Mirror {
         } else {
             bail!("the machine no longer has the commit {base}: submit the run again");
         }
+        self.is_used()?;
         before_change();
         git(&self.path, ["update-ref", &run_ref(id), base])?;
         Ok(())
@@ -213,24 +220,29 @@ impl Mirror {
         Ok(lost.is_empty())
     }
 
-    /// Removes what is kept for the run with this id in a repository, if that is a mirror in `root`. Commits that nothing
-    /// else needs are removed some time later.
-    ///
-    /// # Errors
-    ///
-    /// Fails if git does.
-    pub fn forget_run(root: &Path, repository: &Path, id: &str) -> anyhow::Result<()> {
-        let name = repository.file_name().and_then(OsStr::to_str);
-        let Some(name) = name.and_then(|name| name.strip_suffix(".git")) else {
-            return Ok(());
-        };
-        if repository.parent() != Some(root) || !is_commit_id(name) {
-            return Ok(());
+    /// Returns for how long no process has used the mirror before this one. A mirror of an earlier version is one that was
+    /// just used.
+    pub(crate) fn unused_for(&self, now: SystemTime) -> Duration {
+        let used = fs::metadata(self.path.join(USED)).and_then(|it| it.modified());
+        used.map_or(Duration::ZERO, |used| {
+            now.duration_since(used).unwrap_or_default()
+        })
+    }
+
+    /// Removes commits that nothing needs, some time later; with `all`, the mirror.
+    pub(crate) fn clean_up(&self, all: bool) {
+        // What stays is cleaned up the next time.
+        if all {
+            let _ = fs::remove_dir_all(&self.path);
+        } else {
+            let settings = ["-c", "gc.autoDetach=false", "gc", "--auto", "--quiet"];
+            let _ = git(&self.path, settings);
         }
-        let mirror = Self::open(root, name, Wait::new(CLEAN_UP, &|_| ()))?;
-        mirror.forget(id)?;
-        let settings = ["-c", "gc.autoDetach=false", "gc", "--auto", "--quiet"];
-        git(mirror.path(), settings).map(drop)
+    }
+
+    /// Notes that a run uses the mirror.
+    pub(crate) fn is_used(&self) -> io::Result<()> {
+        fs::write(self.path.join(USED), "")
     }
 
     /// Removes what is kept for the run with this id.
@@ -290,7 +302,7 @@ fn take(mut lock: &File, wait: Wait<'_>) -> anyhow::Result<()> {
 
 /// Returns the ref that keeps the commit of the run with this id.
 pub(crate) fn run_ref(id: &str) -> String {
-    format!("refs/teamster-mirror/runs/{}", encoded_id(id))
+    format!("{RUNS}{}", encoded_id(id))
 }
 
 /// Returns whether the text is the full id of a commit.

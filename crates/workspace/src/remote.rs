@@ -107,6 +107,7 @@ impl Mirror {
                 bail!("the repository does not have the commit {commit}");
             }
         }
+        mirror.is_used()?;
         git(path, ["update-ref", &kept, commit])?;
         Ok(mirror)
     }

@@ -24,8 +24,8 @@ pub(crate) struct Snapshot<'a> {
     /// Root of the worktree.
     top: &'a Path,
     index: PathBuf,
-    /// The folder that gets new objects, and the one of the existing ones. Without, both are that of the repository.
-    objects: Option<(PathBuf, &'a Path)>,
+    /// The folder that gets new objects. Default: that of the repository.
+    objects: Option<PathBuf>,
 }
 
 /// The files of a snapshot.
@@ -48,9 +48,9 @@ impl<'a> Snapshot<'a> {
         }
     }
 
-    /// Puts new objects into a folder of their own, instead of the repository's `objects`.
-    pub(crate) fn objects_in(mut self, own: PathBuf, objects: &'a Path) -> Self {
-        self.objects = Some((own, objects));
+    /// Puts new objects into a folder of their own, which [has](git::share_objects) those of the repository.
+    pub(crate) fn objects_in(mut self, own: PathBuf) -> Self {
+        self.objects = Some(own);
         self
     }
 
@@ -125,10 +125,8 @@ impl<'a> Snapshot<'a> {
             .args(lfs::options(self.top))
             .args(["-c", "advice.addEmbeddedRepo=false"])
             .env("GIT_INDEX_FILE", &self.index);
-        if let Some((own, objects)) = &self.objects {
-            command
-                .env("GIT_OBJECT_DIRECTORY", own)
-                .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", objects);
+        if let Some(own) = &self.objects {
+            command.env("GIT_OBJECT_DIRECTORY", own);
         }
         command
     }

@@ -3,7 +3,6 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context;
@@ -97,9 +96,7 @@ fn check_out_part(
     let format = format!("--object-format={format}");
     let init = ["init", "--quiet", "--bare", "--template=", &format].map(OsStr::new);
     git(scratch, init.into_iter().chain([part.as_os_str()]))?;
-    let objects = [repository.join("objects").as_os_str().as_bytes(), b"\n"].concat();
-    fs::create_dir_all(part.join("objects/info"))?;
-    fs::write(part.join("objects/info/alternates"), objects)?;
+    git::share_objects(&repository.join("objects"), &part.join("objects"))?;
     let branch = git(&part, ["symbolic-ref", "HEAD"])?;
     git(&part, ["update-ref", &branch, &link])?;
     let made =

@@ -5,7 +5,6 @@
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io::Write as _;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
@@ -218,7 +217,6 @@ impl Source {
             folder,
             init.map(OsStr::new).into_iter().chain([own.as_os_str()]),
         )?;
-        fs::create_dir_all(own.join("objects/info"))?;
         let mut commits = Commits {
             folder,
             own: &own,
@@ -340,15 +338,10 @@ impl Commits<'_> {
     fn of(&mut self, tree: &Path, head: &str, shown: &str) -> anyhow::Result<String> {
         let objects = tree.join(git_path(tree, ["rev-parse", "--git-path", "objects"])?);
         // The objects of the trees are seen by what packs them.
-        let mut alternates = fs::OpenOptions::new()
-            .create(true)
-            .append(true)
-            .open(self.own.join("objects/info/alternates"))?;
-        alternates.write_all(&[objects.as_os_str().as_bytes(), b"\n"].concat())?;
-
+        git::share_objects(&objects, &self.own.join("objects"))?;
         let index = self.folder.join(format!("index{}", self.trees));
         self.trees += 1;
-        let snapshot = Snapshot::new(tree, index).objects_in(self.own.join("objects"), &objects);
+        let snapshot = Snapshot::new(tree, index).objects_in(self.own.join("objects"));
         for what in snapshot.add(head)? {
             let what = format!("not uploaded: {shown}{what}");
             self.warnings.push(what);

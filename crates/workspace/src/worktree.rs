@@ -7,6 +7,7 @@
 
 mod create;
 mod folder;
+mod forgotten;
 mod include;
 mod kept;
 mod keyed;
@@ -27,6 +28,7 @@ use crate::step::before_change;
 pub use create::{NewWorktree, Origin};
 use folder::{Info, Kind, Step, write_info};
 pub(crate) use folder::{make, path};
+pub use forgotten::remove_forgotten;
 pub use kept::Kept;
 use keyed::Keyed;
 pub use keyed::WorktreeKey;
@@ -135,6 +137,8 @@ impl Worktree {
         self.take_key()?;
         self.info.step = Step::Started;
         self.write_info()?;
+        result::note_guest(&self.folder, &self.record)
+            .with_context(|| format!("cannot write in {}", self.folder.display()))?;
         let mut record = Record::new(&self.info);
         record.known.clone_from(&self.uploaded);
         record.write(&self.record)
@@ -193,6 +197,7 @@ impl Worktree {
         }
         if self.info.step >= Step::Started {
             Record::end(&self.info, &result, &self.record);
+            result::forget_guest(&self.folder, &self.record);
         }
         // Unlock explicitly: a process that is being spawned may hold the file open for a moment.
         let _ = lock.unlock();

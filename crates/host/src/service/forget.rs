@@ -8,7 +8,7 @@ use teamster_core::time::epoch_ms;
 use teamster_runner::{RunFolder, RunState, RunsError, client};
 use teamster_store::{Store, StoreError};
 
-use super::results;
+use super::{results, unlimited};
 use crate::machine::store_error;
 use crate::state;
 
@@ -60,8 +60,25 @@ pub(super) async fn forget_runs(
     request: &ForgetRuns,
     store: Option<&Store>,
 ) -> Result<Forgotten, ForgetError> {
-    let store_of_ids = store.filter(|_| !request.logs_only);
     let mut deleted = Forgotten::default();
+    // Runs of which nothing is known any more.
+    let mut gone = BTreeSet::new();
+    let done = delete(request, store, &mut deleted, &mut gone).await;
+    // Git takes a while. It fails only if the runtime ends.
+    let _ = unlimited(move || {
+        results::forget(gone.iter().map(String::as_str));
+        Ok(())
+    })
+    .await;
+    done.map(|()| deleted)
+}
+
+async fn delete(
+    request: &ForgetRuns,
+    store: Option<&Store>,
+    deleted: &mut Forgotten,
+    gone: &mut BTreeSet<String>,
+) -> Result<(), ForgetError> {
     if let Some(age) = request.older_than_ms {
         let before = epoch_ms().saturating_sub(age);
         if let Some(store) = store {
@@ -71,13 +88,18 @@ pub(super) async fn forget_runs(
             // For an ended run, this is the time of its end.
             if run.changed_at().is_some_and(|at| at < before) {
                 let id = run.id().to_owned();
-                if delete_log(run, &mut deleted)? {
-                    results::forget(&id);
+                if delete_log(run, deleted)? {
+                    gone.insert(id);
                 }
             }
         }
         if let Some(store) = store {
-            forget_results(before, store).await?;
+            for id in results::old(before) {
+                let has_log = state::runs().is_ok_and(|runs| matches!(runs.get(&id), Ok(Some(_))));
+                if !has_log && !store.run_exists(&id).await? {
+                    gone.insert(id);
+                }
+            }
         }
     }
     if let Some(most) = request.logs_over {
@@ -86,23 +108,13 @@ pub(super) async fn forget_runs(
         for run in logs()? {
             kept = kept.saturating_add(run.log_bytes());
             if kept > most {
-                delete_log(run, &mut deleted)?;
+                delete_log(run, deleted)?;
             }
         }
     }
     if !request.ids.is_empty() {
-        delete_runs(request, store_of_ids, &mut deleted).await?;
-    }
-    Ok(deleted)
-}
-
-/// Forgets the results of runs before this time that neither the history nor a log has any more.
-async fn forget_results(before: u64, store: &Store) -> Result<(), ForgetError> {
-    for (id, changed_at) in results::all() {
-        let has_log = state::runs().is_ok_and(|runs| matches!(runs.get(&id), Ok(Some(_))));
-        if changed_at < before && !has_log && !store.run_exists(&id).await? {
-            results::forget(&id);
-        }
+        let store = store.filter(|_| !request.logs_only);
+        delete_runs(request, store, deleted, gone).await?;
     }
     Ok(())
 }
@@ -134,6 +146,7 @@ async fn delete_runs(
     request: &ForgetRuns,
     store: Option<&Store>,
     deleted: &mut Forgotten,
+    gone: &mut BTreeSet<String>,
 ) -> Result<(), ForgetError> {
     let mut found = Vec::new();
     let mut logs = Vec::new();
@@ -180,19 +193,17 @@ async fn delete_runs(
             return Err(ForgetError::Live(id));
         }
         if !request.logs_only {
-            results::forget(&id);
+            gone.insert(id);
         }
     }
     if let Some(store) = store {
         for id in found {
-            // A run without a log has a result, too.
-            results::forget(&id);
             deleted.runs += store.forget_run(&id).await?;
+            // A run without a log has a result, too.
+            gone.insert(id);
         }
     }
-    for id in &sessions {
-        results::forget(id);
-    }
+    gone.append(&mut sessions);
     Ok(())
 }
 

@@ -17,7 +17,8 @@ use teamster_api::{
 use teamster_core::WorkspaceResult;
 use teamster_core::time::millis;
 use teamster_process::make_private_folder;
-use teamster_workspace::{Kept, Mirror};
+use teamster_runner::Runs;
+use teamster_workspace::{Kept, remove_forgotten};
 
 use super::LocalRuns;
 use super::limited::{blocking, unlimited};
@@ -47,20 +48,23 @@ pub(crate) fn folder(id: &str, run: Option<&Path>) -> Option<PathBuf> {
     }
 }
 
-/// Returns the ids of all runs whose results are kept apart from their folders, with the time of the last change in
-/// milliseconds since the Unix epoch. A run that has not ended is left out.
-pub(crate) fn all() -> Vec<(String, u64)> {
+/// Returns the ids of all runs with results that have not changed since this time, in milliseconds since the Unix epoch. A
+/// run that has not ended is left out.
+pub(crate) fn old(before: u64) -> Vec<String> {
     let (Some(root), Some(folders)) = (state::file(WORKTREES), state::file(RESULTS)) else {
         return Vec::new();
     };
     let entries = fs::read_dir(folders).into_iter().flatten().flatten();
     let results = entries.filter_map(|entry| {
+        let changed = entry.metadata().ok()?.modified().ok()?;
+        let changed = changed.duration_since(UNIX_EPOCH).ok()?;
+        if millis(changed) >= before {
+            return None;
+        }
         let id = entry.file_name().into_string().ok()?;
         let kept = Kept::find(&root, &id).ok()?;
         let has_ended = kept.is_none_or(|kept| kept.result().is_some());
-        let changed = entry.metadata().ok()?.modified().ok()?;
-        let changed = changed.duration_since(UNIX_EPOCH).ok()?;
-        has_ended.then(|| (id, millis(changed)))
+        has_ended.then_some(id)
     });
     results.collect()
 }
@@ -72,28 +76,37 @@ pub fn workspace_of(id: &str) -> Option<WorkspaceResult> {
     kept.result().cloned()
 }
 
-/// Removes what is kept of a run's result apart from its folder: refs of its repository, and collected files. The
-/// worktree and its branch stay.
-pub(crate) fn forget(id: &str) {
-    if !is_run_id(id) {
-        return;
-    }
-    if let Some(root) = state::file(WORKTREES)
-        && let Ok(Some(kept)) = Kept::find(&root, id)
-    {
-        let repository = kept.repository().map(Path::to_owned);
-        // What is known of its refs stays as long as they do.
-        if kept.forget().is_err() {
-            return;
+/// Removes what is kept of runs' results apart from their folders: refs of the repositories, and collected files. In a
+/// mirror, worktrees and branches go too; in a repository of the user, they stay.
+pub(crate) fn forget<'a>(ids: impl IntoIterator<Item = &'a str>) {
+    let root = state::file(WORKTREES);
+    let mirrors = state::mirrors().ok();
+    let mut is_any = false;
+    for id in ids.into_iter().filter(|id| is_run_id(id)) {
+        is_any = true;
+        if let Some(root) = &root
+            && let Ok(Some(kept)) = Kept::find(root, id)
+            // What is known of its refs stays as long as they do.
+            && kept.forget(mirrors.as_deref()).is_err()
+        {
+            continue;
         }
-        if let (Ok(repository), Ok(mirrors)) = (repository, state::mirrors()) {
-            // It only holds commits that nothing else needs.
-            let _ = Mirror::forget_run(&mirrors, &repository, id);
+        if let Some(folder) = folder(id, None) {
+            let _ = fs::remove_dir_all(folder);
         }
     }
-    if let Some(folder) = folder(id, None) {
-        let _ = fs::remove_dir_all(folder);
+    if let (true, Some(root), Some(mirrors)) = (is_any, root, mirrors) {
+        remove_forgotten(&root, &mirrors);
     }
+}
+
+/// Removes the results of runs that were removed, and those that have had no log and no change since this time, in
+/// milliseconds since the Unix epoch.
+pub(crate) fn prune(runs: &Runs, removed: &[String], before: Option<u64>) {
+    let old = before.map(old).unwrap_or_default();
+    let has_log = |id: &String| !matches!(runs.get(id), Ok(None));
+    let old = old.iter().filter(|id| !has_log(id));
+    forget(removed.iter().chain(old).map(String::as_str));
 }
 
 impl LocalRuns {

@@ -43,7 +43,7 @@ pub(super) struct Change<'a> {
     journal: Journal,
     /// Some files could not be moved back.
     stays: bool,
-    _lock: File,
+    _lock: Lock,
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -319,13 +319,23 @@ fn remove(folder: &Path) {
     let _ = fs::remove_dir_all(folder);
 }
 
+/// The lock of changes.
+struct Lock(File);
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Explicitly: a process that is being spawned may hold the file open for a moment.
+        let _ = self.0.unlock();
+    }
+}
+
 /// Locks changes of a worktree; `None` while another process makes one.
-fn lock(git_dir: &Path) -> anyhow::Result<Option<File>> {
+fn lock(git_dir: &Path) -> anyhow::Result<Option<Lock>> {
     // The folder itself: nothing is left of that.
     let shown = || format!("cannot lock {}", git_dir.display());
     let file = File::open(git_dir).with_context(shown)?;
     match file.try_lock() {
-        Ok(()) => Ok(Some(file)),
+        Ok(()) => Ok(Some(Lock(file))),
         Err(TryLockError::WouldBlock) => Ok(None),
         Err(TryLockError::Error(error)) => Err(error).with_context(shown),
     }

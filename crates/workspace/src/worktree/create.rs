@@ -54,7 +54,14 @@ pub enum Origin {
 
 /// Returns the name of a worktree's folder: that of the repository, unless the files beside it have that name.
 fn folder_name(name: &OsStr) -> &OsStr {
-    let taken = [LOCK, INFO, "worktree.new", "set-up", "submodule.git"];
+    let taken = [
+        LOCK,
+        INFO,
+        "worktree.new",
+        "set-up",
+        "submodule.git",
+        "runs",
+    ];
     if taken.iter().any(|it| name == OsStr::new(it)) {
         OsStr::new("repository")
     } else {

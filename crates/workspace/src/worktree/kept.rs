@@ -13,11 +13,12 @@ use teamster_core::text::{one_line, printable};
 use teamster_process::with_advice;
 
 use super::folder::Kind;
+use super::forgotten::remove_branch;
 use super::record::{self, Record};
 use super::result::{HEAD, WIP, index_file, reference};
 use crate::bundle;
 use crate::diff::{Limits, Range};
-use crate::git::{self, git};
+use crate::git::{self, git, git_path};
 use crate::network;
 use crate::snapshot::Snapshot;
 
@@ -70,11 +71,17 @@ impl Kept {
     ///
     /// Fails if git does, or if the repository is gone.
     pub fn diff(&self, query: &DiffQuery) -> anyhow::Result<WorkspaceDiff> {
-        let end = match self.end() {
-            Some(end) => end.to_owned(),
-            None => self.now()?,
-        };
-        self.range(&end)?.diff(query, Limits::default())
+        if let Some(end) = self.end() {
+            return self.range(end)?.diff(query, Limits::default());
+        }
+        // New objects are in a folder of their own: the user's repository is only read.
+        let objects = tempfile::Builder::new()
+            .prefix("objects-")
+            .tempdir_in(&self.folder)?;
+        let tree = self.now(objects.path())?;
+        let mut range = self.range(&tree)?;
+        range.objects = Some(objects.path());
+        range.diff(query, Limits::default())
     }
 
     /// Writes the changes that the run has left as a patch which `git apply` takes.
@@ -160,12 +167,13 @@ impl Kept {
         Ok(target)
     }
 
-    /// Removes the refs of the run and its record. The worktree and its branch stay.
+    /// Removes the refs of the run and its record. In a mirror in `mirrors`, the branch goes too, unless a worktree is on it;
+    /// [`remove_forgotten`](crate::remove_forgotten) removes the worktrees. In a repository of the user, both stay.
     ///
     /// # Errors
     ///
     /// Fails if git does. Then nothing is forgotten.
-    pub fn forget(self) -> anyhow::Result<()> {
+    pub fn forget(self, mirrors: Option<&Path>) -> anyhow::Result<()> {
         // Without the repository, its refs are gone too.
         if let Ok(repository) = self.repository() {
             for name in [HEAD, WIP] {
@@ -175,6 +183,20 @@ impl Kept {
             }
         }
         Record::remove(&self.folder);
+        let Record {
+            repository,
+            path,
+            branch,
+            result,
+            ..
+        } = self.record;
+        let mirrors = mirrors.and_then(|it| it.canonicalize().ok());
+        if mirrors.is_some() && repository.parent() == mirrors.as_deref() && !path.exists() {
+            let last = result.and_then(|it| it.branch);
+            for branch in [Some(branch), last].into_iter().flatten() {
+                remove_branch(&repository, &branch);
+            }
+        }
         Ok(())
     }
 
@@ -184,17 +206,18 @@ impl Kept {
         result.wip.as_deref().or(result.head.as_deref())
     }
 
-    /// Returns the tree of all files now.
-    fn now(&self) -> anyhow::Result<String> {
+    /// Returns the tree of all files now, whose new objects are in this folder.
+    fn now(&self, objects: &Path) -> anyhow::Result<String> {
         self.repository()?;
         let path = self.directory().ok_or_else(|| {
             anyhow!("the worktree was deleted before the end of the run, so its changes are gone")
         })?;
         let head = git(path, ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]);
         let head = head.unwrap_or_else(|_| self.record.base.clone());
-        Ok(Snapshot::new(path, index_file(&self.folder))
-            .tree(&head)?
-            .id)
+        let all = git_path(path, ["rev-parse", "--git-path", "objects"])?;
+        git::share_objects(&path.join(all), objects)?;
+        let snapshot = Snapshot::new(path, index_file(&self.folder)).objects_in(objects.to_owned());
+        Ok(snapshot.tree(&head)?.id)
     }
 
     fn range<'a>(&'a self, end: &'a str) -> anyhow::Result<Range<'a>> {
@@ -202,6 +225,7 @@ impl Kept {
             repository: self.repository()?,
             base: &self.record.base,
             head: end,
+            objects: None,
         })
     }
 

@@ -11,12 +11,13 @@ use teamster_core::text::one_line;
 
 use super::create::Place;
 use super::folder::{INFO, Info, LOCK, Step, make, read_info, write_info};
+use super::result::keep_of_killed;
 use super::{NewWorktree, Origin, Outcome, Worktree, finish, record};
 use crate::git::{common_dir, git};
 use crate::step::before_change;
 
 /// Time without a run after which a worktree no longer belongs to its key: the age at which logs are removed.
-const UNUSED: Duration = Duration::from_hours(90 * 24);
+pub(super) const UNUSED: Duration = Duration::from_hours(90 * 24);
 
 /// A session key, to which a worktree belongs.
 #[derive(Debug, Clone)]
@@ -89,6 +90,13 @@ impl Worktree {
         wanted: &NewWorktree,
         keyed: Keyed,
     ) -> anyhow::Result<Option<Self>> {
+        // No other run of the key uses it: what a killed one has left is not yet mixed with what this one will do.
+        if let Ok(Some(lock)) = super::folder::lock(&folder) {
+            if let Ok(Some(info)) = read_info(&folder) {
+                keep_of_killed(&keyed.root, &folder, &info);
+            }
+            let _ = lock.unlock();
+        }
         let file = OpenOptions::new().read(true).open(folder.join(LOCK));
         let Ok(file) = file.and_then(|file| file.lock_shared().map(|()| file)) else {
             return Ok(None);

@@ -40,6 +40,16 @@ pub(super) fn folder(root: &Path, id: &str) -> PathBuf {
     root.with_extension("results").join(id)
 }
 
+/// Returns the records of all runs whose workspaces are in `root`, with the ids of the runs.
+pub(super) fn all(root: &Path) -> Vec<(String, Record)> {
+    let entries = fs::read_dir(root.with_extension("results"));
+    let records = entries.into_iter().flatten().flatten().filter_map(|entry| {
+        let id = entry.file_name().into_string().ok()?;
+        Some((id, Record::read(&entry.path()).ok()??))
+    });
+    records.collect()
+}
+
 /// Returns whether a run has left something that can be read later.
 pub(super) fn has_changes(result: &WorkspaceResult) -> bool {
     let has_commits = (result.head.as_ref()).is_some_and(|head| *head != result.base);

@@ -1,6 +1,8 @@
 //! What is left in a worktree.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -8,7 +10,7 @@ use anyhow::{Context, bail};
 use teamster_core::text::{one_line, plural};
 use teamster_core::{WorkspaceKind, WorkspaceResult};
 
-use super::folder::{Info, Kind};
+use super::folder::{Info, Kind, make};
 use super::lfs;
 use super::record::{self, Record};
 use crate::diff::Range;
@@ -129,16 +131,43 @@ pub(super) fn keep(info: &Info, record: &Path) -> WorkspaceResult {
     result
 }
 
-/// Keeps what is left in the workspace of a run whose process was killed.
+/// The folder of notes of runs that use a workspace which was made for another run.
+const GUESTS: &str = "runs";
+
+/// Notes that the run with this record uses a workspace, so that it is found if the run is killed.
+pub(super) fn note_guest(folder: &Path, record: &Path) -> io::Result<()> {
+    let id = record.file_name().unwrap_or_default();
+    if folder.file_name() != Some(id) {
+        before_change();
+        make(&folder.join(GUESTS))?;
+        fs::write(folder.join(GUESTS).join(id), "")?;
+    }
+    Ok(())
+}
+
+/// Removes that note.
+pub(super) fn forget_guest(folder: &Path, record: &Path) {
+    before_change();
+    let id = record.file_name().unwrap_or_default();
+    let _ = fs::remove_file(folder.join(GUESTS).join(id));
+}
+
+/// Keeps what is left in a workspace by runs whose processes were killed. The caller holds the folder's lock.
 pub(super) fn keep_of_killed(root: &Path, folder: &Path, info: &Info) {
-    let Some(id) = folder.file_name().and_then(|id| id.to_str()) else {
-        return;
-    };
-    let record = record::folder(root, id);
-    if let Ok(Some(known)) = Record::read(&record)
-        && known.result.is_none()
-    {
-        Record::end(info, &keep(info, &record), &record);
+    let guests = fs::read_dir(folder.join(GUESTS)).into_iter().flatten();
+    let guests = guests.flatten().map(|it| it.file_name());
+    let owner = folder.file_name().map(OsStr::to_owned);
+    for id in owner.into_iter().chain(guests) {
+        let Some(id) = id.to_str() else {
+            continue;
+        };
+        let record = record::folder(root, id);
+        if let Ok(Some(known)) = Record::read(&record)
+            && known.result.is_none()
+        {
+            Record::end(info, &keep(info, &record), &record);
+        }
+        forget_guest(folder, &record);
     }
 }
 
@@ -190,6 +219,7 @@ fn fill_in_figures(
         repository: directory,
         base: &result.base,
         head: end,
+        objects: None,
     };
     let figures = range.figures()?;
     result.files_changed = Some(figures.files_changed);

@@ -136,13 +136,17 @@ fn the_changes_of_a_live_run_are_those_so_far() {
     .unwrap();
     let kept = Kept::find(&worktrees(&run.root), "r").unwrap().unwrap();
     assert!(kept.result().is_none());
+    let before = run.repository.files();
     let diff = kept.diff(&DiffQuery::default()).unwrap();
     assert_eq!((&*diff.files[0].path, diff.insertions), ("new", 1));
     let path = run
         .path()
         .join(run.git(["rev-parse", "--git-path", "index"]));
     assert_eq!(fs::read(path).unwrap(), index);
-    assert_eq!(run.repository.git(["for-each-ref", "refs/teamster"]), "");
+    // Neither a ref nor an object.
+    assert!(run.repository.files() == before, "something was written");
+    let record = worktrees(&run.root).with_extension("results").join("r");
+    assert_eq!(fs::read_dir(record).unwrap().count(), 1);
 }
 
 #[test]
@@ -199,7 +203,7 @@ fn the_result_outlives_the_worktree_until_the_run_is_forgotten() {
     assert_eq!(ended.diff().files[0].path, "new");
     assert_eq!(ended.kept().directory(), None);
     assert_eq!(ended.repository.git(["branch", "--list", "teamster/*"]), "");
-    ended.kept().forget().unwrap();
+    ended.kept().forget(None).unwrap();
     assert_eq!(ended.repository.git(["for-each-ref", "refs/teamster"]), "");
     assert!(!worktrees(&ended.root).join("r").exists());
 
@@ -208,7 +212,7 @@ fn the_result_outlives_the_worktree_until_the_run_is_forgotten() {
     run.write("new", "new\n");
     let path = run.path();
     let ended = run.end();
-    ended.kept().forget().unwrap();
+    ended.kept().forget(None).unwrap();
     assert!(path.join("new").exists());
     assert_eq!(ended.repository.git(["for-each-ref", "refs/teamster"]), "");
     assert_eq!(

@@ -1,5 +1,7 @@
 //! Processes that are killed at every change on disk.
 
+mod taken;
+
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +13,7 @@ use teamster_workspace::{
 };
 use tempfile::TempDir;
 
-use super::repository::{Files, Repository, files_of, git};
+use super::repository::{Repository, files_of, git};
 
 /// Variables of the victim process: its repository, the folder of its worktrees, what it does, and the number of the
 /// change before which it aborts.
@@ -159,7 +161,7 @@ impl Place {
         let kept = Kept::find(&root, "done").unwrap().unwrap();
         kept.write_patch(&brought.join("patch")).unwrap();
         assert!(kept.write_bundle(&brought.join("bundle")).unwrap());
-        kept.forget().unwrap();
+        kept.forget(None).unwrap();
         let commits = [result.base, result.head.unwrap(), result.wip.unwrap()];
         fs::write(brought.join("commits"), commits.join("\n")).unwrap();
         self.repository
@@ -333,142 +335,6 @@ fn a_key_that_starts_over_has_a_worktree_wherever_its_process_is_killed() {
     assert!((5..MOST - 2).contains(&kills), "{kills}");
 }
 
-/// Returns the files of the user's and of git that say what is where; which objects there are does not matter.
-fn state(place: &Place) -> Files {
-    files_of(place.repository.path(), |name| {
-        !name.starts_with(".git/objects")
-    })
-}
-
-#[test]
-fn changes_that_are_applied_when_the_process_is_killed_are_there_as_a_whole_or_not_at_all() {
-    let template = Place::template();
-    template.bring();
-    for action in ["apply", "apply-index"] {
-        let (mut kills, mut restored) = (0, 0);
-        for at in 1..MOST {
-            let place = template.copy();
-            let before = state(&place);
-            let is_killed = place.is_killed(action, at);
-            let mut target = Target::find(place.repository.path()).unwrap();
-            let warnings = target.take_warnings();
-            let context = format!("{action} at {at}: {warnings:?}");
-            if place.repository.path().join("d/e/moved").exists() {
-                assert_eq!(warnings, [""; 0], "{context}");
-                let changed = ["diff", "--name-only", "--no-renames", "HEAD"];
-                let changed = place.repository.git(changed);
-                assert!(changed.contains("gone"), "{context}: {changed}");
-            } else {
-                assert!(state(&place) == before, "{context}: something was changed");
-                restored += warnings.len();
-                let again = target.apply(&patch(&place), action == "apply-index");
-                assert_eq!(again.unwrap(), CHANGED, "{context}");
-            }
-            let own = place.repository.path().join(".git/teamster-apply");
-            assert!(!own.exists(), "{context}");
-            let staged = place.repository.git(["diff", "--cached", "--name-only"]);
-            let is_staged = staged.contains("d/e/moved");
-            assert_eq!(is_staged, action == "apply-index", "{context}: {staged}");
-            if !is_killed {
-                break;
-            }
-            kills += 1;
-        }
-        assert!((8..MOST - 2).contains(&kills), "{action}: {kills}");
-        assert!(restored > 4, "{action}: {restored}");
-    }
-}
-
-fn patch(place: &Place) -> PathBuf {
-    place.root().with_extension("brought").join("patch")
-}
-
-#[test]
-fn what_the_user_has_changed_since_the_kill_is_not_replaced() {
-    let template = Place::template();
-    template.bring();
-    let mut is_seen = false;
-    for at in 1..MOST {
-        let place = template.copy();
-        if !place.is_killed("apply", at) {
-            break;
-        }
-        let path = place.repository.path();
-        let changed = path.join(".gitignore");
-        if fs::read_to_string(&changed).is_ok_and(|text| text.contains("more")) {
-            is_seen = true;
-            fs::write(&changed, "mine\n").unwrap();
-            let before = state(&place);
-            let mut target = Target::find(path).unwrap();
-            let warning = target.take_warnings().join("");
-            let own = path.canonicalize().unwrap().join(".git/teamster-apply");
-            if own.exists() {
-                let own = own.display();
-                assert!(warning.contains("changed since: .gitignore"), "{warning}");
-                assert!(warning.contains(&format!("{own}/before")), "{warning}");
-                assert!(state(&place) == before, "{at}");
-                assert!(target.apply(&patch(&place), false).is_err());
-            }
-            assert_eq!(fs::read_to_string(&changed).unwrap(), "mine\n");
-        }
-    }
-    assert!(is_seen);
-}
-
-#[test]
-fn a_branch_that_is_fetched_when_the_process_is_killed_is_there_or_not() {
-    let template = Place::template();
-    template.bring();
-    let mut kills = 0;
-    for at in 1..MOST {
-        let place = template.copy();
-        let is_ours = |name: &Path| {
-            let refs = [
-                ".git/objects",
-                ".git/refs/teamster",
-                ".git/refs/heads/brought",
-                ".git/logs/refs/heads/brought",
-            ];
-            refs.iter().any(|it| name.starts_with(it))
-                || name.starts_with(".git/refs/teamster-fetch")
-        };
-        let users = || files_of(place.repository.path(), |name| !is_ours(name));
-        let before = users();
-        let is_killed = place.is_killed("fetch", at);
-        assert!(users() == before, "{at}: something was changed");
-        let refs = [
-            "for-each-ref",
-            "--format=%(refname)",
-            "refs/heads/brought",
-            "refs/teamster",
-        ];
-        let all = "refs/heads/brought\nrefs/teamster/done/wip";
-        let there = place.repository.git(refs);
-        assert!(
-            ["", "refs/heads/brought", all].contains(&&*there),
-            "{at}: {there}"
-        );
-        // The next one brings it, and leaves nothing else.
-        assert!(!place.is_killed("fetch", u64::MAX));
-        let refs = place
-            .repository
-            .git(["for-each-ref", "--format=%(refname)"]);
-        assert_eq!(
-            refs,
-            format!(
-                "refs/heads/brought\nrefs/heads/main\nrefs/stash\n{}",
-                &all[19..]
-            ),
-            "{at}"
-        );
-        if !is_killed {
-            break;
-        }
-        kills += 1;
-    }
-    assert!((3..MOST - 2).contains(&kills), "{kills}");
-}
-
 #[test]
 fn an_upload_can_be_repeated_wherever_a_process_of_it_is_killed() {
     let template = Place::template();
@@ -489,4 +355,36 @@ fn an_upload_can_be_repeated_wherever_a_process_of_it_is_killed() {
         kills += 1;
     }
     assert!((5..MOST - 2).contains(&kills), "{kills}");
+}
+
+#[test]
+fn what_a_killed_run_of_a_key_has_left_is_kept_before_the_next_one_changes_it() {
+    let template = Place::template();
+    let mut is_seen = false;
+    for at in 1..MOST {
+        let place = template.copy();
+        let wanted = NewWorktree::of(place.repository.path());
+        let key = WorktreeKey::new("a1", "k");
+        let of_key = |id| Worktree::of_key(&place.root(), id, &wanted, &key, false).unwrap();
+        let mut first = of_key("first");
+        first.start().unwrap();
+        first.finish();
+        let is_killed = place.is_killed("key", at);
+        if place.root().with_extension("worked").exists() {
+            is_seen = true;
+            let next = of_key("next");
+            fs::write(next.directory().join("work"), "of the next").unwrap();
+            let kept = Kept::find(&place.root(), "r").unwrap().unwrap();
+            let wip = kept.result().and_then(|it| it.wip.clone());
+            assert!(wip.is_some(), "{at}: {kept:?}");
+            let work = ["show", "refs/teamster/r/wip:work"];
+            assert_eq!(place.repository.git(work), "of the agent", "{at}");
+            let folder = next.root().parent().unwrap().join("runs");
+            assert_eq!(fs::read_dir(folder).unwrap().count(), 0, "{at}");
+        }
+        if !is_killed {
+            break;
+        }
+    }
+    assert!(is_seen);
 }

@@ -6,10 +6,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use teamster_api::DiffQuery;
-use teamster_workspace::{Kept, Mirror, NewWorktree, Origin, SILENCE, Source, Wait, Worktree};
+use teamster_workspace::{
+    Kept, Mirror, NewWorktree, Origin, SILENCE, Source, Wait, Worktree, remove_forgotten,
+};
 use tempfile::TempDir;
 
 use super::repository::{Repository, files_of, git};
@@ -258,17 +260,71 @@ fn what_is_kept_of_a_run_goes_with_it_and_any_id_can_be_one() {
     let way = Way::new();
     let source = Source::find(repository.path()).unwrap();
     let packed = way.pack(&source).unwrap();
-    for id in ["a:b", "a..b", "x.lock", "latest", "runs"] {
+    let root = tempfile::tempdir().unwrap();
+    let root = root.path().join("worktrees");
+    let finished = |directory: &Path, id: &str, origin: Origin| {
+        let mut wanted = NewWorktree::of(directory);
+        wanted.from = Some(packed.base.clone());
+        wanted.origin = origin;
+        let mut made = Worktree::create(&root, id, &wanted).unwrap();
+        made.start().unwrap();
+        fs::write(made.directory().join("new"), "new").unwrap();
+        git(made.directory(), ["add", "new"]);
+        let commit = [
+            "-c",
+            "user.name=A",
+            "-c",
+            "user.email=a@b",
+            "commit",
+            "-qm",
+            "new",
+        ];
+        git(made.directory(), commit);
+        made.finish();
+    };
+    finished(repository.path(), "own", Origin::User);
+    let ids = ["a:b", "a..b", "x.lock", "latest", "runs"];
+    let mut path = PathBuf::new();
+    for id in ids {
         let mirror = way.receive(&source, id, &packed).unwrap();
-        let path = mirror.path().to_owned();
-        drop(mirror);
-        let kept = || git(&path, ["for-each-ref", "refs/teamster-mirror/runs"]);
-        assert_eq!(kept().lines().count(), 1, "{id}");
-        Mirror::forget_run(way.mirrors(), &path, id).unwrap();
-        assert_eq!(kept(), "", "{id}");
+        path = mirror.path().to_owned();
+        finished(&path, id, Origin::Uploaded);
     }
-    // A repository of the user is none of it.
-    Mirror::forget_run(way.mirrors(), repository.path(), "a").unwrap();
+    // One that has left nothing, and a commit that an earlier version has kept.
+    way.receive(&source, "nothing", &packed).unwrap();
+    let old = format!("refs/teamster-mirror/commits/{}", "b".repeat(40));
+    git(&path, ["update-ref", &old, &packed.base]);
+    remove_forgotten(&root, way.mirrors());
+    let refs = || git(&path, ["for-each-ref", "--format=%(refname)"]);
+    // Each has a branch, its head, and the commit that it began at; and there is the latest upload.
+    assert_eq!(refs().lines().count(), 3 * ids.len() + 1, "{}", refs());
+    for (number, id) in ids.iter().enumerate() {
+        let kept = Kept::find(&root, id).unwrap().unwrap();
+        kept.forget(Some(way.mirrors())).unwrap();
+        remove_forgotten(&root, way.mirrors());
+        let left = ids.len() - number - 1;
+        assert_eq!(refs().lines().count(), 3 * left + 1, "{id}: {}", refs());
+        let trees = git(&path, ["worktree", "list"]);
+        assert_eq!(trees.lines().count(), left + 1, "{id}: {trees}");
+        assert!(!root.join(id).exists(), "{id}");
+    }
+    // In a repository of the user, the worktree and its branch stay.
+    let kept = Kept::find(&root, "own").unwrap().unwrap();
+    kept.forget(Some(way.mirrors())).unwrap();
+    remove_forgotten(&root, way.mirrors());
+    let refs = repository.git(["for-each-ref", "--format=%(refname)"]);
+    assert_eq!(refs, "refs/heads/main\nrefs/heads/teamster/own");
+    assert!(root.join("own").exists());
+
+    // A mirror that is not used stays for a while.
+    let used = path.join("teamster-used");
+    let ago = |days: u64| SystemTime::now() - Duration::from_hours(24 * days);
+    for (days, exists) in [(80, true), (100, false)] {
+        let file = fs::File::options().write(true).open(&used).unwrap();
+        file.set_modified(ago(days)).unwrap();
+        remove_forgotten(&root, way.mirrors());
+        assert_eq!(path.exists(), exists, "{days}");
+    }
 }
 
 #[test]
@@ -401,7 +457,7 @@ fn uploads_need_no_repository_that_git_finds_by_itself() {
     assert_eq!(kept.diff(&DiffQuery::default()).unwrap().files_changed, 1);
     let error = kept.push("nowhere", None, SILENCE).unwrap_err().to_string();
     assert!(error.contains("nowhere"), "{error}");
-    kept.forget().unwrap();
+    kept.forget(None).unwrap();
 
     let bare = way.mirrors().join("other.git");
     let to = bare.to_str().unwrap();
