@@ -303,6 +303,50 @@ export async function checkChanges(chromium, server) {
     await page.context().close();
   });
 
+  await check('changes are applied to the repository, and discarded after a question that says what is lost', async () => {
+    const page = await open(chromium, server, {width: 390, height: 844});
+    const id = await changed('few');
+    const {workspace} = await server.api(`/runs/${id}`);
+    await page.waitForSelector(`a.run[href="#/run/${id}"]:has-text("6 files")`);
+    await go(page, `#/run/${id}`);
+    await openPart(page);
+    const git = (...words) => execFileSync('git', ['-C', repository, ...words], {env: server.env, encoding: 'utf8'});
+    await page.click('.settle .apply');
+    assert.match(await text(page, '.settle p'), /^Apply the changes to the files of the repository/);
+    await fits(page);
+    await page.click('.settle button:has-text("Keep as it is")');
+    assert.equal(git('status', '--porcelain'), '');
+    await page.click('.settle .apply');
+    await page.click('.settle .actions button:text-is("Apply")');
+    await page.waitForSelector('.settle [role=status]');
+    assert.equal(await text(page, '.settle [role=status]'), `7 files have the changes now, in ${repository}.`);
+    assert.match(git('status', '--porcelain'), / M src\/retry\.rs/);
+    assert.equal(await page.locator('.settle .apply').count(), 0);
+    // From another view, a second time: they do not fit any more.
+    await go(page, '#/now');
+    await page.waitForSelector('main.now');
+    await go(page, `#/run/${id}`);
+    await openPart(page);
+    await page.click('.settle .apply');
+    await page.click('.settle .actions button:text-is("Apply")');
+    await page.waitForSelector('.settle .error:visible:has-text("so nothing was changed")');
+    git('reset', '--quiet', '--hard');
+    git('clean', '--quiet', '--force', '-d');
+
+    await page.click('.settle .discard');
+    const question = await text(page, '.settle p');
+    assert.equal(question, `Discard 1 commit, what is not committed, with the worktree ${workspace.directory} and the branch ${workspace.branch}? They cannot be brought back.`);
+    assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Keep as it is');
+    await page.click('.settle button:has-text("Discard for good")');
+    await page.waitForSelector('.diff-of > [role=status]');
+    assert.equal(await text(page, '.diff-of'), 'The changes were discarded.');
+    assert.equal(git('branch', '--list', workspace.branch), '');
+    assert.equal(git('status', '--porcelain'), '');
+    await fits(page);
+    isClean(page, '409');
+    await page.context().close();
+  });
+
   await check('of a worktree with many changes the server is asked for one file at a time', async () => {
     const page = await open(chromium, server, {width: 390, height: 844});
     const id = await changed('many');

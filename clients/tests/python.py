@@ -231,6 +231,10 @@ def what_a_run_has_changed_comes_back(server, client):
     assert run.read("files/large.txt") == b"0123456789abcde\n" * (48 << 10)
     assert run.read("patch").startswith(b"diff --git a/large.txt b/large.txt\n")
     refused(404, "FILE_NOT_FOUND", lambda: run.read("files/none"))
+    assert run.apply()["filesChanged"] == 1
+    refused(409, "CHANGES_CONFLICT", run.apply)
+    run.discard()
+    refused(409, "NO_WORKSPACE", run.diff)
     refused(409, "NO_WORKSPACE", lambda: client.start(provider="claude", prompt="count 1 0").diff())
 
 

@@ -213,6 +213,10 @@ await check('what a run has changed comes back', async () => {
   assert.equal(text.decode(await run.read('files/large.txt')), '0123456789abcde\n'.repeat(48 << 10));
   assert.match(text.decode(await run.read('patch')), /^diff --git a\/large.txt b\/large.txt\n/);
   await assert.rejects(run.read('files/none'), (error) => error.code === 'FILE_NOT_FOUND');
+  assert.equal((await run.apply()).filesChanged, 1);
+  await assert.rejects(run.apply(), (error) => error.code === 'CHANGES_CONFLICT');
+  await run.discard();
+  await assert.rejects(run.diff(), (error) => error.code === 'NO_WORKSPACE');
   const plain = await client().start({...here, prompt: 'count 1 0'});
   await assert.rejects(plain.diff(), (error) => error.code === 'NO_WORKSPACE');
 });

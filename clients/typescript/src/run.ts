@@ -2,7 +2,7 @@ import { TeamsterError } from "./errors.js";
 import { follow } from "./follow.js";
 import { command, json, pathOf, requestPath, type CallOptions, type Connection } from "./http.js";
 import { diff, files, read, type DiffOptions } from "./results.js";
-import type { Answer, Entry, FileList, RunResult, RunView, WorkspaceDiff } from "./types.js";
+import type { Answer, AppliedChanges, Entry, FileList, RunResult, RunView, WorkspaceDiff } from "./types.js";
 
 /** A run. Iterating over it yields the entries of its log from the beginning, then as they come, up to its end. */
 export class Run implements AsyncIterable<Entry> {
@@ -48,6 +48,16 @@ export class Run implements AsyncIterable<Entry> {
   /** The changes of its workspace, committed or not: so far while it is live, then those that it has left. */
   diff(options: DiffOptions = {}): Promise<WorkspaceDiff> {
     return diff(this.connection, pathOf("runs", this.id), options);
+  }
+
+  /** Applies what it has left to the files of its repository, on the server's machine: all of it, or nothing. */
+  apply(options: CallOptions = {}): Promise<AppliedChanges> {
+    return json(this.connection, pathOf("runs", this.id, "apply"), "filesChanged", { ...options, method: "POST", body: {} });
+  }
+
+  /** Discards what it has left: its worktree, its branch and its commits, for good. */
+  async discard(options: CallOptions = {}): Promise<void> {
+    await command(this.connection, pathOf("runs", this.id, "discard"), { ...options, method: "POST", body: {} });
   }
 
   /** The files that it brings back, once it has ended: `bundle`, `patch`, and as `files/PATH` those that were collected. */

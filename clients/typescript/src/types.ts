@@ -120,6 +120,14 @@ export interface DenyAnswer {
 /** Answer to a request. */
 export type Answer = AllowAnswer | AllowAlwaysAnswer | AllowWithAnswer | DenyAnswer;
 
+/** Changes of a run that were applied to the files of a repository. */
+export interface AppliedChanges {
+  /** The root of the working tree whose files were changed. */
+  directory: string;
+  /** The number of changed files; 0 if the run has changed nothing. */
+  filesChanged: number;
+}
+
 /** One attempt of a run. */
 export interface Attempt {
   /** The provider. */
@@ -351,6 +359,12 @@ export type DiffStatus = "added" | "deleted" | "modified" | "renamed" | "mode" |
 
 /** Dimension by which figures are grouped. */
 export type Dimension = "day" | "week" | "month" | "project" | "model" | "agent" | "session" | "provider" | "key";
+
+/** Changes of a run that were discarded. */
+export interface DiscardedChanges {
+  /** The branch that was deleted; absent if it is kept, because it has other commits or is checked out elsewhere. */
+  branch?: string | null;
+}
 
 export interface SessionLogEntry {
   /** Number of the entry in its log, from 1 without gaps. 0 until it is assigned. */
@@ -1376,7 +1390,7 @@ export interface Problem {
 }
 
 /** A stable error code of the API. */
-export type ProblemCode = "UNAUTHORIZED" | "INSUFFICIENT_SCOPE" | "HOST_NOT_ALLOWED" | "ORIGIN_NOT_ALLOWED" | "BYPASS_NOT_ALLOWED" | "COMMAND_NOT_ALLOWED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "RUN_NOT_FOUND" | "RUN_ID_AMBIGUOUS" | "RUN_EXISTS" | "RUN_ENDED" | "RUN_LIVE" | "FILE_NOT_FOUND" | "FILE_DAMAGED" | "NO_WORKSPACE" | "OVER_QUOTA" | "SESSION_NOT_FOUND" | "SESSION_BUSY" | "SESSION_IN_USE" | "NO_TURN" | "SESSION_ENDING" | "OVER_BUDGET" | "OUT_OF_TIME" | "REQUEST_NOT_FOUND" | "ALREADY_ANSWERED" | "INVALID_ANSWER" | "IDEMPOTENCY_KEY_REUSED" | "INVALID_BODY" | "INVALID_PARAMS" | "BODY_TOO_LARGE" | "BODY_TIMEOUT" | "UNSUPPORTED_MEDIA_TYPE" | "AGENT_NOT_FOUND" | "AGENT_REFUSED" | "SUPERVISOR_NOT_RUNNING" | "RUNNER_NOT_RESPONDING" | "TOO_MANY_CONNECTIONS" | "UNSUPPORTED" | "INTERNAL";
+export type ProblemCode = "UNAUTHORIZED" | "INSUFFICIENT_SCOPE" | "HOST_NOT_ALLOWED" | "ORIGIN_NOT_ALLOWED" | "BYPASS_NOT_ALLOWED" | "COMMAND_NOT_ALLOWED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "RUN_NOT_FOUND" | "RUN_ID_AMBIGUOUS" | "RUN_EXISTS" | "RUN_ENDED" | "RUN_LIVE" | "FILE_NOT_FOUND" | "FILE_DAMAGED" | "NO_WORKSPACE" | "CHANGES_CONFLICT" | "OVER_QUOTA" | "SESSION_NOT_FOUND" | "SESSION_BUSY" | "SESSION_IN_USE" | "NO_TURN" | "SESSION_ENDING" | "OVER_BUDGET" | "OUT_OF_TIME" | "REQUEST_NOT_FOUND" | "ALREADY_ANSWERED" | "INVALID_ANSWER" | "IDEMPOTENCY_KEY_REUSED" | "INVALID_BODY" | "INVALID_PARAMS" | "BODY_TOO_LARGE" | "BODY_TIMEOUT" | "UNSUPPORTED_MEDIA_TYPE" | "AGENT_NOT_FOUND" | "AGENT_REFUSED" | "SUPERVISOR_NOT_RUNNING" | "RUNNER_NOT_RESPONDING" | "TOO_MANY_CONNECTIONS" | "UNSUPPORTED" | "INTERNAL";
 
 /** The agents of a machine. */
 export interface ProviderList {
@@ -1878,7 +1892,7 @@ export interface StartedRun {
   prompt?: string | null;
   /** The result; absent while the run is live. */
   result?: RunResult | null;
-  /** Warnings, such as of options without effect; absent without any, and for a run that was started earlier. */
+  /** Warnings, such as of options without effect; absent without any. A repeated request gets those of the start. */
   warnings?: string[];
   /** Those of the warnings that a user who wants no others sees too, such as that the history is incomplete. */
   important?: string[];

@@ -13,9 +13,9 @@ use teamster_core::text::one_line;
 use teamster_core::{AgentEvent, PermissionMode, RunResult};
 
 use crate::{
-    Accepted, Answer, Command, DiffQuery, FileHasher, FileList, FileManifest, LiveStatus, LogLine,
-    PendingRequest, ProblemCode, Reply, RunLogEntry, RunService, RunView, ServiceError, Spec,
-    ViewState, WorkspaceDiff,
+    Accepted, Answer, AppliedChanges, Command, DiffQuery, DiscardedChanges, FileHasher, FileList,
+    FileManifest, LiveStatus, LogLine, PendingRequest, ProblemCode, Reply, RunLogEntry, RunService,
+    RunView, ServiceError, Spec, ViewState, WorkspaceDiff,
 };
 
 /// A run or session of a service.
@@ -169,6 +169,24 @@ impl RunHandle {
         self.service.diff(&self.id, query).await
     }
 
+    /// Applies the changes of the ended run to the files of its repository, on the service's machine.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::apply`] does.
+    pub async fn apply(&self) -> Result<AppliedChanges, ServiceError> {
+        self.service.apply(&self.id).await
+    }
+
+    /// Discards the changes of the ended run, with its worktree and its branch.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::discard`] does.
+    pub async fn discard(&self) -> Result<DiscardedChanges, ServiceError> {
+        self.service.discard(&self.id).await
+    }
+
     /// Returns the files that the ended run brings back.
     ///
     /// # Errors
@@ -276,32 +294,36 @@ impl RunHandle {
         prompt: impl Into<String>,
         key: Option<String>,
     ) -> Result<(String, u64), ServiceError> {
-        let command = Command::Send {
+        self.turn(Command::Send {
             prompt: prompt.into(),
             images: Vec::new(),
             from: sender,
             key,
-        };
+        })
+        .await
+    }
+
+    /// Begins a turn by a [`Command::Send`]. Returns the id of the turn, and the number of the entry with the prompt.
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`RunService::send`] does.
+    pub async fn turn(&self, command: Command) -> Result<(String, u64), ServiceError> {
         match self.send(command).await? {
             Reply::Turn { run_id, seq, .. } => Ok((run_id, seq)),
             reply => Err(unexpected(&reply)),
         }
     }
 
-    /// Begins a turn as [`say_from`](Self::say_from) does, as soon as no other turn is in progress. Of several prompts that
-    /// wait, any may be next.
+    /// Begins a turn as [`turn`](Self::turn) does, as soon as no other turn is in progress. Of several prompts that wait, any
+    /// may be next.
     ///
     /// # Errors
     ///
     /// Fails as [`RunService::send`] does, and as [`idle`](Self::idle) does.
-    pub async fn queue(
-        &self,
-        sender: Option<String>,
-        prompt: &str,
-        key: Option<String>,
-    ) -> Result<(String, u64), ServiceError> {
+    pub async fn queue(&self, command: Command) -> Result<(String, u64), ServiceError> {
         loop {
-            match self.say_from(sender.clone(), prompt, key.clone()).await {
+            match self.turn(command.clone()).await {
                 Err(error) if error.code == Some(ProblemCode::SessionBusy) => self.idle().await?,
                 begun => return begun,
             }

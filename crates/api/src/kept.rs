@@ -36,6 +36,12 @@ pub struct KeptSpec {
     /// Digest of the prompts that were withheld, by which its runner's program tells whether another spec has the same.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompts_digest: Option<String>,
+    /// Warnings of the start, for a repetition of it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
+    /// Those of the warnings that a user who wants no others sees too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub important: Vec<String>,
 }
 
 impl KeptSpec {
@@ -85,6 +91,8 @@ impl KeptSpec {
             what,
             withheld,
             prompts_digest: None,
+            warnings: Vec::new(),
+            important: Vec::new(),
         }
     }
 

@@ -25,6 +25,7 @@ mod request;
 #[cfg(feature = "schema")]
 mod schema;
 mod service;
+mod settled;
 mod spec;
 mod status;
 mod stdio;
@@ -61,6 +62,7 @@ pub use request::{Answer, PendingRequest, TypedAnswerError, typed_answer};
 #[cfg(feature = "schema")]
 pub use schema::SESSION_KEY_PATTERN;
 pub use service::{Accepted, RunQuery, RunService, RunnerProcess, ServiceError, ServiceFuture};
+pub use settled::{AppliedChanges, DiscardedChanges};
 pub use spec::{RunSpec, SessionSpec, Spec};
 pub use status::{LiveState, LiveStatus, TurnStatus};
 pub use stdio::StdioGreeting;

@@ -59,6 +59,9 @@ pub enum ProblemCode {
     FileDamaged,
     /// 409: the run has no workspace of its own, or nothing is left of it.
     NoWorkspace,
+    /// 409: the changes of the run do not fit the files that are to take them, or the workspace was changed since the end of
+    /// the run. Nothing was done.
+    ChangesConflict,
     /// 507: the files that runs take along have reached the limit of the machine.
     OverQuota,
     /// 404: no session has this id.
@@ -103,7 +106,7 @@ pub enum ProblemCode {
     RunnerNotResponding,
     /// 503: all connections are in use.
     TooManyConnections,
-    /// 409: the runner does not know this command.
+    /// 409: the service, or the runner, cannot do this.
     Unsupported,
     /// 500: the server failed.
     Internal,
@@ -139,6 +142,7 @@ impl ProblemCode {
             | Self::AlreadyAnswered
             | Self::AgentRefused
             | Self::NoWorkspace
+            | Self::ChangesConflict
             | Self::Unsupported => 409,
             Self::InvalidAnswer
             | Self::IdempotencyKeyReused

@@ -11,8 +11,9 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
 use crate::history::{ForgetRuns, Forgotten};
 use crate::{
-    Change, Command, DiffQuery, FileList, FileManifest, LogLine, Problem, ProblemCode, RefusalCode,
-    Reply, RunInfo, RunKind, RunList, RunView, Spec, ViewState, WorkspaceDiff,
+    AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest, LogLine,
+    Problem, ProblemCode, RefusalCode, Reply, RunInfo, RunKind, RunList, RunView, Spec, ViewState,
+    WorkspaceDiff,
 };
 
 /// The future of a call.
@@ -26,7 +27,8 @@ pub trait RunService: Send + Sync {
     /// Starts a run or a session with this id, which the caller makes. Resolves once it is accepted: from then on it
     /// is found by its id.
     ///
-    /// Repeating a call is safe. If the id exists with the same spec, nothing is started, and the answer reports that.
+    /// Repeating a call is safe. If the id exists with the same spec, nothing is started, and the answer reports that, with
+    /// the warnings of the start.
     ///
     /// # Errors
     ///
@@ -152,6 +154,32 @@ pub trait RunService: Send + Sync {
         Box::pin(async { unsupported("files of runs") })
     }
 
+    /// Applies the changes that an ended run has left, committed or not, to the files of the repository that its worktree was
+    /// made from, on the service's machine: all of them, or nothing. The index and the branches stay as they are.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::ChangesConflict`] if they do not fit the files, [`ProblemCode::RunLive`] before the end of the run,
+    /// [`ProblemCode::NoWorkspace`] if nothing is left of it, [`ProblemCode::Unsupported`] if the service's machine has no
+    /// files of that repository, as after an upload.
+    fn apply<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, AppliedChanges> {
+        let _ = id;
+        Box::pin(async { unsupported("working trees") })
+    }
+
+    /// Discards the changes that an ended run has left: its worktree, its branch and its commits. What is reported of the
+    /// run, and its collected files, stay.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::ChangesConflict`] if the worktree was changed since the end of the run, or belongs to others too;
+    /// [`ProblemCode::RunLive`] before the end of the run, [`ProblemCode::NoWorkspace`] if nothing is left of it. Nothing
+    /// was discarded then.
+    fn discard<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, DiscardedChanges> {
+        let _ = id;
+        Box::pin(async { unsupported("working trees") })
+    }
+
     /// Returns which of these commits the service has, each with its whole history, in a repository that is known by its
     /// first commit: an upload need not bring them.
     fn known_commits<'a>(
@@ -192,6 +220,17 @@ pub trait RunService: Send + Sync {
         content: Vec<u8>,
     ) -> ServiceFuture<'a, ()> {
         let _ = (id, name, number, content);
+        Box::pin(async { unsupported("uploads") })
+    }
+
+    /// Removes the files that were [offered](Self::offer) for the run with this id, which will not be started. Repeating a
+    /// call is safe.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::RunExists`] if the run was started, [`ProblemCode::Unsupported`] if the service takes no files.
+    fn withdraw<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, ()> {
+        let _ = id;
         Box::pin(async { unsupported("uploads") })
     }
 }
@@ -238,10 +277,14 @@ impl Accepted {
 
     /// Creates the answer for a run that an earlier call has started.
     pub fn existed() -> Self {
-        Self {
-            existed: true,
-            ..Self::default()
-        }
+        Self::default().again()
+    }
+
+    /// Returns the answer to a repetition of the call: the run exists, and the warnings are the same.
+    #[must_use]
+    pub fn again(mut self) -> Self {
+        self.existed = true;
+        self
     }
 }
 

@@ -127,7 +127,7 @@ pub struct StartedRun {
     /// The run.
     #[serde(flatten)]
     pub view: RunView,
-    /// Warnings, such as of options without effect; absent without any, and for a run that was started earlier.
+    /// Warnings, such as of options without effect; absent without any. A repeated request gets those of the start.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
     /// Those of the warnings that a user who wants no others sees too, such as that the history is incomplete.

@@ -15,7 +15,7 @@ use teamster_host::{LocalMachine, LocalRuns};
 use teamster_server::OwnerToken;
 
 use crate::args::{REMOTE_TOKEN_VARIABLE, RemoteArgs};
-pub(crate) use prepare::{prepare_run, prepare_session};
+pub(crate) use prepare::{prepare_run, prepare_session, read_image};
 pub(crate) use upload::upload;
 
 /// The environment variable with the command in place of `ssh`, as the shell reads it.

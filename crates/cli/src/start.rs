@@ -1,16 +1,23 @@
 //! The start of runs and sessions that have processes of their own, here or on a server.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use anyhow::anyhow;
 use teamster_api::{ProblemCode, RunHandle, ServiceError, Spec};
+use teamster_workspace::give_up;
 use tokio::runtime::Runtime;
+use tokio::time::timeout;
 use uuid::Uuid;
 
 use crate::remote::{Machine, upload};
 use crate::runtime::tokio_runtime;
+use crate::signals::Source;
 use crate::spec::Local;
 use crate::{exit_code, hints};
+
+/// Time limit for withdrawing an upload when this program is stopped.
+const WITHDRAW_LIMIT: Duration = Duration::from_secs(3);
 
 /// Starts a run or session, and prints its id. The outer error is a usage error.
 pub(crate) fn detached(
@@ -38,14 +45,18 @@ pub(crate) fn start(
         None => Uuid::now_v7().to_string(),
     };
     let started = async {
-        if let Some(directory) = &local.upload {
+        let Some(directory) = &local.upload else {
+            return RunHandle::start(machine.runs(), &*id, spec).await;
+        };
+        let start = async {
             let workspace = upload(machine, &id, directory, local.output.quiet).await?;
             match &mut spec {
                 Spec::Run(spec) => spec.workspace = Some(workspace),
                 Spec::Session(spec) => spec.workspace = Some(workspace),
             }
-        }
-        RunHandle::start(machine.runs(), &*id, spec).await
+            RunHandle::start(machine.runs(), &*id, spec).await
+        };
+        unless_stopped(machine, &id, start).await
     };
     let run = match runtime.block_on(started) {
         Ok(run) => run,
@@ -68,6 +79,31 @@ pub(crate) fn start(
     let warnings: Vec<_> = warnings.iter().map(|it| hints::warning(it)).collect();
     crate::report::warn(&warnings);
     Ok(Ok(run))
+}
+
+/// Starts a run with an upload, which is withdrawn if the run is refused, or if a signal ends this program before.
+async fn unless_stopped(
+    machine: &Machine,
+    id: &str,
+    start: impl Future<Output = Result<RunHandle, ServiceError>>,
+) -> Result<RunHandle, ServiceError> {
+    let mut signals = Source::new().map_err(|error| {
+        let error = format!("cannot listen for signals: {error}");
+        ServiceError::new(ProblemCode::Internal, error)
+    })?;
+    tokio::select! {
+        started = start => {
+            if let Err(error) = &started {
+                give_up(&machine.runs(), id, error).await;
+            }
+            started
+        }
+        () = signals.next() => {
+            // Fails if the run was started. What cannot be withdrawn is removed after a day.
+            let _ = timeout(WITHDRAW_LIMIT, machine.runs().withdraw(id)).await;
+            std::process::exit(exit_code::ABORTED.into());
+        }
+    }
 }
 
 /// Returns `true` if the description was refused, so that the command has to be changed.

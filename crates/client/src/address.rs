@@ -53,7 +53,7 @@ impl Connection {
 }
 
 /// The reason why there is no connection.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct ConnectError {
     pub(crate) kind: ClientErrorKind,
     /// For people.

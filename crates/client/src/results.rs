@@ -1,7 +1,10 @@
 //! What runs bring back: changes of their workspaces, and files.
 
 use serde::Serialize;
-use teamster_api::{DiffQuery, FileList, FileManifest, WorkspaceDiff};
+use serde_json::json;
+use teamster_api::{
+    AppliedChanges, DiffQuery, DiscardedChanges, FileList, FileManifest, WorkspaceDiff,
+};
 
 use crate::Client;
 use crate::call::{Call, Media};
@@ -33,6 +36,29 @@ impl Client {
             stat: query.stat,
         };
         let call = Call::get(&["runs", id, "diff"])?.with_query(&selection)?;
+        self.http.json(&call).await
+    }
+
+    /// Applies the changes that an ended run or session has left to the files of its repository, on the server's machine:
+    /// all of them, or nothing.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the code `CHANGES_CONFLICT` if they do not fit, if the run has left nothing there, or if the server cannot
+    /// be reached.
+    pub async fn apply(&self, id: &str) -> Result<AppliedChanges, ClientError> {
+        let call = Call::post(&["runs", id, "apply"], &json!({}))?;
+        self.http.json(&call).await
+    }
+
+    /// Discards the changes that an ended run or session has left, with its worktree and its branch, for good.
+    ///
+    /// # Errors
+    ///
+    /// Fails with the code `CHANGES_CONFLICT` if the worktree was changed since the end of the run, if the run has left
+    /// nothing, or if the server cannot be reached.
+    pub async fn discard(&self, id: &str) -> Result<DiscardedChanges, ClientError> {
+        let call = Call::post(&["runs", id, "discard"], &json!({}))?;
         self.http.json(&call).await
     }
 

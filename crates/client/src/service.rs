@@ -7,10 +7,10 @@ use teamster_api::agents::{AgentList, Command as LoopCommand};
 use teamster_api::history::{ForgetRuns, Forgotten, RunFilter, RunRecord};
 use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
 use teamster_api::{
-    Accepted, Change, Command, DiffQuery, FileList, FileManifest, LogLine, MachineService,
-    ProblemCode, ProviderList, ProviderReport, RefusalCode, Reply, RunInfo, RunKind, RunList,
-    RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState, WorkspaceDiff,
-    is_file_name,
+    Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
+    LogLine, MachineService, ProblemCode, ProviderList, ProviderReport, RefusalCode, Reply,
+    RunInfo, RunKind, RunList, RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec,
+    ViewState, WorkspaceDiff, is_file_name,
 };
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
@@ -28,13 +28,9 @@ impl RunService for Client {
                 Spec::Session(spec) => Call::new(Method::PUT, &["sessions", id])?.with_body(spec),
             };
             let (started, existed) = self.started(&call?).await?;
-            Ok(if existed {
-                Accepted::existed()
-            } else {
-                let mut accepted = Accepted::new(started.warnings);
-                accepted.important = started.important;
-                accepted
-            })
+            let mut accepted = Accepted::new(started.warnings);
+            accepted.important = started.important;
+            Ok(if existed { accepted.again() } else { accepted })
         })
     }
 
@@ -120,6 +116,24 @@ impl RunService for Client {
         content: Vec<u8>,
     ) -> ServiceFuture<'a, ()> {
         Box::pin(async move { Ok(Self::write_part(self, id, name, number, content).await?) })
+    }
+
+    fn withdraw<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, ()> {
+        Box::pin(async move { Ok(Self::withdraw(self, id).await?) })
+    }
+
+    fn apply<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, AppliedChanges> {
+        Box::pin(async move {
+            self.exact_or_attached(id).await?;
+            Ok(Self::apply(self, id).await?)
+        })
+    }
+
+    fn discard<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, DiscardedChanges> {
+        Box::pin(async move {
+            self.exact_or_attached(id).await?;
+            Ok(Self::discard(self, id).await?)
+        })
     }
 
     fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {

@@ -7,7 +7,7 @@ mod process;
 mod target;
 
 use std::fmt;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -50,10 +50,19 @@ pub(crate) struct Settings {
 pub(crate) struct Ssh {
     target: Target,
     settings: Settings,
-    connection: Mutex<Option<Sender>>,
+    connection: Mutex<Shared>,
+    /// The number of attempts that have ended.
+    attempts: AtomicU64,
     failures: Failures,
     /// A connection was made before, so a person expects no questions any more.
     has_connected: AtomicBool,
+}
+
+/// What the last attempt to connect has come to.
+#[derive(Default)]
+struct Shared {
+    sender: Option<Sender>,
+    error: Option<ConnectError>,
 }
 
 impl fmt::Debug for Ssh {
@@ -70,6 +79,7 @@ impl Ssh {
             target,
             settings,
             connection: Mutex::default(),
+            attempts: AtomicU64::default(),
             failures: Failures::default(),
             has_connected: AtomicBool::default(),
         }
@@ -87,15 +97,22 @@ impl Ssh {
         self.failures.last()
     }
 
-    /// Returns the connection. Makes it if there is none, or if it has broken. Cancel-safe.
+    /// Returns the connection. Makes it if there is none, or if it has broken. Requests that wait for one attempt share what
+    /// it comes to: `ssh` asks a person once. Cancel-safe.
     pub(crate) async fn connection(&self) -> Result<Sender, ConnectError> {
+        let known = self.attempts.load(Ordering::Acquire);
         let mut connection = self.connection.lock().await;
-        if let Some(sender) = &*connection
+        if let Some(sender) = &connection.sender
             && !sender.is_closed()
         {
             return Ok(sender.clone());
         }
-        *connection = None;
+        if self.attempts.load(Ordering::Acquire) > known
+            && let Some(error) = &connection.error
+        {
+            return Err(error.clone());
+        }
+        connection.sender = None;
         let is_asking = self.settings.asks && !self.has_connected.load(Ordering::Relaxed);
         let limit = if is_asking {
             ASKING_LIMIT
@@ -103,11 +120,16 @@ impl Ssh {
             CONNECT_LIMIT
         };
         let connected = timeout(limit, self.connect(is_asking)).await;
-        let sender =
-            connected.map_err(|_| ConnectError::from(format!("no connection within {limit:?}")))?;
-        let sender = connection.insert(sender?);
-        self.has_connected.store(true, Ordering::Relaxed);
-        Ok(sender.clone())
+        let connected = connected
+            .map_err(|_| ConnectError::from(format!("no connection within {limit:?}")))
+            .flatten();
+        connection.sender = connected.as_ref().ok().cloned();
+        connection.error = connected.as_ref().err().cloned();
+        self.attempts.fetch_add(1, Ordering::Release);
+        if connected.is_ok() {
+            self.has_connected.store(true, Ordering::Relaxed);
+        }
+        connected
     }
 
     async fn connect(&self, is_asking: bool) -> Result<Sender, ConnectError> {

@@ -65,4 +65,14 @@ impl Client {
         let call = Call::new(Method::PUT, &["uploads", id, name, "parts", &number])?;
         self.http.put(&call.with_bytes(content)).await
     }
+
+    /// Removes the files that were [offered](Self::offer) for the run with this id, which will not be started.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the run was started, or if the server cannot be reached.
+    pub async fn withdraw(&self, id: &str) -> Result<(), ClientError> {
+        let call = Call::new(Method::DELETE, &["uploads", id])?;
+        self.http.bytes(&call).await.map(drop)
+    }
 }

@@ -1,6 +1,7 @@
-//! Locking of poisoned mutexes.
+//! Locking of poisoned mutexes, and locks by name.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// Locks the mutex, even if it is poisoned. For data that is valid at every step: the panic itself is reported
 /// where it happens.
@@ -8,9 +9,59 @@ pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Values by name, such as locks: all who use a name at the same time share one. A value that is not in use any more is
+/// forgotten.
+#[derive(Debug)]
+pub struct ByName<T> {
+    values: Mutex<Option<HashMap<String, Weak<T>>>>,
+}
+
+impl<T> Default for ByName<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T> ByName<T> {
+    /// Creates the values of no names.
+    pub const fn new() -> Self {
+        Self {
+            values: Mutex::new(None),
+        }
+    }
+}
+
+impl<T: Default> ByName<T> {
+    /// Returns the value of a name, which is a new one unless the name is in use.
+    pub fn of(&self, name: &str) -> Arc<T> {
+        let mut values = lock(&self.values);
+        let values = values.get_or_insert_default();
+        if let Some(value) = values.get(name).and_then(Weak::upgrade) {
+            return value;
+        }
+        values.retain(|_, value| value.strong_count() > 0);
+        let value = Arc::new(T::default());
+        values.insert(name.to_owned(), Arc::downgrade(&value));
+        value
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_has_one_value_while_it_is_in_use() {
+        let values = ByName::<Mutex<u8>>::new();
+        let first = values.of("a");
+        *lock(&first) = 1;
+        let others: Vec<_> = (0..100).map(|it| values.of(&format!("{it}"))).collect();
+        assert_eq!(*lock(&values.of("a")), 1);
+        assert!(others.iter().all(|other| *lock(other) == 0));
+        drop((first, others));
+        assert_eq!(*lock(&values.of("a")), 0);
+        assert_eq!(lock(&values.values).as_ref().unwrap().len(), 1);
+    }
 
     #[test]
     fn a_panic_of_another_thread_is_no_reason_to_panic() {

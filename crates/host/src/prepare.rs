@@ -392,7 +392,7 @@ impl PreparedRun {
 
     /// Accepts the run: creates its folder.
     pub(crate) fn accept(&self, runs: &Runs) -> Result<NewRun, AgentError> {
-        accept(runs, &self.about(), self.kept.as_ref())
+        accept(runs, &self.about(), &self.common, self.kept.as_ref())
     }
 }
 
@@ -403,7 +403,7 @@ impl PreparedSession {
     ///
     /// Fails if the id is in use, or if the folder cannot be written. Then there is no session.
     pub(crate) fn accept(&self, runs: &Runs) -> Result<NewRun, AgentError> {
-        accept(runs, &self.about, self.kept.as_ref())
+        accept(runs, &self.about, &self.common, self.kept.as_ref())
     }
 
     /// Returns the live session whose runner is this process, in the folder of `run`. `at_rest` is called when its agent
@@ -419,10 +419,15 @@ impl PreparedSession {
     }
 }
 
-fn accept(runs: &Runs, about: &RunInfo, kept: Option<&KeptSpec>) -> Result<NewRun, AgentError> {
+fn accept(
+    runs: &Runs,
+    about: &RunInfo,
+    common: &Common,
+    kept: Option<&KeptSpec>,
+) -> Result<NewRun, AgentError> {
     let limits = LogLimits::default();
     let accepted = match kept {
-        Some(kept) => runs.accept_spec(about, kept, limits),
+        Some(kept) => runs.accept_spec(about, &common.with_warnings(kept.clone()), limits),
         None => runs.accept(about, limits),
     };
     accepted.map_err(|error| match error {

@@ -7,9 +7,9 @@ mod forget;
 mod index;
 mod limited;
 mod results;
+mod settle;
 mod tasks;
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,11 +17,12 @@ use async_stream::try_stream;
 use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten, RunCursor};
 use teamster_api::{
-    Accepted, Change, Command, DiffQuery, FileList, FileManifest, LogLine, ProblemCode, Reply,
-    RunInfo, RunList, RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec, ViewState,
-    Workspace, WorkspaceDiff, is_new_run_id,
+    Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
+    LogLine, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService, RunView, ServiceError,
+    ServiceFuture, Spec, ViewState, Workspace, WorkspaceDiff, is_new_run_id,
 };
 use teamster_core::AgentError;
+use teamster_core::sync::ByName;
 use teamster_runner::client::{self, Follow};
 use teamster_runner::{Runs, RunsError};
 use teamster_store::{Store, check_run_id};
@@ -53,7 +54,7 @@ const MADE: Duration = Duration::from_mins(10);
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// Serializes the starts of this process that have the same id.
-static STARTS: [Mutex<()>; 16] = [const { Mutex::const_new(()) }; 16];
+static STARTS: ByName<Mutex<()>> = ByName::new();
 
 /// The user's runs and sessions with a folder of their own, of whichever process. Clones share what they have read.
 ///
@@ -129,7 +130,27 @@ impl LocalRuns {
         if !is_new_run_id(id) {
             return Err(RunsError::InvalidId { id: id.to_owned() }.into());
         }
-        let _others = starts_of(id).lock().await;
+        // In a task of its own: a caller that gives up must not let another start of the id begin before this one is decided.
+        let (this, id) = (self.clone(), id.to_owned());
+        let others = STARTS.of(&id).lock_owned().await;
+        let started = tokio::spawn(async move {
+            let _others = others;
+            this.start_alone(&id, spec).await
+        });
+        match started.await {
+            Ok(started) => started,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(ServiceError::new(
+                    ProblemCode::Internal,
+                    "the program is ending",
+                )),
+            },
+        }
+    }
+
+    /// Starts a run while no other start of this process has its id.
+    async fn start_alone(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
         if let Some(accepted) = self.existing(id, &spec).await? {
             return Ok(accepted);
         }
@@ -186,8 +207,10 @@ impl LocalRuns {
             Err(error) => return Err(error),
         };
         let kept = blocking(move || Ok(run.spec()?)).await?;
-        if kept.is_some_and(|kept| state::is_kept(id, spec, &kept)) {
-            return Ok(Some(Accepted::existed()));
+        if let Some(kept) = kept.filter(|kept| state::is_kept(id, spec, kept)) {
+            let mut accepted = Accepted::new(kept.warnings);
+            accepted.important = kept.important;
+            return Ok(Some(accepted.again()));
         }
         Err(RunsError::Exists { id: id.to_owned() }.into())
     }
@@ -252,15 +275,6 @@ async fn is_being_made(id: &str) -> bool {
         Ok(root.is_some_and(|root| Worktree::is_in_use(&root, &id)))
     });
     in_use.await.unwrap_or_default()
-}
-
-/// Returns the lock of the starts with this id.
-fn starts_of(id: &str) -> &'static Mutex<()> {
-    let mut hasher = DefaultHasher::new();
-    id.hash(&mut hasher);
-    #[expect(clippy::cast_possible_truncation, reason = "less than 16")]
-    let index = (hasher.finish() % STARTS.len() as u64) as usize;
-    &STARTS[index]
 }
 
 /// Returns the error of a start. An id that can be one is refused because the history has a run with it.
@@ -370,6 +384,29 @@ impl RunService for LocalRuns {
         Box::pin(blocking(move || {
             state::uploads()?.write_part(&id, &name, number, &content)
         }))
+    }
+
+    fn withdraw<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, ()> {
+        Box::pin(async move {
+            let _starts = STARTS.of(id).lock_owned().await;
+            if self.index.get(id).await.is_ok() {
+                return Err(RunsError::Exists { id: id.to_owned() }.into());
+            }
+            let id = id.to_owned();
+            blocking(move || {
+                state::uploads()?.remove(&id);
+                Ok(())
+            })
+            .await
+        })
+    }
+
+    fn apply<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, AppliedChanges> {
+        Box::pin(self.apply_changes(id))
+    }
+
+    fn discard<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, DiscardedChanges> {
+        Box::pin(self.discard_changes(id))
     }
 
     fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {

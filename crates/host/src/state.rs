@@ -155,6 +155,8 @@ pub(crate) fn is_kept(id: &str, spec: &Spec, kept: &KeptSpec) -> bool {
                 // An earlier version wrote none.
                 same.prompts_digest = None;
             }
+            same.warnings.clone_from(&kept.warnings);
+            same.important.clone_from(&kept.important);
             same == *kept
         })
 }

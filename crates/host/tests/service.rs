@@ -293,6 +293,27 @@ fn starts_with_an_id_at_the_same_time_start_one_run() {
 }
 
 #[test]
+fn a_repeated_start_has_the_warnings_of_the_first() {
+    if !is_own_process_of(
+        "service::a_repeated_start_has_the_warnings_of_the_first",
+        CLAUDE,
+    ) {
+        return;
+    }
+    let host = Host::new(Providers::builtin());
+    let runs = LocalRuns::new(&host).unwrap();
+    block_on(async {
+        let mut spec = RunSpec::new("claude", "answers");
+        // No folder can be made there.
+        spec.trusted.store = Some("/proc/none/store.db".to_owned());
+        let first = runs.start("r", spec.clone().into()).await.unwrap();
+        assert!(first.important[0].contains("history"), "{first:?}");
+        let again = runs.start("r", spec.into()).await.unwrap();
+        assert_eq!(again, first.again());
+    });
+}
+
+#[test]
 fn a_worktree_is_held_by_the_run_with_its_id() {
     if !is_own_process_of("service::a_worktree_is_held_by_the_run_with_its_id", CLAUDE) {
         return;

@@ -4,6 +4,7 @@
 import {get} from './api.js';
 import {hunksOf} from './diff.js';
 import {fill, h, icon, many} from './dom.js';
+import {settle} from './settle.js';
 
 /// Largest diff that is read at once.
 const SMALL = {files: 40, lines: 4000};
@@ -93,13 +94,18 @@ export function changes(id) {
     try {
       const diff = await read(isSmall ? [] : [['stat', 'true']]);
       views = [];
-      fill(body, h('div.head', terminal(), h('label.check.split', box, h('span', 'Side by side'))), notes(diff), list(diff, isSmall));
+      fill(body, h('div.head', terminal(), h('label.check.split', box, h('span', 'Side by side'))), settle(id, workspace, discarded), notes(diff), list(diff, isSmall));
     } catch (error) {
       // A run that was attached to a terminal is in the history alone.
       if (error.code === 'RUN_NOT_FOUND') fill(body, h('p.note', 'They are shown in a terminal: ', h('code.wrap', name)), terminal());
       else failed(body, error, begin);
     }
   }
+
+  const discarded = (report) => {
+    views = [];
+    fill(body, h('p', {role: 'status'}, report));
+  };
 
   const terminal = () => h('details', h('summary', 'Apply or fetch in a terminal'),
     command('Into your working tree', `teamster runs apply ${id.slice(0, 13)}`),

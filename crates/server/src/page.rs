@@ -52,6 +52,7 @@ const FILES: &[File] = &[
     file!("request.js", SCRIPT),
     file!("run.js", SCRIPT),
     file!("session.js", SCRIPT),
+    file!("settle.js", SCRIPT),
     file!("start.js", SCRIPT),
     file!("state.js", SCRIPT),
     file!("text.js", SCRIPT),

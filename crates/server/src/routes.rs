@@ -12,6 +12,7 @@ mod requests;
 mod results;
 mod runs;
 mod sessions;
+mod settled;
 mod uploads;
 
 use std::sync::Arc;
@@ -39,6 +40,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         runs::operations(),
         sessions::operations(),
         results::operations(),
+        settled::operations(),
         uploads::operations(),
         requests::operations(),
         feed::operations(),

@@ -8,12 +8,12 @@ use axum::http::{HeaderName, HeaderValue, Method, Uri};
 use axum::middleware::{from_fn_with_state, map_response};
 use axum::response::Response;
 use teamster_api::{MachineService, ProblemCode, RunService};
+use teamster_core::sync::ByName;
 use tokio_util::sync::CancellationToken;
 
 use crate::callbacks::Callbacks;
 use crate::feed::AgentsFeed;
 use crate::keys::Keys;
-use crate::start::StartLocks;
 use crate::state::Shared;
 use crate::{ApiError, ServerConfig, guard, routes};
 
@@ -45,7 +45,7 @@ impl Server {
         let shared = Arc::new(Shared {
             keys: Keys::new(config.owner.as_ref(), config.tokens.clone()),
             runs,
-            starts: StartLocks::default(),
+            starts: ByName::new(),
             agents: Arc::new(AgentsFeed::new(machine.clone(), ending.clone())),
             callbacks: Arc::new(callbacks),
             machine,

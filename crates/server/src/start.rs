@@ -1,7 +1,5 @@
-//! Starts of runs and sessions: checks of their bodies, and locks.
+//! Starts of runs and sessions: checks of their bodies.
 
-use std::collections::hash_map::RandomState;
-use std::hash::BuildHasher;
 use std::path::PathBuf;
 
 use teamster_api::{
@@ -9,7 +7,6 @@ use teamster_api::{
 };
 use teamster_core::text::one_line;
 use teamster_core::{McpServer, McpTransport};
-use tokio::sync::Mutex;
 
 use crate::callbacks::check_target;
 use crate::rights::{self, Demand, Right};
@@ -129,19 +126,4 @@ fn refused(trusted: &Trusted, config: &ServerConfig) -> Option<String> {
         Some((name, reason))
     });
     problem.map(|(name, reason)| format!("trusted.{}: {reason}", json_name(name)))
-}
-
-/// Serializes starts that have the same `Idempotency-Key`.
-#[derive(Debug, Default)]
-pub(crate) struct StartLocks {
-    locks: [Mutex<()>; 16],
-    hasher: RandomState,
-}
-
-impl StartLocks {
-    pub(crate) fn lock_of(&self, key: &str) -> &Mutex<()> {
-        #[expect(clippy::cast_possible_truncation, reason = "less than 16")]
-        let index = (self.hasher.hash_one(key) % self.locks.len() as u64) as usize;
-        &self.locks[index]
-    }
 }

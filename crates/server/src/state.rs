@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use teamster_api::{MachineService, RunHandle, RunInfo, RunService};
+use teamster_core::sync::ByName;
+use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use crate::callbacks::Callbacks;
 use crate::feed::AgentsFeed;
 use crate::keys::Keys;
-use crate::start::StartLocks;
 use crate::{ApiError, ServerConfig};
 
 /// State shared by all requests.
@@ -19,7 +20,8 @@ pub(crate) struct Shared {
     pub(crate) machine: Arc<dyn MachineService>,
     /// Cancelled when the server ends; streams then end.
     pub(crate) ending: CancellationToken,
-    pub(crate) starts: StartLocks,
+    /// Serializes starts that have the same id or `Idempotency-Key`.
+    pub(crate) starts: ByName<Mutex<()>>,
     pub(crate) agents: Arc<AgentsFeed>,
     pub(crate) callbacks: Arc<Callbacks>,
 }

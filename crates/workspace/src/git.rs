@@ -88,6 +88,20 @@ pub fn common_dir(directory: &Path) -> anyhow::Result<PathBuf> {
     Ok(directory.join(common).canonicalize()?)
 }
 
+/// Returns the folder of the worktree in which a branch, by the full name of its ref, is checked out.
+pub(crate) fn checked_out(repository: &Path, full: &str) -> anyhow::Result<Option<PathBuf>> {
+    let listed = git(repository, ["worktree", "list", "--porcelain"])?;
+    let mut folder = None;
+    for line in listed.lines() {
+        if let Some(path) = line.strip_prefix("worktree ") {
+            folder = Some(PathBuf::from(path));
+        } else if line.strip_prefix("branch ") == Some(full) {
+            return Ok(folder);
+        }
+    }
+    Ok(None)
+}
+
 /// Runs git and returns its output. The error has git's message.
 pub(crate) fn git_bytes<A: AsRef<OsStr>>(
     directory: &Path,

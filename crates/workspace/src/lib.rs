@@ -25,8 +25,10 @@ pub use mirror::{Mirror, Wait};
 pub use network::SILENCE;
 pub use project::{PROJECT_FILE, Project};
 pub use remote::{folder_name, is_url, resolve};
-pub use submit::{Progress, Submitted, submit};
+pub use submit::{Progress, Submitted, give_up, submit};
 pub use take::{Incoming, TakeError, Target};
 pub use trust::{Trust, TrustedProject};
 pub use upload::{Source, Taken};
-pub use worktree::{Finished, Kept, NewWorktree, Origin, Worktree, WorktreeKey, remove_forgotten};
+pub use worktree::{
+    DiscardError, Finished, Kept, NewWorktree, Origin, Worktree, WorktreeKey, remove_forgotten,
+};

@@ -6,7 +6,9 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use teamster_api::{BUNDLE, FileHasher, FileManifest, RunService, ServiceError, Workspace};
+use teamster_api::{
+    BUNDLE, FileHasher, FileManifest, ProblemCode, RunService, ServiceError, Workspace,
+};
 use teamster_core::AgentError;
 use tokio::task::{JoinSet, spawn_blocking};
 
@@ -50,7 +52,7 @@ pub enum Progress {
 /// Submits the repository that contains `directory`, for the run with this id, which is started next with the returned
 /// workspace. The machine gets the commits that it does not have, and the files that are not committed.
 ///
-/// Repeating it with the same id continues where an earlier call broke off.
+/// Repeating it with the same id continues where an earlier call broke off. What the service refuses is withdrawn.
 ///
 /// # Errors
 ///
@@ -82,7 +84,13 @@ pub async fn submit(
     })
     .await?;
     let sent = match &file {
-        Some(file) => send(service, id, file, progress).await?,
+        Some(file) => match send(service, id, file, progress).await {
+            Ok(sent) => sent,
+            Err(error) => {
+                give_up(service, id, &error).await;
+                return Err(error);
+            }
+        },
         None => 0,
     };
     Ok(Submitted {
@@ -91,6 +99,18 @@ pub async fn submit(
         sent,
         warnings: taken.warnings,
     })
+}
+
+/// Withdraws what was submitted for the run with this id, after an error that is final: the upload, or the start of the run,
+/// was refused. After a break of the connection it stays, as the same call can be repeated.
+pub async fn give_up(service: &Arc<dyn RunService>, id: &str, error: &ServiceError) {
+    let is_final = error.code.is_some_and(|code| {
+        !error.retryable && !matches!(code, ProblemCode::Internal | ProblemCode::RunExists)
+    });
+    if is_final {
+        // What cannot be withdrawn is removed after a day.
+        let _ = service.withdraw(id).await;
+    }
 }
 
 /// A bundle with its hashes.

@@ -114,6 +114,11 @@ impl Target {
         }
     }
 
+    /// Returns the root of the worktree.
+    pub fn top(&self) -> &Path {
+        &self.top
+    }
+
     /// Applies a patch to the files, with `index` also to the index: all of it, or nothing. Returns the number of changed
     /// files.
     ///
@@ -183,7 +188,7 @@ impl Target {
         }
         let old = self.git(["rev-parse", "--verify", "--quiet", &full]).ok();
         if old.as_deref() != Some(head)
-            && let Some(folder) = self.checked_out(&full)?
+            && let Some(folder) = git::checked_out(&self.top, &full)?
         {
             return Err(TakeError::CheckedOut(branch.to_owned(), folder));
         }
@@ -231,20 +236,6 @@ impl Target {
             }
         }
         Ok(files)
-    }
-
-    /// Returns the folder of the worktree in which a branch is checked out.
-    fn checked_out(&self, full: &str) -> anyhow::Result<Option<PathBuf>> {
-        let listed = self.git(["worktree", "list", "--porcelain"])?;
-        let mut folder = None;
-        for line in listed.lines() {
-            if let Some(path) = line.strip_prefix("worktree ") {
-                folder = Some(PathBuf::from(path));
-            } else if line.strip_prefix("branch ") == Some(full) {
-                return Ok(folder);
-            }
-        }
-        Ok(None)
     }
 
     fn has(&self, commit: &str) -> bool {

@@ -6,6 +6,7 @@
 //! worktree cleans up after killed ones.
 
 mod create;
+mod discard;
 mod folder;
 mod forgotten;
 mod include;
@@ -26,6 +27,7 @@ use teamster_core::{WorkspaceKind, WorkspaceResult};
 use crate::git::git;
 use crate::step::before_change;
 pub use create::{NewWorktree, Origin};
+pub use discard::DiscardError;
 use folder::{Info, Kind, Step, write_info};
 pub(crate) use folder::{make, path};
 pub use forgotten::remove_forgotten;

@@ -3,6 +3,7 @@
 
 mod it {
     mod changes;
+    mod discard;
     pub(crate) mod ended;
     mod killed;
     pub(crate) mod repository;

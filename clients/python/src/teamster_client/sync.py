@@ -306,6 +306,14 @@ class Run:
         only files at these paths of the repository, and below them. ``stat``: only figures, without hunks."""
         return self._client._diff(path_of("runs", self.id), paths, stat, timeout)
 
+    def apply(self, *, timeout: float | None = None) -> types.AppliedChanges:
+        """Applies what it has left to the files of its repository, on the server's machine: all of it, or nothing."""
+        return self._client._json("POST", path_of("runs", self.id, "apply"), "filesChanged", timeout, **encoded({}))
+
+    def discard(self, *, timeout: float | None = None) -> None:
+        """Discards what it has left: its worktree, its branch and its commits, for good."""
+        self._client._send("POST", path_of("runs", self.id, "discard"), timeout, **encoded({}))
+
     def files(self, *, timeout: float | None = None) -> types.FileList:
         """The files that it brings back, once it has ended: ``bundle``, ``patch``, and as ``files/PATH`` those that were
         collected."""

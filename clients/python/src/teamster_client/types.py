@@ -120,6 +120,14 @@ class DenyAnswer(TypedDict):
 #: Answer to a request.
 Answer: TypeAlias = Union["AllowAnswer", "AllowAlwaysAnswer", "AllowWithAnswer", "DenyAnswer"]
 
+class AppliedChanges(TypedDict):
+    """Changes of a run that were applied to the files of a repository."""
+
+    #: The root of the working tree whose files were changed.
+    directory: str
+    #: The number of changed files; 0 if the run has changed nothing.
+    filesChanged: int
+
 class Attempt(TypedDict):
     """One attempt of a run."""
 
@@ -356,6 +364,12 @@ DiffStatus: TypeAlias = Literal["added", "deleted", "modified", "renamed", "mode
 
 #: Dimension by which figures are grouped.
 Dimension: TypeAlias = Literal["day", "week", "month", "project", "model", "agent", "session", "provider", "key"]
+
+class DiscardedChanges(TypedDict):
+    """Changes of a run that were discarded."""
+
+    #: The branch that was deleted; absent if it is kept, because it has other commits or is checked out elsewhere.
+    branch: NotRequired[Union[str, None]]
 
 class SessionLogEntry(TypedDict):
     #: Number of the entry in its log, from 1 without gaps. 0 until it is assigned.
@@ -1343,7 +1357,7 @@ class Problem(TypedDict):
     detail: str
 
 #: A stable error code of the API.
-ProblemCode: TypeAlias = Literal["UNAUTHORIZED", "INSUFFICIENT_SCOPE", "HOST_NOT_ALLOWED", "ORIGIN_NOT_ALLOWED", "BYPASS_NOT_ALLOWED", "COMMAND_NOT_ALLOWED", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RUN_NOT_FOUND", "RUN_ID_AMBIGUOUS", "RUN_EXISTS", "RUN_ENDED", "RUN_LIVE", "FILE_NOT_FOUND", "FILE_DAMAGED", "NO_WORKSPACE", "OVER_QUOTA", "SESSION_NOT_FOUND", "SESSION_BUSY", "SESSION_IN_USE", "NO_TURN", "SESSION_ENDING", "OVER_BUDGET", "OUT_OF_TIME", "REQUEST_NOT_FOUND", "ALREADY_ANSWERED", "INVALID_ANSWER", "IDEMPOTENCY_KEY_REUSED", "INVALID_BODY", "INVALID_PARAMS", "BODY_TOO_LARGE", "BODY_TIMEOUT", "UNSUPPORTED_MEDIA_TYPE", "AGENT_NOT_FOUND", "AGENT_REFUSED", "SUPERVISOR_NOT_RUNNING", "RUNNER_NOT_RESPONDING", "TOO_MANY_CONNECTIONS", "UNSUPPORTED", "INTERNAL"]
+ProblemCode: TypeAlias = Literal["UNAUTHORIZED", "INSUFFICIENT_SCOPE", "HOST_NOT_ALLOWED", "ORIGIN_NOT_ALLOWED", "BYPASS_NOT_ALLOWED", "COMMAND_NOT_ALLOWED", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RUN_NOT_FOUND", "RUN_ID_AMBIGUOUS", "RUN_EXISTS", "RUN_ENDED", "RUN_LIVE", "FILE_NOT_FOUND", "FILE_DAMAGED", "NO_WORKSPACE", "CHANGES_CONFLICT", "OVER_QUOTA", "SESSION_NOT_FOUND", "SESSION_BUSY", "SESSION_IN_USE", "NO_TURN", "SESSION_ENDING", "OVER_BUDGET", "OUT_OF_TIME", "REQUEST_NOT_FOUND", "ALREADY_ANSWERED", "INVALID_ANSWER", "IDEMPOTENCY_KEY_REUSED", "INVALID_BODY", "INVALID_PARAMS", "BODY_TOO_LARGE", "BODY_TIMEOUT", "UNSUPPORTED_MEDIA_TYPE", "AGENT_NOT_FOUND", "AGENT_REFUSED", "SUPERVISOR_NOT_RUNNING", "RUNNER_NOT_RESPONDING", "TOO_MANY_CONNECTIONS", "UNSUPPORTED", "INTERNAL"]
 
 class ProviderList(TypedDict):
     """The agents of a machine."""
@@ -1840,7 +1854,7 @@ class StartedRun(TypedDict):
     prompt: NotRequired[Union[str, None]]
     #: The result; absent while the run is live.
     result: NotRequired[Union["RunResult", None]]
-    #: Warnings, such as of options without effect; absent without any, and for a run that was started earlier.
+    #: Warnings, such as of options without effect; absent without any. A repeated request gets those of the start.
     warnings: NotRequired[list[str]]
     #: Those of the warnings that a user who wants no others sees too, such as that the history is incomplete.
     important: NotRequired[list[str]]

@@ -23,6 +23,9 @@ pub trait FolderTransfer: Send + Sync {
     /// Fails if the folder cannot go along, or if the service refuses it.
     fn send<'a>(&'a self, id: &'a str, folder: &'a Path) -> ServiceFuture<'a, SentFolder>;
 
+    /// Withdraws what was sent for a session that will not be opened. What cannot be withdrawn is left.
+    fn give_up<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, ()>;
+
     /// Brings back what a session that has ended has left, and reports it to the user of this machine too, whose editor may
     /// be gone. Returns the report; `None` if there is nothing to bring back.
     ///

@@ -76,6 +76,7 @@ pub(super) fn start(
         reports,
         live: None,
         sent: None,
+        is_sent_in_vain: false,
         prompt: None,
         noticed: HashSet::new(),
     };
@@ -118,6 +119,8 @@ struct Thread {
     live: Option<Live>,
     /// The folder that was sent for the session that is to be opened.
     sent: Option<SentFolder>,
+    /// Some of the folder may have been sent, and no session was opened with it.
+    is_sent_in_vain: bool,
     /// A prompt that waits for the end of a turn that the agent began by itself.
     prompt: Option<KeyedPrompt>,
     /// The notices that the editor has got.
@@ -240,6 +243,10 @@ impl Thread {
         if let Some(live) = self.live.take() {
             live.end_unseen().await;
             self.bring_back(&live).await;
+        } else if self.is_sent_in_vain
+            && let Some(folders) = &self.shared.folders
+        {
+            let _ = timeout(END_LIMIT, folders.give_up(&self.session_id)).await;
         }
     }
 
@@ -265,6 +272,7 @@ impl Thread {
         {
             return Ok(());
         }
+        self.is_sent_in_vain = true;
         let mut sending = pin!(folders.send(&self.session_id, &setup.cwd));
         let sent = loop {
             tokio::select! {
@@ -363,6 +371,7 @@ impl Thread {
             follower: tokio::spawn(async move { follower.work(&shared).await }),
             folder: self.sent.take().map(|_| setup.cwd.clone()),
         });
+        self.is_sent_in_vain = false;
         Ok(())
     }
 

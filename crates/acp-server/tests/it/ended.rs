@@ -70,7 +70,7 @@ async fn a_prompt_that_waits_is_sent_again_after_the_turn_only() {
     let run = RunHandle::new(Arc::new(service.clone()), &*thread);
     run.say("hang").await.unwrap();
     let id = editor.prompt(&thread, "mine").await;
-    // The clock is paused: it goes on when all tasks wait.
+    // The clock is paused: it advances when all tasks wait.
     sleep(Duration::from_mins(1)).await;
     assert_eq!(sent.load(Ordering::Relaxed), 2);
     run.interrupt(false).await.unwrap();

@@ -59,6 +59,11 @@ impl FolderTransfer for Transfer {
         })
     }
 
+    fn give_up<'a>(&'a self, _: &'a str) -> ServiceFuture<'a, ()> {
+        self.note("give up", Path::new("it"));
+        Box::pin(async { Ok(()) })
+    }
+
     fn bring_back<'a>(
         &'a self,
         session: &'a RunHandle,
@@ -168,4 +173,14 @@ async fn a_cancel_stops_the_sending_and_the_next_prompt_sends_again() {
     transfer.is_slow.store(false, Ordering::Relaxed);
     assert_eq!(editor.turn(&thread, "hello").await, "end_turn");
     assert_eq!(transfer.calls(), ["check /w", "send /w", "send /w"]);
+
+    // A thread that ends before it has a session needs nothing of what was sent.
+    transfer.is_slow.store(true, Ordering::Relaxed);
+    let other = editor.begin().await;
+    editor.prompt(&other, "hello").await;
+    editor
+        .call("session/close", &json!({"sessionId": other}))
+        .await;
+    let calls = transfer.calls();
+    assert_eq!(calls[3..], ["check /w", "send /w", "give up it"]);
 }

@@ -7,13 +7,14 @@ use std::io::{self, Write};
 use anyhow::{Context, anyhow, bail};
 use teamster::Id;
 use teamster_api::{Command, LogLine, ProblemCode};
+use teamster_core::Image;
 use tokio::time::{MissedTickBehavior, interval};
 use uuid::Uuid;
 
 use crate::args::OutputArgs;
 use crate::detached::{Run, Screen, was_refused};
 use crate::drive::{self, TICK};
-use crate::remote::Machine;
+use crate::remote::{Machine, read_image};
 use crate::runtime::tokio_runtime;
 use crate::signals::Source;
 use crate::spec::read_prompt;
@@ -33,11 +34,19 @@ pub(crate) fn main(args: &SayArgs, machine: &Machine) -> anyhow::Result<u8> {
     let mut warnings = Vec::new();
     let prompt = read_prompt(Some(args.prompt.clone()), None, args.stdin, &mut warnings);
     let prompt = prompt.map_err(exit_code::misuse)?;
+    let images = args.image.iter().map(|file| read_image(file));
+    let images: anyhow::Result<Vec<_>> = images.collect();
+    let images = images.map_err(exit_code::misuse)?;
     crate::report::warn(&warnings);
-    runtime.block_on(say(args, session, prompt))
+    runtime.block_on(say(args, session, prompt, images))
 }
 
-async fn say(args: &SayArgs, session: Run, prompt: String) -> anyhow::Result<u8> {
+async fn say(
+    args: &SayArgs,
+    session: Run,
+    prompt: String,
+    images: Vec<Image>,
+) -> anyhow::Result<u8> {
     let name = format!("teamster say, process {}", std::process::id());
     if args.steer {
         let (text, from) = (prompt, Some(name));
@@ -45,13 +54,16 @@ async fn say(args: &SayArgs, session: Run, prompt: String) -> anyhow::Result<u8>
         return Ok(exit_code::SUCCESS);
     }
     // A request that is repeated after a broken connection begins no second turn.
-    let key = Uuid::now_v7().to_string();
+    let command = Command::Send {
+        prompt,
+        images,
+        from: Some(name),
+        key: Some(Uuid::now_v7().to_string()),
+    };
     let begun = if args.queue {
-        (session.handle).queue(Some(name), &prompt, Some(key)).await
+        session.handle.queue(command).await
     } else {
-        (session.handle)
-            .say_from(Some(name), prompt, Some(key))
-            .await
+        session.handle.turn(command).await
     };
     let (turn, seq) = begun.map_err(|error| match error.code {
         Some(ProblemCode::SessionBusy) => {

@@ -23,7 +23,7 @@ pub(crate) fn prepare_run(spec: &mut RunSpec, local: &Local) -> anyhow::Result<O
     let images = std::mem::take(&mut spec.trusted.images);
     check(&mut spec.trusted, local)?;
     for file in images {
-        spec.images.push(image(&file)?);
+        spec.images.push(read_image(&file)?);
     }
     spec.working_directory = directory(spec.working_directory.as_deref())?;
     workspace(spec.workspace.as_mut())?;
@@ -46,7 +46,7 @@ pub(crate) fn prepare_session(spec: &mut SessionSpec, local: &Local) -> anyhow::
 }
 
 /// Reads an image of this machine.
-fn image(file: &Path) -> anyhow::Result<Image> {
+pub(crate) fn read_image(file: &Path) -> anyhow::Result<Image> {
     let mut image = params::image(file)?;
     let bytes =
         fs::read(file).with_context(|| format!("--image: cannot read {}", file.display()))?;

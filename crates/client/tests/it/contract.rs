@@ -48,6 +48,7 @@ impl Http {
         let mut config = ServerConfig::new(Tokens::at(folder.path()));
         config.owner = Some(owner);
         let runs = MemoryService::new(["mock"], script);
+        runs.set_warnings(["`max_turns` is ignored"]);
         let server = Server::new(config, Arc::new(runs), Arc::new(Machine));
         let bound = server.bind(&"127.0.0.1:0".parse().unwrap()).await.unwrap();
         let client = Client::new(&bound.url(), Some(&token)).unwrap();

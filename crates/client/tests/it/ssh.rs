@@ -249,6 +249,46 @@ async fn what_keeps_from_a_connection_is_in_the_error() {
 }
 
 #[tokio::test]
+async fn requests_that_wait_for_a_login_share_its_failure() {
+    let stand = Stand::new(
+        "echo $$ >> started; cat gate >/dev/null; echo 'Permission denied (password).' >&2; exit 255",
+    );
+    let gate = stand.path("gate");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&gate)
+            .status()
+            .unwrap()
+            .success()
+    );
+    let client = stand.client();
+    let attempts = || {
+        let text = fs::read_to_string(stand.path("started")).unwrap_or_default();
+        text.lines().count()
+    };
+    // All wait before the login is answered.
+    let answer = async {
+        loop {
+            match pipe::OpenOptions::new().open_sender(&gate) {
+                Ok(_closed) => return,
+                Err(_) => moment().await,
+            }
+        }
+    };
+    let requests = async {
+        let (a, b, c) = tokio::join!(client.requests(), client.show("r"), client.requests());
+        [a.unwrap_err(), b.unwrap_err(), c.unwrap_err()]
+    };
+    let (errors, ()) = timeout(LIMIT, async { tokio::join!(requests, answer) })
+        .await
+        .unwrap();
+    for error in errors {
+        assert_eq!(error.kind, ClientErrorKind::LoginFailed, "{error}");
+    }
+    assert_eq!(attempts(), 1);
+}
+
+#[tokio::test]
 async fn garbage_behind_the_greeting_is_an_error() {
     let stand =
         Stand::new("echo 'teamster-stdio 1 0.1.0'; echo 'HTTP/1.1 400 Bad Request'; exec cat");

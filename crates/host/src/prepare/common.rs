@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use teamster_api::{Trusted, Workspace};
+use teamster_api::{Accepted, KeptSpec, Trusted, Workspace};
 use teamster_core::{AgentError, CliInfo, ExecuteParams, McpDelivery};
 use teamster_store::{Conversation, StoreError};
 use teamster_workspace::{NewWorktree, Wait, Worktree, WorktreeKey};
@@ -75,10 +75,25 @@ impl Common {
 
     /// Takes the texts of the warnings until now: the important ones, and the others.
     pub(crate) fn take_warnings(&mut self) -> (Vec<String>, Vec<String>) {
+        let texts = self.warning_texts();
+        self.warnings.clear();
+        texts
+    }
+
+    fn warning_texts(&self) -> (Vec<String>, Vec<String>) {
         let (important, others): (Vec<_>, Vec<_>) =
-            self.warnings.drain(..).partition(|it| it.important);
+            self.warnings.iter().cloned().partition(|it| it.important);
         let texts = |warnings: Vec<Warning>| warnings.into_iter().map(|it| it.text).collect();
         (texts(important), texts(others))
+    }
+
+    /// Adds the warnings until now to what is kept of a description.
+    pub(super) fn with_warnings(&self, mut kept: KeptSpec) -> KeptSpec {
+        let (important, others) = self.warning_texts();
+        let accepted = Accepted::with_important(important, others);
+        kept.warnings = accepted.warnings;
+        kept.important = accepted.important;
+        kept
     }
 
     pub(super) fn set_mcp(&mut self, params: &ExecuteParams) {

@@ -30,11 +30,11 @@ use crate::text::error_chain;
 const FOLDER: &str = "result";
 
 /// What a run brings back.
-struct Results {
-    id: String,
+pub(super) struct Results {
+    pub(super) id: String,
     /// The folder with its files, which may not exist yet.
-    folder: PathBuf,
-    kept: Option<Kept>,
+    pub(super) folder: PathBuf,
+    pub(super) kept: Option<Kept>,
     /// The end of the run, if it has a folder.
     end: Option<WorkspaceResult>,
     has_ended: bool,
@@ -169,7 +169,7 @@ impl LocalRuns {
         .await
     }
 
-    async fn ended_results(&self, id: &str) -> Result<Results, ServiceError> {
+    pub(super) async fn ended_results(&self, id: &str) -> Result<Results, ServiceError> {
         let results = self.results(id).await?;
         if !results.has_ended {
             let message = format!("run {id} has not ended: its files are there after its end");
@@ -224,15 +224,28 @@ impl Results {
         }
         match &self.end {
             // It was removed, because nothing was changed in it.
-            Some(end) => Ok(WorkspaceDiff::new(&*end.base, &*end.base)),
-            None => Err(ServiceError::new(
-                ProblemCode::NoWorkspace,
-                format!(
-                    "run {} has no workspace of its own, so its changes are not known: start runs with `worktree`",
-                    self.id
-                ),
-            )),
+            Some(end)
+                if end.wip.is_none() && end.head.as_ref().is_none_or(|it| *it == end.base) =>
+            {
+                Ok(WorkspaceDiff::new(&*end.base, &*end.base))
+            }
+            _ => Err(self.nothing_left()),
         }
+    }
+
+    /// Returns the error of a run that has no workspace, or whose changes are gone.
+    pub(super) fn nothing_left(&self) -> ServiceError {
+        let id = &self.id;
+        let message = if self.end.is_some() {
+            format!(
+                "nothing is left of the changes of run {id}: it has made none, or they were discarded"
+            )
+        } else {
+            format!(
+                "run {id} has no workspace of its own, so its changes are not known: start runs with `worktree`"
+            )
+        };
+        ServiceError::new(ProblemCode::NoWorkspace, message)
     }
 
     fn list(&self) -> Result<FileList, ServiceError> {
@@ -256,26 +269,32 @@ impl Results {
         Ok(list)
     }
 
-    /// Opens a file. The bundle and the patch are made now, unless they exist.
-    fn open(&self, name: &str) -> Result<File, ServiceError> {
-        let missing = || {
-            let message = format!("run {} has no file \"{name}\"", self.id);
-            ServiceError::new(ProblemCode::FileNotFound, message)
-        };
-        let path = match name.strip_prefix(ARTIFACTS) {
+    /// Returns the path of a file. The bundle and the patch are made now, unless they exist.
+    pub(super) fn path_of(&self, name: &str) -> Result<PathBuf, ServiceError> {
+        let missing = || self.missing(name);
+        match name.strip_prefix(ARTIFACTS) {
             Some(file) if is_file_name(name) => {
-                artifacts::collected(&self.folder, file).ok_or_else(missing)?
+                artifacts::collected(&self.folder, file).ok_or_else(missing)
             }
             None if matches!(name, BUNDLE | PATCH) => {
                 let path = self.folder.join(name);
                 if !path.exists() && !self.make(name, &path)? {
                     return Err(missing());
                 }
-                path
+                Ok(path)
             }
-            _ => return Err(missing()),
-        };
-        match File::open(&path) {
+            _ => Err(missing()),
+        }
+    }
+
+    fn missing(&self, name: &str) -> ServiceError {
+        let message = format!("run {} has no file \"{name}\"", self.id);
+        ServiceError::new(ProblemCode::FileNotFound, message)
+    }
+
+    fn open(&self, name: &str) -> Result<File, ServiceError> {
+        let missing = || self.missing(name);
+        match File::open(self.path_of(name)?) {
             Ok(file) if file.metadata().is_ok_and(|it| it.is_file()) => Ok(file),
             Err(error)
                 if !matches!(

@@ -83,9 +83,10 @@ impl SessionTasks {
             fitted.fit(info, can, params)
         }));
         let mut prepared = host.prepare_session(spec, options).await?;
+        let left_out = offered.left_out().into_iter().map(Warning::new);
+        prepared.common.warnings.extend(left_out);
         let run = prepared.accept(&runs)?;
-        let (important, mut others) = prepared.common.take_warnings();
-        others.extend(offered.left_out());
+        let (important, others) = prepared.common.take_warnings();
         let session = prepared.detached(run, None);
         let control = session.control();
         let (host, tasks, id) = (host.clone(), self.clone(), id.to_owned());

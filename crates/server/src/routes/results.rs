@@ -180,7 +180,7 @@ fn file_content() -> Vec<Content> {
 }
 
 /// Returns the whole id of a run. One without a log may have left something, too.
-async fn id_of(shared: &Shared, id: String) -> Result<String, ApiError> {
+pub(super) async fn id_of(shared: &Shared, id: String) -> Result<String, ApiError> {
     match shared.find(&id).await {
         Ok(run) => Ok(run.run_id),
         Err(problem) if problem.0.code == ProblemCode::RunNotFound => Ok(id),

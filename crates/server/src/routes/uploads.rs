@@ -2,7 +2,7 @@
 
 use axum::extract::State;
 use axum::http::{Method, StatusCode};
-use axum::routing::{post, put};
+use axum::routing::{delete, post, put};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use teamster_api::{FileManifest, ProblemCode};
@@ -56,6 +56,15 @@ pub(super) fn operations() -> Vec<Operation> {
         .bytes()
         .reply(StatusCode::NO_CONTENT, "The part is kept.", vec![])
         .problems(&[ProblemCode::FileNotFound, ProblemCode::FileDamaged]),
+        Operation::new(Method::DELETE, "/v1/uploads/{id}", "withdrawFiles", delete(withdraw))
+            .path::<UploadPath>()
+            .scope(Some(Scope::Run))
+            .about(
+                "Withdraw the files",
+                "Removes the files that were declared for a run which will not be started. Repeating the request is safe.",
+            )
+            .reply(StatusCode::NO_CONTENT, "The files are gone.", vec![])
+            .problems(&[ProblemCode::RunExists]),
     ]
 }
 
@@ -65,6 +74,13 @@ pub(super) fn operations() -> Vec<Operation> {
 struct RepositoryPath {
     #[schemars(regex(pattern = "^([0-9a-f]{40}|[0-9a-f]{64})$"))]
     root: String,
+}
+
+/// The files of a new run.
+#[derive(JsonSchema)]
+#[expect(dead_code, reason = "it only describes the parameter")]
+struct UploadPath {
+    id: NewRunId,
 }
 
 /// A file of a new run.
@@ -142,5 +158,11 @@ async fn write(
 ) -> Answer {
     NewRunId::check(&id)?;
     shared.runs.write_part(&id, &name, number, content).await?;
+    Ok(empty(StatusCode::NO_CONTENT))
+}
+
+async fn withdraw(State(shared): App, Path(id): Path<String>) -> Answer {
+    NewRunId::check(&id)?;
+    shared.runs.withdraw(&id).await?;
     Ok(empty(StatusCode::NO_CONTENT))
 }

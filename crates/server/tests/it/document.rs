@@ -326,6 +326,19 @@ fn result_responses(served: &Served, document: &mut Document) {
             }
         }
         assert_eq!(has("files/files/none?part=0", file, "*/*").status, 404);
+        if kind == "runs" {
+            for (action, status, member) in [
+                ("apply", 200, "filesChanged"),
+                ("apply", 409, "detail"),
+                ("discard", 200, "branch"),
+                ("discard", 409, "detail"),
+            ] {
+                let done = served.post(&format!("/v1/runs/{id}/{action}"), &json!({}));
+                assert_eq!(done.status, status, "{action}: {}", done.body);
+                assert!(!done.json()[member].is_null(), "{action}: {}", done.body);
+                document.has("POST", &format!("/v1/runs/{{id}}/{action}"), &done);
+            }
+        }
     }
 }
 
@@ -372,6 +385,13 @@ fn upload_responses(served: &Served, document: &mut Document) {
     assert_eq!(kept.status, 204);
     document.has("PUT", part, &kept);
     assert_eq!(offer("later", &body).json(), json!({"missing": []}));
+    for (id, status) in [("later", 204), ("mine", 409)] {
+        let path = format!("/v1/uploads/{id}");
+        let withdrawn = served.request("DELETE", &path).send();
+        assert_eq!(withdrawn.status, status);
+        document.has("DELETE", "/v1/uploads/{id}", &withdrawn);
+    }
+    assert_eq!(offer("later", &body).json(), json!({"missing": [0]}));
 }
 
 /// Responses about a session, from its start to its end.

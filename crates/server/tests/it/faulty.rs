@@ -10,6 +10,7 @@ use teamster_api::{
     RunList, RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec,
 };
 use teamster_testkit::run_service::MemoryService;
+use tokio::sync::Semaphore;
 
 use super::served::Served;
 
@@ -27,6 +28,36 @@ pub(crate) enum Fault {
     NoLog,
     /// No run can be looked for.
     NoFind,
+    /// Starts wait until they are released.
+    HeldStarts,
+}
+
+/// Starts that wait.
+#[derive(Clone)]
+pub(crate) struct HeldStarts {
+    begun: Arc<AtomicUsize>,
+    gate: Arc<Semaphore>,
+}
+
+impl Default for HeldStarts {
+    fn default() -> Self {
+        Self {
+            begun: Arc::default(),
+            gate: Arc::new(Semaphore::new(0)),
+        }
+    }
+}
+
+impl HeldStarts {
+    /// The number of starts that the service has got.
+    pub(crate) fn begun(&self) -> usize {
+        self.begun.load(Ordering::Relaxed)
+    }
+
+    /// Lets all starts go on.
+    pub(crate) fn release(&self) {
+        self.gate.close();
+    }
 }
 
 pub(crate) struct Faulty {
@@ -35,6 +66,7 @@ pub(crate) struct Faulty {
     /// The numbers of calls.
     pub(crate) shows: Arc<AtomicUsize>,
     pub(crate) outlines: Arc<AtomicUsize>,
+    starts: HeldStarts,
 }
 
 impl Faulty {
@@ -44,6 +76,7 @@ impl Faulty {
             fault,
             shows: Arc::default(),
             outlines: Arc::default(),
+            starts: HeldStarts::default(),
         }
     }
 }
@@ -54,6 +87,13 @@ impl Served {
         let faulty = Faulty::new(self.runs.clone(), fault);
         self.over(Arc::new(faulty))
     }
+
+    /// The same runs, whose starts wait.
+    pub(crate) fn with_held_starts(self) -> (Self, HeldStarts) {
+        let faulty = Faulty::new(self.runs.clone(), Fault::HeldStarts);
+        let held = faulty.starts.clone();
+        (self.over(Arc::new(faulty)), held)
+    }
 }
 
 fn unreadable() -> ServiceError {
@@ -62,6 +102,14 @@ fn unreadable() -> ServiceError {
 
 impl RunService for Faulty {
     fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
+        if self.fault == Fault::HeldStarts {
+            return Box::pin(async move {
+                self.starts.begun.fetch_add(1, Ordering::Relaxed);
+                // It is closed at the end.
+                let _ = self.starts.gate.acquire().await;
+                self.runs.start(id, spec).await
+            });
+        }
         self.runs.start(id, spec)
     }
 

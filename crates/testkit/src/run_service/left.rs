@@ -1,8 +1,9 @@
 //! What a run in memory leaves.
 
 use teamster_api::{
-    ARTIFACTS, DiffFile, DiffLine, DiffLineKind, DiffQuery, DiffStatus, FileList, Hunk, PATCH,
-    ProblemCode, RunFile, ServiceError, Spec, WorkspaceDiff, Worktree,
+    ARTIFACTS, AppliedChanges, DiffFile, DiffLine, DiffLineKind, DiffQuery, DiffStatus,
+    DiscardedChanges, FileList, Hunk, PATCH, ProblemCode, RunFile, ServiceError, Spec,
+    WorkspaceDiff, Worktree,
 };
 use teamster_core::sync::lock;
 use teamster_core::{WorkspaceKind, WorkspaceResult};
@@ -33,10 +34,7 @@ impl MemoryRun {
     }
 
     pub(super) fn diff(&self, query: &DiffQuery) -> Result<WorkspaceDiff, ServiceError> {
-        if self.left().is_none() {
-            let message = format!("run {} has no workspace of its own", self.info.run_id);
-            return Err(ServiceError::new(ProblemCode::NoWorkspace, message));
-        }
+        self.check_left()?;
         let mut diff = WorkspaceDiff::new(BASE, BASE);
         for (path, text) in &lock(&self.data).files {
             if !query.paths.is_empty() && !query.paths.contains(path) {
@@ -61,7 +59,7 @@ impl MemoryRun {
         self.check_ended()?;
         let data = lock(&self.data);
         let mut files = Vec::new();
-        if !data.files.is_empty() {
+        if !data.files.is_empty() && !data.is_discarded {
             files.push(RunFile::new(PATCH, None));
         }
         if self.collects() {
@@ -78,7 +76,7 @@ impl MemoryRun {
         let data = lock(&self.data);
         let content = match name.strip_prefix(ARTIFACTS) {
             Some(path) if self.collects() => data.files.get(path).map(|text| format!("{text}\n")),
-            None if name == PATCH && !data.files.is_empty() => {
+            None if name == PATCH && !data.files.is_empty() && !data.is_discarded => {
                 let patches = data.files.iter().map(|(path, text)| {
                     format!(
                         "diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 \
@@ -93,6 +91,40 @@ impl MemoryRun {
             let message = format!("run {} has no file \"{name}\"", self.info.run_id);
             ServiceError::new(ProblemCode::FileNotFound, message)
         })
+    }
+
+    /// Applies the changes to a working tree that only has what was applied.
+    pub(super) fn apply(&self) -> Result<AppliedChanges, ServiceError> {
+        self.check_ended()?;
+        self.check_left()?;
+        let mut data = lock(&self.data);
+        let count = data.files.len() as u64;
+        if data.is_applied && count > 0 {
+            let message = "the files exist already, so nothing was changed";
+            return Err(ServiceError::new(ProblemCode::ChangesConflict, message));
+        }
+        data.is_applied = true;
+        Ok(AppliedChanges::new("/memory", count))
+    }
+
+    pub(super) fn discard(&self) -> Result<DiscardedChanges, ServiceError> {
+        self.check_ended()?;
+        self.check_left()?;
+        lock(&self.data).is_discarded = true;
+        Ok(DiscardedChanges::new(Some("teamster/memory".to_owned())))
+    }
+
+    /// Checks that the run had a workspace of its own, whose changes are still there.
+    fn check_left(&self) -> Result<(), ServiceError> {
+        let id = &self.info.run_id;
+        let message = if self.left().is_none() {
+            format!("run {id} has no workspace of its own")
+        } else if lock(&self.data).is_discarded {
+            format!("the changes of run {id} were discarded")
+        } else {
+            return Ok(());
+        };
+        Err(ServiceError::new(ProblemCode::NoWorkspace, message))
     }
 
     /// Returns whether files are collected: all that were written.

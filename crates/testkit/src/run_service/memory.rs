@@ -9,9 +9,10 @@ use async_stream::stream;
 use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
-    Accepted, Change, Command, DiffQuery, FileList, FileManifest, LogLine, NEW_RUN_ID_RULE,
-    ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService, RunSummary, RunView, ServiceError,
-    ServiceFuture, Spec, ViewState, WorkspaceDiff, is_new_run_id,
+    Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
+    LogLine, NEW_RUN_ID_RULE, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService,
+    RunSummary, RunView, ServiceError, ServiceFuture, Spec, ViewState, WorkspaceDiff,
+    is_new_run_id,
 };
 use teamster_core::sync::lock;
 use teamster_core::{AgentError, AgentEvent, PermissionRequest};
@@ -152,16 +153,19 @@ impl MemoryService {
         let mut runs = lock(&self.shared.runs);
         if let Some(known) = runs.get(id) {
             if known.spec == spec {
-                return Ok(Accepted::existed());
+                return Ok(known.accepted.clone().again());
             }
             return Err(exists(id));
         }
         let changes = self.shared.changes.clone();
-        let run = MemoryRun::new(id, spec, self.shared.script.clone(), changes);
+        let accepted = Accepted::new(lock(&self.shared.warnings).clone());
+        let script = self.shared.script.clone();
+        let run = MemoryRun::new(id, spec, accepted.clone(), script, changes);
         runs.insert(id.to_owned(), run.clone());
         drop(runs);
+        lock(&self.shared.uploads).retain(|(run, _), _| run != id);
         run.begin();
-        Ok(Accepted::new(lock(&self.shared.warnings).clone()))
+        Ok(accepted)
     }
 
     fn resolved(&self, prefix: &str) -> Result<RunInfo, ServiceError> {
@@ -432,6 +436,24 @@ impl RunService for MemoryService {
         content: Vec<u8>,
     ) -> ServiceFuture<'a, ()> {
         Box::pin(async move { self.part(id, name, number, content) })
+    }
+
+    fn withdraw<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, ()> {
+        Box::pin(async move {
+            if self.run(id).is_ok() {
+                return Err(exists(id));
+            }
+            lock(&self.shared.uploads).retain(|(run, _), _| run != id);
+            Ok(())
+        })
+    }
+
+    fn apply<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, AppliedChanges> {
+        Box::pin(async move { self.run(id)?.apply() })
+    }
+
+    fn discard<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, DiscardedChanges> {
+        Box::pin(async move { self.run(id)?.discard() })
     }
 
     fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {

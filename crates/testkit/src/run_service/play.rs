@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use teamster_api::{
-    Answer, Command, Grants, LiveState, LiveStatus, LogLine, PendingRequest, ProblemCode,
+    Accepted, Answer, Command, Grants, LiveState, LiveStatus, LogLine, PendingRequest, ProblemCode,
     RefusalCode, Reply, RunEvent, RunInfo, RunKind, RunLogEntry, RunSummary, RunView, ServiceError,
     Spec, TurnStatus, ViewState,
 };
@@ -22,6 +22,8 @@ use super::memory::{Script, Step};
 pub(super) struct MemoryRun {
     pub(super) info: RunInfo,
     pub(super) spec: Spec,
+    /// The answer to its start.
+    pub(super) accepted: Accepted,
     script: Arc<Script>,
     pub(super) data: Mutex<Data>,
     /// Notified of each change of this run.
@@ -51,6 +53,10 @@ pub(super) struct Data {
     keys: BTreeMap<String, (String, Reply)>,
     /// Files that were written, with their text.
     pub(super) files: BTreeMap<String, String>,
+    /// They were applied to a working tree.
+    pub(super) is_applied: bool,
+    /// They were discarded.
+    pub(super) is_discarded: bool,
     pub(super) ended: Option<RunResult>,
 }
 
@@ -62,6 +68,7 @@ impl MemoryRun {
     pub(super) fn new(
         id: &str,
         spec: Spec,
+        accepted: Accepted,
         script: Arc<Script>,
         changes: watch::Sender<u64>,
     ) -> Arc<Self> {
@@ -85,6 +92,7 @@ impl MemoryRun {
         Arc::new(Self {
             info,
             spec,
+            accepted,
             script,
             data: Mutex::default(),
             changed: watch::Sender::new(()),

@@ -25,7 +25,7 @@ use crate::snapshot::Snapshot;
 /// The workspace of a run that is live or has ended.
 #[derive(Debug)]
 pub struct Kept {
-    record: Record,
+    pub(super) record: Record,
     /// The folder of the record.
     folder: PathBuf,
 }
@@ -82,6 +82,11 @@ impl Kept {
         let mut range = self.range(&tree)?;
         range.objects = Some(objects.path());
         range.diff(query, Limits::default())
+    }
+
+    /// Returns where the worktree was made from: the user's worktree, or a repository without files.
+    pub fn made_from(&self) -> &Path {
+        &self.record.repository
     }
 
     /// Writes the changes that the run has left as a patch which `git apply` takes.
@@ -201,13 +206,13 @@ impl Kept {
     }
 
     /// Returns the commit with all that the run has left.
-    fn end(&self) -> Option<&str> {
+    pub(super) fn end(&self) -> Option<&str> {
         let result = self.record.result.as_ref()?;
         result.wip.as_deref().or(result.head.as_deref())
     }
 
     /// Returns the tree of all files now, whose new objects are in this folder.
-    fn now(&self, objects: &Path) -> anyhow::Result<String> {
+    pub(super) fn now(&self, objects: &Path) -> anyhow::Result<String> {
         self.repository()?;
         let path = self.directory().ok_or_else(|| {
             anyhow!("the worktree was deleted before the end of the run, so its changes are gone")

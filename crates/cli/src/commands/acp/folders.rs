@@ -59,6 +59,10 @@ impl FolderTransfer for Repositories {
         })
     }
 
+    fn give_up<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, ()> {
+        Box::pin(async move { self.machine.runs().withdraw(id).await })
+    }
+
     fn bring_back<'a>(
         &'a self,
         session: &'a RunHandle,

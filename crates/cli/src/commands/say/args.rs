@@ -1,6 +1,8 @@
 //! Arguments of `teamster say`.
 
-use clap::Args;
+use std::path::PathBuf;
+
+use clap::{Args, ValueHint};
 
 use crate::args::{AttachOutputArgs, StdinMode};
 use crate::exit_code;
@@ -10,7 +12,8 @@ Examples:
   id=$(teamster chat --detach claude)
   teamster say $id \"Run the tests\"
   git diff | teamster say $id \"Review this diff\" --quiet
-  teamster say $id \"And the docs, too\" --steer     while it works";
+  teamster say $id \"And the docs, too\" --steer     while it works
+  teamster say $id \"Why does it look so?\" --image screen.png";
 
 /// Send a prompt to a session, and show the turn
 ///
@@ -37,6 +40,17 @@ pub(crate) struct SayArgs {
     /// Print the turn's id and return
     #[arg(long, conflicts_with_all = ["steer", "json", "quiet", "verbose"])]
     pub(crate) no_wait: bool,
+    /// Attach an image to the prompt (repeatable)
+    ///
+    /// The file is read here: with --remote, it goes along. The agent must be one that takes images.
+    #[arg(
+        long,
+        value_name = "FILE",
+        conflicts_with = "steer",
+        hide_short_help = true,
+        value_hint = ValueHint::FilePath
+    )]
+    pub(crate) image: Vec<PathBuf>,
     /// Add text on stdin to the prompt
     #[arg(
         long,

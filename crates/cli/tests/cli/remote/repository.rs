@@ -12,7 +12,7 @@ use crate::cli::{Ended, run, teamster};
 struct Two {
     repository: Repository,
     served: Served,
-    _there: tempfile::TempDir,
+    there: tempfile::TempDir,
 }
 
 impl Two {
@@ -27,7 +27,7 @@ impl Two {
         Self {
             repository: Repository::new(),
             served,
-            _there: there,
+            there,
         }
     }
 
@@ -98,6 +98,22 @@ fn a_directory_without_a_repository_is_refused_before_anything_is_started() {
     );
     let list = two.remote(folder.path(), &["requests"]);
     assert_eq!(list.code, Some(0), "{}", list.stderr);
+    // What a refused run has sent does not count against the limit for a day.
+    let args = [
+        "run",
+        "claude",
+        "x",
+        "--permission",
+        "bypass",
+        "--repo",
+        ".",
+    ];
+    let refused = two.remote(&two.repository.path(), &args);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let sent = "repository submitted: ";
+    assert!(refused.stderr.contains(sent), "{}", refused.stderr);
+    let uploads = two.there.path().join("state/teamster/uploads");
+    assert_eq!(fs::read_dir(uploads).unwrap().count(), 0);
     // Here, there is nothing to submit it to.
     let here = two
         .repository

@@ -1,5 +1,7 @@
 //! Sessions: `chat --detach`, `say` and `attach`.
 
+use std::fs;
+
 use teamster_testkit::proc::wait_until;
 
 use super::Machine;
@@ -39,6 +41,17 @@ fn a_session_is_spoken_with_from_elsewhere() {
     // A prompt that waits for the end of another turn.
     let queued = run(&mut machine.remote(["say", id, "queued", "--queue", "--quiet"]));
     assert_eq!((queued.code, &*queued.stdout), (Some(0), "queued\n"));
+
+    // An image of this machine goes along.
+    let image = agent.path("screen.png");
+    fs::write(&image, b"\x89PNG\r\n\x1a\n").unwrap();
+    let image = image.to_str().unwrap();
+    let seen = run(&mut machine.remote(["say", id, "look", "--image", image, "--quiet"]));
+    assert_eq!(seen.code, Some(0), "{}", seen.stderr);
+    assert!(agent.received().contains("iVBORw0KGgo="), "no image came");
+    let missing = run(&mut machine.remote(["say", id, "look", "--image", "none.png"]));
+    assert_eq!(missing.code, Some(2), "{}", missing.stderr);
+    assert!(missing.stderr.contains("none.png"), "{}", missing.stderr);
 
     let ended = run(&mut machine.remote(["cancel", id]));
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);

@@ -1,5 +1,7 @@
 //! Starts that happen once for each `Idempotency-Key`.
 
+use std::sync::Arc;
+
 use axum::http::{HeaderMap, StatusCode};
 use ring::digest;
 use teamster_api::{Accepted, ProblemCode, RunHandle, ServiceError, Spec, with_json_names};
@@ -39,30 +41,50 @@ impl Started {
         }
     }
 
-    fn before(run: RunHandle) -> Self {
-        Self::new(run, &Accepted::existed())
+    /// Returns the answer for a run that exists: the service repeats that of its start.
+    async fn before(shared: &Shared, id: &str, spec: Spec) -> Self {
+        let accepted = shared.runs.start(id, spec).await;
+        // Another version may have kept the spec in another way; the run exists all the same.
+        let accepted = accepted.unwrap_or_else(|_| Accepted::existed());
+        Self::new(shared.run(id), &accepted)
     }
 }
 
 /// Starts a run or session: once for each key and body.
 pub(in crate::routes) async fn start_once(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     key: Option<String>,
     body: &[u8],
     spec: impl Into<Spec>,
 ) -> Result<Started, ApiError> {
-    let spec = spec.into();
+    let (shared, spec) = (shared.clone(), spec.into());
     let Some(key) = key else {
-        let id = Uuid::now_v7().to_string();
-        let accepted = begin(shared, &id, spec).await?;
-        return Ok(Started::new(shared.run(&id), &accepted));
+        return decided(async move {
+            let id = Uuid::now_v7().to_string();
+            let accepted = begin(&shared, &id, spec).await?;
+            Ok(Started::new(shared.run(&id), &accepted))
+        })
+        .await;
     };
-    let _others = shared.starts.lock_of(&key).lock().await;
-    let (beginning, id) = id_of(&key, body);
+    let ids = id_of(&key, body);
+    let others = shared.starts.of(&key).lock_owned().await;
+    decided(async move {
+        let _others = others;
+        start_with_key(&shared, ids, spec).await
+    })
+    .await
+}
+
+/// Starts a run or session with an id that was made of a key, whose beginning depends on the key alone.
+async fn start_with_key(
+    shared: &Shared,
+    (beginning, id): (String, String),
+    spec: Spec,
+) -> Result<Started, ApiError> {
     // Two servers may have started one run each with this key: the one of this body counts.
     for known in [&id, &beginning] {
         match shared.runs.resolve(known).await {
-            Ok(run) if run.run_id == id => return Ok(Started::before(shared.run(&id))),
+            Ok(run) if run.run_id == id => return Ok(Started::before(shared, &id, spec).await),
             Err(error) if error.code == Some(ProblemCode::RunNotFound) => {}
             Err(error) if error.code != Some(ProblemCode::RunIdAmbiguous) => {
                 return Err(error.into());
@@ -70,11 +92,11 @@ pub(in crate::routes) async fn start_once(
             _ => return Err(key_reused()),
         }
     }
-    match begin(shared, &id, spec).await {
+    match begin(shared, &id, spec.clone()).await {
         Ok(accepted) => Ok(Started::new(shared.run(&id), &accepted)),
         // Another server with the same runs started it first.
         Err(error) if error.0.code == ProblemCode::RunExists => {
-            Ok(Started::before(shared.run(&id)))
+            Ok(Started::before(shared, &id, spec).await)
         }
         Err(error) => Err(error),
     }
@@ -82,12 +104,35 @@ pub(in crate::routes) async fn start_once(
 
 /// Starts a run or session with the id that the client has made: once for each spec.
 pub(in crate::routes) async fn start_with_id(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     id: &str,
     spec: impl Into<Spec>,
 ) -> Result<Started, ApiError> {
     NewRunId::check(id)?;
-    let _others = shared.starts.lock_of(id).lock().await;
+    let others = shared.starts.of(id).lock_owned().await;
+    let (shared, id, spec) = (shared.clone(), id.to_owned(), spec.into());
+    decided(async move {
+        let _others = others;
+        start_alone(&shared, &id, spec).await
+    })
+    .await
+}
+
+/// Carries out a start, also if its client is gone: another one with the same id or key must wait until it is decided.
+async fn decided(
+    start: impl Future<Output = Result<Started, ApiError>> + Send + 'static,
+) -> Result<Started, ApiError> {
+    match tokio::spawn(start).await {
+        Ok(started) => started,
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_) => Err(ApiError::new(ProblemCode::Internal, "the server is ending")),
+        },
+    }
+}
+
+/// Starts a run or session while no other start has its id.
+async fn start_alone(shared: &Shared, id: &str, spec: Spec) -> Result<Started, ApiError> {
     let known = match shared.runs.resolve(id).await {
         Ok(run) => run.run_id == id,
         Err(error)
@@ -103,9 +148,9 @@ pub(in crate::routes) async fn start_with_id(
     };
     let accepted = if known {
         // Its callback is registered. That of another spec gets nothing of this run.
-        shared.runs.start(id, spec.into()).await?
+        shared.runs.start(id, spec).await?
     } else {
-        begin(shared, id, spec.into()).await?
+        begin(shared, id, spec).await?
     };
     Ok(Started::new(shared.run(id), &accepted))
 }

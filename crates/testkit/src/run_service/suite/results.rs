@@ -7,6 +7,31 @@ use teamster_api::{
 use super::{Behavior, Check, code, within};
 
 impl Check<'_> {
+    pub(super) async fn changes_are_applied_and_discarded(&self, mut spec: RunSpec) {
+        spec.artifacts = vec!["*.txt".to_owned()];
+        let run = RunHandle::start(self.service(), "contract-settled", spec).await;
+        let run = run.expect("a run starts");
+        within("the end", run.result()).await.expect("it ends");
+        self.until(&run, ViewState::Ended).await;
+        let applied = run.apply().await.expect("changes are applied");
+        assert_eq!(applied.files_changed, 1);
+        let twice = run.apply().await.expect_err("the file is there already");
+        assert_eq!(code(&twice), Some(ProblemCode::ChangesConflict), "{twice}");
+        let discarded = run.discard().await.expect("changes are discarded");
+        assert!(discarded.branch.is_some());
+        for gone in [
+            run.discard().await.map(drop),
+            run.apply().await.map(drop),
+            run.diff(DiffQuery::default()).await.map(drop),
+        ] {
+            let gone = gone.expect_err("they were discarded");
+            assert_eq!(code(&gone), Some(ProblemCode::NoWorkspace), "{gone}");
+        }
+        let files = run.files().await.expect("files").files;
+        let names: Vec<_> = files.iter().map(|file| &*file.name).collect();
+        assert_eq!(names, ["files/new.txt"]);
+    }
+
     pub(super) async fn a_run_brings_its_changes_and_files_back(&self, mut spec: RunSpec) {
         let service = self.service();
         spec.artifacts = vec!["*.txt".to_owned()];
@@ -65,8 +90,12 @@ impl Check<'_> {
         let plain = self.start("contract-plain", Behavior::Hangs).await;
         let live = plain.files().await.expect_err("it is live");
         assert_eq!(code(&live), Some(ProblemCode::RunLive));
+        let live = plain.discard().await.expect_err("it is live");
+        assert_eq!(code(&live), Some(ProblemCode::RunLive));
         plain.cancel(true).await.expect("it is stopped");
         self.until(&plain, ViewState::Ended).await;
+        let none = plain.apply().await.expect_err("it has no workspace");
+        assert_eq!(code(&none), Some(ProblemCode::NoWorkspace));
         let plain = plain.diff(DiffQuery::default()).await;
         let plain = plain.expect_err("it has no workspace");
         assert_eq!(code(&plain), Some(ProblemCode::NoWorkspace));

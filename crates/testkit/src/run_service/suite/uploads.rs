@@ -33,8 +33,22 @@ impl Check<'_> {
         let missing = service.offer(ID, manifest.clone()).await;
         assert_eq!(missing.expect("it is complete"), Vec::<u32>::new());
         self.start("contract-upload-late", Behavior::Answers).await;
-        let late = service.offer("contract-upload-late", manifest).await;
+        let late = service
+            .offer("contract-upload-late", manifest.clone())
+            .await;
         let late = late.expect_err("the run was started");
         assert_eq!(code(&late), Some(ProblemCode::RunExists));
+        let late = service.withdraw("contract-upload-late").await;
+        let late = late.expect_err("the run was started");
+        assert_eq!(code(&late), Some(ProblemCode::RunExists));
+        // What is withdrawn is not there any more, however often that is repeated.
+        for _ in 0..2 {
+            service.withdraw(ID).await.expect("it is withdrawn");
+        }
+        let gone = service.write_part(ID, name, 0, first.to_vec()).await;
+        let gone = gone.expect_err("it was withdrawn");
+        assert_eq!(code(&gone), Some(ProblemCode::FileNotFound));
+        let missing = service.offer(ID, manifest).await;
+        assert_eq!(missing.expect("it is declared"), [0, 1]);
     }
 }

@@ -1,0 +1,43 @@
+//! What became of the changes that a run has left.
+
+use serde::{Deserialize, Serialize};
+
+/// Changes of a run that were applied to the files of a repository.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct AppliedChanges {
+    /// The root of the working tree whose files were changed.
+    pub directory: String,
+    /// The number of changed files; 0 if the run has changed nothing.
+    pub files_changed: u64,
+}
+
+impl AppliedChanges {
+    /// Creates the report of changes to files in this directory.
+    pub fn new(directory: impl Into<String>, files_changed: u64) -> Self {
+        Self {
+            directory: directory.into(),
+            files_changed,
+        }
+    }
+}
+
+/// Changes of a run that were discarded.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct DiscardedChanges {
+    /// The branch that was deleted; absent if it is kept, because it has other commits or is checked out elsewhere.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+}
+
+impl DiscardedChanges {
+    /// Creates the report of changes that were discarded with this branch.
+    pub fn new(branch: Option<String>) -> Self {
+        Self { branch }
+    }
+}
