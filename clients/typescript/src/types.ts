@@ -2143,6 +2143,8 @@ export interface UploadWorkspace {
   commit: string;
   /** The commit on which that one has the uncommitted files, and which the submitter has: what comes back begins there. Default: the same commit. */
   head?: string | null;
+  /** The full hash of a commit of files that git ignores, which are copied into the worktree. The file `included` of the run is its bundle. Default: none. */
+  included?: string | null;
   /** The name of the worktree's folder. Default: the first commit. */
   name?: string | null;
   /** The agent's directory in the repository, a relative path. Default: its root. */

@@ -18,6 +18,8 @@ pub const PART_BYTES: u64 = 512 * 1024;
 
 /// The name of the git bundle of a run's commits.
 pub const BUNDLE: &str = "bundle";
+/// The name of the file with what git ignores and an upload takes along: a git bundle of one commit.
+pub const INCLUDED: &str = "included";
 
 /// The name of the patch of a run's changes, which `git apply` takes.
 pub const PATCH: &str = "patch";

@@ -40,8 +40,8 @@ pub use change::Change;
 pub use depth::AgentDepth;
 pub use diff::{DiffFile, DiffLine, DiffLineKind, DiffQuery, DiffStatus, Hunk, WorkspaceDiff};
 pub use files::{
-    ARTIFACTS, BUNDLE, FileHasher, FileList, FileManifest, PART_BYTES, PATCH, RunFile, file_name,
-    file_path, is_file_name,
+    ARTIFACTS, BUNDLE, FileHasher, FileList, FileManifest, INCLUDED, PART_BYTES, PATCH, RunFile,
+    file_name, file_path, is_file_name,
 };
 pub use grants::Grants;
 pub use handle::{LogStream, RunHandle};

@@ -92,6 +92,14 @@ pub enum Workspace {
             schemars(regex(pattern = "^([0-9a-f]{40}|[0-9a-f]{64})$"))
         )]
         head: Option<String>,
+        /// The full hash of a commit of files that git ignores, which are copied into the worktree. The file `included` of
+        /// the run is its bundle. Default: none.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(
+            feature = "schema",
+            schemars(regex(pattern = "^([0-9a-f]{40}|[0-9a-f]{64})$"))
+        )]
+        included: Option<String>,
         /// The name of the worktree's folder. Default: the first commit.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(
@@ -196,11 +204,15 @@ impl Workspace {
                 repository,
                 commit,
                 head,
+                included,
                 name,
                 subdirectory,
             } => {
                 check_commit("repository", repository)?;
                 check_commit("commit", commit)?;
+                if let Some(included) = included {
+                    check_commit("included", included)?;
+                }
                 if let Some(head) = head {
                     check_commit("head", head)?;
                 }

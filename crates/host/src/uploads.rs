@@ -43,8 +43,10 @@ impl Uploads {
     ) -> Result<Vec<u32>, ServiceError> {
         manifest.check()?;
         let folder = self.folder(id, &manifest.name)?;
-        self.sweep(SystemTime::now());
         let limit = limit()?;
+        // Others that are declared at the same time count too.
+        let lock = self.lock().map_err(|error| unwritable(&error))?;
+        self.sweep(SystemTime::now());
         let others = self.bytes_besides(&folder);
         if others.saturating_add(manifest.bytes) > limit {
             let message = format!(
@@ -68,6 +70,8 @@ impl Uploads {
             Ok(content)
         };
         let content = write().map_err(|error| unwritable(&error))?;
+        // Explicitly: a process that is being spawned may hold the file open for a moment.
+        let _ = lock.unlock();
         if is_new {
             // Nothing to be read.
             return Ok((0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX)).collect());
@@ -119,6 +123,22 @@ impl Uploads {
             // What cannot be removed now is removed after a day.
             let _ = fs::remove_dir_all(self.root.join(id));
         }
+    }
+
+    /// Waits until no other process declares a file.
+    fn lock(&self) -> io::Result<File> {
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(&self.root)?;
+        let lock = File::options()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(self.root.with_extension("lock"))?;
+        lock.lock()?;
+        Ok(lock)
     }
 
     fn folder(&self, id: &str, name: &str) -> Result<PathBuf, ServiceError> {
@@ -293,6 +313,31 @@ mod tests {
         huge.parts = vec!["0".repeat(64); (DEFAULT_SIZE / PART_BYTES) as usize];
         let refused = uploads.offer("run2", &huge).map(drop);
         assert_eq!(code(refused), Some(ProblemCode::OverQuota));
+    }
+
+    #[test]
+    fn files_that_are_declared_at_the_same_time_share_the_limit() {
+        let (_root, uploads) = uploads();
+        let mut large = FileManifest::of("large", b"");
+        large.bytes = DEFAULT_SIZE / 2 + 1;
+        let parts = usize::try_from(large.bytes.div_ceil(PART_BYTES)).unwrap();
+        large.parts = vec!["0".repeat(64); parts];
+        let runs: Vec<_> = (0..8).map(|number| format!("run{number}")).collect();
+        let begin = std::sync::Barrier::new(runs.len());
+        let taken = std::thread::scope(|scope| {
+            let offers = runs.iter().map(|run| {
+                scope.spawn(|| {
+                    begin.wait();
+                    uploads.offer(run, &large)
+                })
+            });
+            let offers: Vec<_> = offers.collect();
+            let offers = offers.into_iter().map(|it| it.join().unwrap());
+            offers.filter(Result::is_ok).count()
+        });
+        assert_eq!(taken, 1);
+        // A refused one leaves nothing.
+        assert_eq!(entries(&uploads.root).count(), 1);
     }
 
     #[test]

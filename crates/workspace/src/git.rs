@@ -171,6 +171,16 @@ pub(crate) fn without_side_effects(command: &mut Command) {
     }
 }
 
+/// Returns a path in the quoted form of C, which git reads where a line has one path.
+pub(crate) fn in_c(path: &[u8]) -> Vec<u8> {
+    let escaped = path.iter().flat_map(|byte| match byte {
+        b'\n' => vec![b'\\', b'n'],
+        b'"' | b'\\' => vec![b'\\', *byte],
+        _ => vec![*byte],
+    });
+    [b'"'].into_iter().chain(escaped).chain([b'"']).collect()
+}
+
 /// Lets the folder of objects `to` have those of another one too.
 pub(crate) fn share_objects(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir_all(to.join("info"))?;
@@ -181,12 +191,7 @@ pub(crate) fn share_objects(from: &Path, to: &Path) -> io::Result<()> {
     let mut line = from.as_os_str().as_bytes().to_vec();
     // In the form of C where a path has a line end. Not every command knows that form.
     if line.contains(&b'\n') {
-        let escaped = line.iter().flat_map(|byte| match byte {
-            b'\n' => vec![b'\\', b'n'],
-            b'"' | b'\\' => vec![b'\\', *byte],
-            _ => vec![*byte],
-        });
-        line = [b'"'].into_iter().chain(escaped).chain([b'"']).collect();
+        line = in_c(&line);
     }
     line.push(b'\n');
     file.write_all(&line)

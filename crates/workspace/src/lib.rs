@@ -7,6 +7,7 @@
 mod bundle;
 mod diff;
 mod git;
+mod included;
 mod mirror;
 mod network;
 mod project;
@@ -21,6 +22,7 @@ mod upload;
 mod worktree;
 
 pub use git::common_dir;
+pub use included::Included;
 pub use mirror::{Mirror, Wait};
 pub use network::SILENCE;
 pub use project::{PROJECT_FILE, Project};

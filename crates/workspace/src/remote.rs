@@ -88,6 +88,10 @@ impl Mirror {
         git(path, ["config", "remote.origin.url", url])?;
         let branches = "+refs/heads/*:refs/remotes/origin/*";
         git(path, ["config", "remote.origin.fetch", branches])?;
+        // Before what the repository's own `.lfsconfig` names: it does not choose who gets logins.
+        let large_files = large_files(url);
+        git(path, ["config", "lfs.url", &large_files])?;
+        git(path, ["config", "lfs.pushurl", &large_files])?;
         let kept = run_ref(id);
         if !has(path, commit) {
             let fetch = |what: &[&str]| {
@@ -113,6 +117,18 @@ impl Mirror {
     }
 }
 
+/// Returns the URL of the large files of a repository, as git-lfs derives it
+/// (<https://github.com/git-lfs/git-lfs/blob/main/docs/api/server-discovery.md>).
+fn large_files(url: &str) -> String {
+    let is_http = ["https://", "http://"].iter().any(|it| url.starts_with(it));
+    if !is_http {
+        return url.to_owned();
+    }
+    let url = url.trim_end_matches('/');
+    let end = if url.ends_with(".git") { "" } else { ".git" };
+    format!("{url}{end}/info/lfs")
+}
+
 /// Returns whether a mirror has the commit with its history.
 fn has(mirror: &Path, commit: &str) -> bool {
     git(
@@ -133,6 +149,8 @@ pub(crate) fn submodules(mirror: &Path, tree: &Path, silence: Duration) -> Optio
     command.args(FOREGROUND);
     // What it names is not run before its set-up is trusted.
     git::without_side_effects(&mut command);
+    // The settings of the mirror do not hold for them, and what they name gets no logins.
+    command.env("GIT_LFS_SKIP_SMUDGE", "1");
     // A repository of this machine may name others; one of another machine may not.
     if url.starts_with("file://") || !is_url(&url) {
         command.args(["-c", "protocol.file.allow=always"]);
@@ -170,6 +188,18 @@ mod tests {
         }
         for path in [".", "../a", "/a/b", "a", "./a:b", "/a:b"] {
             assert!(!is_url(path), "{path}");
+        }
+    }
+
+    #[test]
+    fn large_files_are_where_the_repository_is() {
+        for (url, expected) in [
+            ("https://a/b", "https://a/b.git/info/lfs"),
+            ("https://a/b.git/", "https://a/b.git/info/lfs"),
+            ("ssh://git@a/b", "ssh://git@a/b"),
+            ("git@a:b.git", "git@a:b.git"),
+        ] {
+            assert_eq!(large_files(url), expected);
         }
     }
 

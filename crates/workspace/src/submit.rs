@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use teamster_api::{
-    BUNDLE, FileHasher, FileManifest, ProblemCode, RunService, ServiceError, Workspace,
+    BUNDLE, FileHasher, FileManifest, INCLUDED, ProblemCode, RunService, ServiceError, Workspace,
 };
 use teamster_core::AgentError;
 use tokio::task::{JoinSet, spawn_blocking};
@@ -27,6 +27,8 @@ pub struct Submitted {
     pub workspace: Workspace,
     /// Number of files that are not committed, which the agent sees too.
     pub uncommitted: usize,
+    /// Number of files that git ignores and `.worktreeinclude` names, which the agent sees too.
+    pub included: usize,
     /// Number of bytes that were sent.
     pub sent: u64,
     /// Warnings, such as of what was left out.
@@ -77,25 +79,30 @@ pub async fn submit(
     .await?;
     let known = service.known_commits(source.root(), taken.offers.clone());
     let known = known.await?;
-    let (taken, file) = blocking(move || {
+    let (taken, files) = blocking(move || {
         let bundle = taken.pack(&known)?;
-        let file = bundle.as_deref().map(BundleFile::open).transpose()?;
-        Ok((taken, file))
+        let bundle = bundle.as_deref().map(|it| BundleFile::open(BUNDLE, it));
+        let included = taken.included.as_ref();
+        let included = included.map(|it| BundleFile::open(INCLUDED, &it.bundle));
+        let files: Result<Vec<_>, _> = bundle.into_iter().chain(included).collect();
+        Ok((taken, files?))
     })
     .await?;
-    let sent = match &file {
-        Some(file) => match send(service, id, file, progress).await {
-            Ok(sent) => sent,
+    let mut sent = 0;
+    for file in &files {
+        match send(service, id, file, progress).await {
+            Ok(bytes) => sent += bytes,
             Err(error) => {
                 give_up(service, id, &error).await;
                 return Err(error);
             }
-        },
-        None => 0,
-    };
+        }
+    }
+    let included = taken.included.as_ref();
     Ok(Submitted {
-        workspace: source.workspace(taken.base),
+        workspace: source.workspace(taken.base, included),
         uncommitted: taken.uncommitted,
+        included: included.map_or(0, |it| it.files),
         sent,
         warnings: taken.warnings,
     })
@@ -120,9 +127,9 @@ struct BundleFile {
 }
 
 impl BundleFile {
-    fn open(path: &Path) -> anyhow::Result<Self> {
+    fn open(name: &str, path: &Path) -> anyhow::Result<Self> {
         let mut file = File::open(path)?;
-        let mut hasher = FileHasher::new(BUNDLE);
+        let mut hasher = FileHasher::new(name);
         let mut piece = vec![0; 1 << 20];
         loop {
             match file.read(&mut piece) {
@@ -161,6 +168,7 @@ async fn send(
             && let Some(number) = missing.next()
         {
             let (service, id, file) = (service.clone(), id.to_owned(), file.file.clone());
+            let name = manifest.name.clone();
             let (start, size) = manifest.range(number).unwrap_or_default();
             under_way.spawn(async move {
                 let part = blocking(move || {
@@ -169,7 +177,7 @@ async fn send(
                     Ok(part)
                 });
                 let part = part.await?;
-                service.write_part(&id, BUNDLE, number, part).await?;
+                service.write_part(&id, &name, number, part).await?;
                 Ok::<_, ServiceError>(size)
             });
         }

@@ -13,9 +13,11 @@ use teamster_api::Workspace;
 use teamster_core::text::{plural, printable};
 
 use crate::git::{self, git, git_bytes, git_path, git_path_at};
+use crate::included::Included;
 use crate::snapshot::Snapshot;
 use crate::step::before_change;
 use crate::submodules;
+use crate::worktree::include;
 
 /// The ref of an upload's commit, in its bundle.
 pub(crate) const BASE: &str = "refs/teamster/base";
@@ -47,6 +49,8 @@ pub struct Taken {
     pub base: String,
     /// Number of files that are not committed.
     pub uncommitted: usize,
+    /// The files that git ignores and `.worktreeinclude` names.
+    pub included: Option<Included>,
     /// Warnings, such as of what is left out.
     pub warnings: Vec<String>,
     /// Commits of which the machine may have some: those of refs, and ancestors of the last commit at growing distances.
@@ -140,7 +144,7 @@ impl Source {
     }
 
     /// Returns where an agent works that starts at the commit `base`, in the same directory as here.
-    pub(crate) fn workspace(&self, base: String) -> Workspace {
+    pub(crate) fn workspace(&self, base: String, included: Option<&Included>) -> Workspace {
         // A name that is not UTF-8 is not important.
         let text = |text: Option<&OsStr>| {
             let text = text.and_then(OsStr::to_str);
@@ -150,6 +154,7 @@ impl Source {
             repository: self.root.clone(),
             head: (base != self.head).then(|| self.head.clone()),
             commit: base,
+            included: included.map(|it| it.commit.clone()),
             name: text(self.top.file_name()).filter(|name| !name.starts_with('.')),
             subdirectory: text(Some(self.subdirectory.as_os_str())),
         }
@@ -182,6 +187,11 @@ impl Source {
                 if let Ok(file) = fs::symlink_metadata(self.top.join(path)) {
                     sizes.push((file.len(), path.to_owned()));
                 }
+            }
+        }
+        for path in include::listed(&self.top)? {
+            if let Ok(file) = fs::symlink_metadata(self.top.join(&path)) {
+                sizes.push((file.len(), path));
             }
         }
         let total: u64 = sizes.iter().map(|(bytes, _)| bytes).sum();
@@ -232,6 +242,8 @@ impl Source {
             warnings,
             ..
         } = commits;
+        let mut warnings = warnings;
+        let included = Included::pack(&self.top, &own, folder, &mut warnings)?;
         let mut offers = vec![self.root.clone(), base.clone()];
         offers.extend(modules.iter().cloned());
         add_offers(&self.top, &mut offers)?;
@@ -240,6 +252,7 @@ impl Source {
         Ok(Taken {
             base,
             uncommitted,
+            included,
             warnings,
             offers,
             modules,

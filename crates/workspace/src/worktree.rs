@@ -9,7 +9,7 @@ mod create;
 mod discard;
 mod folder;
 mod forgotten;
-mod include;
+pub(crate) mod include;
 mod kept;
 mod keyed;
 pub(crate) mod lfs;
@@ -25,6 +25,7 @@ use teamster_core::text::{one_line, printable};
 use teamster_core::{WorkspaceKind, WorkspaceResult};
 
 use crate::git::git;
+use crate::included;
 use crate::step::before_change;
 pub use create::{NewWorktree, Origin};
 pub use discard::DiscardError;
@@ -113,6 +114,18 @@ impl Worktree {
     pub fn of_upload(mut self, head: impl Into<String>) -> Self {
         self.uploaded = Some(head.into());
         self
+    }
+
+    /// Copies files that were uploaded beside the repository, out of their bundle, which has them in this commit: where git
+    /// ignores them, so that they become a part of no commit.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bundle is damaged or does not have the commit.
+    pub fn include(&mut self, bundle: &Path, commit: &str) -> anyhow::Result<()> {
+        let warnings = included::unpack(bundle, commit, &self.info.path, &self.folder)?;
+        self.warnings.extend(warnings);
+        Ok(())
     }
 
     /// Returns the branch, if there is a repository.

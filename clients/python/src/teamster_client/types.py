@@ -2094,6 +2094,8 @@ class UploadWorkspace(TypedDict):
     commit: str
     #: The commit on which that one has the uncommitted files, and which the submitter has: what comes back begins there. Default: the same commit.
     head: NotRequired[Union[str, None]]
+    #: The full hash of a commit of files that git ignores, which are copied into the worktree. The file `included` of the run is its bundle. Default: none.
+    included: NotRequired[Union[str, None]]
     #: The name of the worktree's folder. Default: the first commit.
     name: NotRequired[Union[str, None]]
     #: The agent's directory in the repository, a relative path. Default: its root.

@@ -35,11 +35,18 @@ pub(crate) async fn upload(
                 words::plural(count as u64, "file")
             ),
         };
+        let included = match submitted.included {
+            0 => String::new(),
+            count => format!(
+                ", with {} of .worktreeinclude",
+                words::plural(count as u64, "file")
+            ),
+        };
         let sent = words::bytes(submitted.sent);
         // Ignore a closed stderr.
         let _ = writeln!(
             io::stderr(),
-            "repository submitted: {sent} sent{uncommitted}"
+            "repository submitted: {sent} sent{uncommitted}{included}"
         );
     }
     Ok(submitted.workspace)

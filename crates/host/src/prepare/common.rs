@@ -202,6 +202,7 @@ fn make(host: &Host, wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> 
             repository,
             commit,
             head,
+            included,
             name,
             subdirectory,
         }) => {
@@ -209,7 +210,8 @@ fn make(host: &Host, wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> 
             new.name.clone_from(name);
             new.subdirectory = subdirectory.as_ref().map(Into::into);
             let head = head.as_deref().unwrap_or(commit);
-            let made = upload::make(&root, id, repository, commit, new, wait);
+            let included = included.as_deref();
+            let made = upload::make(&root, id, (repository, commit), included, new, wait);
             made.map(|made| made.of_upload(head))
         }
         Some(Workspace::Repository {

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::anyhow;
-use teamster_api::{BUNDLE, ProblemCode};
+use teamster_api::{BUNDLE, INCLUDED, ProblemCode};
 use teamster_workspace::{Mirror, NewWorktree, Origin, Wait, Worktree};
 
 use crate::state;
@@ -12,8 +12,8 @@ use crate::state;
 pub(super) fn make(
     root: &Path,
     id: &str,
-    repository: &str,
-    commit: &str,
+    (repository, commit): (&str, &str),
+    included: Option<&str>,
     mut wanted: NewWorktree,
     wait: Wait<'_>,
 ) -> anyhow::Result<Worktree> {
@@ -24,12 +24,25 @@ pub(super) fn make(
         Err(error) if error.code == Some(ProblemCode::FileNotFound) => None,
         Err(error) => return Err(anyhow!(error.message)),
     };
+    let files = match included {
+        Some(_) => {
+            let files = uploads.complete(id, INCLUDED);
+            Some(files.map_err(|error| anyhow!(error.message))?)
+        }
+        None => None,
+    };
     let mirror = Mirror::open(&state::mirrors()?, repository, wait)?;
     mirror.receive(id, commit, bundle.as_deref())?;
     mirror.path().clone_into(&mut wanted.directory);
     wanted.from = Some(commit.to_owned());
     wanted.origin = Origin::Uploaded;
-    match Worktree::create(root, id, &wanted) {
+    let made = Worktree::create(root, id, &wanted).and_then(|mut made| {
+        if let (Some(files), Some(included)) = (files, included) {
+            made.include(&files, included)?;
+        }
+        Ok(made)
+    });
+    match made {
         Ok(made) => {
             uploads.remove(id);
             Ok(made)

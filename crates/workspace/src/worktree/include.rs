@@ -5,10 +5,10 @@
 //! and in the worktree alike, so that it never becomes a part of a commit.
 
 use std::collections::BTreeSet;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
-use std::os::unix::ffi::OsStrExt;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::symlink;
 use std::path::{Component, Path, PathBuf};
 
@@ -25,16 +25,32 @@ const NAMED: usize = 3;
 
 /// Copies what is to be included from the user's tree. Returns warnings.
 pub(super) fn copy(source: &Path, target: &Path) -> Vec<String> {
-    if !fs::symlink_metadata(source.join(FILE)).is_ok_and(|it| it.is_file()) {
-        return Vec::new();
-    }
-    let paths = match included(source, target) {
-        Ok(paths) => paths,
-        Err(error) => return vec![format!("`worktree`: {FILE} was not used: {error:#}")],
-    };
+    let copied = matching(source).and_then(|listed| {
+        let here = ignored(source, &listed)?;
+        copy_ignored(source, target, &joined(&here))
+    });
+    copied.unwrap_or_else(|error| vec![format!("`worktree`: {FILE} was not used: {error:#}")])
+}
+
+/// Returns the paths of the files that a tree includes.
+pub(crate) fn listed(source: &Path) -> anyhow::Result<Vec<PathBuf>> {
+    let listed = matching(source)?;
+    let paths = ignored(source, &listed)?.into_iter();
+    Ok(paths
+        .map(|path| PathBuf::from(OsString::from_vec(path)))
+        .collect())
+}
+
+/// Copies those of the files of a folder that git ignores in a worktree. `paths` end with zeros. Returns warnings.
+pub(crate) fn copy_ignored(
+    source: &Path,
+    target: &Path,
+    paths: &[u8],
+) -> anyhow::Result<Vec<String>> {
     let mut failed = Vec::new();
-    for path in paths {
-        if let Err(error) = copy_one(source, target, &path) {
+    for path in ignored(target, paths)? {
+        let path = Path::new(OsStr::from_bytes(&path));
+        if let Err(error) = copy_one(source, target, path) {
             failed.push(format!(
                 "{} ({error:#})",
                 printable(&path.to_string_lossy())
@@ -42,7 +58,7 @@ pub(super) fn copy(source: &Path, target: &Path) -> Vec<String> {
         }
     }
     if failed.is_empty() {
-        return Vec::new();
+        return Ok(Vec::new());
     }
     let more = failed.len().saturating_sub(NAMED);
     failed.truncate(NAMED);
@@ -51,31 +67,35 @@ pub(super) fn copy(source: &Path, target: &Path) -> Vec<String> {
     } else {
         String::new()
     };
-    vec![format!(
+    Ok(vec![format!(
         "`worktree`: files of {FILE} were not copied: {}{more}",
         failed.join(", ")
-    )]
+    )])
 }
 
-/// Returns the paths of the files to copy.
-fn included(source: &Path, target: &Path) -> anyhow::Result<Vec<PathBuf>> {
-    let exclude = format!("--exclude-from={FILE}");
-    let listed = git_bytes(
-        source,
-        ["ls-files", "--others", "--ignored", "-z", &exclude],
-    )?;
-    if listed.is_empty() {
+/// Returns the paths that match a pattern of the file and are not tracked, each with a zero at its end.
+fn matching(source: &Path) -> anyhow::Result<Vec<u8>> {
+    if !fs::symlink_metadata(source.join(FILE)).is_ok_and(|it| it.is_file()) {
         return Ok(Vec::new());
     }
-    let here = ignored(source, &listed)?;
-    let there = ignored(target, &listed)?;
-    let paths = here.intersection(&there);
-    let paths = paths.map(|path| PathBuf::from(OsStr::from_bytes(path)));
-    Ok(paths.collect())
+    let exclude = format!("--exclude-from={FILE}");
+    git_bytes(
+        source,
+        ["ls-files", "--others", "--ignored", "-z", &exclude],
+    )
+}
+
+/// Returns paths in one text, each with a zero at its end.
+fn joined(paths: &BTreeSet<Vec<u8>>) -> Vec<u8> {
+    let ended = paths.iter().flat_map(|path| path.iter().chain([&0]));
+    ended.copied().collect()
 }
 
 /// Returns those of the paths that git ignores in a worktree, which need not have them.
 fn ignored(tree: &Path, paths: &[u8]) -> anyhow::Result<BTreeSet<Vec<u8>>> {
+    if paths.is_empty() {
+        return Ok(BTreeSet::new());
+    }
     let mut command = git::command(tree);
     command.args(["check-ignore", "-z", "--stdin"]);
     // 1: none is.

@@ -1,4 +1,5 @@
-use std::cell::RefCell;
+mod settings;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::io::Read;
@@ -8,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use teamster_api::DiffQuery;
 use teamster_workspace::{
     Kept, Mirror, NewWorktree, Origin, SILENCE, Source, Wait, Worktree, remove_forgotten,
 };
@@ -388,85 +388,88 @@ fn uuid() -> String {
 }
 
 #[test]
-fn a_mirror_that_another_process_holds_is_waited_for_with_a_notice_and_an_end() {
-    let way = Way::new();
-    let name = "0".repeat(40);
-    let held = Mirror::open(way.mirrors(), &name, at_once()).unwrap();
-    let notices = RefCell::new(Vec::new());
-    let notice = |text| notices.borrow_mut().push(text);
-    let wait = Wait::new(Duration::from_millis(200), &notice);
-    let error = Mirror::open(way.mirrors(), &name, wait).unwrap_err();
-    let process = format!("process {}", std::process::id());
-    assert_eq!(
-        error.to_string(),
-        format!(
-            "{process} works on the mirror of the repository, and has made no progress for 0.2 s: wait until it has ended, \
-             or end it"
-        )
-    );
-    drop(held);
-    let held = Mirror::open(way.mirrors(), &name, wait).unwrap();
-    std::thread::scope(|scope| {
-        let waiting =
-            scope.spawn(|| Mirror::open(way.mirrors(), &name, Wait::new(SILENCE, &|_| ())));
-        drop(held);
-        waiting.join().unwrap().unwrap();
-    });
-}
-
-#[test]
-fn uploads_need_no_repository_that_git_finds_by_itself() {
-    const INNER: &str = "TEAMSTER_TEST_INNER";
-    // Of a process alone: the user's settings.
-    if std::env::var_os(INNER).is_none() {
-        let folder = tempfile::tempdir().unwrap();
-        let settings = folder.path().join("settings");
-        fs::write(&settings, "[safe]\n\tbareRepository = explicit\n").unwrap();
-        let name = "it::upload::uploads_need_no_repository_that_git_finds_by_itself";
-        let output = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", name])
-            .env(INNER, "1")
-            .env("GIT_CONFIG_GLOBAL", settings)
-            .output()
-            .unwrap();
-        assert!(output.status.success(), "{output:?}");
-        return;
-    }
+fn included_files_come_along_as_they_are_and_in_no_commit() {
     let repository = Repository::new();
-    repository.write("a.txt", "two\n");
+    repository.write(".gitignore", "*.env\nkeys/\nlink*\nignored\n");
+    repository.write(".gitattributes", "*.env text eol=crlf filter=x\n");
+    repository.write(".worktreeinclude", "*.env\nkeys/\nlink*\na.txt\nloose\n");
+    repository.commit("include");
+    repository.git(["config", "filter.x.clean", "sed s/1/2/"]);
+    repository.write("a.env", "A=1\n\r\n");
+    repository.write("sub/\"b\n\\\".env", "B=1\n");
+    repository.write(OsStr::from_bytes(b"\xff.env"), "odd\n");
+    repository.write("keys/run", "#!/bin/sh\n");
+    let run = repository.path().join("keys/run");
+    fs::set_permissions(run, fs::Permissions::from_mode(0o755)).unwrap();
+    repository.write("ignored", "no\n");
+    repository.write("loose", "not ignored\n");
+    symlink("a.txt", repository.path().join("link")).unwrap();
+    symlink("/etc/passwd", repository.path().join("link-out")).unwrap();
+    let before = repository.files();
+
     let way = Way::new();
     let source = Source::find(repository.path()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let taken = source.take(folder.path()).unwrap();
+    assert!(repository.files() == before, "something was changed");
+    let included = taken.included.as_ref().unwrap();
+    assert_eq!(included.files, 6);
+    let limit = source.check_uncommitted(20).unwrap_err().to_string();
+    assert!(limit.contains("a.env"), "{limit}");
+    // Again, it is the same commit.
+    let again = tempfile::tempdir().unwrap();
+    let same = source.take(again.path()).unwrap().included.unwrap();
+    assert_eq!(same.commit, included.commit);
+    let bytes = |bundle: &Path| fs::read(bundle).unwrap();
+    assert!(
+        bytes(&same.bundle) == bytes(&included.bundle),
+        "another bundle"
+    );
+
     let packed = way.pack(&source).unwrap();
     let mirror = way.receive(&source, "run1", &packed).unwrap();
     let root = tempfile::tempdir().unwrap();
-    let root = root.path().join("worktrees");
     let mut wanted = NewWorktree::of(mirror.path());
     wanted.from = Some(packed.base.clone());
     wanted.origin = Origin::Uploaded;
-    let mut made = Worktree::create(&root, "run1", &wanted).unwrap();
-    drop(mirror);
-    made.start().unwrap();
-    fs::write(made.directory().join("a.txt"), "three\n").unwrap();
-    let result = made.finish().result;
-    assert_eq!((result.error, result.files_changed), (None, Some(1)));
-    let folder = root.join("run1");
-    let mut kept = Kept::find(&root, "run1").unwrap().unwrap();
-    assert!(kept.write_bundle(&folder.join("bundle")).unwrap());
-    fs::remove_dir_all(folder).unwrap();
-    // Without its folder, from the bare repository.
-    assert_eq!(kept.diff(&DiffQuery::default()).unwrap().files_changed, 1);
-    let error = kept.push("nowhere", None, SILENCE).unwrap_err().to_string();
-    assert!(error.contains("nowhere"), "{error}");
-    kept.forget(None).unwrap();
-
-    let bare = way.mirrors().join("other.git");
-    let to = bare.to_str().unwrap();
-    let clone = ["clone", "--quiet", "--bare", ".", to];
-    Command::new("git")
-        .args(clone)
-        .current_dir(repository.path())
-        .output()
-        .unwrap();
-    let error = Worktree::create(&root, "run2", &NewWorktree::of(&bare)).unwrap_err();
-    assert!(error.to_string().contains("safe.bareRepository"), "{error}");
+    let mut made = Worktree::create(root.path(), "run1", &wanted).unwrap();
+    let wrong = made.include(&included.bundle, &"0".repeat(40));
+    assert!(wrong.unwrap_err().to_string().contains("does not contain"));
+    made.include(&included.bundle, &included.commit).unwrap();
+    let warnings = made.take_warnings().join("\n");
+    assert!(
+        warnings.contains("link-out (a link that leads out of the repository)"),
+        "{warnings}"
+    );
+    let there = made.directory().to_owned();
+    for (name, mode) in [
+        ("a.env", 0o600),
+        ("sub/\"b\n\\\".env", 0o600),
+        ("keys/run", 0o700),
+    ] {
+        assert_eq!(
+            fs::read(there.join(name)).unwrap(),
+            fs::read(repository.path().join(name)).unwrap(),
+            "{name}"
+        );
+        let about = fs::metadata(there.join(name)).unwrap();
+        assert_eq!(about.permissions().mode() & 0o777, mode, "{name}");
+    }
+    assert!(there.join(OsStr::from_bytes(b"\xff.env")).exists());
+    assert_eq!(
+        fs::read_link(there.join("link")).unwrap(),
+        Path::new("a.txt")
+    );
+    assert!(
+        !there.join("ignored").exists() && fs::symlink_metadata(there.join("link-out")).is_err()
+    );
+    assert_eq!(git(&there, ["status", "--porcelain"]), "");
+    // Neither in the mirror.
+    let missing = Command::new("git")
+        .args(["cat-file", "-e", &included.commit])
+        .current_dir(mirror.path())
+        .output();
+    assert!(!missing.unwrap().status.success());
+    let folder: Vec<_> = fs::read_dir(root.path().join("run1")).unwrap().collect();
+    assert_eq!(folder.len(), 3, "{folder:?}");
 }
