@@ -1,9 +1,18 @@
-//! Detached runs and sessions as the commands see them. Each has its own process, the runner, and a log.
+//! Runs and sessions as the commands see them: the log of each, which any number of views can show, and its requests.
 
+mod owner;
+mod prompt;
 mod questions;
 mod run;
 mod screen;
+mod signals;
+mod totals;
+mod view;
 
-pub(crate) use questions::{Questions, Reader};
-pub(crate) use run::{Entries, Run, was_refused};
+pub(crate) use owner::Owner;
+pub(crate) use prompt::UserPrompt;
+pub(crate) use questions::Questions;
+pub(crate) use run::{Entries, Run};
 pub(crate) use screen::Screen;
+pub(crate) use signals::Signals;
+pub(crate) use view::View;

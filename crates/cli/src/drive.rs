@@ -69,34 +69,9 @@ impl Feed for Run {
     }
 }
 
-/// A source of input other than a run's log.
-pub(crate) trait SideInput {
-    type Event;
-
-    /// Waits for the next input. Cancel-safe.
-    async fn next(&mut self) -> Self::Event;
-
-    /// Handles an input. Entries are not shown meanwhile.
-    async fn handle(&mut self, input: Self::Event, sink: &mut dyn Sink, now: Duration);
-}
-
-impl SideInput for Signals {
-    type Event = ();
-
-    async fn next(&mut self) {
-        self.stop_requested().await;
-    }
-
-    async fn handle(&mut self, (): (), sink: &mut dyn Sink, now: Duration) {
-        sink.stopping(now);
-    }
-}
-
 /// The result of showing a run.
 #[derive(Debug)]
 pub(crate) struct ShowOutcome {
-    /// All output was written.
-    pub(crate) written: bool,
     pub(crate) code: u8,
     /// The error of a run that failed.
     pub(crate) error: Option<Box<AgentError>>,
@@ -196,7 +171,7 @@ pub(crate) fn reader_is_gone(pipe: &OwnedFd) -> bool {
 pub(crate) async fn show<F: Feed>(
     mut log: F,
     sink: &mut dyn Sink,
-    side_input: &mut impl SideInput,
+    signals: &mut Signals,
 ) -> ShowOutcome {
     let abort = log.abort_handle();
     let start = Instant::now();
@@ -219,7 +194,7 @@ pub(crate) async fn show<F: Feed>(
                     tokio::select! {
                         biased;
                         entry = log.next() => break entry,
-                        input = side_input.next() => side_input.handle(input, sink, start.elapsed()).await,
+                        () = signals.stop_requested() => sink.stopping(start.elapsed()),
                         _ = ticks.tick() => if lost.is_none() {
                             if stdout.as_ref().is_some_and(reader_is_gone) {
                                 // A silent agent causes no write that would fail, and the run would continue
@@ -259,7 +234,6 @@ pub(crate) async fn show<F: Feed>(
     // Even if the run completed first, its output is lost.
     let lost = lost.or_else(|| sink.flush().err());
     ShowOutcome {
-        written: lost.is_none(),
         code: match (lost, &result) {
             (Some(error), _) => exit_code::of_lost(error),
             (None, Some(result)) => exit_code::of(result),

@@ -55,7 +55,7 @@ pub use prepare::{
     SessionOptions,
 };
 pub use recording::Recording;
-pub use service::{LocalRuns, SessionTasks, workspace_of};
+pub use service::{AttachedRun, LocalRuns, SessionTasks, workspace_of};
 pub use setup::trust;
 pub use store::{close as close_store, location as store_location};
 pub use teamster_workspace::{

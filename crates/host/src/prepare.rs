@@ -83,7 +83,7 @@ pub struct PreparedSession {
     kept: Option<KeptSpec>,
     requests: Requests,
     request_events: UnboundedReceiver<AgentEvent>,
-    about: RunInfo,
+    pub(crate) about: RunInfo,
 }
 
 /// What was prepared, once it gets the shared parts.
@@ -281,11 +281,15 @@ impl Host {
         let writer = writer.map_err(|error| of_conversation(error, of_key))?;
 
         let (requests, request_events) = Requests::of(&*common.id);
-        let ask_timeout = spec.ask_timeout_ms.map(params::wait);
+        let ask_timeout = match answers {
+            Answers::Attached => Some(Duration::MAX),
+            _ => spec.ask_timeout_ms.map(params::wait),
+        };
         let policy = RequestPolicy::new(ask_timeout, requests.clone());
         let answer = |can: &SessionCapabilities| match (&answers, &policy) {
-            (Answers::Policy(policy), _) => Ok(policy(can)),
-            (Answers::Clients { .. }, Some(policy)) if can.permissions => Ok(policy.policy(can)),
+            (Answers::Clients { .. } | Answers::Attached, Some(policy)) if can.permissions => {
+                Ok(policy.policy(can))
+            }
             (Answers::Clients { required: true }, Some(policy)) if policy.required => {
                 Err(AgentError::refused(
                     "ask_timeout_ms",
@@ -408,14 +412,28 @@ impl PreparedSession {
 
     /// Returns the live session whose runner is this process, in the folder of `run`. `at_rest` is called when its agent
     /// begins and ends to wait for a prompt.
-    pub(crate) fn detached(mut self, run: NewRun, at_rest: Option<AtRest>) -> DetachedSession {
+    pub(crate) fn detached(self, run: NewRun, at_rest: Option<AtRest>) -> DetachedSession {
+        let (orchestrator, plan, requests, events) = self.into_plan(at_rest);
+        DetachedSession::new(run, orchestrator, plan, requests, events)
+    }
+
+    /// Returns what a live session consists of.
+    pub(crate) fn into_plan(
+        mut self,
+        at_rest: Option<AtRest>,
+    ) -> (
+        Orchestrator,
+        SessionPlan,
+        Requests,
+        UnboundedReceiver<AgentEvent>,
+    ) {
         let closing = self.closing();
         let mut plan = SessionPlan::new(self.runs);
         plan.idle = self.idle;
         plan.closing = closing;
         plan.at_rest = at_rest;
         let (requests, events) = (self.requests, self.request_events);
-        DetachedSession::new(run, self.orchestrator, plan, requests, events)
+        (self.orchestrator, plan, requests, events)
     }
 }
 

@@ -1,5 +1,6 @@
 //! The runs of this machine as a service.
 
+mod attached;
 mod changes;
 mod check;
 mod fitted;
@@ -33,6 +34,7 @@ use tokio::time::{Instant, sleep};
 use crate::store::Source;
 use crate::text::error_chain;
 use crate::{Host, state};
+pub use attached::AttachedRun;
 use changes::Changes;
 use forget::forget_runs;
 use index::{AT_ONCE, Index, not_ended, order};

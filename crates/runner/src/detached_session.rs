@@ -1,5 +1,6 @@
-//! Runner of a live session.
+//! Runners of live sessions: with a folder for any client, or for the one that has started it.
 
+use std::future::ready;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,9 +10,10 @@ use teamster_core::{
     AgentEvent, AgentSession, Done, EventStream, NoticeLevel, NoticeSource, RunResult, RunStatus,
 };
 use teamster_orchestrator::{Closing, Orchestrator};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
+use crate::journal::Journal;
 use crate::log_task::{LogTask, SideChannels};
 use crate::server::{Control, Listener, serve};
 use crate::session_control::{Prompt, SessionControl};
@@ -76,29 +78,12 @@ impl DetachedSession {
             lock,
             ..
         } = run;
-        let task = LogTask::new(log, folder.id());
-        let sessions = plan.runs.sessions().cloned().collect();
-        let (control, prompts, notes) =
-            SessionControl::new(sessions, task.status().clone(), *plan.runs.budget());
-        let turns = Turns {
-            task,
-            side: SideChannels {
-                requests,
-                request_events,
-                notes,
-            },
-            orchestrator,
-            plan,
-            control,
-            prompts,
-            began: Instant::now(),
-            cut: false,
-        };
+        let task = LogTask::new(Journal::Log(log), folder.id());
         Self {
             folder,
             listener,
             lock,
-            turns,
+            turns: Turns::new(task, orchestrator, plan, requests, request_events),
         }
     }
 
@@ -109,22 +94,56 @@ impl DetachedSession {
 
     /// Plays turns to the end of the session and writes its log to the end.
     pub async fn work(self) -> Finished {
-        let mut turns = self.turns;
-        let control = Control::of_session(
-            turns.task.position(),
-            turns.control.clone(),
-            turns.side.requests.clone(),
-        )
-        .status(turns.task.status().clone());
-        turns.task.status().idle();
-        let server = tokio::spawn(serve(self.listener, control));
-        turns.play_all().await;
-        let mut result = turns.end().await;
-        let log = turns.task.end(&mut result).await;
+        let server = tokio::spawn(serve(self.listener, self.turns.client_control()));
+        let finished = self.turns.work().await;
         server.abort();
         self.folder.close_socket();
         drop(self.lock);
-        Finished { result, log }
+        finished
+    }
+}
+
+/// Live session of this process without a folder, for one client in this process: it reads the entries, and answers.
+///
+/// The turns, and what ends the session, are those of a [`DetachedSession`]. Without its reader the session ends.
+#[must_use = "nothing happens before `work` is awaited"]
+pub struct AttachedSession {
+    turns: Turns,
+}
+
+/// The client's side of an [`AttachedSession`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct AttachedClient {
+    /// The entries, with numbers from 1.
+    pub entries: mpsc::Receiver<RunLogEntry>,
+    /// The number of the newest entry while the agent waits for a prompt and has begun no turn by itself; else `None`.
+    pub at_rest: watch::Receiver<Option<u64>>,
+}
+
+impl AttachedSession {
+    /// Creates the session of this plan, as [`DetachedSession::new`] does.
+    pub fn new(
+        orchestrator: Orchestrator,
+        plan: SessionPlan,
+        requests: Requests,
+        request_events: mpsc::UnboundedReceiver<AgentEvent>,
+    ) -> (Self, AttachedClient) {
+        let (journal, entries) = Journal::to_reader();
+        let task = LogTask::new(journal, plan.runs.id());
+        let turns = Turns::new(task, orchestrator, plan, requests, request_events);
+        let at_rest = turns.at_rest.subscribe();
+        (Self { turns }, AttachedClient { entries, at_rest })
+    }
+
+    /// Returns what clients use, and the handle that controls the session.
+    pub fn control(&self) -> (Control, SessionControl) {
+        (self.turns.client_control(), self.turns.control.clone())
+    }
+
+    /// Plays turns to the end of the session, and passes all entries to the reader.
+    pub async fn work(self) -> Finished {
+        self.turns.work().await
     }
 }
 
@@ -139,6 +158,8 @@ struct Turns {
     began: Instant,
     /// The last turn was aborted by the end of the session.
     cut: bool,
+    /// The number of the newest entry while the agent waits for a prompt.
+    at_rest: watch::Sender<Option<u64>>,
 }
 
 /// Next step of a session.
@@ -150,11 +171,54 @@ enum Next {
 }
 
 impl Turns {
+    fn new(
+        task: LogTask,
+        orchestrator: Orchestrator,
+        plan: SessionPlan,
+        requests: Requests,
+        request_events: mpsc::UnboundedReceiver<AgentEvent>,
+    ) -> Self {
+        let sessions = plan.runs.sessions().cloned().collect();
+        let (control, prompts, notes) =
+            SessionControl::new(sessions, task.status().clone(), *plan.runs.budget());
+        task.status().idle();
+        Self {
+            task,
+            side: SideChannels {
+                requests,
+                request_events,
+                notes,
+            },
+            orchestrator,
+            plan,
+            control,
+            prompts,
+            began: Instant::now(),
+            cut: false,
+            at_rest: watch::channel(None).0,
+        }
+    }
+
+    /// Returns what clients use.
+    fn client_control(&self) -> Control {
+        let (position, requests) = (self.task.position(), self.side.requests.clone());
+        let control = Control::of_session(position, self.control.clone(), requests);
+        control.status(self.task.status().clone())
+    }
+
+    async fn work(mut self) -> Finished {
+        self.play_all().await;
+        let mut result = self.end().await;
+        let log = self.task.end(&mut result).await;
+        Finished { result, log }
+    }
+
     async fn play_all(&mut self) {
         while !self.task.is_lost() {
             self.notify_at_rest(true);
             let next = self.next().await;
             self.notify_at_rest(false);
+            self.at_rest.send_replace(None);
             match next {
                 Next::Prompt(prompt) => self.turn(Some(prompt), None).await,
                 Next::Unasked(begun) => self.turn(None, Some(begun)).await,
@@ -178,14 +242,22 @@ impl Turns {
         let session = self.session();
         let idle = self.plan.idle;
         let idle_end = idle.and_then(|idle| Instant::now().checked_add(idle));
+        let mut is_settled = false;
         loop {
             tokio::select! {
                 biased;
                 () = self.control.ended() => return Next::End,
+                // Before the prompt that follows it: it is no part of that turn.
+                Some(note) = self.side.notes.recv() => self.task.push_note(note),
                 Some(prompt) = self.prompts.recv() => return Next::Prompt(prompt),
                 Some(event) = self.side.request_events.recv() => self.task.push_event(event),
-                Some(note) = self.side.notes.recv() => self.task.push_note(note),
                 begun = unasked(&*session, &self.control) => return Next::Unasked(begun),
+                // Nothing above is ready.
+                () = ready(()), if !is_settled => {
+                    self.at_rest.send_replace(Some(self.task.written()));
+                    is_settled = true;
+                    continue;
+                }
                 () = self.task.due() => {}
                 () = until(idle_end) => {
                     let idle = idle.unwrap_or_default();
@@ -197,6 +269,7 @@ impl Turns {
                     return Next::End;
                 }
             }
+            is_settled = false;
             if self.task.write() {
                 return Next::End;
             }

@@ -35,6 +35,7 @@ mod error;
 mod files;
 mod folder;
 mod holder;
+mod journal;
 mod kept_spec;
 pub mod launch;
 mod log;
@@ -55,7 +56,7 @@ pub mod step;
 mod step;
 
 pub use detached_run::{DetachedRun, Finished};
-pub use detached_session::{AtRest, DetachedSession, SessionPlan};
+pub use detached_session::{AtRest, AttachedClient, AttachedSession, DetachedSession, SessionPlan};
 pub use error::RunsError;
 pub use files::try_lock_past_probes;
 pub use folder::{NewRun, RunFolder, RunLock, RunState, Runs};

@@ -13,8 +13,9 @@ use teamster_orchestrator::RunLog;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::journal::Journal;
 use crate::status::StatusBoard;
-use crate::{Position, Requests, RunLogWriter};
+use crate::{Position, Requests};
 
 /// Time for which a log that cannot be written delays its run, before the run is stopped.
 const WRITE_RETRY_LIMIT: Duration = Duration::from_secs(30);
@@ -44,9 +45,9 @@ pub(crate) enum Note {
     Event(AgentEvent),
 }
 
-/// Writes the entries of a run to its log and announces them to its readers.
+/// Writes the entries of a run to its journal and announces them to its readers.
 pub(crate) struct LogTask {
-    writer: RunLogWriter,
+    journal: Journal,
     announce: watch::Sender<Position>,
     status: StatusBoard,
     /// Run id of entries that are created here.
@@ -60,9 +61,9 @@ pub(crate) struct LogTask {
 }
 
 impl LogTask {
-    pub(crate) fn new(writer: RunLogWriter, run_id: &str) -> Self {
+    pub(crate) fn new(journal: Journal, run_id: &str) -> Self {
         Self {
-            writer,
+            journal,
             announce: watch::channel(Position::default()).0,
             status: StatusBoard::default(),
             run_id: run_id.into(),
@@ -81,9 +82,9 @@ impl LogTask {
         &self.status
     }
 
-    /// Returns the number of the newest entry in the file.
+    /// Returns the number of the newest entry that was written.
     pub(crate) fn written(&self) -> u64 {
-        self.writer.written().seq
+        self.journal.written().seq
     }
 
     /// Returns whether the log was given up.
@@ -106,7 +107,7 @@ impl LogTask {
             self.attempt = entry.attempt;
         }
         self.status.see(&entry);
-        self.writer.push(entry);
+        self.journal.push(entry);
     }
 
     /// Adds an event that is not the agent's.
@@ -147,11 +148,19 @@ impl LogTask {
 
     /// Waits until a write is due. Cancel-safe.
     pub(crate) async fn due(&self) {
-        match (self.failing, self.writer.due()) {
+        if self.is_lost() {
+            return pending().await;
+        }
+        match (self.failing, self.journal.due()) {
             (Some(_), _) => sleep(RETRY_INTERVAL).await,
             (None, Some(due)) => sleep_until(Instant::from_std(due)).await,
-            (None, None) => pending().await,
+            (None, None) => self.journal.room().await,
         }
+    }
+
+    /// Returns whether entries can be taken: none of them waits to be written.
+    fn is_open(&self) -> bool {
+        self.failing.is_none() && !self.journal.is_full()
     }
 
     /// Writes due entries. Returns whether the log was given up by this call.
@@ -159,8 +168,8 @@ impl LogTask {
         if self.is_lost() {
             return false;
         }
-        if (self.writer.due()).is_some_and(|due| due <= std::time::Instant::now()) {
-            self.writer.end_frame();
+        if (self.journal.due()).is_some_and(|due| due <= std::time::Instant::now()) {
+            self.journal.end_frame();
         }
         let Err(error) = self.try_write() else {
             return false;
@@ -175,7 +184,7 @@ impl LogTask {
     }
 
     fn try_write(&mut self) -> io::Result<()> {
-        match self.writer.flush() {
+        match self.journal.flush() {
             Ok(position) => {
                 self.failing = None;
                 self.announce.send_if_modified(|known| {
@@ -210,7 +219,7 @@ impl LogTask {
             let mut over = false;
             tokio::select! {
                 biased;
-                entry = log.next(), if self.failing.is_none() => {
+                entry = log.next(), if self.is_open() => {
                     let mut next = entry;
                     for taken in 1.. {
                         let Some(entry) = next else {
@@ -239,13 +248,13 @@ impl LogTask {
                         };
                     }
                 }
-                Some(event) = side.request_events.recv(), if self.failing.is_none() => {
+                Some(event) = side.request_events.recv(), if self.is_open() => {
                     early.push(event);
                     if !begun {
                         log.report_start();
                     }
                 }
-                Some(note) = side.notes.recv(), if self.failing.is_none() => {
+                Some(note) = side.notes.recv(), if self.is_open() => {
                     self.push_note(note);
                 }
                 () = self.due() => {}
@@ -284,9 +293,9 @@ impl LogTask {
     ///
     /// Fails if the log is incomplete.
     pub(crate) async fn end(&mut self, result: &mut RunResult) -> io::Result<()> {
-        self.writer.end_frame();
+        self.journal.end_frame();
         if let Some(error) = &self.lost {
-            self.writer.discard_unwritten();
+            self.journal.discard_unwritten();
             let error = AgentError::new(
                 ErrorCode::Io,
                 ErrorKind::Internal,
@@ -300,7 +309,7 @@ impl LogTask {
                 AgentEvent::error(error),
                 AgentEvent::Done(Done::new(Box::new(result.clone()))),
             ] {
-                self.writer.push(self.entry(event));
+                self.journal.push(self.entry(event));
             }
         }
         let until = Instant::now()
@@ -316,7 +325,7 @@ impl LogTask {
             }
             sleep(RETRY_INTERVAL).await;
         }
-        self.writer.sync()
+        self.journal.finish().await
     }
 }
 
@@ -326,9 +335,13 @@ fn is_start(entry: &RunLogEntry) -> bool {
         if matches!(entry.event, RunEvent::Start { .. } | RunEvent::Attempt { .. }))
 }
 
-/// Returns whether a write will not succeed later: the limit of file sizes (`ulimit -f`) is that of the process.
+/// Returns whether a write will not succeed later: the limit of file sizes (`ulimit -f`) is that of the process, and a
+/// reader that is gone does not come back.
 fn is_permanent(error: &io::Error) -> bool {
-    error.kind() == io::ErrorKind::FileTooLarge
+    matches!(
+        error.kind(),
+        io::ErrorKind::FileTooLarge | io::ErrorKind::BrokenPipe
+    )
 }
 
 #[cfg(test)]
@@ -344,7 +357,7 @@ mod tests {
         let run = Runs::at(dir.path())
             .accept(&info, LogLimits::default())
             .unwrap();
-        let mut task = LogTask::new(run.log, "session");
+        let mut task = LogTask::new(Journal::Log(run.log), "session");
         task.set_run("turn");
         task.attempt = 3;
         task.lost = Some(io::Error::other("no space"));

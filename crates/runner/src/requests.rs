@@ -36,6 +36,8 @@ struct Shared {
     /// Decisions whose event has not arrived.
     decided: Vec<DecidedRequest>,
     events: Option<mpsc::UnboundedSender<AgentEvent>>,
+    /// There is a policy that creates requests.
+    asks: bool,
 }
 
 #[derive(Debug)]
@@ -69,6 +71,7 @@ impl Requests {
     /// `takes_reason`: the reason of a denial reaches the model.
     pub fn policy(&self, limit: Option<Duration>, takes_reason: bool) -> PermissionPolicy {
         let requests = self.clone();
+        lock(&self.shared).asks = true;
         PermissionPolicy::ask(move |request| requests.clone().ask(request, limit, takes_reason))
     }
 
@@ -121,13 +124,14 @@ impl Requests {
         Ok(())
     }
 
-    /// Marks an event about a request with the request's id. `None` if the event repeats a written one.
+    /// Marks an event about a request with the request's id. `None` if the event repeats a written one. Without a
+    /// [`policy`](Self::policy), all requests are answered elsewhere.
     pub fn mark(&self, mut event: AgentEvent) -> Option<AgentEvent> {
         let AgentEvent::Permission(permission) = &mut event else {
             return Some(event);
         };
         let mut shared = lock(&self.shared);
-        if shared.events.is_none() || permission.request_id.is_some() {
+        if !shared.asks || shared.events.is_none() || permission.request_id.is_some() {
             drop(shared);
             return Some(event);
         }

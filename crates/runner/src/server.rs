@@ -92,6 +92,49 @@ impl Control {
         self.status = Some(status);
         self
     }
+
+    /// Carries out a client's command.
+    pub async fn carry_out(&self, command: Command) -> Reply {
+        match command {
+            Command::Cancel { kill } => {
+                if let Some(session) = &self.session {
+                    session.end(kill);
+                    return Reply::Done;
+                }
+                if let Some(status) = &self.status {
+                    status.ending();
+                }
+                if kill {
+                    self.abort.kill();
+                } else {
+                    self.abort.abort();
+                }
+                Reply::Done
+            }
+            Command::Requests => Reply::Requests {
+                requests: self.requests.pending(),
+            },
+            Command::Answer { request_id, answer } => {
+                match self.requests.answer(&request_id, answer) {
+                    Ok(()) => Reply::Done,
+                    Err((code, message)) => refused(code, message),
+                }
+            }
+            Command::Status => match &self.status {
+                Some(status) => {
+                    let is_waiting = !self.requests.pending().is_empty();
+                    let status = Box::new(status.status(is_waiting));
+                    Reply::Status { status }
+                }
+                None => unknown(),
+            },
+            Command::Follow | Command::Other => unknown(),
+            command => match &self.session {
+                Some(session) => session.carry_out(command).await,
+                None => refused(RefusalCode::Unsupported, "this is a run, not a session"),
+            },
+        }
+    }
 }
 
 /// Serves the clients of a run until the future is dropped. Needs a Tokio runtime.
@@ -121,7 +164,7 @@ async fn client(stream: UnixStream, control: Control) {
                 // Such a client sends nothing more.
                 return follow(&mut lines, &mut writer, control.position).await;
             }
-            Ok(command) => send(&mut writer, &answer(command, &control).await).await,
+            Ok(command) => send(&mut writer, &control.carry_out(command).await).await,
             Err(error) => {
                 let message = format!("invalid command: {error}");
                 send(&mut writer, &refused(RefusalCode::Unsupported, message)).await
@@ -130,48 +173,6 @@ async fn client(stream: UnixStream, control: Control) {
         if sent.is_err() {
             return;
         }
-    }
-}
-
-async fn answer(command: Command, control: &Control) -> Reply {
-    match command {
-        Command::Cancel { kill } => {
-            if let Some(session) = &control.session {
-                session.end(kill);
-                return Reply::Done;
-            }
-            if let Some(status) = &control.status {
-                status.ending();
-            }
-            if kill {
-                control.abort.kill();
-            } else {
-                control.abort.abort();
-            }
-            Reply::Done
-        }
-        Command::Requests => Reply::Requests {
-            requests: control.requests.pending(),
-        },
-        Command::Answer { request_id, answer } => {
-            match control.requests.answer(&request_id, answer) {
-                Ok(()) => Reply::Done,
-                Err((code, message)) => refused(code, message),
-            }
-        }
-        Command::Status => match &control.status {
-            Some(status) => {
-                let is_waiting = !control.requests.pending().is_empty();
-                let status = Box::new(status.status(is_waiting));
-                Reply::Status { status }
-            }
-            None => unknown(),
-        },
-        Command::Follow | Command::Other => unknown(),
-        command => match &control.session {
-            Some(session) => session.carry_out(command).await,
-            None => refused(RefusalCode::Unsupported, "this is a run, not a session"),
-        },
     }
 }
 

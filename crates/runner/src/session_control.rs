@@ -152,7 +152,8 @@ impl SessionControl {
         lock(&self.0.state)
     }
 
-    fn session(&self) -> Arc<dyn AgentSession> {
+    /// Returns the session of the agent in use.
+    pub fn session(&self) -> Arc<dyn AgentSession> {
         let current = self.state().current;
         self.0.sessions[current].clone()
     }
@@ -176,7 +177,17 @@ impl SessionControl {
 
     /// Carries out a client's command: a prompt, an interrupt, or a change of settings.
     pub async fn carry_out(&self, command: Command) -> Reply {
-        match command {
+        let reply = self.try_carry_out(command).await;
+        reply.unwrap_or_else(|error| refused(RefusalCode::Unsupported, error.message))
+    }
+
+    /// Carries out a command as [`carry_out`](Self::carry_out) does, with the agent's own error.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the agent refuses to steer, to clear or to change a setting.
+    pub async fn try_carry_out(&self, command: Command) -> Result<Reply, AgentError> {
+        Ok(match command {
             Command::Send {
                 prompt,
                 images,
@@ -189,7 +200,7 @@ impl SessionControl {
                 from,
                 key: Some(key),
             } => self.send_once(prompt, images, from, key).await,
-            Command::Steer { text, from } => self.steer(text, from).await,
+            Command::Steer { text, from } => self.steer(text, from).await?,
             Command::Interrupt { kill } => {
                 if self.interrupt(kill) {
                     Reply::Done
@@ -203,7 +214,7 @@ impl SessionControl {
                     |session| Box::pin(async move { session.clear().await }),
                     notice,
                 )
-                .await
+                .await?
             }
             Command::SetModel { model } => {
                 let notice = format!("model from the next turn on: {model}");
@@ -216,7 +227,7 @@ impl SessionControl {
                     });
                     set
                 };
-                self.apply_setting(set, &notice).await
+                self.apply_setting(set, &notice).await?
             }
             Command::SetPermission { mode } => {
                 let notice = format!("permission from the next turn on: {mode}");
@@ -229,19 +240,19 @@ impl SessionControl {
                 let is_widest = mode == PermissionMode::Bypass;
                 let before = is_widest.then(|| self.0.status.permission(Some(mode)));
                 let reply = self.apply_setting(set, &notice).await;
-                let is_set = matches!(reply, Reply::Done);
+                let is_set = matches!(reply, Ok(Reply::Done));
                 match before {
                     None if is_set => _ = self.0.status.permission(Some(mode)),
                     Some(before) if !is_set => _ = self.0.status.permission(before),
                     _ => {}
                 }
-                reply
+                reply?
             }
             _ => refused(
                 RefusalCode::Unsupported,
                 "the runner of this session has another version and does not support this command",
             ),
-        }
+        })
     }
 
     /// Begins a turn, unless one was begun with this key.
@@ -328,39 +339,32 @@ impl SessionControl {
         }
     }
 
-    async fn steer(&self, text: String, from: Option<String>) -> Reply {
+    async fn steer(&self, text: String, from: Option<String>) -> Result<Reply, AgentError> {
         if text.trim().is_empty() {
-            return refused(RefusalCode::InvalidAnswer, "the message is empty");
+            let why = "the message is empty";
+            return Ok(refused(RefusalCode::InvalidAnswer, why));
         }
         if self.state().turn.is_none() {
-            return no_turn();
+            return Ok(no_turn());
         }
-        match self.session().steer(text.clone()).await {
-            Ok(()) => {
-                // The receiver lives as long as the session.
-                let _ = self.0.notes.send(Note::Steer { text, from });
-                Reply::Done
-            }
-            Err(error) => refused_by(&error),
-        }
+        self.session().steer(text.clone()).await?;
+        // The receiver lives as long as the session.
+        let _ = self.0.notes.send(Note::Steer { text, from });
+        Ok(Reply::Done)
     }
 
-    async fn apply_setting<F>(&self, setting: F, notice: &str) -> Reply
+    async fn apply_setting<F>(&self, setting: F, notice: &str) -> Result<Reply, AgentError>
     where
         F: FnOnce(Arc<dyn AgentSession>) -> SettingFuture,
     {
         if self.is_ending() {
-            return ending();
+            return Ok(ending());
         }
-        match setting(self.session()).await {
-            Ok(()) => {
-                let event = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, notice);
-                // The receiver lives as long as the session.
-                let _ = self.0.notes.send(Note::Event(event));
-                Reply::Done
-            }
-            Err(error) => refused_by(&error),
-        }
+        setting(self.session()).await?;
+        let event = AgentEvent::notice(NoticeLevel::Info, NoticeSource::Runtime, notice);
+        // The receiver lives as long as the session.
+        let _ = self.0.notes.send(Note::Event(event));
+        Ok(Reply::Done)
     }
 }
 
@@ -392,8 +396,4 @@ fn ending() -> Reply {
 
 fn no_turn() -> Reply {
     refused(RefusalCode::NoTurn, "no turn is in progress")
-}
-
-fn refused_by(error: &AgentError) -> Reply {
-    refused(RefusalCode::Unsupported, error.message.clone())
 }

@@ -162,3 +162,17 @@ async fn a_client_can_stop_the_run() {
     client::cancel(&runner.folder, false).await.unwrap();
     assert!(runner.abort.is_aborted());
 }
+
+#[test]
+fn what_a_session_reports_of_requests_is_kept_unless_they_are_asked_here() {
+    let requested = || {
+        let event = Permission::new("Bash", Decision::Requested);
+        AgentEvent::Permission(Box::new(event))
+    };
+    // Its agent denies them at once.
+    let (requests, _events) = Requests::of("r");
+    assert_eq!(requests.mark(requested()), Some(requested()));
+    // Each has an event with its id.
+    let _policy = requests.policy(None, false);
+    assert_eq!(requests.mark(requested()), None);
+}

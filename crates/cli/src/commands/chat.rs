@@ -1,36 +1,32 @@
 //! `teamster chat`.
 
 pub(crate) mod args;
-mod conversation;
-mod signals;
 mod spec;
 #[cfg(test)]
 mod tests;
-mod totals;
 
 use std::env;
 use std::io::{self, IsTerminal};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use teamster::{AgentError, AgentEvent, CliInfo, LogEntry, PermissionPolicy};
+use teamster::{AgentError, AgentEvent, CliInfo, LogEntry};
 use teamster_api::{RunLogEntry, SessionSpec};
 use teamster_core::provider::RunAssembler;
 use teamster_core::time::epoch_ms;
 use teamster_host::{Answers, Guard, PreparedSession, SessionOptions, params};
-use tokio::sync::mpsc::{self, UnboundedReceiver};
 use uuid::Uuid;
 
-use crate::dialog::permission::{self, Question};
+use crate::detached::{Owner, Questions, Screen, Signals, UserPrompt, View};
 use crate::dialog::{open_input, terminal};
 use crate::hints::usage;
 use crate::remote::Machine;
+use crate::render::{Sink, TextIsFinal};
 use crate::runtime::tokio_runtime;
 use crate::spec::Local;
 use crate::{drive, exit_code, remote, start, words};
 use args::ChatArgs;
-use conversation::{Chat, Display};
-use signals::Signals;
 
 /// Runs a chat with an agent and returns the exit code.
 pub(crate) fn main(args: ChatArgs, machine: &Machine) -> anyhow::Result<u8> {
@@ -58,20 +54,12 @@ fn begin(args: ChatArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>
         return start::detached(machine, spec, &local);
     }
     let id = Uuid::now_v7().to_string();
-    let runtime = match tokio_runtime().context("cannot start the runtime") {
+    let runtime = match tokio_runtime() {
         Ok(runtime) => runtime,
         Err(error) => return Ok(Err(error)),
     };
-    let at_terminal = io::stdin().is_terminal();
-    let (ask, questions) = mpsc::unbounded_channel();
-    let answers = if at_terminal {
-        Answers::Policy(Box::new(move |can| {
-            if can.permissions {
-                permission::policy(can.denial_reason, ask.clone())
-            } else {
-                PermissionPolicy::Deny
-            }
-        }))
+    let answers = if io::stdin().is_terminal() {
+        Answers::Attached
     } else {
         Answers::Deny
     };
@@ -90,58 +78,62 @@ fn begin(args: ChatArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>
         {
             return Err(error.into());
         }
-        Err(error) => {
-            let display = Display::new(local.output, refused);
-            return Ok(Ok(print_refusal(display, error)));
-        }
+        Err(error) => return Ok(Ok(print_refusal(sink(&local, refused), error))),
     };
     crate::report::warn_of(&prepared.common.warnings, quiet);
-    Ok(chat(runtime, prepared, &local, questions))
+    Ok(chat(runtime, prepared, &local))
 }
 
 fn chat(
     runtime: tokio::runtime::Runtime,
-    mut prepared: PreparedSession,
+    prepared: PreparedSession,
     local: &Local,
-    questions: UnboundedReceiver<Question>,
 ) -> anyhow::Result<u8> {
-    let closing = prepared.closing();
-    let PreparedSession {
-        common,
-        spec,
-        orchestrator,
-        runs,
-        history,
-        ..
-    } = prepared;
-    let info = common.agent;
+    let info = prepared.common.agent;
     let at_terminal = io::stdin().is_terminal();
-    let mut view = view(&spec, local, info);
-    (view.directory, view.mcp) = (common.directory, common.mcp);
-    let mut display = Display::new(local.output, view);
+    let mut view = view(&prepared.spec, local, info);
+    view.directory.clone_from(&prepared.common.directory);
+    view.mcp = prepared.common.mcp;
     // With a mock model, the session is removed with its temporary home.
-    if env::var_os(crate::mock_home::URL_VARIABLE).is_none() {
-        display.resume = Some(resume_command(&spec));
-    }
-    let mut sessions = runs.sessions();
-    let can_ask = at_terminal && sessions.any(|session| session.capabilities().permissions);
-    drop(sessions);
-    let questions = can_ask.then_some(questions);
-
-    let keep = spec.trusted.keep_background;
-    let guard = Guard::start(crate::global::host(), display.directory());
+    let has_home = env::var_os(crate::mock_home::URL_VARIABLE).is_none();
+    let resume = has_home.then(|| resume_command(&prepared.spec));
+    let keep = prepared.spec.trusted.keep_background;
+    let guard = Guard::start(crate::global::host(), view.directory.as_deref());
     if !keep {
         teamster_host::adopt_orphans();
     }
     let code = runtime.block_on(async {
-        let signals = Signals::listen(at_terminal).context("cannot listen for signals")?;
         let input =
             open_input(info.id, local.no_history, at_terminal).context("cannot read messages")?;
-        let chat = Chat::new(runs, orchestrator, display, signals, questions);
-        let mut chat = chat.closing(closing);
-        let code = chat.run(input, at_terminal).await;
+        let history = prepared.history.clone();
+        let (session, work) = prepared.attached();
+        let mut owner = Owner::new(Arc::new(session), resume);
+        if at_terminal {
+            owner = owner.at_terminal(!local.output.json);
+        }
+        let run = owner.run();
+        let handle = run.handle.clone();
+        let signals =
+            Signals::of_owner(handle.clone(), at_terminal).context("cannot listen for signals")?;
+        let work = tokio::spawn(work);
+        let sink = sink(local, view);
+        let mut screen = Screen::with_sink(&run, sink, anstream::stderr(), local.output);
+        if at_terminal {
+            let name = info.name;
+            screen.remark(&format!("{name}: /help lists the commands, Ctrl-D ends\n"));
+        }
+        let shown = View::new(run, screen, signals)
+            .of_owner(owner)
+            .user_prompt(Some(UserPrompt::new(input, at_terminal)))
+            .questions(at_terminal.then(Questions::of_only_client))
+            .show(0)
+            .await;
+        // Also after an error. It may have ended already.
+        let _ = handle.cancel(false).await;
+        // A panic was reported.
+        let _ = work.await;
         crate::report::warn_of(&history.close().await, local.output.quiet);
-        anyhow::Ok(code)
+        shown
     });
     terminal::restore();
     // A thread may still be blocked on the terminal: do not wait for it.
@@ -150,6 +142,10 @@ fn chat(
         teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
     }
     code
+}
+
+fn sink(local: &Local, view: drive::View) -> Box<dyn Sink> {
+    drive::sink(local.output, view, TextIsFinal::WithMessage)
 }
 
 /// Returns what is shown of a session before it has begun.
@@ -169,8 +165,7 @@ fn view(spec: &SessionSpec, local: &Local, agent: &'static CliInfo) -> drive::Vi
 }
 
 /// Prints an error as a run prints it, and returns the exit code.
-fn print_refusal(display: Display, error: AgentError) -> u8 {
-    let mut sink = display.sink;
+fn print_refusal(mut sink: Box<dyn Sink>, error: AgentError) -> u8 {
     let mut code = exit_code::AGENT_ERROR;
     for (event, seq) in RunAssembler::refuse(error).into_iter().zip(1..) {
         if let AgentEvent::Done(done) = &event {

@@ -2,13 +2,12 @@
 
 use std::collections::VecDeque;
 use std::io::{self, IsTerminal};
-use std::path::Path;
 
 use nix::unistd::{getpgrp, tcgetpgrp};
-use teamster::{AgentEvent, Decision, PermissionRequest};
+use teamster::{AgentEvent, Decision, PermissionAnswer, PermissionRequest};
 use teamster_api::{LogLine, ProblemCode, RunLogEntry, ServiceError};
 
-use super::{Entries, Run, was_refused};
+use super::run::{Entries, Run, was_refused};
 use crate::dialog::permission::ask_at_terminal;
 
 /// A log reader with lookahead.
@@ -20,10 +19,11 @@ pub(crate) struct Reader {
 }
 
 impl Reader {
-    pub(crate) fn new(run: Run, entries: Entries) -> Self {
+    /// Follows the log after the entry with this number.
+    pub(crate) fn new(run: Run, after: u64) -> Self {
         Self {
+            entries: run.follow(after),
             run,
-            entries,
             ahead: VecDeque::new(),
         }
     }
@@ -40,15 +40,32 @@ impl Reader {
         }
     }
 
-    /// Reads ahead until the request is decided or withdrawn, or the log ends.
+    /// Waits for a call, and reads ahead meanwhile, for which the session may wait.
+    pub(crate) async fn meanwhile<T>(&mut self, call: impl Future<Output = T>) -> T {
+        let mut call = std::pin::pin!(call);
+        let mut is_open = true;
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut call => return done,
+                next = self.entries.next(), if is_open => match next.transpose() {
+                    Some(next) => {
+                        is_open = next.is_ok();
+                        self.ahead.push_back(next);
+                    }
+                    None => is_open = false,
+                },
+            }
+        }
+    }
+
+    /// Reads ahead until the request is decided or withdrawn, or its turn or the log ends.
     async fn settled(&mut self, id: &str) {
         loop {
             let Some(next) = self.entries.next().await.transpose() else {
                 return;
             };
-            let settles = next.as_ref().is_ok_and(|line| {
-                line.is_end() || decided(line).is_some_and(|decided| decided == id)
-            });
+            let settles = next.as_ref().is_ok_and(|line| settles(line, id));
             let is_last = next.is_err();
             self.ahead.push_back(next);
             if settles || is_last {
@@ -67,16 +84,18 @@ fn find(waiting: &[teamster_api::PendingRequest], id: &str) -> bool {
     waiting.iter().any(|request| request.request_id == id)
 }
 
-/// Returns the id of the request that the entry decides.
-fn decided(line: &LogLine) -> Option<String> {
+/// Returns `true` if the entry decides the request or ends its turn.
+fn settles(line: &LogLine, id: &str) -> bool {
     let Ok(RunLogEntry::Agent(entry)) = line.entry() else {
-        return None;
+        return false;
     };
     match entry.event {
-        AgentEvent::Permission(permission) if permission.decision != Decision::Requested => {
-            permission.request_id
+        AgentEvent::Permission(permission) => {
+            permission.decision != Decision::Requested
+                && permission.request_id.as_deref() == Some(id)
         }
-        _ => None,
+        AgentEvent::Done(_) => true,
+        _ => false,
     }
 }
 
@@ -84,9 +103,21 @@ fn decided(line: &LogLine) -> Option<String> {
 #[derive(Default)]
 pub(crate) struct Questions {
     open: VecDeque<String>,
+    /// No other client can answer: without an answer, a request is denied.
+    is_only_client: bool,
+    /// The number of requests that were denied here in the turn in progress.
+    denied: usize,
 }
 
 impl Questions {
+    /// Creates the requests of a session without other clients.
+    pub(crate) fn of_only_client() -> Self {
+        Self {
+            is_only_client: true,
+            ..Self::default()
+        }
+    }
+
     /// Returns `true` if a user at the terminal can answer.
     pub(crate) fn can_ask() -> bool {
         let stdin = io::stdin();
@@ -94,18 +125,25 @@ impl Questions {
         stdin.is_terminal() && tcgetpgrp(&stdin).is_ok_and(|front| front == getpgrp())
     }
 
-    /// Records requests and decisions in a shown entry.
-    pub(crate) fn record(&mut self, entry: &AgentEvent) {
-        let AgentEvent::Permission(permission) = entry else {
-            return;
+    /// Records requests and decisions in an entry. Returns the number of requests that were denied here in its turn.
+    pub(super) fn record(&mut self, entry: &RunLogEntry) -> usize {
+        let denied = self.denied;
+        let RunLogEntry::Agent(entry) = entry else {
+            return denied;
         };
-        let Some(id) = &permission.request_id else {
-            return;
-        };
-        match permission.decision {
-            Decision::Requested => self.open.push_back(id.clone()),
-            _ => self.open.retain(|open| open != id),
+        match &entry.event {
+            AgentEvent::Permission(permission) => {
+                if let Some(id) = &permission.request_id {
+                    match permission.decision {
+                        Decision::Requested => self.open.push_back(id.clone()),
+                        _ => self.open.retain(|open| open != id),
+                    }
+                }
+            }
+            AgentEvent::Done(_) => self.denied = 0,
+            _ => {}
         }
+        denied
     }
 
     /// Returns `true` if no request is open.
@@ -115,11 +153,7 @@ impl Questions {
 
     /// Prompts for an answer to the oldest request, if it is still pending. Without an answer, the request stays
     /// pending for other clients.
-    pub(crate) async fn ask(
-        &mut self,
-        reader: &mut Reader,
-        directory: Option<&Path>,
-    ) -> anyhow::Result<()> {
+    pub(crate) async fn ask(&mut self, reader: &mut Reader) -> anyhow::Result<()> {
         let Some(id) = self.open.pop_front() else {
             return Ok(());
         };
@@ -129,15 +163,23 @@ impl Questions {
         };
         let takes_reason = pending.takes_reason;
         let request = PermissionRequest::from(pending);
-        let answer = ask_at_terminal(&request, takes_reason, directory, reader.settled(&id)).await;
-        let Some(answer) = answer else {
-            return Ok(());
+        let directory = reader.run().info.directory.clone();
+        let settled = reader.settled(&id);
+        let answer = ask_at_terminal(&request, takes_reason, directory.as_deref(), settled).await;
+        let answer = match answer {
+            Some(answer) => answer,
+            None if self.is_only_client => PermissionAnswer::Deny(None),
+            None => return Ok(()),
         };
+        let denies = matches!(answer, PermissionAnswer::Deny(_));
         match reader.run().handle.answer(&id, answer.into()).await {
+            Ok(()) => self.denied += usize::from(denies),
+            // It is withdrawn.
+            Err(_) if self.is_only_client => {}
             // Another client answered first, or the run has ended.
             Err(error) if error.code == Some(ProblemCode::RunEnded) => {}
             Err(error) if was_refused(&error) => crate::report::warn(&[error.to_string()]),
-            answered => answered?,
+            Err(error) => return Err(error.into()),
         }
         Ok(())
     }

@@ -9,29 +9,22 @@ use teamster::{AgentEvent, Id, RunResult};
 use teamster_api::{LogLine, RunEvent, RunLogEntry};
 use teamster_core::time::epoch_ms;
 
-use super::Run;
-use super::questions::{Questions, Reader};
+use super::run::Run;
 use crate::args::OutputArgs;
-use crate::render::{Sink, TextIsFinal, View};
+use crate::render::{Json, Sink, TextIsFinal, View};
 use crate::{drive, exit_code, words};
 
-/// A renderer of log entries.
-pub(crate) enum Screen {
-    /// Prints the lines of the log.
-    Lines(io::BufWriter<io::Stdout>),
-    /// Renders turns like `teamster run` and `teamster chat`.
-    Turns(Box<Turns>),
-}
-
-/// Renders the turns of a session, or a run.
-pub(crate) struct Turns {
-    quiet: bool,
-    directory: Option<PathBuf>,
+/// A renderer of log entries, and of the messages of the program beside them.
+pub(crate) struct Screen {
+    /// Prints the lines of the log, instead of rendering turns as `teamster run` does.
+    lines: Option<io::BufWriter<io::Stdout>>,
     sink: Box<dyn Sink>,
+    messages: Box<dyn Write>,
+    quiet: bool,
+    json: bool,
+    directory: Option<PathBuf>,
     /// The time of the turn's first shown entry, in milliseconds since the Unix epoch. Times are relative to it.
     began: Option<u64>,
-    /// The requests to ask at the terminal; `None` without a user.
-    questions: Option<Questions>,
     /// True for a session, which has several turns.
     is_session: bool,
     /// True for a run of this machine.
@@ -44,148 +37,171 @@ pub(crate) struct Turns {
     typed: Option<String>,
 }
 
-/// The result of showing an entry.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct ShownEntry {
-    /// The exit code, if the entry ends a run or turn.
-    pub(crate) code: Option<u8>,
-    /// The id of the ended run or turn.
+/// The end of a run or turn.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Ended {
+    /// The exit code.
+    pub(crate) code: u8,
+    /// The id of the run or turn.
     pub(crate) run_id: Option<Id>,
+}
+
+impl Ended {
+    /// Returns the end, if the entry is one.
+    pub(crate) fn of(entry: &RunLogEntry) -> Option<Self> {
+        let RunLogEntry::Agent(entry) = entry else {
+            return None;
+        };
+        let AgentEvent::Done(done) = &entry.event else {
+            return None;
+        };
+        Some(Self {
+            code: exit_code::of(&done.result),
+            run_id: entry.run_id.clone(),
+        })
+    }
 }
 
 impl Screen {
     pub(crate) fn new(run: &Run, output: OutputArgs) -> Self {
-        let info = |id: &str| {
-            crate::global::providers()
-                .get(id)
-                .map(|provider| provider.info())
-        };
+        let provider = crate::global::providers().get(&run.info.provider);
         // Print the entries of an unknown agent as lines.
-        let Some(first) = info(&run.info.provider).filter(|_| !output.json) else {
-            return Self::Lines(io::BufWriter::new(io::stdout()));
+        let Some(first) = provider.filter(|_| !output.json) else {
+            let none = Box::new(Json::new(io::sink()));
+            let mut screen = Self::with_sink(run, none, anstream::stderr(), output);
+            screen.lines = Some(io::BufWriter::new(io::stdout()));
+            return screen;
         };
-        let is_session = run.is_session();
-        let is_here = run.is_here;
-        let directory = run.info.directory.clone();
+        let directory = run.info.directory.as_deref();
         let view = View {
-            agent: first,
+            agent: first.info(),
             verbose: output.verbose,
             quiet: output.quiet,
             // A session that continues needs no command to resume it.
-            resume: (!is_session)
-                .then(|| resume_arguments(directory.as_deref(), is_here))
+            resume: (!run.is_session())
+                .then(|| resume_arguments(directory, run.is_here))
                 .flatten(),
-            directory: directory.clone(),
+            directory: run.info.directory.clone(),
             permission: None,
             asks: false,
             mcp: None,
             clock: epoch_ms,
         };
-        Self::Turns(Box::new(Turns {
-            sink: drive::sink(output, view, TextIsFinal::WithMessage),
+        let sink = drive::sink(output, view, TextIsFinal::WithMessage);
+        Self::with_sink(run, sink, anstream::stderr(), output)
+    }
+
+    /// Creates a screen that renders turns with this sink.
+    pub(crate) fn with_sink(
+        run: &Run,
+        sink: Box<dyn Sink>,
+        messages: impl Write + 'static,
+        output: OutputArgs,
+    ) -> Self {
+        Self {
+            lines: None,
+            sink,
+            messages: Box::new(messages),
             quiet: output.quiet,
-            directory,
+            json: output.json,
+            directory: run.info.directory.clone(),
             began: None,
-            questions: Questions::can_ask().then(Questions::default),
-            is_session,
-            is_here,
+            is_session: run.is_session(),
+            is_here: run.is_here,
             turn: None,
-            agent: first.id.to_owned(),
+            agent: run.info.provider.clone(),
             typed: None,
-        }))
+        }
     }
 
-    /// Disables prompts for requests.
-    pub(crate) fn without_questions(mut self) -> Self {
-        if let Self::Turns(turns) = &mut self {
-            turns.questions = None;
+    /// Shows an entry, which is that of the line; `None` for one of a newer version.
+    pub(crate) fn show(&mut self, line: &LogLine, entry: Option<&RunLogEntry>) -> io::Result<()> {
+        if let Some(lines) = &mut self.lines {
+            lines.write_all(line.json())?;
+            return lines.write_all(b"\n");
         }
-        self
-    }
-
-    /// Shows an entry.
-    pub(crate) fn show(&mut self, line: &LogLine) -> io::Result<ShownEntry> {
-        let entry = line.entry();
-        let mut seen = ShownEntry::default();
-        if let Ok(RunLogEntry::Agent(entry)) = &entry
-            && let AgentEvent::Done(done) = &entry.event
-        {
-            seen.code = Some(exit_code::of(&done.result));
-            seen.run_id.clone_from(&entry.run_id);
+        match entry {
+            Some(entry) => self.render(entry, line.is_end()),
+            None => Ok(()),
         }
-        match (self, entry) {
-            (Self::Lines(out), _) => {
-                out.write_all(line.json())?;
-                out.write_all(b"\n")?;
-            }
-            (Self::Turns(turns), Ok(entry)) => turns.show(&entry, line.is_end())?,
-            // An entry of a newer version.
-            _ => {}
-        }
-        Ok(seen)
     }
 
     pub(crate) fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Lines(out) => out.flush(),
-            Self::Turns(turns) => turns.sink.flush(),
+        match &mut self.lines {
+            Some(lines) => lines.flush(),
+            None => self.sink.flush(),
         }
+    }
+
+    /// Shows no more entries.
+    pub(crate) fn mute(&mut self) {
+        self.lines = None;
+        self.sink = Box::new(Json::new(io::sink()));
     }
 
     /// Returns `true` if the shown entries leave a turn in progress.
     pub(crate) fn is_in_turn(&self) -> bool {
-        matches!(self, Self::Turns(turns) if turns.turn.is_some())
+        self.turn.is_some()
     }
 
-    /// Returns `true` if a request is to be asked here.
-    pub(crate) fn has_questions(&self) -> bool {
-        matches!(self, Self::Turns(turns) if turns.questions.as_ref().is_some_and(|it| !it.is_empty()))
-    }
-
-    /// Prompts for an answer to the oldest request.
-    pub(crate) async fn ask(&mut self, reader: &mut Reader) -> anyhow::Result<()> {
-        let Self::Turns(turns) = self else {
-            return Ok(());
-        };
-        let Some(questions) = &mut turns.questions else {
-            return Ok(());
-        };
-        turns.sink.clear_line();
-        let directory = reader.run().info.directory.clone();
-        questions.ask(reader, directory.as_deref()).await
+    /// Clears the current line for another writer.
+    pub(crate) fn clear_line(&mut self) {
+        self.sink.clear_line();
     }
 
     /// Sets the message that is about to be sent from here.
     pub(crate) fn set_typed(&mut self, text: Option<String>) {
-        if let Self::Turns(turns) = self {
-            turns.typed = text;
-        }
+        self.typed = text;
+    }
+
+    /// Forgets the agent's session, so that the next one has a header of its own.
+    pub(crate) fn clear_session(&mut self) {
+        self.sink.clear_session();
     }
 
     /// Shows that the turn is being stopped.
     pub(crate) fn stopping(&mut self) {
-        if let Self::Turns(turns) = self {
-            let now = turns.now(epoch_ms());
-            turns.sink.stopping(now);
-        }
+        let now = self.now(epoch_ms());
+        self.sink.stopping(now);
     }
 
     pub(crate) fn tick(&mut self) {
-        if let Self::Turns(turns) = self
-            && (turns.turn.is_some() || !turns.is_session)
-        {
-            let now = turns.now(epoch_ms());
-            turns.sink.tick(now);
+        if self.turn.is_some() || !self.is_session {
+            let now = self.now(epoch_ms());
+            self.sink.tick(now);
         }
     }
-}
 
-impl Turns {
+    /// Prints the answer to a command.
+    pub(crate) fn print(&mut self, text: &str) {
+        // Without stderr the message cannot be shown.
+        let _ = writeln!(self.messages, "{text}");
+    }
+
+    /// Prints a message, unless the output is quiet.
+    pub(crate) fn note(&mut self, text: &str) {
+        if !self.quiet {
+            self.print(text);
+        }
+    }
+
+    /// Prints a message, unless the output is JSON or quiet.
+    pub(crate) fn remark(&mut self, text: &str) {
+        if !self.json {
+            self.note(text);
+        }
+    }
+
+    /// Prints an error.
+    pub(crate) fn report(&mut self, error: &anyhow::Error) {
+        crate::report::fail_on(&mut self.messages, error);
+    }
+
     fn now(&self, at_ms: u64) -> Duration {
         Duration::from_millis(self.began.map_or(0, |began| at_ms.saturating_sub(began)))
     }
 
-    fn show(&mut self, entry: &RunLogEntry, is_end: bool) -> io::Result<()> {
+    fn render(&mut self, entry: &RunLogEntry, is_end: bool) -> io::Result<()> {
         if self.is_session
             && is_end
             && let RunLogEntry::Agent(entry) = entry
@@ -197,9 +213,6 @@ impl Turns {
         self.sink.entry(entry, self.now(entry.at_ms()))?;
         match entry {
             RunLogEntry::Agent(entry) => {
-                if let Some(questions) = &mut self.questions {
-                    questions.record(&entry.event);
-                }
                 if self.is_session && matches!(entry.event, AgentEvent::Done(_)) {
                     self.turn_end()?;
                 }
@@ -227,20 +240,15 @@ impl Turns {
     /// Shows a message that another client sent.
     fn message(&mut self, text: &str, from: Option<&str>) -> io::Result<()> {
         self.sink.flush()?;
-        if self.quiet {
-            return Ok(());
-        }
         self.sink.clear_line();
         let (bold, dim) = (Style::new().bold(), Style::new().dimmed());
         let text = words::printable(text);
         let from = from.map(|from| format!("  {dim}{}{dim:#}", words::one_line(from)));
-        // Without stderr the message cannot be shown.
-        let _ = writeln!(
-            anstream::stderr(),
+        self.note(&format!(
             "{bold}> {}{bold:#}{}",
             text.trim_end().replace('\n', "\n> "),
             from.unwrap_or_default()
-        );
+        ));
         Ok(())
     }
 
@@ -255,9 +263,6 @@ impl Turns {
     fn session_end(&mut self, result: &RunResult) -> io::Result<()> {
         self.sink.flush()?;
         self.turn = None;
-        if self.quiet {
-            return Ok(());
-        }
         self.sink.clear_line();
         let turns = words::plural(u64::from(result.num_turns.unwrap_or_default()), "turn");
         let cost = words::cost(result).map(|cost| format!(", {cost}"));
@@ -268,22 +273,17 @@ impl Turns {
         };
         let error = result.failure().filter(|_| !result.aborted);
         let error = error.map(|error| format!(": {}", words::one_line(&error.message)));
-        // As above.
-        let _ = writeln!(
-            anstream::stderr(),
+        self.note(&format!(
             "the session {how} after {turns}{}{}",
             cost.unwrap_or_default(),
             error.unwrap_or_default()
-        );
+        ));
         // A worktree may have been removed at the end.
         let resume = resume_arguments(self.directory.as_deref(), self.is_here);
         if let (Some(resume), Some(session)) = (resume, &result.session_id) {
-            let agent = shell_words::quote(&self.agent);
-            let _ = writeln!(
-                anstream::stderr(),
-                "resume with: teamster chat {agent} {resume} {}",
-                words::one_line(session)
-            );
+            let (agent, session) = (shell_words::quote(&self.agent), words::one_line(session));
+            let command = format!("teamster chat {agent} {resume} {session}");
+            self.note(&format!("resume with: {command}"));
         }
         Ok(())
     }

@@ -13,11 +13,11 @@ use nix::sys::termios::{FlushArg, tcflush};
 use nix::unistd::read;
 use serde_json::Value;
 use std::os::fd::AsFd;
-use teamster::{PermissionAnswer, PermissionPolicy, PermissionRequest};
+use teamster::{PermissionAnswer, PermissionRequest};
 use teamster_api::tool_input::{self, ChangedFile};
 use teamster_api::typed_answer;
 use teamster_core::text::excerpt;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use super::terminal::write_to_terminal;
 use crate::words;
@@ -38,54 +38,8 @@ const PROMPT_WITH_REASON: &[u8] =
 
 const SERVER_PROMPT: &[u8] = b"  the answer, or a JSON object with all fields; n: no answer > ";
 
-/// A permission request that the user must answer.
-#[derive(Debug)]
-pub(crate) struct Question {
-    request: PermissionRequest,
-    /// A reason for a denial reaches the model.
-    takes_reason: bool,
-    reply: oneshot::Sender<PermissionAnswer>,
-}
-
-/// Returns a policy that sends each request to `ask` and waits for the answer.
-pub(crate) fn policy(takes_reason: bool, ask: mpsc::UnboundedSender<Question>) -> PermissionPolicy {
-    PermissionPolicy::ask(move |request| {
-        let (reply, answer) = oneshot::channel();
-        let sent = ask.send(Question {
-            request,
-            takes_reason,
-            reply,
-        });
-        async move {
-            let answer = match sent {
-                Ok(()) => answer.await.ok(),
-                Err(_) => None,
-            };
-            answer.unwrap_or(PermissionAnswer::Deny(None))
-        }
-    })
-}
-
-impl Question {
-    /// Asks at the terminal and returns whether the request was denied. Returns `false` for a withdrawn request.
-    pub(crate) async fn ask(mut self, directory: Option<&Path>) -> bool {
-        if self.reply.is_closed() {
-            return false;
-        }
-        let answer = ask_at_terminal(
-            &self.request,
-            self.takes_reason,
-            directory,
-            self.reply.closed(),
-        );
-        let answer = answer.await.unwrap_or(PermissionAnswer::Deny(None));
-        let denied = matches!(answer, PermissionAnswer::Deny(_));
-        // The request may have been withdrawn meanwhile.
-        self.reply.send(answer).is_ok() && denied
-    }
-}
-
-/// Asks at the terminal. Returns `None` at the end of input, or when `withdrawal` completes.
+/// Asks at the terminal. Returns `None` at the end of input, or when `withdrawal` completes. If it is dropped, the terminal
+/// is read no longer than a moment.
 pub(crate) async fn ask_at_terminal(
     request: &PermissionRequest,
     takes_reason: bool,
@@ -94,8 +48,8 @@ pub(crate) async fn ask_at_terminal(
 ) -> Option<PermissionAnswer> {
     let text = request_text(request, directory);
     let schema = request.schema.clone();
-    let withdrawn = Arc::new(AtomicBool::new(false));
-    let stop = withdrawn.clone();
+    let withdrawn = Withdrawn::default();
+    let stop = withdrawn.0.clone();
     let (sender, mut answer) = oneshot::channel();
     thread::Builder::new()
         .name("permission".to_owned())
@@ -107,11 +61,21 @@ pub(crate) async fn ask_at_terminal(
     tokio::select! {
         answered = &mut answer => answered.ok().flatten(),
         () = withdrawal => {
-            withdrawn.store(true, Ordering::Relaxed);
+            drop(withdrawn);
             // Wait for the thread: two readers of the terminal would compete for input.
             let _ = answer.await;
             None
         }
+    }
+}
+
+/// Marks a request as withdrawn when it is dropped.
+#[derive(Default)]
+struct Withdrawn(Arc<AtomicBool>);
+
+impl Drop for Withdrawn {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -391,20 +355,5 @@ mod tests {
         for none in ["", "\n", "yes please", "yn", "what?"] {
             assert_eq!(answer(none), None, "{none:?}");
         }
-    }
-
-    #[tokio::test]
-    async fn no_answer_is_a_denial() {
-        let (ask, mut questions) = mpsc::unbounded_channel();
-        let policy = policy(true, ask);
-        let PermissionPolicy::Ask(ask) = policy else {
-            panic!("{policy:?}");
-        };
-        let request = || PermissionRequest::new(1, "Bash", ToolKind::Execute, Value::Null);
-        let answer = tokio::spawn(ask(request()));
-        drop(questions.recv().await);
-        assert_eq!(answer.await.unwrap(), PermissionAnswer::Deny(None));
-        drop(questions);
-        assert_eq!(ask(request()).await, PermissionAnswer::Deny(None));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use teamster_core::{Capabilities, CliInfo, ExecuteParams, PermissionPolicy, SessionCapabilities};
+use teamster_core::{Capabilities, CliInfo, ExecuteParams};
 
 use crate::KeptHistory;
 
@@ -50,8 +50,9 @@ pub enum Answers {
         /// True if an agent that cannot ask is refused where the description has a time limit of requests.
         required: bool,
     },
-    /// A policy that is made for an agent with these capabilities.
-    Policy(Box<dyn Fn(&SessionCapabilities) -> PermissionPolicy + Send + Sync>),
+    /// The client of a session in this process ([`PreparedSession::attached`](crate::PreparedSession::attached)), which
+    /// has any time. An agent that cannot ask is denied.
+    Attached,
 }
 
 impl Answers {

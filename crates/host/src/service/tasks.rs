@@ -136,7 +136,12 @@ pub(super) async fn carry_out(
     control: &SessionControl,
     command: Command,
 ) -> Result<Reply, ServiceError> {
-    match control.carry_out(command).await {
+    replied(control.carry_out(command).await)
+}
+
+/// Returns a refusal as the error that it is.
+pub(super) fn replied(reply: Reply) -> Result<Reply, ServiceError> {
+    match reply {
         Reply::Refused { code, message } => Err((code, message).into()),
         reply => Ok(reply),
     }

@@ -15,6 +15,7 @@ use teamster_process::open_unlinked_file;
 use super::frames::Frames;
 use super::tail::last_entry;
 use super::{FILE, run_id_of};
+use crate::journal::number;
 use crate::step::{Step, before, sync};
 
 /// Limits of a log.
@@ -188,11 +189,7 @@ impl RunLogWriter {
     fn number(&mut self, entries: &mut Vec<RunLogEntry>) {
         for mut entry in entries.drain(..) {
             let seq = self.newest.seq + 1;
-            match &mut entry {
-                RunLogEntry::Agent(entry) => entry.seq = seq,
-                RunLogEntry::Run(entry) => entry.seq = seq,
-                _ => {}
-            }
+            number(&mut entry, seq);
             let before = self.unwritten.len();
             // Serialization of these types to a vector cannot fail.
             if serde_json::to_writer(&mut self.unwritten, &entry).is_err() {

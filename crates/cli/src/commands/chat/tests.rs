@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 
 use teamster::orchestrator::{Orchestrator, OrchestratorConfig};
 use teamster::{
@@ -10,14 +10,18 @@ use teamster::{
     EventStream, ExecuteParams, Id, NoticeLevel, NoticeSource, PermissionMode, RunResult,
     RunStatus, SessionCapabilities, SessionFuture, Text, Turn,
 };
-use teamster_api::RunLogEntry;
-use teamster_runner::{SessionCandidate, SessionRuns};
+use teamster_api::{RunInfo, RunKind, RunLogEntry};
+use teamster_host::AttachedRun;
+use teamster_runner::{Requests, SessionCandidate, SessionPlan, SessionRuns};
+use tokio::sync::Notify;
+use tokio::task::yield_now;
 
-use super::conversation::{Chat, Display};
-use super::signals::Signals;
-use crate::dialog::input::{Input, Lines};
+use crate::args::OutputArgs;
+use crate::detached::{self, Owner, Signals, UserPrompt, View};
+use crate::dialog::input::{Entry, Input, Lines, Source};
 use crate::render::tests::{Screen, view};
 use crate::render::{Narrator, Plain, Sink};
+use crate::signals::StopSignal;
 
 /// A session that plays scripted turns and records its calls.
 #[derive(Clone)]
@@ -25,6 +29,10 @@ struct ScriptedSession {
     capabilities: SessionCapabilities,
     turns: Arc<Mutex<VecDeque<Vec<AgentEvent>>>>,
     unasked: Arc<Mutex<VecDeque<Vec<AgentEvent>>>>,
+    /// Notified when there is an unasked turn.
+    begins: Arc<Notify>,
+    /// Notified when an unasked turn may end, if it waits for that.
+    ends: Option<Arc<Notify>>,
     calls: Arc<Mutex<Vec<String>>>,
 }
 
@@ -38,6 +46,8 @@ impl ScriptedSession {
             capabilities,
             turns: Arc::new(Mutex::new(turns.into_iter().collect())),
             unasked: Arc::default(),
+            begins: Arc::default(),
+            ends: None,
             calls: Arc::default(),
         }
     }
@@ -51,9 +61,12 @@ impl ScriptedSession {
     }
 }
 
-fn stream(events: Vec<AgentEvent>) -> EventStream {
+fn stream(events: Vec<AgentEvent>, ends: Option<Arc<Notify>>) -> EventStream {
     let events = async_stream::stream! {
         for event in events {
+            if let (AgentEvent::Done(_), Some(ends)) = (&event, &ends) {
+                ends.notified().await;
+            }
             yield event;
         }
     };
@@ -76,7 +89,7 @@ impl AgentSession for ScriptedSession {
     fn send(&self, turn: Turn) -> EventStream {
         self.record(turn.prompt);
         let next = self.turns.lock().unwrap().pop_front();
-        stream(next.expect("no turn is left"))
+        stream(next.expect("no turn is left"), None)
     }
 
     fn interrupt(&self) {}
@@ -105,7 +118,12 @@ impl AgentSession for ScriptedSession {
     }
 
     fn unasked(&self) -> Option<EventStream> {
-        self.unasked.lock().unwrap().pop_front().map(stream)
+        let begun = self.unasked.lock().unwrap().pop_front()?;
+        Some(stream(begun, self.ends.clone()))
+    }
+
+    fn unasked_ready(&self) -> SessionFuture<'_, ()> {
+        Box::pin(self.begins.notified())
     }
 
     fn close(&self) -> SessionFuture<'_, ()> {
@@ -135,23 +153,9 @@ fn turn_with(text: &str, result: RunResult) -> Vec<AgentEvent> {
     ]
 }
 
-/// Creates a chat with this session.
-fn new_chat(session: &ScriptedSession, display: Display, signals: Signals) -> Chat {
-    let params = ExecuteParams::new("");
-    let candidate = SessionCandidate::of(Arc::new(session.clone()), Capabilities::none(), params);
-    let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
-    Chat::new(
-        SessionRuns::new("chat", candidate),
-        orchestrator,
-        display,
-        signals,
-        None,
-    )
-}
-
 /// Runs a chat with this input and returns its output and exit code.
 async fn chat(session: &ScriptedSession, input: &'static str) -> (String, u8) {
-    chat_until(session, input, Signals::none()).await
+    chat_until(session, input, Signals::new().0).await
 }
 
 async fn chat_until(
@@ -160,15 +164,53 @@ async fn chat_until(
     signals: Signals,
 ) -> (String, u8) {
     let screen = Screen::default();
+    let input = Input::new(move || Lines::new(input.as_bytes(), None)).unwrap();
+    let user_prompt = UserPrompt::new(input, false);
+    let code = chat_on(
+        session,
+        user_prompt,
+        signals,
+        plain(&screen),
+        screen.clone(),
+    )
+    .await;
+    (screen.text(), code)
+}
+
+fn plain(screen: &Screen) -> Plain<Screen, Screen> {
     let mut view = view();
     view.resume = None;
-    let narrator = Narrator::new(view.clone());
-    let plain = Plain::new(screen.clone(), screen.clone(), narrator, false);
-    let display = Display::with_sink(view, plain, screen.clone());
-    let mut chat = new_chat(session, display, signals);
-    let input = Input::new(move || Lines::new(input.as_bytes(), None)).unwrap();
-    let code = chat.run(input, false).await;
-    (screen.text(), code)
+    Plain::new(screen.clone(), screen.clone(), Narrator::new(view), false)
+}
+
+async fn chat_on(
+    session: &ScriptedSession,
+    user_prompt: UserPrompt,
+    signals: Signals,
+    sink: impl Sink + 'static,
+    messages: impl io::Write + 'static,
+) -> u8 {
+    let params = ExecuteParams::new("");
+    let candidate = SessionCandidate::of(Arc::new(session.clone()), Capabilities::none(), params);
+    let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
+    let plan = SessionPlan::new(SessionRuns::new("chat", candidate));
+    let mut info = RunInfo::new("chat", "claude");
+    info.kind = RunKind::Session;
+    let (session, work) = AttachedRun::new(info, orchestrator, plan, Requests::of("chat"));
+    let resume = "teamster chat claude --resume".to_owned();
+    let owner = Owner::new(Arc::new(session), Some(resume));
+    let run = owner.run();
+    let work = tokio::spawn(work);
+    let output = OutputArgs::default();
+    let screen = detached::Screen::with_sink(&run, Box::new(sink), messages, output);
+    let code = View::new(run, screen, signals)
+        .of_owner(owner)
+        .user_prompt(Some(user_prompt))
+        .show(0)
+        .await
+        .unwrap();
+    work.await.unwrap();
+    code
 }
 
 #[tokio::test]
@@ -272,6 +314,69 @@ async fn unasked_turns_are_shown_and_counted() {
     assert!(shown.contains("2 turns"), "{shown}");
 }
 
+/// A source of one message, which the test types.
+struct Typed {
+    /// Notified when the line editor begins to read.
+    reads: Arc<Notify>,
+    message: mpsc::Receiver<&'static str>,
+}
+
+impl Source for Typed {
+    fn read(&mut self) -> Entry {
+        self.reads.notify_one();
+        let message = self.message.recv().map(str::to_owned);
+        message.map_or(Entry::End, Entry::Text)
+    }
+}
+
+#[tokio::test]
+async fn a_message_that_was_typed_while_the_agent_began_a_turn_is_sent_after_it() {
+    let mut session = ScriptedSession::new([turn("x")]);
+    let ends = Arc::new(Notify::new());
+    session.ends = Some(ends.clone());
+    let reads = Arc::new(Notify::new());
+    let (typed, message) = mpsc::channel();
+    let source = Typed {
+        reads: reads.clone(),
+        message,
+    };
+    let input = Input::new(move || source).unwrap();
+    // At a terminal, nothing is shown while the user types.
+    let user_prompt = UserPrompt::new(input, true);
+    let screen = Screen::default();
+    let user = async {
+        reads.notified().await;
+        (session.unasked.lock().unwrap()).push_back(turn("by the way"));
+        session.begins.notify_one();
+        while !session.unasked.lock().unwrap().is_empty() {
+            yield_now().await;
+        }
+        typed.send("a").unwrap();
+        // Its beginning is shown once the message was refused.
+        while !screen.text().contains("session s-1") {
+            yield_now().await;
+        }
+        ends.notify_one();
+        drop(typed);
+    };
+    let signals = Signals::new().0;
+    let chat = chat_on(
+        &session,
+        user_prompt,
+        signals,
+        plain(&screen),
+        screen.clone(),
+    );
+    let both = async { tokio::join!(chat, user) };
+    let limit = std::time::Duration::from_secs(20);
+    let (code, ()) = tokio::time::timeout(limit, both).await.unwrap();
+    assert_eq!(code, 0);
+    assert_eq!(session.calls(), ["a", "[close]"]);
+    let shown = screen.text();
+    let (before, after) = shown.split_once("by the way").unwrap();
+    assert!(!before.contains('x') && after.contains("\nx\n"), "{shown}");
+}
+
 #[tokio::test]
 async fn errors_are_shown_as_in_a_run() {
     let error = teamster::AgentError::new(ErrorCode::CliNotFound, ErrorKind::NotFound, "gone");
@@ -287,8 +392,9 @@ async fn errors_are_shown_as_in_a_run() {
 
 #[tokio::test]
 async fn a_signal_ends_it() {
-    let signals = Signals::none();
-    signals.end().cancel();
+    let (signals, sender) = Signals::new();
+    signals.end();
+    sender.send(StopSignal::End).unwrap();
     let session = ScriptedSession::new([]);
     let (shown, code) = chat_until(&session, "a\n", signals).await;
     assert_eq!((&*shown, code), ("", 130));
@@ -308,9 +414,9 @@ async fn without_a_reader_it_ends() {
         }
     }
     let session = ScriptedSession::new([turn("x")]);
-    let display = Display::with_sink(view(), Gone, io::sink());
-    let mut chat = new_chat(&session, display, Signals::none());
     let input = Input::new(|| Lines::new("a\nb\n".as_bytes(), None)).unwrap();
-    assert_eq!(chat.run(input, false).await, 130);
+    let user_prompt = UserPrompt::new(input, false);
+    let code = chat_on(&session, user_prompt, Signals::new().0, Gone, io::sink()).await;
+    assert_eq!(code, 130);
     assert_eq!(session.calls(), ["a", "[close]"]);
 }

@@ -353,6 +353,25 @@ fn two_terminals_speak_in_turn() {
     assert_eq!(one.end(), Some(0));
 }
 
+#[test]
+#[cfg(target_os = "linux")]
+fn an_interrupt_at_a_question_leaves_the_keys_to_the_next_message() {
+    let agent = Agent::new();
+    let id = detach(&agent, &[]);
+    let mut terminal = Terminal::of(&agent, &["attach", &id]);
+    terminal.see("claude> ");
+    terminal.press("write\r");
+    terminal.see("and why > ");
+    terminal.press("\x03");
+    terminal.see("interrupted");
+    terminal.see("claude> ");
+    terminal.press("typed\r");
+    wait_for(&agent, &id, |entry| entry["text"] == "typed");
+    terminal.see("claude> ");
+    terminal.press("/end\r");
+    assert_eq!(terminal.end(), Some(0));
+}
+
 /// A late view has all of it, and the events of each turn once.
 #[test]
 fn a_session_is_shown_from_its_beginning() {

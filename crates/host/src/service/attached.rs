@@ -1,0 +1,181 @@
+//! The session of a client in this process, as a service.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use async_stream::try_stream;
+use futures_core::stream::BoxStream;
+use teamster_api::history::{ForgetRuns, Forgotten};
+use teamster_api::{
+    Accepted, Change, Command, LogLine, ProblemCode, Reply, RunInfo, RunList, RunLogEntry,
+    RunQuery, RunService, RunSummary, RunView, ServiceError, ServiceFuture, Spec, ViewState,
+};
+use teamster_core::AgentSession;
+use teamster_core::sync::lock;
+use teamster_orchestrator::Orchestrator;
+use teamster_runner::server::Control;
+use teamster_runner::{AttachedClient, AttachedSession, Requests, SessionControl, SessionPlan};
+use tokio::sync::{mpsc, watch};
+
+use super::tasks::replied;
+use crate::prepare::PreparedSession;
+
+/// A session of this process as a service of this one run, for the client that has started it.
+///
+/// It has no folder: its one reader gets every entry at once and as it is, no other process finds it, and it ends with
+/// this process.
+pub struct AttachedRun {
+    info: RunInfo,
+    control: Control,
+    session: SessionControl,
+    entries: Mutex<Option<mpsc::Receiver<RunLogEntry>>>,
+    at_rest: watch::Receiver<Option<u64>>,
+}
+
+impl fmt::Debug for AttachedRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AttachedRun")
+            .field("info", &self.info)
+            .finish_non_exhaustive()
+    }
+}
+
+impl PreparedSession {
+    /// Returns the session as a service of this one run, and its work: it ends with the session, and MUST be awaited for
+    /// no process to be left.
+    pub fn attached(self) -> (AttachedRun, impl Future<Output = ()> + Send + use<>) {
+        let info = self.about.clone();
+        let (orchestrator, plan, requests, events) = self.into_plan(None);
+        AttachedRun::new(info, orchestrator, plan, (requests, events))
+    }
+}
+
+impl AttachedRun {
+    /// Creates the session of this plan and its work, as [`PreparedSession::attached`] does. `requests` are those of the
+    /// plan's policies.
+    pub fn new(
+        info: RunInfo,
+        orchestrator: Orchestrator,
+        plan: SessionPlan,
+        (requests, events): (Requests, mpsc::UnboundedReceiver<teamster_core::AgentEvent>),
+    ) -> (Self, impl Future<Output = ()> + Send + use<>) {
+        let (work, client) = AttachedSession::new(orchestrator, plan, requests, events);
+        let (control, session) = work.control();
+        let AttachedClient {
+            entries, at_rest, ..
+        } = client;
+        let run = Self {
+            info,
+            control,
+            session,
+            entries: Mutex::new(Some(entries)),
+            at_rest,
+        };
+        // The reader got the result.
+        (run, async { drop(work.work().await) })
+    }
+
+    /// Returns the description of the session.
+    pub fn info(&self) -> &RunInfo {
+        &self.info
+    }
+
+    /// Returns the session of the agent in use.
+    pub fn agent(&self) -> Arc<dyn AgentSession> {
+        self.session.session()
+    }
+
+    /// Returns the number of the newest entry while the agent waits for a prompt and has begun no turn by itself; else
+    /// `None`.
+    pub fn at_rest(&self) -> watch::Receiver<Option<u64>> {
+        self.at_rest.clone()
+    }
+
+    async fn carry_out(&self, command: Command) -> Result<Reply, ServiceError> {
+        replied(match command {
+            Command::Clear | Command::SetModel { .. } | Command::SetPermission { .. } => {
+                self.session.try_carry_out(command).await?
+            }
+            command => self.control.carry_out(command).await,
+        })
+    }
+
+    async fn summary(&self) -> Result<RunSummary, ServiceError> {
+        let mut summary = RunSummary::new(self.info.clone(), ViewState::Running);
+        if let Reply::Status { status } = self.carry_out(Command::Status).await? {
+            summary.live = Some(*status);
+        }
+        if let Reply::Requests { requests } = self.carry_out(Command::Requests).await? {
+            summary.requests = requests;
+        }
+        Ok(summary)
+    }
+
+    fn found<'a, T: Send + 'a>(
+        &'a self,
+        id: &str,
+        call: impl Future<Output = Result<T, ServiceError>> + Send + 'a,
+    ) -> ServiceFuture<'a, T> {
+        if self.info.run_id.starts_with(id) {
+            return Box::pin(call);
+        }
+        let missing = ServiceError::new(ProblemCode::RunNotFound, format!("no run \"{id}\""));
+        Box::pin(async { Err(missing) })
+    }
+}
+
+fn only_one<T>() -> Result<T, ServiceError> {
+    let message = "this service has one session, whose client has started it";
+    Err(ServiceError::new(ProblemCode::Unsupported, message))
+}
+
+impl RunService for AttachedRun {
+    fn start<'a>(&'a self, _: &'a str, _: Spec) -> ServiceFuture<'a, Accepted> {
+        Box::pin(async { only_one() })
+    }
+
+    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
+        self.found(prefix, async { Ok(self.info.clone()) })
+    }
+
+    fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
+        self.found(id, async {
+            Ok(RunView::new(Arc::new(self.summary().await?), None))
+        })
+    }
+
+    fn list(&self, _: RunQuery) -> ServiceFuture<'_, RunList> {
+        Box::pin(async { Ok(RunList::new(vec![Arc::new(self.summary().await?)])) })
+    }
+
+    /// Follows the log. There is one reader, and what it has read is gone.
+    fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
+        let entries = lock(&self.entries).take();
+        let id = id.to_owned();
+        Box::pin(try_stream! {
+            let mut entries = entries.map_or_else(only_one, Ok)?;
+            while let Some(entry) = entries.recv().await {
+                // These types can be written as JSON.
+                let json = serde_json::to_vec(&entry).unwrap_or_default();
+                if let Some(line) = LogLine::from_json(json, &id).filter(|it| it.seq() > after) {
+                    yield line;
+                }
+            }
+        })
+    }
+
+    fn changes(&self) -> BoxStream<'static, Result<Change, ServiceError>> {
+        Box::pin(try_stream! {
+            let change: Change = only_one()?;
+            yield change;
+        })
+    }
+
+    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
+        self.found(id, self.carry_out(command))
+    }
+
+    fn forget(&self, _: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
+        Box::pin(async { only_one() })
+    }
+}
