@@ -8,11 +8,10 @@ mod tests;
 use std::env;
 use std::io::{self, IsTerminal};
 use std::sync::Arc;
-use std::time::Duration;
 
 use anyhow::Context;
-use teamster::{AgentError, AgentEvent, CliInfo, LogEntry};
-use teamster_api::{RunLogEntry, SessionSpec};
+use teamster::{AbortHandle, AgentError, CliInfo, EventStream};
+use teamster_api::SessionSpec;
 use teamster_core::provider::RunAssembler;
 use teamster_core::time::epoch_ms;
 use teamster_host::{Answers, Guard, PreparedSession, SessionOptions, params};
@@ -22,7 +21,7 @@ use crate::detached::{Owner, Questions, Screen, Signals, UserPrompt, View};
 use crate::dialog::{open_input, terminal};
 use crate::hints::usage;
 use crate::remote::Machine;
-use crate::render::{Sink, TextIsFinal};
+use crate::render::TextIsFinal;
 use crate::runtime::tokio_runtime;
 use crate::spec::Local;
 use crate::{drive, exit_code, remote, start, words};
@@ -78,7 +77,7 @@ fn begin(args: ChatArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>
         {
             return Err(error.into());
         }
-        Err(error) => return Ok(Ok(print_refusal(sink(&local, refused), error))),
+        Err(error) => return Ok(drive::agent(local.output, refused, || refusal(error))),
     };
     crate::report::warn_of(&prepared.common.warnings, quiet);
     Ok(chat(runtime, prepared, &local))
@@ -116,7 +115,7 @@ fn chat(
         let signals =
             Signals::of_owner(handle.clone(), at_terminal).context("cannot listen for signals")?;
         let work = tokio::spawn(work);
-        let sink = sink(local, view);
+        let sink = drive::sink(local.output, view, TextIsFinal::WithMessage);
         let mut screen = Screen::with_sink(&run, sink, anstream::stderr(), local.output);
         if at_terminal {
             let name = info.name;
@@ -144,10 +143,6 @@ fn chat(
     code
 }
 
-fn sink(local: &Local, view: drive::View) -> Box<dyn Sink> {
-    drive::sink(local.output, view, TextIsFinal::WithMessage)
-}
-
 /// Returns what is shown of a session before it has begun.
 fn view(spec: &SessionSpec, local: &Local, agent: &'static CliInfo) -> drive::View {
     drive::View {
@@ -164,23 +159,14 @@ fn view(spec: &SessionSpec, local: &Local, agent: &'static CliInfo) -> drive::Vi
     }
 }
 
-/// Prints an error as a run prints it, and returns the exit code.
-fn print_refusal(mut sink: Box<dyn Sink>, error: AgentError) -> u8 {
-    let mut code = exit_code::AGENT_ERROR;
-    for (event, seq) in RunAssembler::refuse(error).into_iter().zip(1..) {
-        if let AgentEvent::Done(done) = &event {
-            code = exit_code::of(&done.result);
+/// Returns the log of a session that was refused, as that of a run.
+fn refusal(error: AgentError) -> EventStream {
+    let events = async_stream::stream! {
+        for event in RunAssembler::refuse(error) {
+            yield event;
         }
-        let mut entry = LogEntry::from(event);
-        (entry.seq, entry.at_ms) = (seq, epoch_ms());
-        if let Err(error) = sink.entry(&RunLogEntry::Agent(entry), Duration::ZERO) {
-            return exit_code::of_lost(error);
-        }
-    }
-    match sink.flush() {
-        Ok(()) => code,
-        Err(error) => exit_code::of_lost(error),
-    }
+    };
+    EventStream::new(events, AbortHandle::default())
 }
 
 /// Returns the command that resumes the session, without the session's id.

@@ -179,3 +179,75 @@ impl RunService for AttachedRun {
         Box::pin(async { only_one() })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+    use teamster_api::{Answer, RunHandle, RunKind};
+    use teamster_core::{SessionOptions, ToolKind};
+    use teamster_orchestrator::{Budget, OrchestratorConfig};
+    use teamster_runner::{SessionCandidate, SessionRuns};
+    use teamster_testkit::mock_runtime::{MockSessions, Script};
+
+    use super::*;
+
+    /// Reads the log until an entry of this type, and returns it.
+    async fn until(log: &mut teamster_api::LogStream, name: &str) -> LogLine {
+        loop {
+            let line = log.next().await.unwrap().unwrap();
+            if line.type_name() == name {
+                return line;
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn its_client_speaks_answers_and_ends_it() {
+        let script = Script::new()
+            .ask_tool("Bash", "t1", ToolKind::Execute, json!({}), "done")
+            .text("not allowed");
+        let mock = MockSessions::new("claude").turn(script);
+        let (requests, events) = Requests::of("session");
+        let policy = requests.policy(None, true);
+        let options = SessionOptions::default().permissions(policy);
+        let candidate = SessionCandidate::open(&mock, options, Budget::default()).unwrap();
+        let mut info = RunInfo::new("session", "claude");
+        info.kind = RunKind::Session;
+        let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
+        let plan = SessionPlan::new(SessionRuns::new("session", candidate));
+        let (run, work) = AttachedRun::new(info, orchestrator, plan, (requests, events));
+        let work = tokio::spawn(work);
+        let run: Arc<dyn RunService> = Arc::new(run);
+        let session = RunHandle::find(run.clone(), "sess").await.unwrap();
+        assert_eq!(session.id(), "session");
+        let missing = run.show("other").await.unwrap_err();
+        assert_eq!(missing.code, Some(ProblemCode::RunNotFound));
+
+        let mut log = session.follow(0);
+        let second = session.follow(0).next().await.unwrap().unwrap_err();
+        assert_eq!(second.code, Some(ProblemCode::Unsupported));
+        let begun = session.say("Clean up").await.unwrap();
+        assert_eq!(begun, ("session.1".to_owned(), 1));
+        until(&mut log, "permission").await;
+        let waiting = session.view().await.unwrap().summary.requests.clone();
+        assert_eq!(waiting.len(), 1);
+        let reason = Some("not here".to_owned());
+        let answer = Answer::Deny { reason };
+        session
+            .answer(&*waiting[0].request_id, answer)
+            .await
+            .unwrap();
+        assert!(!until(&mut log, "done").await.is_end());
+        let denied = teamster_core::PermissionAnswer::Deny(Some("not here".to_owned()));
+        assert_eq!(mock.answers()[0].1, denied);
+
+        let steered = session.steer("faster").await.unwrap_err();
+        assert_eq!(steered.code, Some(ProblemCode::NoTurn));
+        session.cancel(false).await.unwrap();
+        assert!(until(&mut log, "done").await.is_end());
+        assert!(log.next().await.is_none());
+        work.await.unwrap();
+        let late = session.say("More").await.unwrap_err();
+        assert_eq!(late.code, Some(ProblemCode::SessionEnding));
+    }
+}
