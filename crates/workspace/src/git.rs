@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use teamster_core::provider::LOCAL_GIT_VARIABLES;
 use teamster_core::text::{one_line, printable};
 use teamster_process::with_advice;
@@ -212,9 +212,18 @@ fn checked(output: Output) -> anyhow::Result<Vec<u8>> {
         if let Some(owned) = foreign(&stderr) {
             return Err(Foreign(owned.to_owned()).into());
         }
-        bail!("git: {}", one_line(stderr.trim()));
+        return Err(failed(&output, &stderr));
     }
     Ok(output.stdout)
+}
+
+/// Returns the error of a git command that has failed with this message.
+pub(crate) fn failed(output: &Output, message: &str) -> anyhow::Error {
+    match message.trim() {
+        // A hook may have failed without one.
+        "" => anyhow!("git has failed without a message ({})", output.status),
+        message => anyhow!("git: {}", one_line(message)),
+    }
 }
 
 /// A repository of another user, which git does not use unless it is listed as safe.

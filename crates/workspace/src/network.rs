@@ -8,8 +8,7 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail};
-use teamster_core::text::one_line;
+use anyhow::Context;
 use teamster_process::{Descendants, ProcessIdentity, ProcessSignal, with_advice};
 
 use crate::git;
@@ -76,10 +75,8 @@ pub(crate) fn run(
     let output = output(command, silence, on_output)?;
     if !output.status.success() {
         let message = String::from_utf8_lossy(&output.stderr);
-        bail!(
-            "git: {}",
-            one_line(&without_credentials(&without_progress(&message)))
-        );
+        let message = without_credentials(&without_progress(&message));
+        return Err(git::failed(&output, &message));
     }
     let printed = String::from_utf8(output.stdout).context("git printed no UTF-8")?;
     Ok(printed.trim_end_matches('\n').to_owned())

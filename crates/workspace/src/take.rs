@@ -322,16 +322,23 @@ impl Drop for Refs<'_> {
 
 /// Reads which files a patch does not fit from the messages of git.
 fn conflicts(messages: &str) -> TakeError {
-    let mut files = BTreeSet::new();
+    let mut errors: Vec<String> = Vec::new();
     for line in messages.lines() {
-        let Some(message) = line.strip_prefix("error: ") else {
-            continue;
-        };
-        // What follows it names the file again, with the reason.
-        if !message.starts_with("patch failed: ") {
-            files.insert(one_line(message));
+        if let Some(message) = line.strip_prefix("error: ") {
+            errors.push(message.to_owned());
+        } else if let Some(last) = errors.last_mut()
+            && !["warning: ", "hint: "]
+                .iter()
+                .any(|it| line.starts_with(it))
+        {
+            // The name of a file has a line end.
+            last.push('\n');
+            last.push_str(line);
         }
     }
+    // What follows it names the file again, with the reason.
+    errors.retain(|message| !message.starts_with("patch failed: "));
+    let files: BTreeSet<_> = errors.iter().map(|message| one_line(message)).collect();
     if files.is_empty() {
         return TakeError::Git(anyhow::anyhow!("git: {}", one_line(messages.trim())));
     }

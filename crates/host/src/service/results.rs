@@ -8,14 +8,14 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::UNIX_EPOCH;
+use std::time::{Duration, UNIX_EPOCH};
 
 use teamster_api::{
     ARTIFACTS, BUNDLE, DiffQuery, FileHasher, FileList, FileManifest, PART_BYTES, PATCH,
     ProblemCode, RunFile, ServiceError, ViewState, WorkspaceDiff, is_file_name, is_run_id,
 };
 use teamster_core::WorkspaceResult;
-use teamster_core::time::millis;
+use teamster_core::time::{epoch_ms, millis};
 use teamster_process::make_private_folder;
 use teamster_runner::Runs;
 use teamster_workspace::{Kept, remove_forgotten};
@@ -101,9 +101,13 @@ pub(crate) fn forget<'a>(ids: impl IntoIterator<Item = &'a str>) {
 }
 
 /// Removes the results of runs that were removed, and those that have had no log and no change since this time, in
-/// milliseconds since the Unix epoch.
+/// milliseconds since the Unix epoch. As of logs, those of the last hour stay.
 pub(crate) fn prune(runs: &Runs, removed: &[String], before: Option<u64>) {
-    let old = before.map(old).unwrap_or_default();
+    const GRACE: Duration = Duration::from_hours(1);
+    let recent = epoch_ms().saturating_sub(millis(GRACE));
+    let old = before
+        .map(|before| old(before.min(recent)))
+        .unwrap_or_default();
     let has_log = |id: &String| !matches!(runs.get(id), Ok(None));
     let old = old.iter().filter(|id| !has_log(id));
     forget(removed.iter().chain(old).map(String::as_str));

@@ -182,11 +182,18 @@ fn a_patch_that_does_not_fit_changes_nothing_and_names_the_files() {
     fs::create_dir(brought.clone.join("deep")).unwrap();
     fs::create_dir(brought.clone.join("deep/er")).unwrap();
     fs::write(brought.clone.join("deep/er/new"), "in the way").unwrap();
+    let odd = OsStr::from_bytes(b"\xff\n\"");
+    fs::write(brought.clone.join(odd), "in the way").unwrap();
     let before = brought.state();
     let error = brought.target().apply(&brought.patch(), false).unwrap_err();
-    let TakeError::Conflicts(files) = error else {
+    let TakeError::Conflicts(mut files) = error else {
         panic!("{error:?}");
     };
+    let odd = files.pop().unwrap();
+    assert!(
+        odd.starts_with('\u{fffd}') && odd.ends_with("\": already exists in working directory"),
+        "{odd}"
+    );
     assert_eq!(
         files,
         [

@@ -108,7 +108,7 @@ fn no_workspace_is_bound_to_the_repository_of_a_hook() {
     fs::create_dir_all(hook.parent().unwrap()).unwrap();
     let committer = repository.committer();
     let setup = format!(
-        "printf '%s %s\\n' \"$(git rev-parse --show-toplevel 2>&1 | head -1)\" \"${{GIT_DIR-}}${{GIT_INDEX_FILE-}}${{GIT_WORK_TREE-}}\" >> '{}'",
+        "printf '%s %s\\n' \"$(git rev-parse --show-toplevel 2>&1 | head -1)\" \"${{GIT_DIR-}}${{GIT_INDEX_FILE-}}${{GIT_WORK_TREE-}}${{GIT_PREFIX+set}}\" >> '{}'",
         here.display()
     );
     let setup = setup.replace('\'', r"'\''");
@@ -129,7 +129,8 @@ fn no_workspace_is_bound_to_the_repository_of_a_hook() {
     program(
         &hook,
         &format!(
-            "rm \"$0\"\nexport GIT_WORK_TREE=\"$PWD\" GIT_OBJECT_DIRECTORY='{objects}' GIT_COMMON_DIR='{common}'\n\
+            "rm \"$0\"\nexport GIT_WORK_TREE=\"$PWD\" GIT_OBJECT_DIRECTORY='{objects}' GIT_COMMON_DIR='{common}' \
+             GIT_PREFIX=sub/\n\
              export XDG_STATE_HOME='{state}' TEAMSTER_STORE=off\n\
              env | grep ^GIT_ > '{seen}'\n{runs}touch '{done}'\n",
             objects = repository.path().join(".git/objects").display(),
@@ -151,6 +152,7 @@ fn no_workspace_is_bound_to_the_repository_of_a_hook() {
         "GIT_WORK_TREE=",
         "GIT_OBJECT_DIRECTORY=",
         "GIT_COMMON_DIR=",
+        "GIT_PREFIX=sub/",
     ] {
         assert!(seen.contains(name), "{seen}");
     }

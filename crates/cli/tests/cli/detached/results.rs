@@ -3,8 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
+use teamster_testkit::proc::wait_until;
 
 use super::requests::log;
 use super::worktree::Repository;
@@ -353,13 +355,37 @@ fn files_are_collected_at_the_end_also_from_a_worktree_that_is_removed() {
         let results = repository
             .agent
             .path("state")
-            .join("teamster/results")
+            .join("teamster/worktrees.results")
             .join(&id);
         assert!(!results.exists());
     }
     let refused = command(&repository, &["run", &reporter, "x", "--artifact", "../*"]);
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("--artifact"), "{}", refused.stderr);
+}
+
+#[test]
+fn what_attached_runs_have_left_goes_after_the_time_of_logs() {
+    let repository = Repository::new();
+    let (id, _) = attached(&repository, &["--artifact", "new.txt"]);
+    let (young, _) = attached(&repository, &[]);
+    let results = repository.agent.path("state/teamster/worktrees.results");
+    let results = results.join(&id);
+    assert!(results.join("files/new.txt").exists());
+    let long_ago = SystemTime::now() - Duration::from_hours(100 * 24);
+    fs::File::open(&results)
+        .unwrap()
+        .set_modified(long_ago)
+        .unwrap();
+    let worker = worker(&repository);
+    let later = ok(command(&repository, &["run", &worker, "x", "--detach"]));
+    ok(command(&repository, &["wait", later.stdout.trim_end()]));
+    // The runner removes it after the end of its run.
+    assert!(wait_until(Duration::from_mins(1), || !results.exists()));
+    let refs = repository.git(&["for-each-ref", "--format=%(refname)", "refs/teamster"]);
+    assert!(!refs.contains(&id) && refs.contains(&young), "{refs}");
+    // The files are the user's.
+    assert_eq!(repository.left().len(), 2);
 }
 
 #[test]
