@@ -1802,6 +1802,8 @@ export interface SessionSpec {
   fallback?: string[];
   /** The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once. Default: 1 hour. */
   askTimeoutMs?: number | null;
+  /** Files that are collected from the working directory at the end of the session: paths in it with `*`, `**` and `?`, or directories. Symbolic links are not followed. */
+  artifacts?: string[];
   /** End the session after this time without a turn, in milliseconds. 0: never. */
   endIdleMs?: number | null;
   /** A URL that receives a request when the session ends or needs an answer. */

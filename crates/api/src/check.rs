@@ -56,17 +56,7 @@ impl RunSpec {
         if self.new_session && self.session_key.is_none() {
             return refuse("new_session", "requires `session_key`");
         }
-        if let Some(push) = &self.trusted.push {
-            let remote = push.split(':').next().unwrap_or_default();
-            if remote.trim().is_empty() {
-                return refuse("push", "expected the name of a remote, such as `origin`");
-            }
-            if !matches!(self.place(), Some(Workspace::Worktree { .. })) {
-                let problem =
-                    "only what a run has in a worktree of its own is pushed: set `worktree`";
-                return refuse("push", problem);
-            }
-        }
+        check_push(self.trusted.push.as_deref(), self.place().as_ref())?;
         if self.trusted.record_to.is_some() && self.allows_several_attempts() {
             return refuse(
                 "record_to",
@@ -95,14 +85,29 @@ impl SessionSpec {
         if !self.trusted.images.is_empty() {
             return refuse("images", "a session has no prompt that they could go with");
         }
-        if self.trusted.push.is_some() {
-            return refuse("push", "only a run is pushed at its end");
-        }
+        check_push(self.trusted.push.as_deref(), self.place().as_ref())?;
         if self.trusted.record_to.is_some() && !self.fallback.is_empty() {
             return refuse("record_to", "a recording has one agent: omit `fallback`");
         }
         Ok(())
     }
+}
+
+/// Checks the remote that commits are pushed to at the end.
+fn check_push(push: Option<&str>, place: Option<&Workspace>) -> Result<(), AgentError> {
+    let Some(push) = push else {
+        return Ok(());
+    };
+    let remote = push.split(':').next().unwrap_or_default();
+    if remote.trim().is_empty() {
+        let problem = "expected the name of a remote, such as `origin`";
+        return Err(AgentError::refused("push", problem));
+    }
+    if !matches!(place, Some(Workspace::Worktree { .. })) {
+        let problem = "only what is committed in a worktree of its own is pushed: set `worktree`";
+        return Err(AgentError::refused("push", problem));
+    }
+    Ok(())
 }
 
 /// The problem of a text without a word.
@@ -238,6 +243,16 @@ mod tests {
         named(|it| it.fork = true, "fork");
         named(|it| it.new_session = true, "new_session");
         named(|it| it.trusted.keep_env = vec!["A".into()], "keep_env");
+    }
+
+    #[test]
+    fn a_session_is_pushed_from_a_worktree_only() {
+        let mut session = SessionSpec::new("claude");
+        session.trusted.push = Some("origin".into());
+        let refused = session.check().unwrap_err();
+        assert_eq!(refused.parameter(), Some("push"));
+        session.worktree = Some(Worktree::Switch(true));
+        assert_eq!(session.check().map_err(|error| error.message), Ok(()));
     }
 
     #[test]

@@ -377,6 +377,11 @@ pub struct SessionSpec {
     /// Default: 1 hour.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ask_timeout_ms: Option<u64>,
+    /// Files that are collected from the working directory at the end of the session: paths in it with `*`, `**` and `?`, or
+    /// directories. Symbolic links are not followed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", schemars(inner(length(min = 1))))]
+    pub artifacts: Vec<String>,
     /// End the session after this time without a turn, in milliseconds. 0: never.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub end_idle_ms: Option<u64>,
@@ -433,6 +438,7 @@ impl SessionSpec {
             max_wait_ms: None,
             fallback: Vec::new(),
             ask_timeout_ms: None,
+            artifacts: Vec::new(),
             end_idle_ms: None,
             callback: None,
             depth: None,

@@ -10,7 +10,7 @@ pub(crate) mod value;
 
 pub(crate) use agent::{
     AgentSessionArgs, AskTimeoutArgs, ChatLimitArgs, ModelArgs, PERMISSIONS, PermissionArgs,
-    ProcessArgs, StdinMode, SystemArgs, TimeoutArgs,
+    ProcessArgs, ResultArgs, StdinMode, SystemArgs, TimeoutArgs,
 };
 pub(crate) use mcp::{McpArgs, ServerArgs};
 pub(crate) use output::{AttachOutputArgs, OutputArgs};

@@ -9,7 +9,7 @@ use teamster_core::{AgentEvent, NoticeLevel, NoticeSource, WorkspaceResult};
 use teamster_orchestrator::{Closed, Closing};
 use teamster_workspace::{Finished, Kept, Worktree};
 
-use crate::prepare::{PreparedRun, PreparedSession};
+use crate::prepare::{Common, PreparedRun, PreparedSession};
 use crate::service::result_folder;
 use crate::text::error_chain;
 use crate::{artifacts, state};
@@ -18,34 +18,22 @@ impl PreparedRun {
     /// Returns the work at the end of the run, once no process of the agent is left. `folder` is that of the run, if it has
     /// one.
     pub fn closing(&mut self, folder: Option<&Path>) -> Option<Closing> {
-        let artifacts = self.spec.artifacts.clone();
-        let directory = self.common.directory.clone();
-        let result = result_folder(&self.common.id, folder);
-        let collect = directory.zip(result).filter(|_| !artifacts.is_empty());
-        let at_end = AtEnd {
-            id: self.common.id.clone(),
-            worktree: self.common.worktree.take(),
-            collect: collect.map(|(directory, result)| (artifacts, directory, result)),
-            push: self.spec.trusted.push.clone(),
-        };
-        at_end.closing()
+        let (artifacts, push) = (&self.spec.artifacts, &self.spec.trusted.push);
+        AtEnd::of(&mut self.common, artifacts, push.clone(), folder).closing()
     }
 }
 
 impl PreparedSession {
-    /// Returns the work at the end of the session, once no process of the agent is left.
-    pub fn closing(&mut self) -> Option<Closing> {
-        let at_end = AtEnd {
-            id: self.common.id.clone(),
-            worktree: self.common.worktree.take(),
-            ..AtEnd::default()
-        };
-        at_end.closing()
+    /// Returns the work at the end of the session, once no process of the agent is left. `folder` is that of the session, if
+    /// it has one.
+    pub fn closing(&mut self, folder: Option<&Path>) -> Option<Closing> {
+        let (artifacts, push) = (&self.spec.artifacts, &self.spec.trusted.push);
+        AtEnd::of(&mut self.common, artifacts, push.clone(), folder).closing()
     }
 }
 
 /// What is done at the end, once no process of the agent is left.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct AtEnd {
     id: String,
     worktree: Option<Worktree>,
@@ -56,6 +44,23 @@ struct AtEnd {
 }
 
 impl AtEnd {
+    fn of(
+        common: &mut Common,
+        artifacts: &[String],
+        push: Option<String>,
+        folder: Option<&Path>,
+    ) -> Self {
+        let result = result_folder(&common.id, folder);
+        let collect = common.directory.clone().zip(result);
+        let collect = collect.filter(|_| !artifacts.is_empty());
+        Self {
+            id: common.id.clone(),
+            worktree: common.worktree.take(),
+            collect: collect.map(|(directory, result)| (artifacts.to_vec(), directory, result)),
+            push,
+        }
+    }
+
     /// Returns this as the work at the end; `None` if there is nothing to do.
     fn closing(self) -> Option<Closing> {
         if self.worktree.is_none() && self.collect.is_none() {

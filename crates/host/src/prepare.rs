@@ -10,6 +10,7 @@ mod options;
 mod repository;
 mod upload;
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -240,6 +241,7 @@ impl Host {
         if spec.ask_timeout_ms.is_some() && !matches!(answers, Answers::Clients { .. }) {
             common.warnings.push(no_clients());
         }
+        artifacts::check(&spec.artifacts)?;
         let wanted = Wanted {
             place: spec.place(),
             parameter: parameter(spec.workspace.is_some()),
@@ -413,13 +415,15 @@ impl PreparedSession {
     /// Returns the live session whose runner is this process, in the folder of `run`. `at_rest` is called when its agent
     /// begins and ends to wait for a prompt.
     pub(crate) fn detached(self, run: NewRun, at_rest: Option<AtRest>) -> DetachedSession {
-        let (orchestrator, plan, requests, events) = self.into_plan(at_rest);
+        let (orchestrator, plan, requests, events) =
+            self.into_plan(Some(run.folder.path()), at_rest);
         DetachedSession::new(run, orchestrator, plan, requests, events)
     }
 
-    /// Returns what a live session consists of.
+    /// Returns what a live session consists of. `folder` is that of the session, if it has one.
     pub(crate) fn into_plan(
         mut self,
+        folder: Option<&Path>,
         at_rest: Option<AtRest>,
     ) -> (
         Orchestrator,
@@ -427,7 +431,7 @@ impl PreparedSession {
         Requests,
         UnboundedReceiver<AgentEvent>,
     ) {
-        let closing = self.closing();
+        let closing = self.closing(folder);
         let mut plan = SessionPlan::new(self.runs);
         plan.idle = self.idle;
         plan.closing = closing;

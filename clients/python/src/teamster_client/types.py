@@ -1768,6 +1768,8 @@ class SessionSpec(TypedDict):
     fallback: NotRequired[list[str]]
     #: The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once. Default: 1 hour.
     askTimeoutMs: NotRequired[Union[int, None]]
+    #: Files that are collected from the working directory at the end of the session: paths in it with `*`, `**` and `?`, or directories. Symbolic links are not followed.
+    artifacts: NotRequired[list[str]]
     #: End the session after this time without a turn, in milliseconds. 0: never.
     endIdleMs: NotRequired[Union[int, None]]
     #: A URL that receives a request when the session ends or needs an answer.

@@ -109,6 +109,27 @@ pub(crate) struct SystemArgs {
 
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Directories and environment")]
+pub(crate) struct ResultArgs {
+    /// Keep files of the working directory at the end, such as 'target/*.html' (repeatable)
+    ///
+    /// A `*` stays in its directory, `**` does not, and a directory stands for all that is in it. Files that git
+    /// ignores are kept too; symbolic links are not followed. `teamster runs files ID` lists and copies them.
+    #[arg(long, value_name = "GLOB", hide_short_help = true)]
+    pub(crate) artifact: Vec<String>,
+    /// With --worktree: push the commits to a branch of a remote at the end [default: the run's branch]
+    ///
+    /// Without force, and git asks for nothing. If it fails, there is a warning and the commits are kept.
+    #[arg(
+        long,
+        value_name = "REMOTE[:BRANCH]",
+        requires = "worktree",
+        hide_short_help = true
+    )]
+    pub(crate) push: Option<String>,
+}
+
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Directories and environment")]
 pub(crate) struct ProcessArgs {
     /// The agent's working directory
     #[arg(long, short = 'C', value_name = "DIR", help_heading = COMMON, value_hint = ValueHint::DirPath)]

@@ -45,7 +45,7 @@ impl PreparedSession {
     /// no process to be left.
     pub fn attached(self) -> (AttachedRun, impl Future<Output = ()> + Send + use<>) {
         let info = self.about.clone();
-        let (orchestrator, plan, requests, events) = self.into_plan(None);
+        let (orchestrator, plan, requests, events) = self.into_plan(None, None);
         AttachedRun::new(info, orchestrator, plan, (requests, events))
     }
 }

@@ -73,10 +73,13 @@ impl MemoryRun {
     /// Returns the content of a file.
     pub(super) fn file(&self, name: &str) -> Result<Vec<u8>, ServiceError> {
         self.check_ended()?;
+        if name == PATCH && self.left().is_some() {
+            self.check_left()?;
+        }
         let data = lock(&self.data);
         let content = match name.strip_prefix(ARTIFACTS) {
             Some(path) if self.collects() => data.files.get(path).map(|text| format!("{text}\n")),
-            None if name == PATCH && !data.files.is_empty() && !data.is_discarded => {
+            None if name == PATCH && !data.files.is_empty() => {
                 let patches = data.files.iter().map(|(path, text)| {
                     format!(
                         "diff --git a/{path} b/{path}\nnew file mode 100644\n--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 \

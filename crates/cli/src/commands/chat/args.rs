@@ -9,7 +9,7 @@ use clap_complete::ArgValueCandidates;
 use crate::args::provider::{self, ProviderParser};
 use crate::args::{
     AgentSessionArgs, AskTimeoutArgs, COMMON, ChatLimitArgs, Fallback, McpArgs, ModelArgs,
-    OutputArgs, PermissionArgs, ProcessArgs, StoreArgs, SystemArgs, value,
+    OutputArgs, PermissionArgs, ProcessArgs, ResultArgs, StoreArgs, SystemArgs, value,
 };
 use crate::{completion, exit_code};
 
@@ -112,6 +112,8 @@ pub(crate) struct ChatArgs {
     pub(crate) mcp: McpArgs,
     #[command(flatten)]
     pub(crate) process: ProcessArgs,
+    #[command(flatten)]
+    pub(crate) result: ResultArgs,
     #[command(flatten)]
     pub(crate) limits: ChatLimitArgs,
     #[command(flatten)]

@@ -4,7 +4,7 @@ use teamster_api::SessionSpec;
 use teamster_core::time::millis;
 
 use super::args::{ChatArgs, TurnArgs};
-use crate::args::{AskTimeoutArgs, StoreArgs};
+use crate::args::{AskTimeoutArgs, ResultArgs, StoreArgs};
 use crate::spec::{
     Local, Place, agent, chat_limits, fallbacks, limit_ms, mcp_servers, process_args,
     system_prompts, warn,
@@ -28,6 +28,7 @@ pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
         system,
         mcp,
         process,
+        result: ResultArgs { artifact, push },
         limits,
         turns:
             TurnArgs {
@@ -52,6 +53,7 @@ pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
     spec.max_time_ms = max_time.map(limit_ms);
     spec.ask_timeout_ms = ask_timeout.map(millis);
     spec.end_idle_ms = end_idle.map(limit_ms);
+    spec.artifacts = artifact;
     let trusted = &mut spec.trusted;
     let upload;
     Place {
@@ -63,6 +65,7 @@ pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
     mcp_servers(mcp, trusted, &mut warnings)?;
     chat_limits(limits, trusted);
     trusted.extra_args = extra_args;
+    trusted.push = push;
     trusted.record_to = record;
     trusted.store = url;
     warn(&warnings, output.quiet);

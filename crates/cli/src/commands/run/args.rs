@@ -11,7 +11,7 @@ use crate::args::provider::{self, ProviderParser};
 use crate::args::value::{self, named_values};
 use crate::args::{
     AgentSessionArgs, AskTimeoutArgs, COMMON, Fallback, McpArgs, ModelArgs, OutputArgs,
-    PermissionArgs, ProcessArgs, StdinMode, StoreArgs, SystemArgs, TimeoutArgs,
+    PermissionArgs, ProcessArgs, ResultArgs, StdinMode, StoreArgs, SystemArgs, TimeoutArgs,
 };
 use crate::{completion, exit_code};
 
@@ -132,27 +132,6 @@ pub(crate) struct RunArgs {
     pub(crate) retry: RetryArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
-}
-
-#[derive(Debug, Args)]
-#[command(next_help_heading = "Directories and environment")]
-pub(crate) struct ResultArgs {
-    /// Keep files of the working directory at the end, such as 'target/*.html' (repeatable)
-    ///
-    /// A `*` stays in its directory, `**` does not, and a directory stands for all that is in it. Files that git
-    /// ignores are kept too; symbolic links are not followed. `teamster runs files ID` lists and copies them.
-    #[arg(long, value_name = "GLOB", hide_short_help = true)]
-    pub(crate) artifact: Vec<String>,
-    /// With --worktree: push the commits to a branch of a remote at the end [default: the run's branch]
-    ///
-    /// Without force, and git asks for nothing. If it fails, there is a warning and the commits are kept.
-    #[arg(
-        long,
-        value_name = "REMOTE[:BRANCH]",
-        requires = "worktree",
-        hide_short_help = true
-    )]
-    pub(crate) push: Option<String>,
 }
 
 #[derive(Debug, Args)]

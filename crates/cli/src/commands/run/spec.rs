@@ -3,8 +3,8 @@
 use teamster_api::RunSpec;
 use teamster_core::time::millis;
 
-use super::args::{InputArgs, LimitArgs, ResultArgs, RetryArgs, RunArgs, SessionArgs};
-use crate::args::{AskTimeoutArgs, StoreArgs};
+use super::args::{InputArgs, LimitArgs, RetryArgs, RunArgs, SessionArgs};
+use crate::args::{AskTimeoutArgs, ResultArgs, StoreArgs};
 use crate::spec::{
     Local, Place, agent, fallbacks, limit_ms, limits_of_silence, mcp_servers, process_args,
     read_prompt, schema, system_prompts, warn,

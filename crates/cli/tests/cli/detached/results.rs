@@ -389,6 +389,26 @@ fn what_attached_runs_have_left_goes_after_the_time_of_logs() {
 }
 
 #[test]
+fn a_session_collects_its_files_and_is_pushed_at_its_end() {
+    let repository = Repository::new();
+    let more = ["--worktree", "--artifact", "touched", "--push", "origin"];
+    let start = [&["chat", "--detach", "claude"], &more[..]].concat();
+    let id = ok(command(&repository, &start)).stdout.trim().to_owned();
+    ok(command(&repository, &["say", &id, "touch", "--quiet"]));
+    ok(command(&repository, &["cancel", &id]));
+    ok(command(&repository, &["wait", &id]));
+    let files = ok(command(&repository, &["runs", "files", &id])).stdout;
+    assert!(files.contains("touched"), "{files}");
+    let log = ok(command(&repository, &["attach", &id])).stderr;
+    assert!(log.contains("so nothing was pushed"), "{log}");
+
+    // There is nothing to push from the user's own directory.
+    let refused = command(&repository, &["chat", "claude", "--push", "origin"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--worktree"), "{}", refused.stderr);
+}
+
+#[test]
 fn a_push_is_a_step_of_its_own() {
     let repository = Repository::new();
     let remote = repository.agent.path("remote.git").display().to_string();

@@ -23,6 +23,7 @@ impl Check<'_> {
             run.discard().await.map(drop),
             run.apply().await.map(drop),
             run.diff(DiffQuery::default()).await.map(drop),
+            run.read("patch", Vec::new()).await.map(drop),
         ] {
             let gone = gone.expect_err("they were discarded");
             assert_eq!(code(&gone), Some(ProblemCode::NoWorkspace), "{gone}");
