@@ -12,13 +12,18 @@ pub fn is_run_id(text: &str) -> bool {
     (1..=100).contains(&text.len()) && text.bytes().all(is_part) && !text.starts_with('.')
 }
 
-/// Returns whether this id is one that a turn of a session has: that of the session, a dot and a number.
+/// Returns whether this id has the form of a turn's: a text, a dot and digits. No run can have one.
 pub fn is_turn_id(id: &str) -> bool {
-    session_of_turn(id).is_some()
+    split_turn_id(id).is_some()
 }
 
-/// Returns the session's id, which may be a prefix of it, and the number in the id of a turn.
+/// Returns the session's id, which may be a prefix of it, and the number in the id of a turn. Turns are counted from 1, so
+/// `0` and `03` are no numbers of turns.
 pub fn session_of_turn(id: &str) -> Option<(&str, &str)> {
+    split_turn_id(id).filter(|(_, number)| !number.starts_with('0'))
+}
+
+fn split_turn_id(id: &str) -> Option<(&str, &str)> {
     let is_number =
         |number: &str| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
     id.rsplit_once('.').filter(|(_, number)| is_number(number))
@@ -153,6 +158,15 @@ mod tests {
             assert_eq!(is_new_run_id(id), is_id && !is_turn, "{id:?}");
         }
         assert!(is_run_id(&"a".repeat(100)) && !is_run_id(&"a".repeat(101)));
+    }
+
+    #[test]
+    fn a_turn_has_one_id() {
+        assert_eq!(session_of_turn("a.b.30"), Some(("a.b", "30")));
+        for id in ["a.03", "a.0", "a.", "a", "a.+3"] {
+            assert_eq!(session_of_turn(id), None, "{id}");
+        }
+        assert!(!is_new_run_id("a.03"));
     }
 
     #[test]

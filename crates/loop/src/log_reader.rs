@@ -33,7 +33,8 @@ impl LogReader {
         let missing = seek_to_last_lines(&mut file, lines, limit)?;
         let mut before = File::open(path.with_extension("log.1"))
             .ok()
-            .filter(|_| missing > 0);
+            // A rotation in between has made one of the two.
+            .filter(|before| missing > 0 && !is_same(before, &file).unwrap_or(true));
         if let Some(before) = &mut before {
             seek_to_last_lines(before, missing, limit)?;
         }
@@ -63,21 +64,32 @@ impl LogReader {
 
     /// Returns whether the log was rotated or truncated, and continues at its beginning if it was.
     fn has_moved(&mut self) -> io::Result<bool> {
-        let found = self.file.metadata()?;
-        if found.len() < self.file.stream_position()? {
+        // Opened first: the previous file gets no more lines once there is a new one.
+        let new = File::open(&self.path);
+        let length = self.file.metadata()?.len();
+        let position = self.file.stream_position()?;
+        if length < position {
             self.file.rewind()?;
             return Ok(true);
         }
-        let new = File::open(&self.path).and_then(|new| Ok((new.metadata()?, new)));
-        Ok(match new {
-            Ok((at, new)) if (at.dev(), at.ino()) != (found.dev(), found.ino()) => {
-                self.file = new;
-                true
+        match new {
+            Ok(new) if !is_same(&new, &self.file)? => {
+                // Else it has lines that were written after the last read.
+                if length == position {
+                    self.file = new;
+                }
+                Ok(true)
             }
-            // It is about to be written again.
-            _ => false,
-        })
+            // The log is about to be written again, or has nothing more.
+            _ => Ok(length > position),
+        }
     }
+}
+
+/// Returns whether these are the same file.
+fn is_same(one: &File, other: &File) -> io::Result<bool> {
+    let (one, other) = (one.metadata()?, other.metadata()?);
+    Ok((one.dev(), one.ino()) == (other.dev(), other.ino()))
 }
 
 /// Seeks to the last `lines` lines of a file, and returns how many it is short of.
@@ -197,5 +209,19 @@ mod tests {
         assert_eq!(rest(&mut reader), "");
         fs::write(&path, "d\n").unwrap();
         assert_eq!(rest(&mut reader), "d\n");
+    }
+
+    #[test]
+    fn lines_written_between_the_last_read_and_a_rotation_are_read() {
+        let folder = folder("a\n");
+        let path = log_path(folder.path());
+        let mut reader = LogReader::open(folder.path(), 1, LIMIT).unwrap();
+        assert_eq!(rest(&mut reader), "a\n");
+        // After a read that found the end, and before the look for a new file.
+        fs::write(&path, "a\nb\n").unwrap();
+        fs::rename(&path, path.with_extension("log.1")).unwrap();
+        fs::write(&path, "c\n").unwrap();
+        assert!(reader.has_moved().unwrap());
+        assert_eq!(rest(&mut reader), "b\nc\n");
     }
 }

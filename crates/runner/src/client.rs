@@ -15,7 +15,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use crate::background::blocking;
-use crate::server::SOCKET;
+use crate::server::{LONGEST_LINE, SOCKET};
 use crate::socket_path::ShortPath;
 use crate::{RunFolder, RunState, RunsError};
 
@@ -56,14 +56,12 @@ impl Connection {
     }
 
     async fn send(&mut self, command: &Command) -> io::Result<()> {
-        let mut line = serde_json::to_vec(command)?;
-        line.push(b'\n');
-        self.writer.write_all(&line).await
+        self.writer.write_all(&line(command)?).await
     }
 
-    /// Sends a command and waits for its reply. Returns `None` if the runner has ended.
-    async fn exchange(&mut self, command: &Command) -> io::Result<Option<Reply>> {
-        match self.send(command).await {
+    /// Sends the [line](line) of a command and waits for its reply. Returns `None` if the runner has ended.
+    async fn exchange(&mut self, line: &[u8]) -> io::Result<Option<Reply>> {
+        match self.writer.write_all(line).await {
             Ok(()) => self.reply().await,
             Err(error) if is_absent(&error) => Ok(None),
             Err(error) => Err(error),
@@ -79,6 +77,13 @@ impl Connection {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Returns a command as a runner reads it.
+fn line(command: &Command) -> io::Result<Vec<u8>> {
+    let mut line = serde_json::to_vec(command)?;
+    line.push(b'\n');
+    Ok(line)
 }
 
 fn is_absent(error: &io::Error) -> bool {
@@ -320,6 +325,15 @@ fn unexpected_reply(reply: &Reply) -> RunsError {
 /// Sends a command to the runner of a live run and returns its reply.
 async fn call(run: &RunFolder, command: &Command) -> Result<Reply, RunsError> {
     let failed = || RunsError::io("talk with", run.path().join(SOCKET));
+    let line = line(command).map_err(failed())?;
+    let bytes = line.len() as u64;
+    if bytes > LONGEST_LINE {
+        return Err(RunsError::TooLarge {
+            id: run.id().to_owned(),
+            bytes,
+            limit: LONGEST_LINE,
+        });
+    }
     let limit = Instant::now() + ANSWER_LIMIT;
     // These commands are not idempotent. After a broken connection they are not sent again.
     let mut sent = false;
@@ -331,7 +345,7 @@ async fn call(run: &RunFolder, command: &Command) -> Result<Reply, RunsError> {
         if !(sent && once)
             && let Some(mut runner) = Connection::open(run).await?
         {
-            let mut reply = pin!(runner.exchange(command));
+            let mut reply = pin!(runner.exchange(&line));
             let reply = loop {
                 match timeout(ANSWER_LIMIT, &mut reply).await {
                     Ok(reply) => break reply,
@@ -377,9 +391,11 @@ fn needs_agent(command: &Command) -> bool {
 /// Returns whether the runner answers another command in time, or has ended.
 async fn is_answering(run: &RunFolder) -> Result<bool, RunsError> {
     let limit = Instant::now() + ANSWER_LIMIT;
+    let line =
+        line(&Command::Requests).map_err(RunsError::io("talk with", run.path().join(SOCKET)))?;
     while Instant::now() < limit {
         if let Some(mut runner) = Connection::open(run).await? {
-            let reply = timeout_at(limit, runner.exchange(&Command::Requests)).await;
+            let reply = timeout_at(limit, runner.exchange(&line)).await;
             if let Ok(Ok(Some(_))) = reply {
                 return Ok(true);
             }

@@ -53,6 +53,21 @@ pub enum RunsError {
         /// The process is stopped (`SIGSTOP`).
         is_stopped: bool,
     },
+    /// A command is longer than a runner reads. It was not sent.
+    #[error(
+        "a message of {} MiB is too large for run {id}, which takes {} MiB: send fewer or smaller images, or name files in \
+         the prompt",
+        bytes.div_ceil(1 << 20),
+        limit >> 20
+    )]
+    TooLarge {
+        /// Id of the run.
+        id: String,
+        /// Size of the command, in bytes.
+        bytes: u64,
+        /// Maximum size, in bytes.
+        limit: u64,
+    },
     /// The runner refused a request.
     #[error("{message}")]
     Refused {
@@ -98,6 +113,7 @@ impl From<RunsError> for ServiceError {
             RunsError::Ambiguous { .. } => ProblemCode::RunIdAmbiguous,
             RunsError::Exists { .. } => ProblemCode::RunExists,
             RunsError::InvalidId { .. } => ProblemCode::InvalidParams,
+            RunsError::TooLarge { .. } => ProblemCode::BodyTooLarge,
             RunsError::Refused { code, .. } => (*code).into(),
             RunsError::Locked { .. } | RunsError::Io { .. } => ProblemCode::Internal,
         };

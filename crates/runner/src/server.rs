@@ -22,7 +22,7 @@ use crate::{Position, RunsError};
 /// Name of the socket in a run's folder.
 pub(crate) const SOCKET: &str = "control.sock";
 /// Maximum length of a client's line, in bytes.
-const LONGEST_LINE: u64 = 16 << 20;
+pub(crate) const LONGEST_LINE: u64 = 16 << 20;
 /// Pause after a failed accept, for example with too many open files.
 const PAUSE: Duration = Duration::from_millis(100);
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio::time::Instant;
 
-use teamster_api::{LiveState, RunInfo, RunKind};
+use teamster_api::{LiveState, ProblemCode, RunInfo, RunKind, ServiceError};
 use teamster_core::{AgentEvent, Text};
 use teamster_runner::client::{self, Follow};
 use teamster_runner::{LogLimits, NewRun, Runs, RunsError};
@@ -94,5 +94,21 @@ async fn one_whose_process_is_unknown_is_not_killed() {
     assert_eq!(
         error.to_string(),
         "run r does not answer: its process is unknown, or in another container"
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_command_that_no_runner_reads_is_not_sent() {
+    let dir = tempfile::tempdir().unwrap();
+    let run = silent(&dir);
+    let error = client::send(&run.folder, "x".repeat(17 << 20), None)
+        .await
+        .unwrap_err();
+    let expected = "a message of 18 MiB is too large for run r, which takes 16 MiB: send fewer or smaller images, or name \
+        files in the prompt";
+    assert_eq!(error.to_string(), expected);
+    assert_eq!(
+        ServiceError::from(error).code,
+        Some(ProblemCode::BodyTooLarge)
     );
 }
