@@ -10,7 +10,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::anyhow;
-use teamster_api::agents::{AgentList, Command, ErrorCode};
+use teamster::agent_loop::supervisor::Error;
+use teamster::process::ProcessIdentity;
+use teamster_api::agents::{AgentList, Command, ErrorCode, SupervisorStatus};
 use teamster_api::{MachineService, ProblemCode, ServiceError};
 use teamster_host::LocalMachine;
 
@@ -59,12 +61,9 @@ impl Supervisor {
         self.url.is_none()
     }
 
-    /// Sends a command and returns the agents' status after it. Without a supervisor, the status is what files show.
-    async fn ask(&self, command: Command) -> anyhow::Result<AgentList> {
-        let list = match self.machine.loops(command).await {
-            Ok(list) => list,
-            Err(error) => return Err(self.explained(error).await),
-        };
+    /// Returns the agents' status. Without a supervisor that answers, it is what files show.
+    async fn status(&self) -> anyhow::Result<AgentList> {
+        let list = self.machine.loops(Command::Status).await.map_err(coded)?;
         if list.config.is_none() {
             return Err(misuse(anyhow!(
                 "{} has no agents: start it with `teamster serve --agents FILE`",
@@ -74,13 +73,47 @@ impl Supervisor {
         Ok(list)
     }
 
-    /// Sends a command for agents, and returns their status when its result is known.
-    async fn control(&self, command: Command) -> anyhow::Result<AgentList> {
-        let before = self.ask(Command::Status).await?;
-        match teamster_host::control_loops(&*self.machine, &before, command).await {
-            Ok(list) => Ok(list),
-            Err(error) => Err(self.explained(error).await),
+    /// Returns why a supervisor with this status takes no commands.
+    fn problem(&self, status: &AgentList) -> Option<Error> {
+        match &status.supervisor {
+            None => Some(Error::NotRunning {
+                config: status.config.clone().unwrap_or_default(),
+            }),
+            Some(SupervisorStatus {
+                pid,
+                not_answering: true,
+                ..
+            }) => Some(Error::NotAnswering {
+                pid: Some(*pid),
+                is_stopped: self.is_here()
+                    && ProcessIdentity::of(*pid).is_some_and(ProcessIdentity::is_stopped),
+            }),
+            Some(_) => None,
         }
+    }
+
+    /// Returns the status of a supervisor that answers.
+    async fn answering(&self) -> anyhow::Result<AgentList> {
+        let status = self.status().await?;
+        match self.problem(&status) {
+            None => Ok(status),
+            Some(error @ Error::NotRunning { .. }) => {
+                let config = status.config.as_deref().unwrap_or(Path::new("FILE"));
+                let config = config.display();
+                Err(anyhow!(
+                    "{error}: start one with `teamster supervise {config}`"
+                ))
+            }
+            Some(error) => Err(error.into()),
+        }
+    }
+
+    /// Sends a command to a supervisor that answers, and returns the agents' status when its result is known. Another would
+    /// carry it out at an unknown time.
+    async fn control(&self, command: Command) -> anyhow::Result<AgentList> {
+        let before = self.answering().await?;
+        let done = teamster_host::control_loops(&*self.machine, &before, command).await;
+        done.map_err(coded)
     }
 
     /// Returns the status. An unknown agent in `ids` is an error.
@@ -88,7 +121,7 @@ impl Supervisor {
         &self,
         ids: impl IntoIterator<Item = &String>,
     ) -> anyhow::Result<AgentList> {
-        let status = self.ask(Command::Status).await?;
+        let status = self.status().await?;
         for id in ids {
             if !status.agents.iter().any(|agent| agent.id == *id) {
                 let known: Vec<&str> = status.agents.iter().map(|agent| &*agent.id).collect();
@@ -100,30 +133,18 @@ impl Supervisor {
         }
         Ok(status)
     }
+}
 
-    /// Returns an error of a supervisor with its exit code, and the next step if there is no supervisor.
-    async fn explained(&self, error: ServiceError) -> anyhow::Error {
-        if error.code == Some(ProblemCode::SupervisorNotRunning) {
-            match self.machine.loops(Command::Status).await {
-                Ok(AgentList {
-                    config: Some(config),
-                    supervisor: None,
-                    ..
-                }) => {
-                    let config = config.display();
-                    return anyhow!("{error}: start one with `teamster supervise {config}`");
-                }
-                // The configuration is reported first.
-                Err(error) if error.refusal == Some(ErrorCode::BadConfig) => return misuse(error),
-                _ => return error.into(),
-            }
-        }
-        let is_misuse = error.code == Some(ProblemCode::AgentNotFound)
-            || error.refusal == Some(ErrorCode::BadConfig);
-        if is_misuse {
-            misuse(error)
-        } else {
-            error.into()
-        }
+/// Returns an error of a supervisor with its exit code.
+fn coded(error: ServiceError) -> anyhow::Error {
+    let is_misuse = error.code == Some(ProblemCode::AgentNotFound)
+        || error.refusal == Some(ErrorCode::BadConfig);
+    if is_misuse {
+        misuse(error)
+    } else {
+        error.into()
     }
 }
+
+#[cfg(test)]
+mod tests;

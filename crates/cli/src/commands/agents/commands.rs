@@ -35,7 +35,7 @@ pub(super) async fn restart(args: &AgentsSelection, supervisor: &Supervisor) -> 
 }
 
 pub(super) async fn wake(args: &AgentsSelection, supervisor: &Supervisor) -> anyhow::Result<u8> {
-    let status = supervisor.ask(Command::Wake(selection(args))).await?;
+    let status = supervisor.control(Command::Wake(selection(args))).await?;
     let woken = |agent: &&AgentStatus| agent.state.is_running();
     let lines = selected(&status, args)
         .filter(woken)
@@ -50,7 +50,7 @@ pub(super) fn warn(status: &AgentList) {
 }
 
 pub(super) async fn reload(supervisor: &Supervisor) -> anyhow::Result<u8> {
-    let status = supervisor.ask(Command::Reload).await?;
+    let status = supervisor.control(Command::Reload).await?;
     warn(&status);
     let agents = status.agents.iter().filter(|agent| !agent.removed).count();
     let agents = words::plural(agents as u64, "agent");

@@ -4,13 +4,13 @@ use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::anyhow;
+use anyhow::{Context, anyhow};
 use teamster::agent_loop::LogReader;
 use teamster::agent_loop::supervisor::log_path;
 use tokio::time::sleep;
 
-use super::Supervisor;
 use super::args::AgentsLogsArgs;
+use super::{Supervisor, coded};
 use crate::report::note;
 use crate::{exit_code, words};
 
@@ -24,15 +24,13 @@ const MAX_SEARCHED: u64 = 64 << 20;
 pub(super) async fn main(args: &AgentsLogsArgs, supervisor: &Supervisor) -> anyhow::Result<u8> {
     let status = supervisor.status_with([&args.agent]).await?;
     let agent = status.agents.iter().find(|it| it.id == args.agent);
-    let directory = agent
-        .map(|agent| &*agent.working_dir)
-        .unwrap_or(Path::new("."));
+    let directory = &*agent
+        .context("the status is without this agent")?
+        .working_dir;
     let mut out = Output::new(io::stdout(), io::stdout().is_terminal());
     if !supervisor.is_here() {
-        let text = match supervisor.machine.loop_log(&args.agent, args.lines).await {
-            Ok(text) => text,
-            Err(error) => return Err(supervisor.explained(error).await),
-        };
+        let text = supervisor.machine.loop_log(&args.agent, args.lines).await;
+        let text = text.map_err(coded)?;
         return exit_code::of_printed(out.write(text.as_bytes()).and_then(|()| out.end()));
     }
     let mut log = open(directory, args).await?;

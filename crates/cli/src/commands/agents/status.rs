@@ -3,9 +3,7 @@
 use std::io::{self, Write};
 
 use anstyle::{AnsiColor, Style};
-use teamster::agent_loop::supervisor::Error;
-use teamster::process::ProcessIdentity;
-use teamster_api::agents::{AgentList, AgentState, AgentStatus, LoopState, SupervisorStatus};
+use teamster_api::agents::{AgentList, AgentState, AgentStatus, LoopState};
 use teamster_core::time::epoch_ms;
 
 use super::args::AgentsStatusArgs;
@@ -20,22 +18,7 @@ const MAX_CELL: usize = 200;
 
 pub(super) async fn main(args: &AgentsStatusArgs, supervisor: &Supervisor) -> anyhow::Result<u8> {
     let mut status = supervisor.status_with(&args.agents).await?;
-    let problem = match &status.supervisor {
-        None => Some(Error::NotRunning {
-            config: status.config.clone().unwrap_or_default(),
-        }),
-        Some(SupervisorStatus {
-            pid,
-            not_answering: true,
-            ..
-        }) => Some(Error::NotAnswering {
-            pid: Some(*pid),
-            is_stopped: supervisor.is_here()
-                && ProcessIdentity::of(*pid).is_some_and(ProcessIdentity::is_stopped),
-        }),
-        Some(_) => None,
-    };
-    if let Some(problem) = problem {
+    if let Some(problem) = supervisor.problem(&status) {
         note(&words::one_line(&problem.to_string()));
     }
     if !args.agents.is_empty() {

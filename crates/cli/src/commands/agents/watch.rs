@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use teamster::agent_loop::supervisor::Client;
-use teamster_api::ServiceError;
 use teamster_api::agents::{Change, Update};
 use teamster_core::time::epoch_ms;
 
@@ -20,14 +19,8 @@ pub(super) async fn main(
     file: &Path,
     supervisor: &Supervisor,
 ) -> anyhow::Result<u8> {
-    let subscribed = match Client::connect(file).await {
-        Ok(client) => client.subscribe().await,
-        Err(error) => Err(error),
-    };
-    let (status, mut updates) = match subscribed {
-        Ok(subscribed) => subscribed,
-        Err(error) => return Err(supervisor.explained(error.into()).await),
-    };
+    supervisor.answering().await?;
+    let (status, mut updates) = Client::connect(file).await?.subscribe().await?;
     for agent in status.agents {
         let status = Box::new(agent);
         let code = print(args, &Update::new(Change::Agent { status }))?;
@@ -35,7 +28,7 @@ pub(super) async fn main(
             return Ok(code);
         }
     }
-    while let Some(update) = updates.next().await.map_err(ServiceError::from)? {
+    while let Some(update) = updates.next().await? {
         let code = print(args, &update)?;
         if code != exit_code::SUCCESS {
             return Ok(code);
