@@ -8,24 +8,26 @@ use teamster_api::{BUNDLE, ProblemCode, RunHandle, ServiceError};
 use teamster_core::WorkspaceResult;
 use teamster_workspace::{Incoming, TakeError, Target};
 use tempfile::NamedTempFile;
+use tokio::task::spawn_blocking;
 
 use crate::words;
 
 /// Makes a branch of what a run has left, in the repository that contains this directory. Prints and returns what it has;
-/// `None` if the run has changed nothing.
+/// `None` if the run has changed nothing. git runs beside the tasks of the runtime, to its end even if this is dropped.
 pub(crate) async fn bring_back(
     run: &RunHandle,
     directory: &Path,
 ) -> anyhow::Result<Option<String>> {
-    let target = target(directory)?;
+    let directory = directory.to_owned();
+    let target = spawn_blocking(move || target(&directory)).await??;
     let workspace = run.outline().await?.summary.workspace.clone();
-    match (workspace, read(run, BUNDLE).await??) {
-        (Some(workspace), Some(bundle)) => {
-            take(&target, run.id(), &workspace, bundle.path(), None).map(Some)
-        }
+    let (Some(workspace), Some(bundle)) = (workspace, read(run, BUNDLE).await??) else {
         // Nothing was changed.
-        _ => Ok(None),
-    }
+        return Ok(None);
+    };
+    let id = run.id().to_owned();
+    let taken = spawn_blocking(move || take(&target, &id, &workspace, bundle.path(), None));
+    taken.await?.map(Some)
 }
 
 /// Explains why the branch of a run did not come back.

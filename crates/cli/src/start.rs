@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use anyhow::anyhow;
-use teamster_api::{ProblemCode, RunHandle, ServiceError, Spec};
+use teamster_api::{ProblemCode, RunHandle, RunService, ServiceError, Spec};
 use teamster_workspace::give_up;
 use tokio::runtime::Runtime;
 use tokio::time::timeout;
@@ -44,19 +44,27 @@ pub(crate) fn start(
         Some(id) => id.clone(),
         None => Uuid::now_v7().to_string(),
     };
-    let started = async {
-        let Some(directory) = &local.upload else {
-            return RunHandle::start(machine.runs(), &*id, spec).await;
-        };
-        let start = async {
+    let start = async {
+        if let Some(directory) = &local.upload {
             let workspace = upload(machine, &id, directory, local.output.quiet).await?;
             match &mut spec {
                 Spec::Run(spec) => spec.workspace = Some(workspace),
                 Spec::Session(spec) => spec.workspace = Some(workspace),
             }
-            RunHandle::start(machine.runs(), &*id, spec).await
-        };
-        unless_stopped(machine, &id, start).await
+        }
+        RunHandle::start(machine.runs(), &*id, spec).await
+    };
+    let started = async {
+        if machine.is_here() {
+            return start.await;
+        }
+        let started = unless_stopped(machine, &id, start).await;
+        if local.upload.is_some()
+            && let Err(error) = &started
+        {
+            give_up(&machine.runs(), &id, error).await;
+        }
+        started
     };
     let run = match runtime.block_on(started) {
         Ok(run) => run,
@@ -81,7 +89,8 @@ pub(crate) fn start(
     Ok(Ok(run))
 }
 
-/// Starts a run with an upload, which is withdrawn if the run is refused, or if a signal ends this program before.
+/// Waits for the start of a run on another machine. If a signal ends this program before, what was sent for the run is
+/// withdrawn; a run that was started all the same is reported.
 async fn unless_stopped(
     machine: &Machine,
     id: &str,
@@ -92,18 +101,32 @@ async fn unless_stopped(
         ServiceError::new(ProblemCode::Internal, error)
     })?;
     tokio::select! {
-        started = start => {
-            if let Err(error) = &started {
-                give_up(&machine.runs(), id, error).await;
-            }
-            started
-        }
+        started = start => started,
         () = signals.next() => {
-            // Fails if the run was started. What cannot be withdrawn is removed after a day.
-            let _ = timeout(WITHDRAW_LIMIT, machine.runs().withdraw(id)).await;
+            if let Some(report) = withdrawn(&*machine.runs(), id).await {
+                crate::report::note(&report);
+            }
             std::process::exit(exit_code::ABORTED.into());
         }
     }
+}
+
+/// Withdraws what was sent for a run. Returns a report if the run was or may have been started. What cannot be withdrawn is
+/// removed after a day.
+async fn withdrawn(runs: &dyn RunService, id: &str) -> Option<String> {
+    let next = format!("`teamster attach {id}` shows it, `teamster cancel {id}` stops it");
+    let error = match timeout(WITHDRAW_LIMIT, runs.withdraw(id)).await {
+        Ok(Ok(())) => return None,
+        Ok(Err(error)) if error.code == Some(ProblemCode::RunExists) => {
+            return Some(format!("the run was started and continues: {next}"));
+        }
+        Ok(Err(error)) if error.code == Some(ProblemCode::Unsupported) => return None,
+        Ok(Err(error)) => error.message,
+        Err(_) => "no answer".to_owned(),
+    };
+    Some(format!(
+        "it is not known whether the run was started ({error}): {next}"
+    ))
 }
 
 /// Returns `true` if the description was refused, so that the command has to be changed.
@@ -119,4 +142,27 @@ fn is_usage(error: &ServiceError) -> bool {
                 | ProblemCode::BodyTooLarge
         )
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use teamster_api::RunSpec;
+    use teamster_testkit::run_service::MemoryService;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_run_that_was_started_is_reported_when_the_program_is_stopped() {
+        let runs = MemoryService::new(["mock"], |_| Vec::new());
+        assert_eq!(withdrawn(&runs, "r").await, None);
+        let spec = RunSpec::new("mock", "hi");
+        runs.start("r", spec.into()).await.unwrap();
+        let report = withdrawn(&runs, "r").await;
+        assert_eq!(
+            report.as_deref(),
+            Some(
+                "the run was started and continues: `teamster attach r` shows it, `teamster cancel r` stops it"
+            )
+        );
+    }
 }

@@ -66,6 +66,7 @@ async fn say(
             anyhow!("{error} (--queue waits, --steer sends it now)")
         }
         Some(ProblemCode::OutOfTime) => exit_code::with(exit_code::TIMEOUT, error),
+        Some(ProblemCode::BodyTooLarge) => exit_code::misuse(error),
         _ => error.into(),
     })?;
     if args.no_wait {

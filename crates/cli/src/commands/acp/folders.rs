@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::anyhow;
 use teamster_acp_server::{FolderTransfer, SentFolder};
 use teamster_api::{ProblemCode, RunHandle, ServiceError, ServiceFuture};
 use teamster_core::AgentError;
@@ -74,7 +73,7 @@ impl FolderTransfer for Repositories {
                 .map_err(|error| {
                     let error = not_back(error, session.id());
                     let message = format!("{error:#}");
-                    report::fail(&anyhow!(error));
+                    report::fail(&error);
                     ServiceError::new(ProblemCode::Internal, message)
                 })
         })
