@@ -76,10 +76,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
         Ok(Role::Runner(ended)) => return ExitCode::from(exit_code::of_runner(&ended)),
         Ok(Role::Guard(code)) => return code,
         Ok(_) => return ExitCode::from(exit_code::USAGE),
-        Err(error) => {
-            fail(&anyhow::anyhow!(error.message));
-            return ExitCode::from(exit_code::USAGE);
-        }
+        Err(error) => return exit(Err(exit_code::misuse(anyhow::anyhow!(error.message)))),
     }
     completion::answer(Cli::command);
     let cli = match Cli::read(std::env::args_os()) {

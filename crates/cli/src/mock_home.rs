@@ -7,8 +7,6 @@ use teamster::CliInfo;
 use teamster_mock_model::Cli;
 use tempfile::TempDir;
 
-pub(crate) use teamster_mock_model::URL_VARIABLE;
-
 /// Creates a temporary folder. Returns its guard and its path without symbolic links, because CLIs compare paths.
 pub(crate) fn temporary_folder(prefix: &str) -> anyhow::Result<(TempDir, PathBuf)> {
     let made = || {

@@ -43,9 +43,10 @@ pub(crate) fn note(text: &str) {
 pub(crate) fn warn(ignored: &[String]) {
     let style = AnsiColor::Yellow.on_default();
     for what in ignored {
-        let what = words::printable(what);
-        // As above.
-        let _ = writeln!(anstream::stderr(), "{style}warning:{style:#} {what}");
+        note(&format!(
+            "{style}warning:{style:#} {}",
+            words::printable(what)
+        ));
     }
 }
 

@@ -31,7 +31,7 @@ use folders::Repositories;
 /// Time without a turn after which a session on a server ends. It is longer than a pause, and ends the sessions of an
 /// editor that is gone.
 const REMOTE_IDLE: Duration = Duration::from_hours(1);
-/// The same of a session whose folder went along: no other one can continue it.
+/// The same for a session with an uploaded folder, which only this session can use.
 const REMOTE_IDLE_OF_COPY: Duration = Duration::from_hours(24);
 
 /// What a server does not take of an editor's input.

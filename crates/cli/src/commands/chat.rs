@@ -29,13 +29,7 @@ use args::ChatArgs;
 
 /// Runs a chat with an agent and returns the exit code.
 pub(crate) fn main(args: ChatArgs, machine: &Machine) -> anyhow::Result<u8> {
-    match begin(args, machine) {
-        Ok(code) => code,
-        Err(error) => {
-            crate::report::fail(&usage(error));
-            Ok(exit_code::USAGE)
-        }
-    }
+    begin(args, machine).unwrap_or_else(|error| Err(exit_code::misuse(usage(error))))
 }
 
 /// Reads the arguments, and runs the chat. The outer error is a usage error.
@@ -94,7 +88,7 @@ fn chat(
     view.directory.clone_from(&prepared.common.directory);
     view.mcp = prepared.common.mcp;
     // With a mock model, the session is removed with its temporary home.
-    let has_home = env::var_os(crate::mock_home::URL_VARIABLE).is_none();
+    let has_home = env::var_os(teamster_mock_model::URL_VARIABLE).is_none();
     let resume = has_home.then(|| resume_command(&prepared.spec));
     let keep = prepared.spec.trusted.keep_background;
     let guard = Guard::start(crate::global::host(), view.directory.as_deref());

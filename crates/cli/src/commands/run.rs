@@ -77,7 +77,7 @@ fn attached(
         quiet: local.output.quiet,
         directory: common.directory.clone(),
         // With a mock model, the session is removed with its temporary home.
-        resume: env::var_os(crate::mock_home::URL_VARIABLE)
+        resume: env::var_os(teamster_mock_model::URL_VARIABLE)
             .is_none()
             .then(|| resume_arguments(&spec)),
         permission: Some(spec.permission),

@@ -10,6 +10,7 @@ use teamster_core::sync::lock;
 use teamster_workspace::{Progress, submit};
 
 use super::Machine;
+use crate::report::note;
 use crate::words;
 
 /// Time between two lines about progress.
@@ -43,11 +44,9 @@ pub(crate) async fn upload(
             ),
         };
         let sent = words::bytes(submitted.sent);
-        // Ignore a closed stderr.
-        let _ = writeln!(
-            io::stderr(),
+        note(&format!(
             "repository submitted: {sent} sent{uncommitted}{included}"
-        );
+        ));
     }
     Ok(submitted.workspace)
 }

@@ -70,7 +70,7 @@ pub(crate) fn of_acp(args: AcpArgs) -> anyhow::Result<(SessionSpec, Local)> {
     if let Some(url) = repo.as_ref().and_then(|repo| repo.to_str())
         && is_url(url)
     {
-        bail!("--repo: the editor's folder is submitted: name a directory, such as `.`");
+        bail!("--repo takes a directory with `acp`, such as `.`: the editor's folder is submitted");
     }
     let local = Local {
         upload: repo,
