@@ -335,7 +335,7 @@ export async function checkChanges(chromium, server) {
 
     await page.click('.settle .discard');
     const question = await text(page, '.settle p');
-    assert.equal(question, `Discard 1 commit, what is not committed, with the worktree ${workspace.directory} and the branch ${workspace.branch}? They cannot be brought back.`);
+    assert.equal(question, `Discard 1 commit and what is not committed, with the worktree ${workspace.directory} and the branch ${workspace.branch}? They cannot be brought back.`);
     assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Keep as it is');
     await page.click('.settle button:has-text("Discard for good")');
     await page.waitForSelector('.diff-of > [role=status]');

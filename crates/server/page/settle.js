@@ -7,7 +7,8 @@ import {fill, h, many} from './dom.js';
 function lost({commits, dirty, wip, unsaved, directory, branch}) {
   const parts = [commits > 0 && many(commits, 'commit'), (dirty || wip) && 'what is not committed', ...(unsaved ?? [])].filter(Boolean);
   const places = [directory && ['the worktree ', h('code.wrap', directory)], branch && ['the branch ', h('code.wrap', branch)]].filter(Boolean);
-  return [parts.length > 0 ? parts.join(', ') : 'its changes', places.length > 0 && ', with ', places.flatMap((place, i) => (i > 0 ? [' and ', ...place] : place))];
+  const all = [parts.slice(0, -1).join(', '), ...parts.slice(-1)].filter(Boolean).join(' and ');
+  return [all || 'its changes', places.length > 0 && ', with ', places.flatMap((place, i) => (i > 0 ? [' and ', ...place] : place))];
 }
 
 /// Returns the part for the ended run `id` that has left this; `discarded` is called with a report when it is gone.
