@@ -27,7 +27,10 @@ pub fn remove_forgotten(root: &Path, mirrors: &Path) {
     let Ok(mirrors) = mirrors.canonicalize() else {
         return;
     };
-    let records = record::all(root);
+    // A run whose record cannot be read is not known to be forgotten.
+    let Ok(records) = record::all(root) else {
+        return;
+    };
     let mut ids: BTreeSet<_> = records.iter().map(|(id, _)| encoded_id(id)).collect();
     let mut bases = BTreeSet::new();
     let mut used: BTreeSet<_> = BTreeSet::new();
@@ -43,16 +46,21 @@ pub fn remove_forgotten(root: &Path, mirrors: &Path) {
     }
     for entry in fs::read_dir(root).into_iter().flatten().flatten() {
         let folder = entry.path();
-        let Ok(Some(info)) = read_info(&folder) else {
-            continue;
-        };
-        let is_known = records.iter().any(|(_, record)| record.path == info.path);
-        if info.repository.parent() == Some(&*mirrors) && !is_known && remove(&folder, &info) {
-            continue;
+        let id = entry.file_name().to_str().map(encoded_id);
+        match read_info(&folder) {
+            Ok(Some(info)) => {
+                let is_known = records.iter().any(|(_, record)| record.path == info.path);
+                let is_mirrors = info.repository.parent() == Some(&*mirrors);
+                if is_mirrors && !is_known && remove(&folder, &info) {
+                    continue;
+                }
+                used.insert(info.repository);
+                bases.insert(info.base);
+            }
+            Ok(None) => {}
+            Err(_) => return,
         }
-        ids.extend(entry.file_name().to_str().map(encoded_id));
-        used.insert(info.repository);
-        bases.insert(info.base);
+        ids.extend(id);
     }
     for entry in fs::read_dir(&mirrors).into_iter().flatten().flatten() {
         let path = entry.path();

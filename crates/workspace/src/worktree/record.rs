@@ -41,13 +41,22 @@ pub(super) fn folder(root: &Path, id: &str) -> PathBuf {
 }
 
 /// Returns the records of all runs whose workspaces are in `root`, with the ids of the runs.
-pub(super) fn all(root: &Path) -> Vec<(String, Record)> {
-    let entries = fs::read_dir(root.with_extension("results"));
-    let records = entries.into_iter().flatten().flatten().filter_map(|entry| {
-        let id = entry.file_name().into_string().ok()?;
-        Some((id, Record::read(&entry.path()).ok()??))
-    });
-    records.collect()
+pub(super) fn all(root: &Path) -> io::Result<Vec<(String, Record)>> {
+    let entries = match fs::read_dir(root.with_extension("results")) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut records = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if let (Ok(id), Some(record)) = (
+            entry.file_name().into_string(),
+            Record::read(&entry.path())?,
+        ) {
+            records.push((id, record));
+        }
+    }
+    Ok(records)
 }
 
 /// Returns whether a run has left something that can be read later.
@@ -73,8 +82,10 @@ impl Record {
     pub(super) fn read(folder: &Path) -> io::Result<Option<Self>> {
         match fs::read(folder.join(FILE)) {
             Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
+                _ => Err(error),
+            },
         }
     }
 

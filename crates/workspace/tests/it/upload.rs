@@ -298,6 +298,13 @@ fn what_is_kept_of_a_run_goes_with_it_and_any_id_can_be_one() {
     let refs = || git(&path, ["for-each-ref", "--format=%(refname)"]);
     // Each has a branch, its head, and the commit that it began at; and there is the latest upload.
     assert_eq!(refs().lines().count(), 3 * ids.len() + 1, "{}", refs());
+    // What cannot be read is not known to be forgotten.
+    let broken = root.with_extension("results").join("latest/workspace.json");
+    let whole = fs::read(&broken).unwrap();
+    fs::write(&broken, "{").unwrap();
+    remove_forgotten(&root, way.mirrors());
+    assert_eq!(refs().lines().count(), 3 * ids.len() + 1, "{}", refs());
+    fs::write(&broken, whole).unwrap();
     for (number, id) in ids.iter().enumerate() {
         let kept = Kept::find(&root, id).unwrap().unwrap();
         kept.forget(Some(way.mirrors())).unwrap();

@@ -1,0 +1,70 @@
+//! What becomes of results: they are pushed, and go with their runs.
+
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use teamster_testkit::proc::wait_until;
+
+use super::{attached, command, command_with, ok, worker};
+use crate::cli::detached::worktree::Repository;
+
+#[test]
+fn a_push_is_a_step_of_its_own() {
+    let repository = Repository::new();
+    let remote = repository.agent.path("remote.git").display().to_string();
+    repository.git(&["init", "-q", "--bare", &remote]);
+    repository.git(&["remote", "add", "origin", &remote]);
+    let (_, workspace) = attached(&repository, &["--push", "origin:fix"]);
+    assert_eq!(workspace["pushed"], "origin:fix");
+    let pushed = repository.git(&["ls-remote", "origin", "refs/heads/fix"]);
+    assert!(
+        pushed.starts_with(workspace["head"].as_str().unwrap()),
+        "{pushed}"
+    );
+
+    let worker = worker(&repository);
+    let args = ["run", &*worker, "x", "--worktree", "--push", "nowhere"];
+    let ended = ok(command(&repository, &args));
+    assert!(
+        ended
+            .stderr
+            .contains("not pushed, the commits are kept here"),
+        "{}",
+        ended.stderr
+    );
+    // One that hangs is ended.
+    repository.git(&["remote", "add", "hung", "ext::sh -c exec% sleep% 1000"]);
+    repository.git(&["config", "protocol.ext.allow", "always"]);
+    let args = ["run", &*worker, "x", "--worktree", "--push", "hung"];
+    let limit = [("TEAMSTER_GIT_SILENCE", Path::new("1s"))];
+    let ended = ok(command_with(&repository, &args, &limit));
+    let expected = "not pushed, the commits are kept here: git printed nothing for 1 s";
+    assert!(ended.stderr.contains(expected), "{}", ended.stderr);
+    let refused = command(&repository, &["run", &worker, "x", "--push", "origin"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+}
+
+#[test]
+fn what_attached_runs_have_left_goes_after_the_time_of_logs() {
+    let repository = Repository::new();
+    let (id, _) = attached(&repository, &["--artifact", "new.txt"]);
+    let (young, _) = attached(&repository, &[]);
+    let results = repository.agent.path("state/teamster/worktrees.results");
+    let results = results.join(&id);
+    assert!(results.join("files/new.txt").exists());
+    let long_ago = SystemTime::now() - Duration::from_hours(100 * 24);
+    fs::File::open(&results)
+        .unwrap()
+        .set_modified(long_ago)
+        .unwrap();
+    let worker = worker(&repository);
+    let later = ok(command(&repository, &["run", &worker, "x", "--detach"]));
+    ok(command(&repository, &["wait", later.stdout.trim_end()]));
+    // The runner removes it after the end of its run.
+    assert!(wait_until(Duration::from_mins(1), || !results.exists()));
+    let refs = repository.git(&["for-each-ref", "--format=%(refname)", "refs/teamster"]);
+    assert!(!refs.contains(&id) && refs.contains(&young), "{refs}");
+    // The files are the user's.
+    assert_eq!(repository.left().len(), 2);
+}
