@@ -1,9 +1,8 @@
 //! Capabilities of a provider.
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
-use crate::{ExecuteParams, McpSupport, PermissionMode, constants};
+use crate::{McpSupport, PermissionMode, constants};
 
 /// The [`ExecuteParams`](crate::ExecuteParams) that a provider supports, and the contents of its stream.
 ///
@@ -14,11 +13,11 @@ use crate::{ExecuteParams, McpSupport, PermissionMode, constants};
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Capabilities {
-    /// Resume a session (`session_id`).
+    /// Resuming a session (`session_id`).
     pub resume: bool,
-    /// Resume into a new session (`fork`).
+    /// Resuming into a new session (`fork`).
     pub fork: bool,
-    /// Choose a new session's id (`new_session_id`).
+    /// A chosen id of a new session (`new_session_id`).
     pub new_session_id: bool,
     /// Directories beside the working directory (`add_dirs`).
     pub add_dirs: bool,
@@ -104,7 +103,7 @@ pub struct Capabilities {
     pub slash_commands: bool,
     /// `@file` in a prompt is expanded, and this cannot be disabled.
     ///
-    /// Files outside the working directory are, too. Do not pass it untrusted prompts.
+    /// This includes files outside the working directory. Do not pass it untrusted prompts.
     pub file_mentions: bool,
 }
 
@@ -161,139 +160,4 @@ pub enum SystemPromptSupport {
     Replace,
     /// Both kinds.
     AppendAndReplace,
-}
-
-/// A parameter of a run that not every provider has.
-pub(crate) struct Parameter {
-    pub(crate) name: &'static str,
-    pub(crate) is_set: fn(&ExecuteParams) -> bool,
-    /// Whether it is a text without a character.
-    pub(crate) is_empty: fn(&ExecuteParams) -> bool,
-    pub(crate) is_supported: fn(&Capabilities) -> bool,
-    pub(crate) elsewhere: Elsewhere,
-    pub(crate) clear: fn(&mut ExecuteParams),
-}
-
-/// What becomes of a parameter when the run goes to another provider.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Elsewhere {
-    /// It means the same for every provider.
-    Kept,
-    /// It means the same, and the run can go without it.
-    KeptIfSupported,
-    /// Its value is in the words of one provider, and the run can go without it.
-    LeftOut,
-    /// It belongs to the session, which another provider does not have.
-    Session,
-}
-
-/// The value of a parameter.
-trait Setting: Default {
-    fn is_set(&self) -> bool;
-
-    fn is_empty(&self) -> bool {
-        false
-    }
-}
-
-impl Setting for bool {
-    fn is_set(&self) -> bool {
-        *self
-    }
-}
-
-impl<T> Setting for Vec<T> {
-    fn is_set(&self) -> bool {
-        !Vec::is_empty(self)
-    }
-}
-
-impl Setting for Option<String> {
-    fn is_set(&self) -> bool {
-        self.is_some()
-    }
-
-    fn is_empty(&self) -> bool {
-        self.as_deref() == Some("")
-    }
-}
-
-macro_rules! settings {
-    ($($value:ty),*) => {
-        $(impl Setting for Option<$value> {
-            fn is_set(&self) -> bool {
-                self.is_some()
-            }
-        })*
-    };
-}
-
-settings!(u32, f64, Value);
-
-macro_rules! parameters {
-    ($($name:ident: $supported:expr, $elsewhere:ident;)*) => {
-        &[$(Parameter {
-            name: stringify!($name),
-            is_set: |params| params.$name.is_set(),
-            is_empty: |params| Setting::is_empty(&params.$name),
-            is_supported: $supported,
-            elsewhere: Elsewhere::$elsewhere,
-            clear: |params| params.$name = Default::default(),
-        }),*]
-    };
-}
-
-/// The parameters that not every provider has, or that not every provider understands the same way.
-pub(crate) const PARAMETERS: &[Parameter] = parameters! {
-    session_id: |can| can.resume, Session;
-    fork: |can| can.fork, Session;
-    new_session_id: |can| can.new_session_id, Session;
-    slash_commands: |can| can.slash_commands, Kept;
-    add_dirs: |can| can.add_dirs, Kept;
-    model: |can| can.model, LeftOut;
-    effort: |can| can.effort, LeftOut;
-    fallback_model: |can| can.fallback_model, LeftOut;
-    allowed_tools: |can| can.allowed_tools, LeftOut;
-    denied_tools: |can| can.denied_tools, Kept;
-    title: |can| can.title, KeptIfSupported;
-    max_turns: |can| can.max_turns, Kept;
-    max_budget_usd: |can| can.max_budget_usd, Kept;
-    output_schema: |can| can.output_schema, Kept;
-    usage_updates: |can| can.live_usage, Kept;
-    images: |can| can.images, Kept;
-    cli_retries: |can| can.cli_retries, KeptIfSupported;
-    extra_args: |_| true, LeftOut;
-};
-
-impl ExecuteParams {
-    /// Returns these parameters for the same task with another provider: those that mean the same for every provider.
-    /// The model, the effort, the session, the allowed tools and the extra arguments are left out, and what the run can
-    /// go without if this provider does not have it ([`lacks`](Self::lacks)).
-    #[must_use]
-    pub fn for_other_provider(&self, can: &Capabilities) -> Self {
-        let mut params = self.clone();
-        for parameter in PARAMETERS {
-            let is_kept = match parameter.elsewhere {
-                Elsewhere::Kept => true,
-                Elsewhere::KeptIfSupported => (parameter.is_supported)(can),
-                Elsewhere::LeftOut | Elsewhere::Session => false,
-            };
-            if !is_kept {
-                (parameter.clear)(&mut params);
-            }
-        }
-        params
-    }
-
-    /// Returns the names of the parameters in `other` that these lack and a run can go without, sessions excluded.
-    pub fn lacks(&self, other: &Self) -> Vec<&'static str> {
-        let lacking = PARAMETERS.iter().filter(|it| {
-            matches!(
-                it.elsewhere,
-                Elsewhere::LeftOut | Elsewhere::KeptIfSupported
-            ) && (it.is_set)(other)
-                && !(it.is_set)(self)
-        });
-        lacking.map(|it| it.name).collect()
-    }
 }

@@ -37,6 +37,7 @@ mod ledger;
 mod log;
 mod mcp;
 mod names;
+mod parameters;
 mod params;
 pub mod provider;
 mod raw_json;

@@ -225,13 +225,21 @@ impl Turn {
 pub struct SessionCapabilities {
     /// A turn can be interrupted and the process continues (`interrupt`).
     pub interrupt: bool,
-    /// Add to a turn while the agent works on it (`steer`).
+    /// Additions to a turn while the agent works on it (`steer`).
+    ///
+    /// [`AgentSession::steer`].
     pub steer: bool,
-    /// Start a new session in the same process (`clear`).
+    /// A new session in the same process (`clear`).
+    ///
+    /// [`AgentSession::clear`].
     pub clear: bool,
-    /// Change the model (`set_model`).
+    /// Another model (`set_model`).
+    ///
+    /// [`AgentSession::set_model`].
     pub set_model: bool,
-    /// Change the permission mode (`set_permission`).
+    /// Another permission mode (`set_permission`).
+    ///
+    /// [`AgentSession::set_permission`].
     pub set_permission: bool,
     /// The CLI asks whether a tool may be used (`PermissionPolicy`).
     pub permissions: bool,

@@ -45,7 +45,9 @@ pub enum TakeError {
     OtherCommits(String),
     /// The branch with this name is checked out in this folder.
     CheckedOut(String, PathBuf),
-    /// Git failed. Nothing was changed.
+    /// Something else changes files there, or a killed process has left something that needs the user, who reads this.
+    Busy(String),
+    /// Git failed, or a file cannot be written. Nothing was changed, unless the error says so.
     Git(anyhow::Error),
 }
 
@@ -192,9 +194,9 @@ impl Target {
         {
             return Err(TakeError::CheckedOut(branch.to_owned(), folder));
         }
-        let incoming = Refs(self);
+        let incoming = Refs::new(self, id);
         if let Some(bundle) = bundle {
-            incoming.fetch(id, bundle)?;
+            incoming.fetch(bundle)?;
         }
         for commit in [Some(head), wip].into_iter().flatten() {
             if !self.has(commit) {
@@ -281,18 +283,30 @@ fn prerequisites(bundle: &Path) -> io::Result<Vec<String>> {
     Ok(found)
 }
 
-/// The folder of refs of a bundle while it is taken.
-const INCOMING: &str = "refs/teamster-fetch/";
-
 /// Refs of a bundle, by which its commits are kept until the user's refs have them. Dropped, they are removed again, with
-/// those that a killed process has left.
-struct Refs<'a>(&'a Target);
+/// those of this run that a killed process has left.
+struct Refs<'a> {
+    target: &'a Target,
+    /// Those of the run in the bundle.
+    bundled: String,
+    /// The folder of the refs while they are taken.
+    incoming: String,
+}
 
-impl Refs<'_> {
-    fn fetch(&self, id: &str, bundle: &Path) -> anyhow::Result<()> {
-        let mut command = git::command(&self.0.top);
+impl<'a> Refs<'a> {
+    fn new(target: &'a Target, id: &str) -> Self {
+        let bundled = reference(id, "");
+        Self {
+            target,
+            incoming: bundled.replacen("refs/teamster/", "refs/teamster-fetch/", 1),
+            bundled,
+        }
+    }
+
+    fn fetch(&self, bundle: &Path) -> anyhow::Result<()> {
+        let mut command = git::command(&self.target.top);
         git::without_side_effects(&mut command);
-        let refs = format!("+{}*:{INCOMING}*", reference(id, ""));
+        let refs = format!("+{}*:{}*", self.bundled, self.incoming);
         command
             .args(["-c", "transfer.fsckObjects=true", "fetch", "--quiet"])
             .args([
@@ -310,12 +324,12 @@ impl Refs<'_> {
 impl Drop for Refs<'_> {
     fn drop(&mut self) {
         let listed = self
-            .0
-            .git(["for-each-ref", "--format=%(refname)", INCOMING]);
+            .target
+            .git(["for-each-ref", "--format=%(refname)", &self.incoming]);
         for name in listed.unwrap_or_default().lines() {
             before_change();
             // Left, it does no harm, and the next one removes it.
-            let _ = self.0.run(&["update-ref", "-d", name]);
+            let _ = self.target.run(&["update-ref", "-d", name]);
         }
     }
 }

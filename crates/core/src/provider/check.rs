@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use crate::capabilities::PARAMETERS;
+use crate::parameters::PARAMETERS;
 use crate::{
     AgentError, Capabilities, CliInfo, ErrorCode, ErrorKind, ExecuteParams, Image, PermissionMode,
     PromptDelivery, SystemPrompt, SystemPromptSupport,
@@ -47,8 +47,8 @@ impl ExecuteParams {
         if self.prompt.trim().is_empty() && self.images.is_empty() {
             return invalid("prompt", "it is empty");
         }
-        if let Some(empty) = PARAMETERS.iter().find(|it| (it.is_empty)(self)) {
-            return invalid(empty.name, "it is empty; leave it out for the default");
+        if let Some(blank) = PARAMETERS.iter().find(|it| (it.is_blank)(self)) {
+            return invalid(blank.name, "it is blank; leave it out for the default");
         }
         if self.fork && self.session_id.is_none() {
             return invalid("fork", "there is no session_id to fork from");
@@ -256,7 +256,7 @@ mod tests {
             })
             .starts_with("new_session_id: a resumed session")
         );
-        assert!(refused(|p| p.title = Some(String::new())).starts_with("title: "));
+        assert!(refused(|p| p.title = Some(" ".into())).starts_with("title: "));
         assert!(refused(|p| p.max_turns = Some(0)).starts_with("max_turns: "));
         assert!(refused(|p| p.max_budget_usd = Some(f64::NAN)).starts_with("max_budget_usd: "));
         assert!(refused(|p| p.output_schema = Some(json!([]))).starts_with("output_schema: "));

@@ -33,16 +33,24 @@ impl Results {
     fn apply(self) -> Result<AppliedChanges, ServiceError> {
         let id = &self.id;
         let kept = self.changed()?;
-        let target = Target::find(kept.made_from()).map_err(|_| {
+        let cannot = |error: anyhow::Error, next: &str| {
+            let reason = error_chain(&error);
             let message = format!(
-                "the repository of run {id} has no working tree on this machine: fetch its commits as a branch, and merge \
-                 that"
+                "the changes of run {id} cannot be applied on this machine: {reason}{next}"
             );
             ServiceError::new(ProblemCode::Unsupported, message)
-        })?;
+        };
+        kept.repository().map_err(|error| cannot(error, ""))?;
+        let merge = "; fetch its commits as a branch, and merge that";
+        let target = Target::find(kept.made_from()).map_err(|error| cannot(error, merge))?;
         let directory = printable(&target.top().to_string_lossy());
-        let nothing = "so nothing was changed";
-        match target.apply(&self.path_of(PATCH)?, false) {
+        let patch = match self.path_of(PATCH) {
+            Err(error) if error.code == Some(ProblemCode::FileNotFound) => {
+                return Ok(AppliedChanges::new(directory, 0));
+            }
+            patch => patch?,
+        };
+        match target.apply(&patch, false) {
             Ok(files) => Ok(AppliedChanges::new(directory, files as u64)),
             Err(TakeError::Conflicts(files)) => {
                 let more = files.len().saturating_sub(NAMED);
@@ -51,19 +59,22 @@ impl Results {
                     named.push(format!("and {more} more"));
                 }
                 let message = format!(
-                    "the changes of run {id} do not fit the files in {directory}, {nothing}: {}",
+                    "the changes of run {id} do not fit the files in {directory}, so nothing was changed: {}",
                     named.join("; ")
                 );
                 Err(ServiceError::new(ProblemCode::ChangesConflict, message))
             }
-            Err(TakeError::Git(error)) => {
-                let message = format!("{}, {nothing}", error_chain(&error));
-                Err(ServiceError::new(ProblemCode::Internal, message))
+            Err(TakeError::Busy(problem)) => {
+                Err(ServiceError::new(ProblemCode::ChangesConflict, problem))
             }
-            Err(error) => {
-                let message = format!("{error:?}, {nothing}");
-                Err(ServiceError::new(ProblemCode::Internal, message))
-            }
+            Err(TakeError::Git(error)) => Err(ServiceError::new(
+                ProblemCode::Internal,
+                error_chain(&error),
+            )),
+            Err(error) => Err(ServiceError::new(
+                ProblemCode::Internal,
+                format!("{error:?}"),
+            )),
         }
     }
 
@@ -74,13 +85,14 @@ impl Results {
             return Err(self.nothing_left());
         };
         let mirrors = state::mirrors().ok();
+        // Made again if nothing is discarded.
+        for name in [PATCH, BUNDLE] {
+            let _ = fs::remove_file(self.folder.join(name));
+        }
         let discarded = kept.discard(&root, mirrors.as_deref());
         let branch = discarded.map_err(|error| refused(id, error))?;
         if let Some(mirrors) = mirrors {
             remove_forgotten(&root, &mirrors);
-        }
-        for name in [PATCH, BUNDLE] {
-            let _ = fs::remove_file(self.folder.join(name));
         }
         Ok(DiscardedChanges::new(branch))
     }
@@ -105,7 +117,8 @@ fn refused(id: &str, error: DiscardError) -> ServiceError {
         DiscardError::Changed(at) => (
             ProblemCode::ChangesConflict,
             format!(
-                "its worktree was changed since the end of the run: look at {}, and remove it with `git worktree remove`",
+                "its worktree has other changes than those that the run has kept: look at {}, and remove it with `git worktree \
+                 remove`",
                 path(&at)
             ),
         ),

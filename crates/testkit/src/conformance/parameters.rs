@@ -16,6 +16,26 @@ const MODES: [PermissionMode; 4] = [
     PermissionMode::Bypass,
 ];
 
+/// The parameters without a capability of their names: tested above by themselves, elsewhere, or of the engine.
+const OTHERS: &[&str] = &[
+    "prompt",
+    "prompt_delivery",
+    "session_id",
+    "working_directory",
+    "env",
+    "system_prompt",
+    "permission",
+    "mcp_servers",
+    "mcp_delivery",
+    "mcp_strict",
+    "extra_args",
+    "include_native",
+    "usage_updates",
+    "keep_background",
+    "timeouts",
+    "cancel",
+];
+
 impl Suite {
     /// Checks that a plain value of every supported parameter reaches the CLI, and that any other is refused
     /// by name before anything starts.
@@ -76,8 +96,12 @@ impl Suite {
         // The capabilities that have the names of parameters.
         let named = serde_json::to_value(can).unwrap_or_default();
         for name in ExecuteParams::NAMES {
-            if let Some(can) = named[camel_case(name)].as_bool() {
-                add(name, can, &|p| self.set_plain(name, p));
+            match named[camel_case(name)].as_bool() {
+                Some(can) => add(name, can, &|p| self.set_plain(name, p)),
+                None => assert!(
+                    OTHERS.contains(name),
+                    "{name} is not tested: no capability has its name"
+                ),
             }
         }
         all
@@ -96,6 +120,7 @@ impl Suite {
             "model" => p.model = Some(plain.model.into()),
             "effort" => p.effort = Some(plain.effort.into()),
             "allowed_tools" => p.allowed_tools = vec![plain.tool.into()],
+            "max_budget_usd" => p.max_budget_usd = Some(1.5),
             "denied_tools" => p.denied_tools = vec![plain.tool.into()],
             "output_schema" => p.output_schema = Some(json!({"type": "object"})),
             "images" => p.images = vec![plain.image.clone()],

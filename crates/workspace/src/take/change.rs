@@ -1,6 +1,6 @@
 //! A change of several files that is made as a whole: also if the process is killed half way.
 //!
-//! Git makes the changed files in a folder inside the repository's, and they are moved into place one by one, as files that
+//! Git makes the changed files in a folder on the same file system, and they are moved into place one by one, as files that
 //! they replace are moved away. What is where is written down before that. After a kill, [`recover`] moves all back.
 
 use std::collections::BTreeSet;
@@ -16,12 +16,16 @@ use anyhow::{Context, bail};
 use serde::{Deserialize, Serialize};
 use teamster_core::text::printable;
 
+use super::TakeError;
 use crate::git;
 use crate::step::before_change;
 use crate::worktree::{lfs, make, path};
 
-/// The folder of a change, in that of the repository or of the linked worktree.
+/// The folder of a change, in that of the repository or of the linked worktree. Where that is on another file system, it
+/// is in the worktree, hidden.
 const FOLDER: &str = "teamster-apply";
+/// The bit of a folder's mode by which new files get its group.
+const SET_GROUP: u32 = 0o2000;
 /// The file with what is where.
 const JOURNAL: &str = "journal.json";
 /// The folder with files as they were before.
@@ -94,13 +98,14 @@ impl<'a> Change<'a> {
         top: &'a Path,
         git_dir: &Path,
         index: Option<PathBuf>,
-    ) -> anyhow::Result<Self> {
+    ) -> Result<Self, TakeError> {
         let Some(lock) = lock(git_dir)? else {
-            bail!("another process is changing files here: wait until it has ended");
+            let problem = "another process is changing files here: wait until it has ended";
+            return Err(TakeError::Busy(problem.to_owned()));
         };
-        let folder = git_dir.join(FOLDER);
+        let folder = folder(top, git_dir);
         if folder.join(JOURNAL).exists() {
-            bail!(changed_since(&folder, &[]));
+            return Err(TakeError::Busy(changed_since(&folder, &[])));
         }
         before_change();
         let _ = fs::remove_dir_all(&folder);
@@ -120,10 +125,12 @@ impl<'a> Change<'a> {
             File::create(&own)?;
             before_change();
             match fs::hard_link(&own, &held) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => bail!(
-                    "another git command works on the index: wait until it has ended; if none does, remove {}",
-                    held.display()
-                ),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+                    return Err(TakeError::Busy(format!(
+                        "another git command works on the index: wait until it has ended; if none does, remove {}",
+                        held.display()
+                    )));
+                }
                 linked => linked.with_context(|| format!("cannot make {}", held.display()))?,
             }
             this.index = Some((index.clone(), held));
@@ -159,6 +166,9 @@ impl<'a> Change<'a> {
         options: &[&str],
     ) -> anyhow::Result<()> {
         let after = self.folder.join(AFTER);
+        // Before git reads them: what is saved later is noticed.
+        let stamps = files.iter().map(|file| Stamp::of(&self.top.join(file)));
+        let stamps: Vec<_> = stamps.collect();
         self.copy_before(files, &after)?;
         let mut command = git::command_at(&after);
         git::without_side_effects(&mut command);
@@ -167,11 +177,11 @@ impl<'a> Change<'a> {
             .env("GIT_DIR", git_dir)
             .env("GIT_WORK_TREE", &after);
         git::run(command.args(options).arg(patch))?;
-        for file in files {
+        for (file, stamp) in files.iter().zip(stamps) {
             let (before, after) = (self.top.join(file), after.join(file));
             // That of a submodule is only made. Others are, too, when files are moved into them.
             if fs::symlink_metadata(&after).is_ok_and(|it| it.is_dir()) {
-                self.note_missing(&before);
+                // The folder itself, too: only those above a path are noted.
                 self.note_missing(&before.join("x"));
                 if Stamp::of(&before).is_none() {
                     continue;
@@ -181,9 +191,10 @@ impl<'a> Change<'a> {
                 continue;
             }
             self.note_missing(&before);
+            take_group(&after, &before)?;
             self.journal.files.push(Entry {
                 path: file.clone(),
-                before: Stamp::of(&before),
+                before: stamp,
                 after: Stamp::of(&after),
             });
         }
@@ -278,7 +289,14 @@ impl<'a> Change<'a> {
         let entries = &self.journal.files;
         // A folder can take the place of a file, and a file that of a folder.
         for entry in entries.iter().filter(|it| it.before.is_some()) {
-            move_file(&self.top.join(&entry.path), &before.join(&entry.path))?;
+            let there = self.top.join(&entry.path);
+            if Stamp::of(&there) != entry.before {
+                bail!(
+                    "{} was changed meanwhile",
+                    printable(&there.to_string_lossy())
+                );
+            }
+            move_file(&there, &before.join(&entry.path))?;
             if entry.after.is_none() {
                 remove_empty(self.top, &entry.path);
             }
@@ -308,6 +326,30 @@ impl Drop for Change<'_> {
         }
         remove(&self.folder);
     }
+}
+
+/// Returns the folder of a change, from which files can be moved into the worktree.
+fn folder(top: &Path, git_dir: &Path) -> PathBuf {
+    let device = |path: &Path| fs::metadata(path).map(|it| it.dev()).ok();
+    if device(top) == device(git_dir) {
+        git_dir.join(FOLDER)
+    } else {
+        top.join(format!(".{FOLDER}"))
+    }
+}
+
+/// Gives a new file the group that it would have got in its folder.
+fn take_group(new: &Path, place: &Path) -> io::Result<()> {
+    let mut above = place.ancestors().skip(1);
+    let Some(about) = above.find_map(|folder| fs::metadata(folder).ok()) else {
+        return Ok(());
+    };
+    if about.mode() & SET_GROUP != 0
+        && fs::symlink_metadata(new).is_ok_and(|it| it.gid() != about.gid())
+    {
+        std::os::unix::fs::lchown(new, None, Some(about.gid()))?;
+    }
+    Ok(())
 }
 
 /// Removes the folder of a change that is over.
@@ -347,7 +389,7 @@ fn lock(git_dir: &Path) -> anyhow::Result<Option<Lock>> {
 ///
 /// Fails if that is not possible, such as because files were changed since. Nothing is moved then.
 pub(super) fn recover(top: &Path, git_dir: &Path) -> anyhow::Result<Option<String>> {
-    let folder = git_dir.join(FOLDER);
+    let folder = folder(top, git_dir);
     if !folder.exists() {
         return Ok(None);
     }
@@ -487,3 +529,6 @@ fn copy(from: &Path, to: &Path) -> io::Result<()> {
         Err(_) => fs::copy(from, to).map(drop),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ use super::folder::{self, Kind, read_info};
 use super::{Kept, lfs};
 use crate::git::{self, git};
 use crate::step::before_change;
+use crate::submodules;
 
 /// The reason for which nothing was discarded.
 #[derive(Debug)]
@@ -21,7 +22,7 @@ pub enum DiscardError {
     InUse,
     /// The worktree belongs to a session key.
     OfKey,
-    /// The worktree has other commits or files than at the end of the run.
+    /// The worktree has other commits or files than at the end of the run, or what it had then is not known.
     Changed(PathBuf),
     /// The workspace is this directory, without a repository.
     Directory(PathBuf),
@@ -57,18 +58,35 @@ impl Kept {
         if self.record.kind == Kind::Empty {
             return Err(DiscardError::Directory(path));
         }
-        let is_ours = |folder: &&Path| folder.parent() == Some(root) && folder.is_dir();
-        if let Some(folder) = path.parent().filter(is_ours) {
-            self.remove_worktree(folder, &result)?;
+        let is_ours = |folder: &&Path| folder.parent() == Some(root);
+        match path.parent().filter(is_ours) {
+            Some(folder) if folder.is_dir() => self.remove_worktree(folder, &result)?,
+            // Git may still know it.
+            Some(_) => drop(self.remove_from_git()),
+            None => {}
         }
         let repository = self.record.repository.clone();
-        let branch = if repository.exists() {
-            self.delete_branch(&repository, &result)?
-        } else {
-            None
-        };
+        let branch = self.record.branch.clone();
+        let full = format!("refs/heads/{branch}");
+        let exists = || git(&repository, ["rev-parse", "--verify", "--quiet", &full]).ok();
+        let at = if repository.exists() { exists() } else { None };
+        if let Some(at) = &at {
+            self.delete_branch(&full, at, &result)?;
+        }
         self.forget(mirrors)?;
-        Ok(branch)
+        Ok(Some(branch).filter(|_| at.is_some() && exists().is_none()))
+    }
+
+    fn remove_from_git(&self) -> anyhow::Result<()> {
+        let repository = &self.record.repository;
+        let remove = ["worktree", "remove", "--force"].map(OsStr::new);
+        let args = lfs::options(repository).iter().map(OsStr::new);
+        before_change();
+        git(
+            repository,
+            args.chain(remove).chain([self.record.path.as_os_str()]),
+        )
+        .map(drop)
     }
 
     /// Removes the worktree in its folder, which may be gone already.
@@ -90,11 +108,10 @@ impl Kept {
             if !self.is_as_left(result)? {
                 return Err(DiscardError::Changed(path.clone()));
             }
-            let repository = &self.record.repository;
-            let remove = ["worktree", "remove", "--force"].map(OsStr::new);
-            let args = lfs::options(repository).iter().map(OsStr::new);
-            before_change();
-            git(repository, args.chain(remove).chain([path.as_os_str()]))?;
+            self.remove_from_git()?;
+        } else {
+            // A kill between the two steps of git: it may still know the worktree.
+            let _ = self.remove_from_git();
         }
         before_change();
         fs::remove_dir_all(folder).with_context(|| format!("cannot remove {}", shown()))?;
@@ -112,28 +129,22 @@ impl Kept {
         let head = git(path, ["rev-parse", "--verify", "--quiet", "HEAD^{commit}"]).ok();
         // The user's repository is only read.
         let objects = tempfile::tempdir()?;
-        Ok(head == result.head && self.now(objects.path())? == tree)
+        let now = self.now(objects.path())?;
+        let mut unsaved = submodules::unsaved(path);
+        unsaved.extend(now.left_out);
+        Ok(head == result.head && now.id == tree && unsaved == result.unsaved)
     }
 
-    /// Deletes the branch that was made for the run, where it has no commits of others.
-    fn delete_branch(
-        &self,
-        repository: &Path,
-        result: &WorkspaceResult,
-    ) -> anyhow::Result<Option<String>> {
-        let branch = &self.record.branch;
-        let full = format!("refs/heads/{branch}");
-        let Ok(at) = git(repository, ["rev-parse", "--verify", "--quiet", &full]) else {
-            return Ok(None);
-        };
-        let is_of_run = result.head.as_ref() == Some(&at) || at == self.record.base;
-        if !is_of_run || git::checked_out(repository, &full)?.is_some() {
-            return Ok(None);
+    /// Deletes the branch that was made for the run and is at this commit, unless that is of others.
+    fn delete_branch(&self, full: &str, at: &str, result: &WorkspaceResult) -> anyhow::Result<()> {
+        let repository = &self.record.repository;
+        let is_of_run = result.head.as_deref() == Some(at) || at == self.record.base;
+        if !is_of_run || git::checked_out(repository, full)?.is_some() {
+            return Ok(());
         }
         let mut command = git::command(repository);
         git::without_side_effects(&mut command);
         before_change();
-        git::run(command.args(["update-ref", "-d", &full, &at]))?;
-        Ok(Some(branch.clone()))
+        git::run(command.args(["update-ref", "-d", full, at])).map(drop)
     }
 }

@@ -20,7 +20,7 @@ use crate::bundle;
 use crate::diff::{Limits, Range};
 use crate::git::{self, git, git_path};
 use crate::network;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{Snapshot, Tree};
 
 /// The workspace of a run that is live or has ended.
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl Kept {
         let objects = tempfile::Builder::new()
             .prefix("objects-")
             .tempdir_in(&self.folder)?;
-        let tree = self.now(objects.path())?;
+        let tree = self.now(objects.path())?.id;
         let mut range = self.range(&tree)?;
         range.objects = Some(objects.path());
         range.diff(query, Limits::default())
@@ -212,7 +212,7 @@ impl Kept {
     }
 
     /// Returns the tree of all files now, whose new objects are in this folder.
-    pub(super) fn now(&self, objects: &Path) -> anyhow::Result<String> {
+    pub(super) fn now(&self, objects: &Path) -> anyhow::Result<Tree> {
         self.repository()?;
         let path = self.directory().ok_or_else(|| {
             anyhow!("the worktree was deleted before the end of the run, so its changes are gone")
@@ -222,7 +222,7 @@ impl Kept {
         let all = git_path(path, ["rev-parse", "--git-path", "objects"])?;
         git::share_objects(&path.join(all), objects)?;
         let snapshot = Snapshot::new(path, index_file(&self.folder)).objects_in(objects.to_owned());
-        Ok(snapshot.tree(&head)?.id)
+        snapshot.tree(&head)
     }
 
     fn range<'a>(&'a self, end: &'a str) -> anyhow::Result<Range<'a>> {

@@ -143,3 +143,35 @@ fn what_others_use_is_kept() {
     let refused = kept.discard(&worktrees(&root), None).unwrap_err();
     assert!(matches!(refused, DiscardError::Directory(_)), "{refused:?}");
 }
+
+#[test]
+fn a_worktree_whose_folder_was_removed_by_hand_is_forgotten_by_git_too() {
+    for whole in [false, true] {
+        let run = Run::new();
+        run.write("a.txt", "two\n");
+        run.commit("second");
+        let path = run.path();
+        let ended = run.end();
+        let gone = if whole { path.parent().unwrap() } else { &path };
+        fs::remove_dir_all(gone).unwrap();
+        assert_eq!(discard(&ended).unwrap().as_deref(), Some("teamster/r"));
+        assert_eq!(refs(&ended), "refs/heads/main");
+        let listed = ended.repository.git(["worktree", "list", "--porcelain"]);
+        assert_eq!(listed.matches("worktree ").count(), 1, "{listed}");
+    }
+}
+
+#[test]
+fn work_in_a_nested_repository_after_the_end_is_kept() {
+    let run = Run::new();
+    run.write("a.txt", "two\n");
+    let path = run.path();
+    let ended = run.end();
+    let nested = path.join("nested");
+    fs::create_dir(&nested).unwrap();
+    git(&nested, ["init", "--quiet"]);
+    fs::write(nested.join("own"), "by hand\n").unwrap();
+    let refused = discard(&ended).unwrap_err();
+    assert!(matches!(&refused, DiscardError::Changed(_)), "{refused:?}");
+    assert!(nested.join("own").exists());
+}

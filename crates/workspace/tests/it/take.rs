@@ -1,7 +1,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{PermissionsExt, symlink};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -434,4 +434,38 @@ fn a_push_that_hangs_ends_with_its_children_and_leaves_the_result() {
     let kept = Kept::find(&worktrees, "r").unwrap().unwrap();
     let result = kept.result().unwrap();
     assert_eq!((&result.head, &result.pushed), (&head, &None));
+}
+
+#[test]
+fn changes_are_applied_where_the_repository_is_on_another_file_system() {
+    let brought = Brought::new();
+    let memory = Path::new("/dev/shm");
+    let device = |path: &Path| fs::metadata(path).map(|it| it.dev()).ok();
+    if device(memory).is_none_or(|it| Some(it) == device(&brought.clone)) {
+        // There is only one here.
+        return;
+    }
+    let elsewhere = TempDir::new_in(memory).unwrap();
+    let (own, top) = (
+        elsewhere.path().join("git"),
+        brought.folder.path().join("top"),
+    );
+    git(
+        brought.folder.path(),
+        [
+            "clone",
+            "--quiet",
+            "--separate-git-dir",
+            own.to_str().unwrap(),
+            brought.clone.to_str().unwrap(),
+            top.to_str().unwrap(),
+        ],
+    );
+    let files = Target::find(&top)
+        .unwrap()
+        .apply(&brought.patch(), false)
+        .unwrap();
+    assert!(files > 0);
+    assert_eq!(fs::read_to_string(top.join("a.txt")).unwrap(), "two\n");
+    assert!(!top.join(".teamster-apply").exists());
 }

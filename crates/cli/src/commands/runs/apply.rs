@@ -42,7 +42,8 @@ pub(super) async fn main(args: &RunsApplyArgs, machine: &Machine) -> anyhow::Res
                 listed.join("\n  ")
             );
         }
-        Err(TakeError::Git(error)) => return Err(error.context("nothing was changed")),
+        Err(TakeError::Busy(problem)) => bail!(problem),
+        Err(TakeError::Git(error)) => return Err(error.context("the changes were not applied")),
         Err(error) => return Err(anyhow!("nothing was changed: {error:?}")),
     };
     crate::report::note(&said);
