@@ -2,17 +2,21 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use teamster_api::is_run_id;
 use teamster_core::time::{epoch_ms, epoch_ms_of, millis};
+use teamster_process::make_private_folder;
 
-use crate::files::lock_exclusively;
+use crate::files::{lock_exclusively, open_lock};
 use crate::folder::HIDDEN;
 use crate::{RunFolder, Runs, RunsError};
 
 /// File that a pruning process locks.
 const LOCK: &str = ".prune.lock";
+/// Prefix of the names of files that keep a run's log from being pruned.
+const KEPT: &str = ".keep-";
 /// Time that a log is kept at least after its last entry, for late readers. An older draft was left by a killed
 /// process.
 const GRACE: Duration = Duration::from_hours(1);
@@ -56,8 +60,44 @@ struct LogFile {
 }
 
 impl Runs {
-    /// Removes logs beyond the retention, and drafts of killed processes. Live runs and runs that ended within
-    /// the last hour are never removed. Does nothing while another process prunes.
+    /// Keeps the log of the run with this id from being [pruned](Self::prune), also before the run is accepted, until
+    /// [`release`](Self::release). After this returns, a crash of the machine changes nothing about it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the id is none of a run, or the folder of all runs cannot be written.
+    pub fn keep(&self, id: &str) -> Result<(), RunsError> {
+        let path = self.kept(id)?;
+        make_private_folder(self.root()).map_err(RunsError::io("make", self.root()))?;
+        open_lock(&path).map_err(RunsError::io("make", &path))?;
+        let folder = fs::File::open(self.root()).and_then(|folder| folder.sync_all());
+        folder.map_err(RunsError::io("sync", self.root()))
+    }
+
+    /// Lets the log of a run be pruned again.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the id is none of a run, or the folder of all runs cannot be written.
+    pub fn release(&self, id: &str) -> Result<(), RunsError> {
+        let path = self.kept(id)?;
+        match fs::remove_file(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(RunsError::io("remove", &path)(error))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn kept(&self, id: &str) -> Result<PathBuf, RunsError> {
+        if is_run_id(id) {
+            return Ok(self.root().join(format!("{KEPT}{id}")));
+        }
+        Err(RunsError::InvalidId { id: id.to_owned() })
+    }
+
+    /// Removes logs beyond the retention, and drafts of killed processes. Live runs, runs that ended within the last
+    /// hour and those that are [kept](Self::keep) are never removed. Does nothing while another process prunes.
     ///
     /// # Errors
     ///
@@ -79,7 +119,10 @@ impl Runs {
             kept = kept.saturating_add(found.bytes);
             let is_old = oldest.is_some_and(|oldest| found.changed_at < oldest);
             let is_too_much = keep.bytes.is_some_and(|most| kept > most);
-            if found.changed_at >= removable || !(is_old || is_too_much) {
+            if found.changed_at >= removable
+                || !(is_old || is_too_much)
+                || self.kept(&found.id).is_ok_and(|path| path.exists())
+            {
                 continue;
             }
             let run = self.get(&found.id).transpose();

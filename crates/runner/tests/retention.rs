@@ -65,6 +65,22 @@ fn old_logs_are_removed_and_then_the_oldest_beyond_the_size() {
 }
 
 #[test]
+fn a_log_that_is_to_be_kept_outlives_the_limits_until_it_is_released() {
+    let dir = tempfile::tempdir().unwrap();
+    let runs = Runs::at(dir.path().join("runs"));
+    assert!(runs.keep("../b").is_err());
+    // Before the run is there.
+    runs.keep("b").unwrap();
+    for id in ["a", "b"] {
+        run(&runs, id, 100, 10_000, true);
+    }
+    assert_eq!(left(&runs, &keep(Some(1), Some(0))), ["b"]);
+    runs.release("b").unwrap();
+    runs.release("b").unwrap();
+    assert_eq!(left(&runs, &keep(Some(1), Some(0))), Vec::<String>::new());
+}
+
+#[test]
 fn a_live_run_is_kept_and_a_killed_one_is_removed() {
     let dir = tempfile::tempdir().unwrap();
     let runs = Runs::at(dir.path());
