@@ -12,6 +12,7 @@
 mod care;
 mod carrier;
 mod change;
+mod copier;
 mod submission;
 #[cfg(test)]
 mod tests;
@@ -24,6 +25,7 @@ use serde::{Deserialize, Serialize};
 pub use care::{Care, care};
 pub use carrier::{Carrier, Effect, Folder, Next, Outcome, Verdict};
 pub use change::{Change, Settled, Step};
+pub use copier::{Copier, CopyEffect, Tail};
 pub use submission::{Submission, SubmitEffect};
 
 /// A random number that names a claim or a process once and for all. Its text is 32 hexadecimal digits.

@@ -44,7 +44,7 @@ pub enum Effect {
     ReadWitness,
     /// Start the runner, unless it has begun: `Done`. A runner begins once in the life of a folder.
     Spawn,
-    /// Copy the log to its end: `Finished`, `NeverBegun` or `Fenced`.
+    /// Copy the log to its end: `Finished`, `NeverBegun`, `Fenced` or `Vanished`.
     Follow,
 }
 
@@ -74,6 +74,8 @@ pub enum Outcome {
     NeverBegun,
     /// The log has messages of another claim.
     Fenced,
+    /// The agent was started, and its log is gone from the disk.
+    Vanished,
 }
 
 /// How the way of a run on a machine has ended.
@@ -96,6 +98,8 @@ pub enum Verdict {
     Conflict,
     /// The log has messages of another claim.
     Fenced,
+    /// The run has begun, and its log is gone.
+    Lost,
     /// The run has ended.
     Ended,
 }
@@ -234,6 +238,9 @@ impl Carrier {
             (Stage::Follow(claim, revision), Outcome::Finished) => {
                 Stage::Change(Change::end(revision, claim))
             }
+            (Stage::Follow(claim, revision), Outcome::Vanished) => {
+                Stage::Change(Change::lost(revision, claim))
+            }
             (Stage::Follow(..), Outcome::Fenced) => Stage::Over(Verdict::Fenced),
             (stage, _) => stage,
         };
@@ -261,6 +268,7 @@ impl Carrier {
             (Step::Claim, Some(claim)) => Stage::Acknowledge(Then::MakeFolder(claim, revision)),
             (Step::Start, Some(claim)) => Stage::Witness(claim, revision),
             (Step::End, _) => Stage::Over(Verdict::Ended),
+            (Step::GiveUp, _) => Stage::Over(Verdict::Lost),
             _ => self.acknowledge(Verdict::Conflict),
         }
     }
@@ -268,7 +276,7 @@ impl Carrier {
     fn refused(self, change: Change) -> Stage {
         match change.step {
             Step::Start => Stage::DropFolder,
-            Step::End => Stage::Over(Verdict::NotMine),
+            Step::End | Step::GiveUp => Stage::Over(Verdict::NotMine),
             _ => self.acknowledge(Verdict::Taken),
         }
     }

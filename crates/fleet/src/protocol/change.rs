@@ -101,6 +101,11 @@ impl Change {
         Self::new(Step::Conflict, revision, head)
     }
 
+    /// The report that a run has begun, and that its log is gone.
+    pub fn lost(revision: u64, claim: Claim) -> Self {
+        Self::new(Step::GiveUp, revision, Head::claimed(State::Lost, claim))
+    }
+
     /// The decision of a person that a started run will not be heard of again; `None` if it was not started or has ended.
     pub fn give_up(seen: Seen) -> Option<Self> {
         let claim = seen.head?.claim?;

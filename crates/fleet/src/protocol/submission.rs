@@ -4,6 +4,7 @@ use super::{Change, Seen, State};
 
 /// What a submission needs next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum SubmitEffect {
     /// Make this change, then report whether it was made.
     Change(Change),
@@ -11,6 +12,8 @@ pub enum SubmitEffect {
     Read,
     /// Publish a hint, then report whether the queue has it.
     Hint,
+    /// Nothing: the record was deleted, so the id is used up.
+    Refuse,
     /// Nothing: the run is acknowledged. An earlier submission has made it if this is `true`.
     Acknowledged(bool),
 }
@@ -25,6 +28,7 @@ enum Stage {
     Settle,
     Hint { existed: bool },
     Acknowledged { existed: bool },
+    Refuse,
 }
 
 impl Submission {
@@ -39,6 +43,7 @@ impl Submission {
             Stage::Make => SubmitEffect::Change(Change::submit()),
             Stage::Settle => SubmitEffect::Read,
             Stage::Hint { .. } => SubmitEffect::Hint,
+            Stage::Refuse => SubmitEffect::Refuse,
             Stage::Acknowledged { existed } => SubmitEffect::Acknowledged(existed),
         }
     }
@@ -64,6 +69,8 @@ impl Submission {
                 Stage::Hint { existed: true }
             }
             (Stage::Settle, Some(_)) => Stage::Acknowledged { existed: true },
+            // A run that may have worked is never started again under its id.
+            (Stage::Settle, None) if seen.revision > 0 => Stage::Refuse,
             (Stage::Settle, None) => Stage::Make,
             (stage, _) => stage,
         })

@@ -391,7 +391,7 @@ impl World {
                 }
                 return;
             }
-            SubmitEffect::Acknowledged(_) => return,
+            _ => return,
         };
         for (how, answer, after) in self.request(request) {
             let is_done = matches!(answer, Answer::Stored(_));

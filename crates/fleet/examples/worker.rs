@@ -1,0 +1,37 @@
+//! A worker of a fleet: `worker URL NAME [DIRECTORY]…`. It carries out runs that name these directories, or none.
+//! SIGTERM lets it end with the runs that it has.
+#![expect(clippy::print_stderr, reason = "an example shows what it does")]
+
+use std::error::Error;
+
+use teamster_fleet::{Fleet, FleetOptions, Worker, WorkerConfig};
+use teamster_host::{Host, Role};
+use teamster_providers::Providers;
+use tokio::signal::unix::{SignalKind, signal};
+
+fn main() -> Result<(), Box<dyn Error>> {
+    // First: the runner of a run is this program too.
+    let Role::Program(host) = teamster_host::init(Host::new(Providers::builtin()))? else {
+        return Ok(());
+    };
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let [url, name, directories @ ..] = &*args else {
+        return Err("expected the server's URL and the worker's name".into());
+    };
+    let mut config = WorkerConfig::new(name);
+    config.slots = 4;
+    config.directories = directories.iter().map(Into::into).collect();
+    tokio::runtime::Runtime::new()?.block_on(async {
+        let fleet = Fleet::connect(FleetOptions::new(url, "worker")).await?;
+        let worker = Worker::new(&fleet, &host, config)?;
+        let worker = worker.on_notice(|text| eprintln!("{text}"));
+        let mut terminate = signal(SignalKind::terminate())?;
+        eprintln!("worker {name} takes runs");
+        worker
+            .run(async move {
+                terminate.recv().await;
+            })
+            .await?;
+        Ok(())
+    })
+}

@@ -1,0 +1,210 @@
+//! Files of runs as parts of 512 KiB, each a message of its own.
+//!
+//! A part is complete or not there, so an interrupted transfer continues with those that are missing.
+
+use async_nats::jetstream::message::PublishMessage;
+use async_nats::jetstream::stream::Stream;
+use sha2::{Digest, Sha256};
+use teamster_api::{FileManifest, ProblemCode, ServiceError};
+
+use crate::Fleet;
+use crate::names::{FILE, LOG, RunKey};
+use crate::records::next;
+use crate::wire::internal;
+
+/// Part of the subjects of files that a run takes along.
+const UPLOADS: &str = "u";
+/// Part of the subjects of files that a run brings back.
+const RESULTS: &str = "r";
+/// Name of a manifest among the parts.
+const MANIFEST: &str = "m";
+
+/// The place of a file's parts.
+fn place(key: &RunKey, direction: &str, name: &str) -> String {
+    // A name may be longer than a subject.
+    let digest = format!("{:x}", Sha256::digest(name));
+    let digest = &digest[..32];
+    format!("{}.{direction}.{digest}", key.files())
+}
+
+impl Fleet {
+    /// Declares a file that a run takes along. Returns the numbers of the missing parts.
+    pub(crate) async fn offer_file(
+        &self,
+        key: &RunKey,
+        manifest: FileManifest,
+    ) -> Result<Vec<u32>, ServiceError> {
+        manifest.check()?;
+        let place = place(key, UPLOADS, &manifest.name);
+        let is_known = self.manifest_at(&place).await?.is_some();
+        self.put_manifest(&place, &manifest).await?;
+        let mut missing = Vec::new();
+        for number in 0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX) {
+            let has_it = is_known
+                && self
+                    .last(FILE, &format!("{place}.{number}"))
+                    .await?
+                    .is_some_and(|part| manifest.check_part(number, &part.payload).is_ok());
+            if !has_it {
+                missing.push(number);
+            }
+        }
+        Ok(missing)
+    }
+
+    /// Keeps a part of a file that a run takes along.
+    pub(crate) async fn write_file_part(
+        &self,
+        key: &RunKey,
+        name: &str,
+        number: u32,
+        content: Vec<u8>,
+    ) -> Result<(), ServiceError> {
+        let place = place(key, UPLOADS, name);
+        let manifest = self.manifest_at(&place).await?.ok_or_else(|| {
+            let message = format!("the file \"{name}\" was not declared for this run");
+            ServiceError::new(ProblemCode::FileNotFound, message)
+        })?;
+        manifest.check_part(number, &content)?;
+        self.put_part(&place, number, content).await
+    }
+
+    async fn put_part(
+        &self,
+        place: &str,
+        number: u32,
+        content: Vec<u8>,
+    ) -> Result<(), ServiceError> {
+        let message = PublishMessage::build().payload(content.into());
+        let subject = format!("{place}.{number}");
+        let stored = self.publish(&subject, message).await;
+        stored.map(drop).ok_or_else(|| self.not_kept(&subject))
+    }
+
+    async fn put_manifest(&self, place: &str, manifest: &FileManifest) -> Result<(), ServiceError> {
+        let json = serde_json::to_vec(manifest).map_err(|error| internal(&error))?;
+        let message = PublishMessage::build().payload(json.into());
+        let subject = format!("{place}.{MANIFEST}");
+        let stored = self.publish(&subject, message).await;
+        stored.map(drop).ok_or_else(|| self.not_kept(&subject))
+    }
+
+    fn not_kept(&self, subject: &str) -> ServiceError {
+        self.refusal(subject).unwrap_or_else(|| {
+            ServiceError::unreachable(
+                "the fleet's server has not kept the file: it does not answer, or has no more space for files",
+            )
+        })
+    }
+
+    async fn manifest_at(&self, place: &str) -> Result<Option<FileManifest>, ServiceError> {
+        let Some(message) = self.last(FILE, &format!("{place}.{MANIFEST}")).await? else {
+            return Ok(None);
+        };
+        let manifest = serde_json::from_slice(&message.payload);
+        manifest.map(Some).map_err(|error| internal(&error))
+    }
+
+    /// Deletes the log and the files of a run, if this user may do that. Else logs go by their age.
+    pub(crate) async fn purge(&self, key: &RunKey) {
+        for (stream, subjects) in [(LOG, key.log()), (FILE, format!("{}.>", key.files()))] {
+            if let Ok(stream) = self.stream(stream).await {
+                let _ = stream.purge().filter(subjects).await;
+            }
+        }
+    }
+
+    /// Returns the manifests of the files that a run takes along.
+    #[cfg(feature = "worker")]
+    pub(crate) async fn uploads(&self, key: &RunKey) -> Result<Vec<FileManifest>, ServiceError> {
+        self.manifests(key, UPLOADS).await
+    }
+
+    async fn manifests(
+        &self,
+        key: &RunKey,
+        direction: &str,
+    ) -> Result<Vec<FileManifest>, ServiceError> {
+        let subjects = format!("{}.{direction}.*.{MANIFEST}", key.files());
+        let stream: Stream<()> = self.stream(FILE).await?;
+        let found = stream.info_with_subjects(&subjects).await;
+        let mut found = found.map_err(|error| self.failed("STREAM.INFO", error))?;
+        let mut manifests = Vec::new();
+        while let Some(subject) = next(&mut found).await {
+            let (subject, _) = subject.map_err(|error| self.failed("STREAM.INFO", error))?;
+            let place = subject.trim_end_matches(&format!(".{MANIFEST}"));
+            manifests.extend(self.manifest_at(place).await?);
+        }
+        Ok(manifests)
+    }
+
+    /// Reads a part of a file that a run takes along.
+    #[cfg(feature = "worker")]
+    pub(crate) async fn upload_part(
+        &self,
+        key: &RunKey,
+        name: &str,
+        number: u32,
+    ) -> Result<Vec<u8>, ServiceError> {
+        let subject = format!("{}.{number}", place(key, UPLOADS, name));
+        let part = self.last(FILE, &subject).await?;
+        part.map(|part| part.payload.to_vec())
+            .ok_or_else(|| missing_part(name, number))
+    }
+
+    /// Keeps a part of a file that a run brings back.
+    #[cfg(feature = "worker")]
+    pub(crate) async fn put_result(
+        &self,
+        key: &RunKey,
+        name: &str,
+        number: u32,
+        content: Vec<u8>,
+    ) -> Result<(), ServiceError> {
+        self.put_part(&place(key, RESULTS, name), number, content)
+            .await
+    }
+
+    /// Declares that all parts of a file that a run brings back are there.
+    #[cfg(feature = "worker")]
+    pub(crate) async fn put_result_manifest(
+        &self,
+        key: &RunKey,
+        manifest: &FileManifest,
+    ) -> Result<(), ServiceError> {
+        self.put_manifest(&place(key, RESULTS, &manifest.name), manifest)
+            .await
+    }
+
+    /// Returns the manifests of the files that a run has brought back.
+    pub(crate) async fn results(&self, key: &RunKey) -> Result<Vec<FileManifest>, ServiceError> {
+        self.manifests(key, RESULTS).await
+    }
+
+    /// Returns the manifest of a file that a run has brought back.
+    pub(crate) async fn result(
+        &self,
+        key: &RunKey,
+        name: &str,
+    ) -> Result<Option<FileManifest>, ServiceError> {
+        self.manifest_at(&place(key, RESULTS, name)).await
+    }
+
+    /// Reads a part of a file that a run has brought back.
+    pub(crate) async fn result_part(
+        &self,
+        key: &RunKey,
+        name: &str,
+        number: u32,
+    ) -> Result<Vec<u8>, ServiceError> {
+        let subject = format!("{}.{number}", place(key, RESULTS, name));
+        let part = self.last(FILE, &subject).await?;
+        part.map(|part| part.payload.to_vec())
+            .ok_or_else(|| missing_part(name, number))
+    }
+}
+
+fn missing_part(name: &str, number: u32) -> ServiceError {
+    let message = format!("\"{name}\" has no part {number}");
+    ServiceError::new(ProblemCode::FileNotFound, message)
+}

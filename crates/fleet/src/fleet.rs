@@ -1,0 +1,157 @@
+//! The connection to the server of a fleet.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_nats::jetstream::context::ContextBuilder;
+use async_nats::jetstream::{self, Context};
+use async_nats::{Client, ConnectOptions, Event, ServerError};
+use teamster_api::{ProblemCode, ServiceError};
+use teamster_core::sync::lock;
+
+use crate::names::token;
+
+/// Time in which the server must answer a request.
+const ANSWER: Duration = Duration::from_secs(5);
+/// Time in which the first connection must be made.
+const CONNECT: Duration = Duration::from_secs(10);
+/// The number of refusals that are remembered.
+const REMEMBERED: usize = 64;
+
+/// How a program reaches its fleet.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct FleetOptions {
+    /// Servers, such as `nats://127.0.0.1:4222`, `tls://…` or `wss://…`, separated by commas.
+    pub url: String,
+    /// A file of credentials: a JWT and a seed.
+    pub credentials: Option<PathBuf>,
+    /// The owner of the runs, which is a part of all their subjects: letters, digits, `-` and `_`.
+    pub owner: String,
+    /// The prefix of the subjects of answers, if permissions require one. Default: `_INBOX`.
+    pub inbox: Option<String>,
+}
+
+impl FleetOptions {
+    /// Creates the options of this owner at these servers.
+    pub fn new(url: impl Into<String>, owner: impl Into<String>) -> Self {
+        Self {
+            url: url.into(),
+            credentials: None,
+            owner: owner.into(),
+            inbox: None,
+        }
+    }
+}
+
+impl fmt::Debug for FleetOptions {
+    /// Without the URL, which may have a password.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FleetOptions")
+            .field("owner", &self.owner)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A connection to a fleet. Clones share it. It is made again by itself.
+#[derive(Clone)]
+pub struct Fleet {
+    pub(crate) client: Client,
+    pub(crate) jetstream: Context,
+    pub(crate) owner: String,
+    refusals: Arc<Mutex<VecDeque<String>>>,
+}
+
+impl fmt::Debug for Fleet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Fleet")
+            .field("owner", &self.owner)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Fleet {
+    /// Connects to a fleet.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the owner cannot be in a subject, the credentials cannot be read, or no server can be reached.
+    pub async fn connect(options: FleetOptions) -> Result<Self, ServiceError> {
+        let owner = token("owner", &options.owner)?;
+        let refusals = Arc::new(Mutex::new(VecDeque::new()));
+        let remembered = refusals.clone();
+        let mut connect = ConnectOptions::new()
+            .name(format!("teamster {owner}"))
+            .connection_timeout(CONNECT)
+            .request_timeout(Some(ANSWER))
+            .event_callback(move |event| {
+                // A request that is not permitted gets no answer, only this.
+                if let Event::ServerError(ServerError::Other(error)) = event {
+                    let mut refusals = lock(&remembered);
+                    if refusals.len() == REMEMBERED {
+                        refusals.pop_front();
+                    }
+                    refusals.push_back(error);
+                }
+                std::future::ready(())
+            });
+        if let Some(inbox) = options.inbox {
+            connect = connect.custom_inbox_prefix(inbox);
+        }
+        if let Some(file) = &options.credentials {
+            connect = connect.credentials_file(file).await.map_err(|error| {
+                let message = format!("the credentials {} cannot be read: {error}", file.display());
+                ServiceError::new(ProblemCode::InvalidParams, message)
+            })?;
+        }
+        let servers: Vec<_> = options.url.split(',').map(str::trim).collect();
+        let client = connect.connect(servers).await.map_err(|error| {
+            ServiceError::unreachable(format!(
+                "the fleet's server cannot be reached: {error}; check its address and that it runs"
+            ))
+        })?;
+        let jetstream = ContextBuilder::new()
+            .timeout(ANSWER)
+            .ack_timeout(ANSWER)
+            .build(client.clone());
+        Ok(Self {
+            client,
+            jetstream,
+            owner,
+            refusals,
+        })
+    }
+
+    /// Returns the owner of the runs.
+    pub fn owner(&self) -> &str {
+        &self.owner
+    }
+
+    /// Returns a handle of a stream, without a request.
+    pub(crate) async fn stream(
+        &self,
+        name: &str,
+    ) -> Result<jetstream::stream::Stream<()>, ServiceError> {
+        let stream = self.jetstream.get_stream_no_info(name).await;
+        stream.map_err(|error| ServiceError::unreachable(error.to_string()))
+    }
+
+    /// Returns the error of a request about this subject that had no answer, if the server has refused it.
+    pub(crate) fn refusal(&self, subject: &str) -> Option<ServiceError> {
+        let refusals = lock(&self.refusals);
+        let refusal = refusals.iter().rev().find(|text| text.contains(subject))?;
+        let message =
+            format!("the server does not permit this: {refusal}; ask the operator of the fleet");
+        Some(ServiceError::new(ProblemCode::InsufficientScope, message))
+    }
+
+    /// Returns the error of a request about this subject that failed.
+    pub(crate) fn failed(&self, subject: &str, error: impl fmt::Display) -> ServiceError {
+        self.refusal(subject).unwrap_or_else(|| {
+            ServiceError::unreachable(format!("the fleet's server does not answer: {error}"))
+        })
+    }
+}

@@ -1,0 +1,219 @@
+//! Names of streams and subjects, and what of users' names can be in them.
+//!
+//! A subject consists of tokens between dots, and permissions of NATS users are patterns of them. So an owner, a pool and
+//! a worker are refused unless they are one plain token. A run's id may have dots and colons, and a file any name: these
+//! are escaped.
+
+use std::fmt::Write as _;
+
+use teamster_api::{ServiceError, is_new_run_id};
+use teamster_core::AgentError;
+use teamster_core::text::one_line;
+
+/// Stream of the hints that a run waits.
+pub(crate) const WORK: &str = "TM_WORK";
+/// Stream of the hints for one machine.
+pub(crate) const HOST: &str = "TM_HOST";
+/// Stream of the copies of logs.
+pub(crate) const LOG: &str = "TM_LOG";
+/// Stream of the files that runs take along and bring back.
+pub(crate) const FILE: &str = "TM_FILE";
+/// Stream of the records of runs.
+pub(crate) const RUNS: &str = "KV_tm_runs";
+/// Stream of the presence of workers.
+pub(crate) const WORKERS: &str = "KV_tm_workers";
+/// Stream of the machines of sessions.
+pub(crate) const SESSIONS: &str = "KV_tm_sessions";
+/// Stream of the limits that agents have reported.
+pub(crate) const HOLDS: &str = "KV_tm_holds";
+
+/// Maximum length of an owner, a pool or a worker.
+const LONGEST: usize = 64;
+
+/// The class of all work, until there are others.
+const CLASS: &str = "n";
+
+/// Returns `name` if it can be a token: letters, digits, `-` and `_`.
+///
+/// # Errors
+///
+/// Refuses others by the name of the parameter.
+pub(crate) fn token(parameter: &str, name: &str) -> Result<String, ServiceError> {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
+    if !name.is_empty() && name.len() <= LONGEST && name.bytes().all(is_plain) {
+        return Ok(name.to_owned());
+    }
+    let problem = format!(
+        "\"{}\" cannot be in a subject: use up to {LONGEST} letters, digits, `-` and `_`",
+        one_line(name)
+    );
+    Err(AgentError::refused(parameter, problem).into())
+}
+
+/// Escapes what a token of a subject cannot have: each such byte becomes `=` and two hexadecimal digits.
+pub(crate) fn escape(name: &str) -> String {
+    let mut token = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"-_".contains(&byte) {
+            token.push(char::from(byte));
+        } else {
+            // Writing into a string does not fail.
+            let _ = write!(token, "={byte:02X}");
+        }
+    }
+    token
+}
+
+/// Returns the name that was [escaped](escape); `None` if it was none.
+pub(crate) fn unescape(token: &str) -> Option<String> {
+    let mut bytes = Vec::with_capacity(token.len());
+    let mut rest = token.as_bytes();
+    while let [byte, tail @ ..] = rest {
+        if *byte == b'=' {
+            let digits = std::str::from_utf8(tail.get(..2)?).ok()?;
+            bytes.push(u8::from_str_radix(digits, 16).ok()?);
+            rest = &tail[2..];
+        } else {
+            bytes.push(*byte);
+            rest = tail;
+        }
+    }
+    String::from_utf8(bytes).ok()
+}
+
+/// A run of an owner, as part of a subject.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct RunKey {
+    pub(crate) owner: String,
+    pub(crate) run: String,
+}
+
+impl RunKey {
+    pub(crate) fn new(owner: &str, run: &str) -> Self {
+        Self {
+            owner: owner.to_owned(),
+            run: run.to_owned(),
+        }
+    }
+
+    /// Reads the key `<owner>.<run>`.
+    pub(crate) fn parse(key: &str) -> Option<Self> {
+        let (owner, run) = key.split_once('.')?;
+        let run = unescape(run).filter(|run| is_new_run_id(run))?;
+        token("owner", owner).ok().map(|owner| Self { owner, run })
+    }
+
+    /// Reads the subject of a record.
+    pub(crate) fn of_record(subject: &str) -> Option<Self> {
+        Self::parse(subject.strip_prefix("$KV.tm_runs.")?)
+    }
+
+    /// Reads the subject of a log.
+    pub(crate) fn of_log(subject: &str) -> Option<Self> {
+        Self::parse(subject.strip_prefix("tm.log.")?)
+    }
+
+    /// The text of a hint, and the name of a folder.
+    pub(crate) fn key(&self) -> String {
+        format!("{}.{}", self.owner, escape(&self.run))
+    }
+
+    pub(crate) fn record(&self) -> String {
+        format!("$KV.tm_runs.{}", self.key())
+    }
+
+    pub(crate) fn log(&self) -> String {
+        format!("tm.log.{}", self.key())
+    }
+
+    /// The subject of requests to the run's machine.
+    pub(crate) fn control(&self) -> String {
+        format!("tm.ctl.{}", self.key())
+    }
+
+    /// The prefix of the subjects of the run's files.
+    pub(crate) fn files(&self) -> String {
+        format!("tm.file.{}", self.key())
+    }
+}
+
+/// The subjects of the records of an owner's runs.
+pub(crate) fn records_of(owner: &str) -> String {
+    format!("$KV.tm_runs.{owner}.>")
+}
+
+/// The subjects of the logs of an owner's runs.
+pub(crate) fn logs_of(owner: &str) -> String {
+    format!("tm.log.{owner}.>")
+}
+
+/// The subject of a worker's presence.
+#[cfg(feature = "worker")]
+pub(crate) fn presence(worker: &str) -> String {
+    format!("$KV.tm_workers.{worker}")
+}
+
+/// The subject of hints for workers of a pool with this agent.
+pub(crate) fn work(pool: &str, provider: &str) -> String {
+    format!("tm.work.{pool}.{}.{CLASS}", escape(provider))
+}
+
+/// The consumer of these hints, and the subjects that it has.
+#[cfg(feature = "worker")]
+pub(crate) fn work_consumer(pool: &str, provider: &str) -> (String, String) {
+    let provider = escape(provider);
+    let name = format!("{pool}_{}", provider.replace('=', "-"));
+    (name, format!("tm.work.{pool}.{provider}.*"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_pools_and_workers_are_one_plain_token() {
+        for name in ["ann", "build-1", "GPU_2"] {
+            assert_eq!(token("owner", name).unwrap(), name);
+        }
+        for name in ["", "a.b", "jürgen", "a b", "*", ">", "$KV", &"x".repeat(65)] {
+            let refused = token("owner", name).unwrap_err();
+            assert_eq!(refused.parameter.as_deref(), Some("owner"), "{name}");
+            assert!(refused.message.contains("cannot be in a subject"));
+        }
+    }
+
+    #[test]
+    fn ids_with_dots_and_files_with_any_name_are_one_token() {
+        for (name, escaped) in [
+            ("r-1_b", "r-1_b"),
+            ("a.b:c", "a=2Eb=3Ac"),
+            ("ä b/>*", "=C3=A4=20b=2F=3E=2A"),
+            ("=", "=3D"),
+        ] {
+            assert_eq!(escape(name), escaped);
+            assert_eq!(unescape(escaped).as_deref(), Some(name));
+        }
+        for broken in ["=", "=4", "=ZZ", "=FF"] {
+            assert_eq!(unescape(broken), None, "{broken}");
+        }
+        let key = RunKey::new("ann", "a.b:c");
+        assert_eq!(key.record(), "$KV.tm_runs.ann.a=2Eb=3Ac");
+        assert_eq!(RunKey::of_record(&key.record()), Some(key));
+        for foreign in [
+            "$KV.tm_runs.ann",
+            "$KV.tm_runs.a b.r",
+            "$KV.tm_runs.ann.=",
+            "$KV.x.a.b",
+        ] {
+            assert_eq!(RunKey::of_record(foreign), None, "{foreign}");
+        }
+    }
+
+    #[test]
+    fn each_pool_and_agent_has_a_queue_of_its_own() {
+        assert_eq!(work("default", "claude"), "tm.work.default.claude.n");
+        let (name, subjects) = work_consumer("default", "my agent");
+        assert_eq!(name, "default_my-20agent");
+        assert_eq!(subjects, "tm.work.default.my=20agent.*");
+    }
+}

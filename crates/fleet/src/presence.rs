@@ -1,0 +1,112 @@
+//! The presence of workers.
+
+#[cfg(feature = "worker")]
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::DeliverPolicy;
+use serde::{Deserialize, Serialize};
+use teamster_api::ServiceError;
+use teamster_core::AgentError;
+use teamster_core::text::one_line;
+
+use crate::Fleet;
+use crate::names::WORKERS;
+use crate::protocol::Tag;
+
+/// Time after which a worker that does not report is absent.
+#[cfg(feature = "worker")]
+pub(crate) const PRESENT: Duration = Duration::from_secs(30);
+
+/// A worker that is there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PresentWorker {
+    /// Name of the worker.
+    pub worker: String,
+    /// Its process.
+    pub instance: Tag,
+    /// Pools from which it takes runs.
+    pub pools: Vec<String>,
+    /// The agents that its program knows.
+    pub agents: Vec<PresentAgent>,
+    /// Number of runs at once.
+    pub slots: usize,
+    /// Number of runs that it carries out.
+    pub running: usize,
+    /// It takes no new runs, and ends with those that it has.
+    #[serde(default)]
+    pub drains: bool,
+    /// Version of its program.
+    pub version: String,
+}
+
+/// An agent of a worker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct PresentAgent {
+    /// Id of the agent.
+    pub id: String,
+    /// It is installed, and not known to be logged out.
+    pub ready: bool,
+    /// Version of its program, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+}
+
+impl PresentAgent {
+    /// Creates the report of an agent.
+    pub fn new(id: impl Into<String>, ready: bool) -> Self {
+        Self {
+            id: id.into(),
+            ready,
+            version: None,
+        }
+    }
+}
+
+impl Fleet {
+    /// Returns the workers that are there.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server does not answer.
+    pub async fn workers(&self) -> Result<Vec<PresentWorker>, ServiceError> {
+        let subjects = "$KV.tm_workers.>";
+        let mut messages = self
+            .messages(WORKERS, subjects, DeliverPolicy::LastPerSubject, false)
+            .await?;
+        let mut workers: Vec<PresentWorker> = Vec::new();
+        while messages.pending > 0 {
+            let Some(message) = messages.next().await? else {
+                break;
+            };
+            // A marker of one that is gone has no content.
+            workers.extend(serde_json::from_slice(&message.payload).ok());
+        }
+        workers.sort_by(|a: &PresentWorker, b| a.worker.cmp(&b.worker));
+        Ok(workers)
+    }
+
+    /// Refuses an agent that no worker knows. Without workers, nothing is known.
+    pub(crate) async fn check_agent(&self, provider: &str) -> Result<(), ServiceError> {
+        let workers = self.workers().await?;
+        let mut known: Vec<_> = workers
+            .iter()
+            .flat_map(|worker| &worker.agents)
+            .map(|agent| &*agent.id)
+            .collect();
+        if known.is_empty() || known.contains(&provider) {
+            return Ok(());
+        }
+        known.sort_unstable();
+        known.dedup();
+        let problem = format!(
+            "no worker of the fleet has an agent \"{}\"; there are {}",
+            one_line(provider),
+            known.join(", ")
+        );
+        Err(AgentError::refused("provider", problem).into())
+    }
+}

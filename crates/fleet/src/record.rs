@@ -1,0 +1,227 @@
+//! The record of a run: the only truth about it.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use teamster_api::{Grants, RunInfo, RunKind, RunSummary, RunView, ServiceError, Spec, ViewState};
+use teamster_core::time::epoch_ms;
+use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
+
+use crate::protocol::{Change, Claim, Head, State, Step};
+
+/// Largest result that is in a record, in bytes of JSON. A longer one is in the last entry of the log alone.
+#[cfg(feature = "worker")]
+const RESULT_BYTES: usize = 256 * 1024;
+
+/// A run, as the bucket has it. Fields are only added.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Record {
+    /// Version of the spec. A worker leaves a newer one to others.
+    pub(crate) version: u32,
+    pub(crate) state: State,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) claim: Option<Claim>,
+    /// The worker that has claimed the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) worker: Option<String>,
+    pub(crate) pool: String,
+    pub(crate) provider: String,
+    /// What is to be done, read by workers that know its version.
+    pub(crate) spec: Value,
+    /// Times in milliseconds since the Unix epoch.
+    pub(crate) times: Times,
+    /// A person wants the run to stop, and its machine could not be reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stop: Option<Stop>,
+    /// What is shown of an ended run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) summary: Option<Box<RunSummary>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) result: Option<Box<RunResult>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Times {
+    pub(crate) queued: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) claimed: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) started: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ended: Option<u64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Stop {
+    /// By force.
+    pub(crate) kill: bool,
+}
+
+impl Record {
+    /// Creates the record of a run that is submitted now.
+    pub(crate) fn new(pool: &str, spec: &Spec) -> Self {
+        Self {
+            version: Spec::VERSION,
+            state: State::Queued,
+            claim: None,
+            worker: None,
+            pool: pool.to_owned(),
+            provider: spec.provider().to_owned(),
+            spec: serde_json::to_value(spec).unwrap_or_default(),
+            times: Times {
+                queued: epoch_ms(),
+                claimed: None,
+                started: None,
+                ended: None,
+            },
+            stop: None,
+            summary: None,
+            result: None,
+        }
+    }
+
+    pub(crate) fn head(&self) -> Head {
+        Head {
+            state: self.state,
+            claim: self.claim,
+        }
+    }
+
+    /// Returns the record after a change.
+    pub(crate) fn changed(&self, change: Change) -> Self {
+        let mut record = self.clone();
+        record.state = change.head.state;
+        record.claim = change.head.claim;
+        let now = Some(epoch_ms());
+        match change.step {
+            Step::Claim => record.times.claimed = now,
+            Step::Start => record.times.started = now,
+            Step::HandOn => {
+                record.worker = None;
+                record.times.claimed = None;
+            }
+            Step::End | Step::Cancel | Step::Conflict | Step::GiveUp => record.times.ended = now,
+            Step::Submit => {}
+        }
+        record
+    }
+
+    /// Adds what is shown of an ended run.
+    #[cfg(feature = "worker")]
+    pub(crate) fn ended(&mut self, summary: RunSummary, result: Option<Box<RunResult>>) {
+        self.result = result.filter(|result| {
+            serde_json::to_vec(result).is_ok_and(|json| json.len() <= RESULT_BYTES)
+        });
+        self.summary = Some(Box::new(summary));
+    }
+
+    /// Returns the spec.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is of a newer version, by the field that is not known.
+    pub(crate) fn spec(&self) -> Result<Spec, ServiceError> {
+        let spec = serde_json::from_value(self.spec.clone());
+        spec.map_err(|error| {
+            AgentError::invalid_params(format!("the spec is of another version: {error}")).into()
+        })
+    }
+
+    /// Returns whether the run was submitted with this spec.
+    pub(crate) fn has_spec(&self, pool: &str, spec: &Spec) -> bool {
+        self.pool == pool && serde_json::to_value(spec).is_ok_and(|spec| spec == self.spec)
+    }
+
+    /// Returns the description of the run.
+    pub(crate) fn info(&self, run: &str) -> RunInfo {
+        let mut info = RunInfo::new(run, &*self.provider);
+        info.accepted_at = self.times.queued;
+        match self.spec() {
+            Ok(Spec::Run(spec)) => {
+                info.model = spec.model;
+                info.directory = spec.working_directory;
+            }
+            Ok(Spec::Session(spec)) => {
+                info.kind = RunKind::Session;
+                info.model = spec.model;
+                info.directory = spec.working_directory;
+                info.continues = spec.continues;
+                let mut grants = Grants::default();
+                grants.permission = spec.permission;
+                grants.allowed_tools = spec.allowed_tools;
+                info.grants = Some(grants);
+            }
+            Err(_) => {}
+        }
+        info
+    }
+
+    /// Returns what is known of the run without its machine.
+    pub(crate) fn summary(&self, run: &str) -> RunSummary {
+        if let Some(summary) = &self.summary {
+            return self.dated((**summary).clone());
+        }
+        if !self.state.is_final() {
+            return RunSummary::new(self.info(run), ViewState::Running);
+        }
+        let mut summary = RunSummary::new(self.info(run), ViewState::Ended);
+        if let Some(result) = self.own_result(run) {
+            summary.status = Some(result.status);
+            summary.error = result.failure();
+        }
+        summary
+    }
+
+    /// Returns the summary that the machine has made, with the time at which the run was submitted.
+    pub(crate) fn dated(&self, mut summary: RunSummary) -> RunSummary {
+        summary.info.accepted_at = self.times.queued;
+        summary
+    }
+
+    /// Returns the view of the run without its machine.
+    pub(crate) fn view(&self, run: &str) -> RunView {
+        let result = self.result.clone().or_else(|| self.own_result(run));
+        let mut view = RunView::new(Arc::new(self.summary(run)), result);
+        view.prompt = self.prompt();
+        view
+    }
+
+    pub(crate) fn prompt(&self) -> Option<String> {
+        match self.spec() {
+            Ok(Spec::Run(spec)) => Some(spec.prompt),
+            _ => None,
+        }
+    }
+
+    /// Returns the result of a run that ended without one of its machine.
+    pub(crate) fn own_result(&self, run: &str) -> Option<Box<RunResult>> {
+        let result = RunResult::default();
+        let failed = |message: String| {
+            let mut result = RunResult::default().status(RunStatus::Failed);
+            let error = AgentError::new(ErrorCode::Io, ErrorKind::Internal, message);
+            result.errors.push(error);
+            result
+        };
+        Some(Box::new(match self.state {
+            State::Cancelled => {
+                let mut result = result.status(RunStatus::Aborted);
+                result.aborted = true;
+                let message = "the run was cancelled before it was started";
+                let error = AgentError::new(ErrorCode::Aborted, ErrorKind::Aborted, message);
+                result.errors.push(error);
+                result
+            }
+            State::Conflict => failed(format!(
+                "the records of run {run} contradict each other, as after the server has lost a write: nothing more \
+                 was started; look at its log before you start it again"
+            )),
+            State::Lost => failed(format!(
+                "run {run} was given up, because its machine does not report: it may have worked"
+            )),
+            _ => return None,
+        }))
+    }
+}

@@ -1,0 +1,280 @@
+//! Reading and changing records.
+
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::time::Duration;
+
+use async_nats::HeaderMap;
+use async_nats::jetstream::Message;
+use async_nats::jetstream::consumer::DeliverPolicy;
+use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
+use async_nats::jetstream::message::{PublishMessage, StreamMessage};
+use async_nats::jetstream::stream::DirectGetErrorKind;
+use futures_core::Stream;
+use teamster_api::ServiceError;
+use tokio::time::{Instant, sleep};
+
+use crate::layout::RECORD_AGE;
+use crate::names::{LOG, RUNS, RunKey};
+use crate::protocol::{Change, Seen, Settled};
+use crate::record::Record;
+use crate::{Fleet, setup};
+
+/// Time for which a caller waits until a change is certain.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+/// Pause before a request is repeated.
+pub(crate) const PAUSE: Duration = Duration::from_millis(100);
+/// Time for which a deleted record's id cannot be used again.
+const MARKER_AGE: Duration = Duration::from_hours(1);
+
+/// A record as it was read, with all of it.
+#[derive(Debug, Clone)]
+pub(crate) struct Found {
+    pub(crate) seen: Seen,
+    pub(crate) record: Option<Record>,
+}
+
+/// What has come of a change.
+#[derive(Debug)]
+pub(crate) enum Changed {
+    Done,
+    /// Another one was first.
+    Another,
+}
+
+pub(crate) async fn next<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
+    poll_fn(|context| Pin::new(&mut *stream).poll_next(context)).await
+}
+
+impl Fleet {
+    /// Returns the last message of a subject, which may be an older one than the last.
+    pub(crate) async fn last(
+        &self,
+        stream: &str,
+        subject: &str,
+    ) -> Result<Option<StreamMessage>, ServiceError> {
+        let handle = self.stream(stream).await?;
+        match handle.direct_get_last_for_subject(subject).await {
+            Ok(message) => Ok(Some(message)),
+            Err(error) if error.kind() == DirectGetErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.failed(subject, error)),
+        }
+    }
+
+    /// Reads a record.
+    pub(crate) async fn read(&self, key: &RunKey) -> Result<Found, ServiceError> {
+        let Some(message) = self.last(RUNS, &key.record()).await? else {
+            return Ok(Found {
+                seen: Seen::NOTHING,
+                record: None,
+            });
+        };
+        Ok(found(message.sequence, &message.headers, &message.payload))
+    }
+
+    /// Reads a record of which nothing may be missing.
+    pub(crate) async fn find(&self, key: &RunKey) -> Result<(Seen, Record), ServiceError> {
+        let found = self.read(key).await?;
+        let record = found.record.ok_or_else(|| not_found(&key.run))?;
+        Ok((found.seen, record))
+    }
+
+    /// Stores a record if its revision is the expected one. Returns the new revision; `None` if it was refused, or there
+    /// was no answer.
+    pub(crate) async fn store(&self, key: &RunKey, record: &Record, expected: u64) -> Option<u64> {
+        let json = serde_json::to_vec(record).ok()?;
+        let mut message = PublishMessage::build()
+            .payload(json.into())
+            .expected_last_subject_sequence(expected);
+        if record.state.is_final() {
+            message = message.ttl(RECORD_AGE);
+        }
+        self.publish(&key.record(), message).await
+    }
+
+    /// Publishes a message. Returns its number; `None` if it was refused, or there was no answer.
+    pub(crate) async fn publish(&self, subject: &str, message: PublishMessage) -> Option<u64> {
+        let message = message.outbound_message(subject.to_owned());
+        let headers = message.headers.unwrap_or_default();
+        let sent = self
+            .jetstream
+            .publish_with_headers(message.subject, headers, message.payload)
+            .await;
+        Some(sent.ok()?.await.ok()?.sequence)
+    }
+
+    /// Makes a change of a record, with these other fields, until what has come of it is certain.
+    pub(crate) async fn change(
+        &self,
+        key: &RunKey,
+        mut change: Change,
+        mut record: Record,
+    ) -> Result<Changed, ServiceError> {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let new = record.changed(change);
+            if self.store(key, &new, change.expected).await.is_some() {
+                return Ok(Changed::Done);
+            }
+            match self.read(key).await {
+                Ok(found) => match change.settle(found.seen) {
+                    Settled::Done(_) => return Ok(Changed::Done),
+                    Settled::Another => return Ok(Changed::Another),
+                    Settled::Again(again) => {
+                        change = again;
+                        record = found.record.unwrap_or(record);
+                    }
+                },
+                Err(error) if !error.retryable || Instant::now() > until => return Err(error),
+                Err(_) => {}
+            }
+            if let Some(refusal) = self.refusal(&key.record()) {
+                return Err(refusal);
+            }
+            if Instant::now() > until {
+                return Err(self.failed(&key.record(), "the record cannot be changed"));
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// Publishes a hint that a run waits. Returns whether the queue has it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the queue is full.
+    pub(crate) async fn hint(&self, subject: &str, key: &RunKey) -> Result<bool, ServiceError> {
+        let sent = self.jetstream.publish(subject.to_owned(), key.key().into());
+        let stored = match sent.await {
+            Ok(stored) => stored.await,
+            Err(error) => Err(error),
+        };
+        match stored {
+            Ok(_) => Ok(true),
+            Err(error) if error.to_string().contains("maximum messages exceeded") => {
+                let message = "the fleet's queue is full: try again later, or add workers";
+                let mut error = ServiceError::new(teamster_api::ProblemCode::OverQuota, message);
+                error.retryable = true;
+                Err(error)
+            }
+            Err(_) => self.refusal(subject).map_or(Ok(false), Err),
+        }
+    }
+
+    /// Deletes a record, if its revision is the expected one. Its id cannot be used for an hour.
+    pub(crate) async fn delete(&self, key: &RunKey, expected: u64) -> bool {
+        let message = PublishMessage::build()
+            .header("KV-Operation", "PURGE")
+            .header("Nats-Rollup", "sub")
+            .expected_last_subject_sequence(expected)
+            .ttl(MARKER_AGE);
+        self.publish(&key.record(), message).await.is_some()
+    }
+
+    /// Reads messages of a stream in their order, from those that are there on.
+    pub(crate) async fn messages(
+        &self,
+        stream: &str,
+        subjects: &str,
+        from: DeliverPolicy,
+        headers_only: bool,
+    ) -> Result<Messages, ServiceError> {
+        let handle = self.stream(stream).await?;
+        let config = OrderedConfig {
+            // Its name is a part of the subject that permissions are about.
+            name: Some(format!("r{}", uuid::Uuid::new_v4().simple())),
+            filter_subject: subjects.to_owned(),
+            deliver_policy: from,
+            headers_only,
+            ..OrderedConfig::default()
+        };
+        let consumer = handle.create_consumer(config).await.map_err(|error| {
+            if error.to_string().contains("stream not found") {
+                return setup::not_made();
+            }
+            self.failed(subjects, error)
+        })?;
+        let pending = consumer.cached_info().num_pending;
+        let messages = consumer.messages().await;
+        let messages = messages.map_err(|error| self.failed(subjects, error))?;
+        Ok(Messages { messages, pending })
+    }
+
+    /// Returns all records with these subjects, which no other one can follow.
+    pub(crate) async fn records(
+        &self,
+        subjects: &str,
+    ) -> Result<Vec<(RunKey, Found)>, ServiceError> {
+        let mut messages = self
+            .messages(RUNS, subjects, DeliverPolicy::LastPerSubject, false)
+            .await?;
+        let mut records = Vec::new();
+        while messages.pending > 0 {
+            let Some(message) = messages.next().await? else {
+                break;
+            };
+            records.extend(record_of(&message));
+        }
+        Ok(records)
+    }
+
+    /// Returns the newest message of a run's log.
+    pub(crate) async fn log_tail(
+        &self,
+        key: &RunKey,
+    ) -> Result<Option<StreamMessage>, ServiceError> {
+        self.last(LOG, &key.log()).await
+    }
+}
+
+/// Messages of a stream.
+pub(crate) struct Messages {
+    messages: Ordered,
+    /// Messages that were there already and were not read yet.
+    pub(crate) pending: u64,
+}
+
+impl Messages {
+    /// Waits for the next message. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> Result<Option<Message>, ServiceError> {
+        match next(&mut self.messages).await {
+            Some(Ok(message)) => {
+                self.pending = self.pending.saturating_sub(1);
+                Ok(Some(message))
+            }
+            Some(Err(error)) => {
+                let message = format!("the fleet's server does not answer: {error}");
+                Err(ServiceError::unreachable(message))
+            }
+            None => Ok(None),
+        }
+    }
+}
+
+/// Reads the record in a message of the bucket.
+pub(crate) fn record_of(message: &Message) -> Option<(RunKey, Found)> {
+    let key = RunKey::of_record(&message.subject)?;
+    let revision = message.info().ok()?.stream_sequence;
+    let headers = message.headers.clone().unwrap_or_default();
+    Some((key, found(revision, &headers, &message.payload)))
+}
+
+fn found(revision: u64, headers: &HeaderMap, payload: &[u8]) -> Found {
+    let is_marker =
+        headers.get("KV-Operation").is_some() || headers.get("Nats-Marker-Reason").is_some();
+    let record: Option<Record> = (!is_marker)
+        .then(|| serde_json::from_slice(payload).ok())
+        .flatten();
+    Found {
+        seen: Seen {
+            revision,
+            head: record.as_ref().map(Record::head),
+        },
+        record,
+    }
+}
+
+pub(crate) fn not_found(run: &str) -> ServiceError {
+    let message = format!("no run \"{run}\"");
+    ServiceError::new(teamster_api::ProblemCode::RunNotFound, message)
+}

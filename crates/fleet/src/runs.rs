@@ -1,0 +1,305 @@
+//! The runs of a fleet as a service.
+
+mod changes;
+mod files;
+mod list;
+mod send;
+
+use std::sync::Arc;
+
+use futures_core::stream::BoxStream;
+use teamster_api::history::{ForgetRuns, Forgotten};
+use teamster_api::{
+    Accepted, Change, Command, DiffQuery, FileList, FileManifest, LogLine, NEW_RUN_ID_RULE,
+    ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService, RunSummary, RunView, ServiceError,
+    ServiceFuture, Spec, WorkspaceDiff, is_new_run_id,
+};
+use teamster_core::text::one_line;
+use teamster_core::{AgentError, PermissionMode};
+use tokio::time::{Instant, sleep};
+
+use crate::Fleet;
+use crate::follow::follow;
+use crate::names::{RunKey, token, work};
+use crate::protocol::{Submission, SubmitEffect};
+use crate::record::Record;
+use crate::records::{PATIENCE, PAUSE, not_found};
+use crate::wire::{Answered, Question};
+
+#[cfg(feature = "worker")]
+pub(crate) use files::DIFF;
+
+/// The pool of runs that name none.
+pub const DEFAULT_POOL: &str = "default";
+/// Largest spec of a run, in bytes of JSON.
+const SPEC_BYTES: usize = 768 * 1024;
+
+/// The runs of one owner in a fleet. Clones share the connection.
+///
+/// Needs a Tokio runtime.
+#[derive(Debug, Clone)]
+pub struct FleetRuns {
+    fleet: Fleet,
+    pool: String,
+}
+
+impl FleetRuns {
+    /// Creates the service of the owner's runs. New ones go to the pool [`DEFAULT_POOL`].
+    pub fn new(fleet: &Fleet) -> Self {
+        Self {
+            fleet: fleet.clone(),
+            pool: DEFAULT_POOL.to_owned(),
+        }
+    }
+
+    /// Sets the pool of new runs.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the name cannot be in a subject.
+    pub fn pool(mut self, pool: &str) -> Result<Self, ServiceError> {
+        self.pool = token("pool", pool)?;
+        Ok(self)
+    }
+
+    fn key(&self, run: &str) -> RunKey {
+        RunKey::new(&self.fleet.owner, run)
+    }
+
+    async fn check_spec(&self, spec: &Spec) -> Result<(), ServiceError> {
+        check_spec(spec)?;
+        self.fleet.check_agent(spec.provider()).await
+    }
+
+    async fn submit(&self, run: &str, spec: Spec) -> Result<Accepted, ServiceError> {
+        if !is_new_run_id(run) {
+            let problem = format!("\"{}\" cannot be one: {NEW_RUN_ID_RULE}", one_line(run));
+            return Err(AgentError::refused("run_id", problem).into());
+        }
+        self.check_spec(&spec).await?;
+        let key = self.key(run);
+        let record = Record::new(&self.pool, &spec);
+        let subject = work(&self.pool, spec.provider());
+        let mut submission = Submission::new();
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let before = submission;
+            match submission.next() {
+                SubmitEffect::Change(change) => {
+                    let stored = self.fleet.store(&key, &record, change.expected).await;
+                    submission = submission.answered(stored.is_some());
+                }
+                SubmitEffect::Read => match self.fleet.read(&key).await {
+                    Ok(found) => {
+                        let same = found.record.as_ref();
+                        if same.is_some_and(|other| !other.has_spec(&self.pool, &spec)) {
+                            return Err(exists(run));
+                        }
+                        submission = submission.read(found.seen);
+                    }
+                    Err(error) if !error.retryable => return Err(error),
+                    Err(_) => {}
+                },
+                SubmitEffect::Hint => {
+                    let hint = self.fleet.hint(&subject, &key).await?;
+                    submission = submission.answered(hint);
+                }
+                SubmitEffect::Acknowledged(true) => return Ok(Accepted::existed()),
+                SubmitEffect::Acknowledged(false) => return Ok(Accepted::new(Vec::new())),
+                SubmitEffect::Refuse => {
+                    let message =
+                        format!("a run \"{run}\" was deleted: give every run an id of its own");
+                    return Err(ServiceError::new(ProblemCode::RunExists, message));
+                }
+            }
+            if let Some(refusal) = self.fleet.refusal(&key.record()) {
+                return Err(refusal);
+            }
+            if Instant::now() > until {
+                return Err(self
+                    .fleet
+                    .failed(&key.record(), "the run may be there: repeat the call"));
+            }
+            if before == submission || matches!(submission.next(), SubmitEffect::Read) {
+                sleep(PAUSE).await;
+            }
+        }
+    }
+
+    /// Returns the view of a run: its machine's, or what the record has.
+    async fn view(&self, run: &str) -> Result<RunView, ServiceError> {
+        let key = self.key(run);
+        let (_, record) = self.fleet.find(&key).await?;
+        let mut view = self.view_of(&key, record).await?;
+        // The machine does not listen any more: the run may just have ended.
+        if view.summary.state != teamster_api::ViewState::Ended {
+            let (_, now) = self.fleet.find(&key).await?;
+            if now.state.is_final() {
+                view = self.view_of(&key, now).await?;
+            }
+        }
+        Ok(view)
+    }
+
+    async fn view_of(&self, key: &RunKey, record: Record) -> Result<RunView, ServiceError> {
+        if record.state == crate::protocol::State::Started
+            && let Ok(Some(Answered::View(mut view))) = self.fleet.ask(key, Question::Show).await
+        {
+            view.summary = Arc::new(record.dated(Arc::unwrap_or_clone(view.summary)));
+            view.prompt = view.prompt.or_else(|| record.prompt());
+            return Ok(*view);
+        }
+        let mut view = record.view(&key.run);
+        if record.state.is_final() && view.result.is_none() {
+            // Too long for the record: it is in the log.
+            view.result = self.last_result(key).await?;
+        }
+        Ok(view)
+    }
+
+    async fn last_result(
+        &self,
+        key: &RunKey,
+    ) -> Result<Option<Box<teamster_core::RunResult>>, ServiceError> {
+        let mut log = follow(self.fleet.clone(), key.clone(), 0);
+        let mut last = None;
+        while let Some(line) = crate::records::next(&mut log).await {
+            last = line?.result();
+        }
+        Ok(last)
+    }
+
+    async fn summary_of(&self, key: &RunKey, record: Record) -> Arc<RunSummary> {
+        let fallback = Arc::new(record.summary(&key.run));
+        if record.state != crate::protocol::State::Started {
+            return fallback;
+        }
+        self.view_of(key, record)
+            .await
+            .map_or(fallback, |view| view.summary)
+    }
+}
+
+/// Refuses what a fleet does not carry out.
+pub(crate) fn check_spec(spec: &Spec) -> Result<(), ServiceError> {
+    let (trusted, permission) = match spec {
+        Spec::Run(spec) => {
+            spec.check()?;
+            (&spec.trusted, spec.permission)
+        }
+        Spec::Session(spec) => {
+            spec.check()?;
+            (&spec.trusted, spec.permission)
+        }
+    };
+    if let Some(name) = trusted.names().first() {
+        let problem = "a fleet does not take this along: the worker's owner decides about it";
+        return Err(AgentError::refused(*name, problem).into());
+    }
+    if permission == PermissionMode::Bypass {
+        let problem = "`bypass` is not allowed in a fleet: choose another mode";
+        let mut error = ServiceError::from(AgentError::refused("permission", problem));
+        error.code = Some(ProblemCode::BypassNotAllowed);
+        return Err(error);
+    }
+    let bytes = serde_json::to_vec(spec).map_or(0, |json| json.len());
+    if bytes > SPEC_BYTES {
+        let message = format!(
+            "the run's description has {bytes} bytes, and {SPEC_BYTES} are the most: put long texts into files"
+        );
+        return Err(ServiceError::new(ProblemCode::BodyTooLarge, message));
+    }
+    Ok(())
+}
+
+fn exists(run: &str) -> ServiceError {
+    let message = format!("a run \"{run}\" exists already: give every run an id of its own");
+    ServiceError::new(ProblemCode::RunExists, message)
+}
+
+impl RunService for FleetRuns {
+    fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
+        Box::pin(self.submit(id, spec))
+    }
+
+    fn check<'a>(&'a self, spec: &'a Spec) -> ServiceFuture<'a, ()> {
+        Box::pin(self.check_spec(spec))
+    }
+
+    fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
+        Box::pin(self.resolved(prefix))
+    }
+
+    fn show<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunView> {
+        Box::pin(self.view(id))
+    }
+
+    fn list(&self, query: RunQuery) -> ServiceFuture<'_, RunList> {
+        Box::pin(self.page(query))
+    }
+
+    fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
+        follow(self.fleet.clone(), self.key(id), after)
+    }
+
+    fn changes(&self) -> BoxStream<'static, Result<Change, ServiceError>> {
+        self.clone().all_changes()
+    }
+
+    fn send<'a>(&'a self, id: &'a str, command: Command) -> ServiceFuture<'a, Reply> {
+        Box::pin(self.command(id, command))
+    }
+
+    fn forget(&self, request: ForgetRuns) -> ServiceFuture<'_, Forgotten> {
+        Box::pin(self.forget_runs(request))
+    }
+
+    fn diff<'a>(&'a self, id: &'a str, query: DiffQuery) -> ServiceFuture<'a, WorkspaceDiff> {
+        Box::pin(self.changes_of(id, query))
+    }
+
+    fn files<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, FileList> {
+        Box::pin(self.files_of(id))
+    }
+
+    fn manifest<'a>(&'a self, id: &'a str, name: &'a str) -> ServiceFuture<'a, FileManifest> {
+        Box::pin(self.manifest_of(id, name))
+    }
+
+    fn read_part<'a>(
+        &'a self,
+        id: &'a str,
+        name: &'a str,
+        number: u32,
+    ) -> ServiceFuture<'a, Vec<u8>> {
+        Box::pin(self.part_of(id, name, number))
+    }
+
+    fn offer<'a>(&'a self, id: &'a str, manifest: FileManifest) -> ServiceFuture<'a, Vec<u32>> {
+        Box::pin(async move {
+            if !is_new_run_id(id) {
+                return Err(not_found(id));
+            }
+            let key = self.key(id);
+            if self.fleet.read(&key).await?.record.is_some() {
+                return Err(exists(id));
+            }
+            self.fleet.offer_file(&key, manifest).await
+        })
+    }
+
+    fn write_part<'a>(
+        &'a self,
+        id: &'a str,
+        name: &'a str,
+        number: u32,
+        content: Vec<u8>,
+    ) -> ServiceFuture<'a, ()> {
+        Box::pin(async move {
+            let key = self.key(id);
+            self.fleet
+                .write_file_part(&key, name, number, content)
+                .await
+        })
+    }
+}

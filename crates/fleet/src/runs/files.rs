@@ -1,0 +1,109 @@
+//! The changes and files of runs.
+
+use teamster_api::{
+    DiffQuery, FileList, FileManifest, ProblemCode, RunFile, ServiceError, WorkspaceDiff,
+};
+
+use super::FleetRuns;
+use crate::names::RunKey;
+use crate::protocol::State;
+use crate::wire::{Answered, Question, internal};
+
+/// Name of the changes of an ended run among its files. It is none that a run's file can have.
+pub(crate) const DIFF: &str = "./diff";
+
+impl FleetRuns {
+    pub(super) async fn changes_of(
+        &self,
+        run: &str,
+        query: DiffQuery,
+    ) -> Result<WorkspaceDiff, ServiceError> {
+        let key = self.key(run);
+        let (_, record) = self.fleet.find(&key).await?;
+        if record.state == State::Started
+            && let Some(Answered::Diff(diff)) =
+                self.fleet.ask(&key, Question::Diff(query.clone())).await?
+        {
+            return Ok(*diff);
+        }
+        let Some(manifest) = self.fleet.result(&key, DIFF).await? else {
+            let message =
+                format!("run {run} has no workspace of its own, or nothing is left of it");
+            return Err(ServiceError::new(ProblemCode::NoWorkspace, message));
+        };
+        let mut json = Vec::new();
+        for number in 0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX) {
+            let part = self.fleet.result_part(&key, DIFF, number).await?;
+            manifest.check_part(number, &part)?;
+            json.extend(part);
+        }
+        let diff: WorkspaceDiff =
+            serde_json::from_slice(&json).map_err(|error| internal(&error))?;
+        Ok(selected(diff, &query))
+    }
+
+    pub(super) async fn files_of(&self, run: &str) -> Result<FileList, ServiceError> {
+        let key = self.key(run);
+        self.check_ended(&key).await?;
+        let files = self.fleet.results(&key).await?.into_iter();
+        let files = files
+            .filter(|file| file.name != DIFF)
+            .map(|file| RunFile::new(file.name, Some(file.bytes)));
+        Ok(FileList::new(files.collect()))
+    }
+
+    pub(super) async fn manifest_of(
+        &self,
+        run: &str,
+        name: &str,
+    ) -> Result<FileManifest, ServiceError> {
+        let key = self.key(run);
+        self.check_ended(&key).await?;
+        let manifest = self.fleet.result(&key, name).await?;
+        manifest.filter(|_| name != DIFF).ok_or_else(|| {
+            let message = format!("run {run} has no file \"{name}\"");
+            ServiceError::new(ProblemCode::FileNotFound, message)
+        })
+    }
+
+    pub(super) async fn part_of(
+        &self,
+        run: &str,
+        name: &str,
+        number: u32,
+    ) -> Result<Vec<u8>, ServiceError> {
+        let manifest = self.manifest_of(run, name).await?;
+        let part = self.fleet.result_part(&self.key(run), name, number).await?;
+        manifest.check_part(number, &part)?;
+        Ok(part)
+    }
+
+    async fn check_ended(&self, key: &RunKey) -> Result<(), ServiceError> {
+        let (_, record) = self.fleet.find(key).await?;
+        if record.state.is_final() {
+            return Ok(());
+        }
+        let message = format!("run {} has not ended", key.run);
+        Err(ServiceError::new(ProblemCode::RunLive, message))
+    }
+}
+
+/// Returns the part of the changes that is wanted.
+fn selected(mut diff: WorkspaceDiff, query: &DiffQuery) -> WorkspaceDiff {
+    let is_below = |path: &str| {
+        query.paths.iter().any(|wanted| {
+            let wanted = wanted.trim_end_matches('/');
+            path.strip_prefix(wanted)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        })
+    };
+    if !query.paths.is_empty() {
+        diff.files.retain(|file| is_below(&file.path));
+    }
+    if query.stat {
+        for file in &mut diff.files {
+            file.hunks.clear();
+        }
+    }
+    diff
+}

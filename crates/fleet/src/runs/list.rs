@@ -1,0 +1,151 @@
+//! Finding and listing runs.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use teamster_api::history::{ForgetRuns, Forgotten, RunCursor};
+use teamster_api::{ProblemCode, RunInfo, RunList, RunQuery, RunSummary, ServiceError, ViewState};
+use teamster_core::AgentError;
+
+use super::FleetRuns;
+use crate::names::{RunKey, records_of};
+use crate::protocol::Seen;
+use crate::record::Record;
+use crate::records::not_found;
+
+/// The default number of runs in a page.
+const PAGE: usize = 50;
+/// The maximum number of runs in a page.
+const LARGEST_PAGE: usize = 1000;
+/// The number of machines that are asked at once.
+const AT_ONCE: usize = 32;
+
+impl FleetRuns {
+    /// Returns all records of the owner, newest first.
+    pub(super) async fn all(&self) -> Result<Vec<(RunKey, Seen, Record)>, ServiceError> {
+        let found = self.fleet.records(&records_of(&self.fleet.owner)).await?;
+        let mut all: Vec<_> = found
+            .into_iter()
+            .filter_map(|(key, found)| Some((key, found.seen, found.record?)))
+            .collect();
+        all.sort_by_key(|(key, _, record)| Reverse((record.times.queued, key.run.clone())));
+        Ok(all)
+    }
+
+    pub(super) async fn resolved(&self, prefix: &str) -> Result<RunInfo, ServiceError> {
+        if teamster_api::is_run_id(prefix)
+            && let Some(record) = self.fleet.read(&self.key(prefix)).await?.record
+        {
+            return Ok(record.info(prefix));
+        }
+        let all = self.all().await?;
+        let mut matches = all
+            .iter()
+            .filter(|(key, ..)| !prefix.is_empty() && key.run.starts_with(prefix));
+        match (matches.next(), matches.next()) {
+            (Some((key, _, record)), None) => Ok(record.info(&key.run)),
+            (None, _) => Err(not_found(prefix)),
+            (Some(_), Some(_)) => Err(ServiceError::new(
+                ProblemCode::RunIdAmbiguous,
+                format!("\"{prefix}\" matches several runs"),
+            )),
+        }
+    }
+
+    pub(super) async fn page(&self, query: RunQuery) -> Result<RunList, ServiceError> {
+        let before: Option<RunCursor> = match &query.cursor {
+            Some(cursor) => {
+                let read = cursor.parse();
+                Some(read.map_err(|error: String| AgentError::refused("cursor", error))?)
+            }
+            None => None,
+        };
+        let limit = query.limit.unwrap_or(PAGE).clamp(1, LARGEST_PAGE);
+        let mut all = self.all().await?;
+        all.retain(|(key, _, record)| {
+            let order = (record.times.queued, &key.run);
+            before
+                .as_ref()
+                .is_none_or(|before| order < (before.started_at, &before.run_id))
+                && query.selects(&record.info(&key.run))
+                && !(query.live && record.state.is_final())
+        });
+        let mut page = RunList::new(Vec::new());
+        for records in all.chunks(AT_ONCE) {
+            for mut summary in self.summaries(records).await {
+                if query.live && summary.state == ViewState::Ended
+                    || query.state.is_some_and(|state| state != summary.state)
+                {
+                    continue;
+                }
+                if page.runs.len() == limit {
+                    let last = page.runs.last().map(|run| &run.info);
+                    page.next = last
+                        .map(|last| RunCursor::new(last.accepted_at, &*last.run_id).to_string());
+                    return Ok(page);
+                }
+                if !(query.live || query.live_status) && summary.live.is_some() {
+                    Arc::make_mut(&mut summary).live = None;
+                }
+                page.runs.push(summary);
+            }
+        }
+        Ok(page)
+    }
+
+    /// Returns the summaries of these runs. Asks their machines at once, because one may not answer.
+    pub(super) async fn summaries(
+        &self,
+        records: &[(RunKey, Seen, Record)],
+    ) -> Vec<Arc<RunSummary>> {
+        let tasks: Vec<_> = records
+            .iter()
+            .map(|(key, _, record)| {
+                let (runs, key, record) = (self.clone(), key.clone(), record.clone());
+                tokio::spawn(async move { runs.summary_of(&key, record).await })
+            })
+            .collect();
+        let mut summaries = Vec::with_capacity(tasks.len());
+        for task in tasks {
+            summaries.extend(task.await.ok());
+        }
+        summaries
+    }
+
+    pub(super) async fn forget_runs(&self, request: ForgetRuns) -> Result<Forgotten, ServiceError> {
+        if request.logs_only || request.logs_over.is_some() {
+            let message =
+                "a fleet keeps the copies of logs for 7 days: runs are deleted with their logs";
+            return Err(ServiceError::new(ProblemCode::Unsupported, message));
+        }
+        let mut chosen = Vec::new();
+        for id in &request.ids {
+            let run = self.resolved(id).await?.run_id;
+            let key = self.key(&run);
+            let (seen, record) = self.fleet.find(&key).await?;
+            if !record.state.is_final() {
+                let message = format!("run {run} has not ended: stop it first");
+                return Err(ServiceError::new(ProblemCode::RunLive, message));
+            }
+            chosen.push((key, seen));
+        }
+        if let Some(age) = request.older_than_ms {
+            let oldest = teamster_core::time::epoch_ms().saturating_sub(age);
+            let all = self.all().await?.into_iter();
+            chosen.extend(all.filter_map(|(key, seen, record)| {
+                let is_old = record.times.ended.is_some_and(|ended| ended < oldest);
+                (record.state.is_final() && is_old).then_some((key, seen))
+            }));
+        }
+        let mut forgotten = Forgotten::default();
+        for (key, seen) in chosen {
+            // One that was changed meanwhile is another's to decide about.
+            if self.fleet.delete(&key, seen.revision).await {
+                forgotten.runs += 1;
+                forgotten.logs += 1;
+                self.fleet.purge(&key).await;
+            }
+        }
+        Ok(forgotten)
+    }
+}

@@ -1,0 +1,296 @@
+//! The worker: what carries runs of the fleet out on this machine.
+
+mod bring;
+mod care;
+mod carry;
+mod control;
+mod copy;
+mod folder;
+mod pull;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use async_nats::jetstream::message::PublishMessage;
+use teamster_api::{MachineService, ProblemCode, ServiceError};
+use teamster_core::sync::lock;
+use teamster_host::{Host, LocalMachine, LocalRuns, state};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::names::{RunKey, presence, token};
+use crate::presence::{PRESENT, PresentAgent, PresentWorker};
+use crate::protocol::{Carrier, Tag};
+use crate::{DEFAULT_POOL, Fleet};
+use carry::Carry;
+use folder::Folders;
+
+/// The folder of workers in the user's state directory.
+const FOLDER: &str = "teamster/fleet";
+/// Interval in which a worker reports its presence.
+const REPORT_EVERY: Duration = Duration::from_secs(10);
+
+/// What a worker offers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct WorkerConfig {
+    /// Name of the worker, which is the same after a restart: letters, digits, `-` and `_`.
+    pub name: String,
+    /// Pools from which it takes runs. Default: [`DEFAULT_POOL`].
+    pub pools: Vec<String>,
+    /// Number of runs at once. Default: 1.
+    pub slots: usize,
+    /// Directories that runs may name, with all below them. Default: none.
+    pub directories: Vec<PathBuf>,
+}
+
+impl WorkerConfig {
+    /// Creates the configuration of a worker with this name.
+    pub fn new(name: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            pools: vec![DEFAULT_POOL.to_owned()],
+            slots: 1,
+            directories: Vec::new(),
+        }
+    }
+}
+
+/// A worker. Its runs are ordinary detached runs of this machine: they outlive it, and the next worker with its name and
+/// state directory continues them.
+#[derive(Debug)]
+pub struct Worker {
+    shared: Shared,
+    /// Held for the life of the worker.
+    _lock: File,
+}
+
+/// What all parts of a worker need.
+struct Shared {
+    on_notice: Box<dyn Fn(String) + Send + Sync>,
+    fleet: Fleet,
+    runs: LocalRuns,
+    machine: LocalMachine,
+    config: WorkerConfig,
+    /// This process.
+    instance: Tag,
+    folders: Folders,
+    slots: Arc<Semaphore>,
+    /// Runs that are carried out.
+    busy: Mutex<BTreeSet<RunKey>>,
+    agents: Mutex<Vec<PresentAgent>>,
+    drains: AtomicBool,
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared")
+            .field("config", &self.config)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Worker {
+    /// Creates a worker of this host, which MUST have a program for runners ([`Host::program`]) if its runs are to outlive
+    /// it. Blocks for a moment.
+    ///
+    /// # Errors
+    ///
+    /// Fails if a name cannot be in a subject, without a state directory, and if another process is this worker.
+    pub fn new(fleet: &Fleet, host: &Host, mut config: WorkerConfig) -> Result<Self, ServiceError> {
+        config.name = token("name", &config.name)?;
+        for pool in &config.pools {
+            token("pool", pool)?;
+        }
+        for directory in &mut config.directories {
+            *directory = directory.canonicalize().map_err(|error| {
+                let message = format!("the directory {}: {error}", directory.display());
+                ServiceError::new(ProblemCode::InvalidParams, message)
+            })?;
+        }
+        let root = state::file(FOLDER).ok_or_else(|| {
+            let message = "no directory for the state of a worker: set XDG_STATE_HOME or HOME to an absolute path";
+            ServiceError::new(ProblemCode::InvalidParams, message)
+        })?;
+        let folders = Folders::at(root.join(&config.name));
+        let lock = folders.lock().map_err(|error| unwritable(&error))?;
+        let lock = lock.ok_or_else(|| {
+            let message = format!(
+                "another process is the worker {}: give this one another name",
+                config.name
+            );
+            ServiceError::new(ProblemCode::InvalidParams, message)
+        })?;
+        let shared = Shared {
+            on_notice: Box::new(|_| ()),
+            fleet: fleet.clone(),
+            runs: LocalRuns::new(host)?,
+            machine: LocalMachine::new(host).without_versions(None),
+            instance: Tag::random(),
+            folders,
+            slots: Arc::new(Semaphore::new(config.slots)),
+            busy: Mutex::default(),
+            agents: Mutex::default(),
+            drains: AtomicBool::new(false),
+            config,
+        };
+        Ok(Self {
+            shared,
+            _lock: lock,
+        })
+    }
+
+    /// Sets the function that is called with what a person who looks after the worker should know, such as why a run is
+    /// not carried out here. Default: it is dropped.
+    #[must_use]
+    pub fn on_notice(mut self, notice: impl Fn(String) + Send + Sync + 'static) -> Self {
+        self.shared.on_notice = Box::new(notice);
+        self
+    }
+
+    /// Takes runs until `drain` resolves, then carries those to their end that it has taken.
+    ///
+    /// Dropping the future ends the worker at once. Its runs go on, and the next worker follows them.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the agents of this machine cannot be examined, or the server does not permit what a worker does.
+    pub async fn run(self, drain: impl Future<Output = ()>) -> Result<(), ServiceError> {
+        let shared = Arc::new(self.shared);
+        shared.examine().await?;
+        if shared.ready_agents().is_empty() {
+            let text = "no agent of this machine is installed and logged in: nothing can be carried out here";
+            (shared.on_notice)(text.to_owned());
+        }
+        // Before anything is claimed: a claim of a process that is absent is handed on.
+        shared.report().await?;
+        let mut tasks = JoinSet::new();
+        tasks.spawn(shared.clone().keep_reporting());
+        tasks.spawn(care::keep_caring(shared.clone()));
+        let mut carries = JoinSet::new();
+        let returned = shared.folders.keys().map_err(|error| unwritable(&error))?;
+        for key in returned {
+            if shared.take(&key) {
+                let carrier = Carrier::returned(shared.instance);
+                let carry = Carry::new(shared.clone(), key, carrier, None);
+                carries.spawn(carry.carry_out(shared.slots.clone().try_acquire_owned().ok()));
+            }
+        }
+        let mut pulled = pull::start(&shared, &mut tasks).await?;
+        tokio::pin!(drain);
+        loop {
+            tokio::select! {
+                () = &mut drain => break,
+                Some(hint) = pulled.recv() => {
+                    let carrier = Carrier::pulled(shared.instance);
+                    let carry = Carry::new(shared.clone(), hint.key, carrier, Some(hint.message));
+                    carries.spawn(carry.carry_out(Some(hint.permit)));
+                }
+                Some(_) = carries.join_next() => {}
+            }
+        }
+        shared.drains.store(true, Ordering::Relaxed);
+        pulled.close();
+        while let Ok(hint) = pulled.try_recv() {
+            hint.release(&shared).await;
+        }
+        while carries.join_next().await.is_some() {}
+        tasks.shutdown().await;
+        // At once, and not only when its time has passed.
+        let gone = PublishMessage::build().header("KV-Operation", "DEL");
+        shared
+            .fleet
+            .publish(&presence(&shared.config.name), gone)
+            .await;
+        Ok(())
+    }
+}
+
+impl Shared {
+    /// Marks a run as carried out here. Returns `false` if it is already.
+    fn take(&self, key: &RunKey) -> bool {
+        lock(&self.busy).insert(key.clone())
+    }
+
+    /// Reports something about a run to the person who looks after the worker.
+    fn notice(&self, key: &RunKey, text: impl fmt::Display) {
+        (self.on_notice)(format!("run {} of {}: {text}", key.run, key.owner));
+    }
+
+    fn let_go(&self, key: &RunKey) {
+        lock(&self.busy).remove(key);
+    }
+
+    /// Finds out which agents this machine has.
+    async fn examine(&self) -> Result<(), ServiceError> {
+        let agents = self.machine.agents().await?;
+        *lock(&self.agents) = agents
+            .into_iter()
+            .map(|agent| {
+                let ready = agent.facts.usable && agent.facts.login.state != "no";
+                let mut present = PresentAgent::new(agent.facts.id, ready);
+                present.version = agent.facts.version;
+                present
+            })
+            .collect();
+        Ok(())
+    }
+
+    /// Returns the agents that can be used.
+    fn ready_agents(&self) -> Vec<String> {
+        let agents = lock(&self.agents);
+        let ready = agents.iter().filter(|agent| agent.ready);
+        ready.map(|agent| agent.id.clone()).collect()
+    }
+
+    /// Reports that this worker is there.
+    async fn report(&self) -> Result<(), ServiceError> {
+        let present = PresentWorker {
+            worker: self.config.name.clone(),
+            instance: self.instance,
+            pools: self.config.pools.clone(),
+            agents: lock(&self.agents).clone(),
+            slots: self.config.slots,
+            running: lock(&self.busy).len(),
+            drains: self.drains.load(Ordering::Relaxed),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        let json = serde_json::to_vec(&present).unwrap_or_default();
+        let subject = presence(&self.config.name);
+        let message = PublishMessage::build().payload(json.into()).ttl(PRESENT);
+        let reported = self.fleet.publish(&subject, message).await;
+        reported.map(drop).ok_or_else(|| {
+            self.fleet
+                .failed(&subject, "the worker's presence was not stored")
+        })
+    }
+
+    async fn keep_reporting(self: Arc<Self>) {
+        loop {
+            sleep(REPORT_EVERY).await;
+            // The next one may succeed.
+            let _ = self.report().await;
+        }
+    }
+
+    /// Returns whether a run may work in this directory.
+    fn allows(&self, directory: &Path) -> bool {
+        let Ok(directory) = directory.canonicalize() else {
+            return false;
+        };
+        let mut allowed = self.config.directories.iter();
+        allowed.any(|root| directory.starts_with(root))
+    }
+}
+
+/// The error of a state directory that cannot be used.
+fn unwritable(error: &std::io::Error) -> ServiceError {
+    let message = format!("the worker cannot keep its state: {error}");
+    ServiceError::new(ProblemCode::Internal, message)
+}

@@ -1,0 +1,70 @@
+//! Files that a run takes along and brings back.
+
+use teamster_api::{DiffQuery, ProblemCode, RunService, ServiceError};
+
+use super::Shared;
+use crate::names::RunKey;
+use crate::runs::DIFF;
+use teamster_api::FileManifest;
+
+/// Gives the uploads of a run to this machine.
+pub(super) async fn uploads(shared: &Shared, key: &RunKey) -> Result<(), ServiceError> {
+    for manifest in shared.fleet.uploads(key).await? {
+        let name = manifest.name.clone();
+        for number in shared.runs.offer(&key.run, manifest).await? {
+            let part = shared.fleet.upload_part(key, &name, number).await?;
+            shared
+                .runs
+                .write_part(&key.run, &name, number, part)
+                .await?;
+        }
+    }
+    Ok(())
+}
+
+/// Brings the changes and the files of an ended run to the fleet, before its end is known there.
+pub(super) async fn results(shared: &Shared, key: &RunKey) -> Result<(), ServiceError> {
+    let run = &key.run;
+    match shared.runs.diff(run, DiffQuery::default()).await {
+        Ok(diff) => {
+            let json = serde_json::to_vec(&diff).unwrap_or_default();
+            let manifest = FileManifest::of(DIFF, &json);
+            for (number, part) in
+                (0..).zip(json.chunks(usize::try_from(manifest.part_bytes).unwrap_or(1)))
+            {
+                shared
+                    .fleet
+                    .put_result(key, DIFF, number, part.to_vec())
+                    .await?;
+            }
+            shared.fleet.put_result_manifest(key, &manifest).await?;
+        }
+        Err(error) if is_none(&error) => {}
+        Err(error) => return Err(error),
+    }
+    let files = match shared.runs.files(run).await {
+        Ok(list) => list.files,
+        Err(error) if is_none(&error) => Vec::new(),
+        Err(error) => return Err(error),
+    };
+    for file in files {
+        let manifest = shared.runs.manifest(run, &file.name).await?;
+        for number in 0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX) {
+            let part = shared.runs.read_part(run, &file.name, number).await?;
+            shared
+                .fleet
+                .put_result(key, &file.name, number, part)
+                .await?;
+        }
+        shared.fleet.put_result_manifest(key, &manifest).await?;
+    }
+    Ok(())
+}
+
+/// Returns whether the run has none.
+fn is_none(error: &ServiceError) -> bool {
+    matches!(
+        error.code,
+        Some(ProblemCode::NoWorkspace | ProblemCode::FileNotFound | ProblemCode::RunNotFound)
+    )
+}

@@ -1,0 +1,372 @@
+//! One run on this machine: what its [`Carrier`] decides is done here.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_nats::jetstream::Message;
+use teamster_api::{ProblemCode, RunService, RunSummary, ServiceError, Spec, ViewState, Workspace};
+use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
+use teamster_host::state;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::sleep;
+
+use super::Shared;
+use super::bring;
+use super::control::Control;
+use super::copy::{Copy, release};
+use crate::frame::Frame;
+use crate::names::RunKey;
+use crate::protocol::{Carrier, Change, Effect, Folder, Next, Outcome, Step, Tag, Verdict};
+use crate::record::Record;
+use crate::records::PAUSE;
+use crate::runs::check_spec;
+
+/// Pause after an error of this machine or of the server.
+const RETRY: Duration = Duration::from_secs(1);
+/// How often a start is tried whose runner has ended without an answer.
+const STARTS: u32 = 5;
+
+/// A run that is carried out.
+pub(super) struct Carry {
+    shared: Arc<Shared>,
+    key: RunKey,
+    carrier: Carrier,
+    hint: Option<Message>,
+    /// The record as it was last read or written.
+    record: Option<Record>,
+    control: Option<Control>,
+    /// The reason why the run could not be started.
+    refused: Option<AgentError>,
+}
+
+impl Carry {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        key: RunKey,
+        carrier: Carrier,
+        hint: Option<Message>,
+    ) -> Self {
+        Self {
+            shared,
+            key,
+            carrier,
+            hint,
+            record: None,
+            control: None,
+            refused: None,
+        }
+    }
+
+    /// Does what the carrier decides until nothing is left, and gives the slot back.
+    pub(super) async fn carry_out(mut self, _slot: Option<OwnedSemaphorePermit>) -> Verdict {
+        let verdict = loop {
+            match self.carrier.next() {
+                Next::Over(verdict) => break verdict,
+                Next::Do(effect) => {
+                    let outcome = self.perform(effect).await;
+                    self.carrier = self.carrier.on(outcome);
+                }
+            }
+        };
+        match verdict {
+            Verdict::Ended | Verdict::Nothing | Verdict::NotReady | Verdict::NotQueued => {}
+            other => self
+                .shared
+                .notice(&self.key, format!("was left: {other:?}")),
+        }
+        if matches!(verdict, Verdict::Ended | Verdict::Lost) {
+            self.clean_up().await;
+        }
+        self.shared.let_go(&self.key);
+        verdict
+    }
+
+    async fn perform(&mut self, effect: Effect) -> Outcome {
+        match effect {
+            Effect::Look => Outcome::Folder(self.look().await),
+            Effect::Read => self.read().await,
+            Effect::Preflight => match self.preflight().await {
+                Ok(()) => Outcome::Ready(Tag::random()),
+                Err(error) => {
+                    let text = format!("is not carried out here: {error}");
+                    self.shared.notice(&self.key, text);
+                    Outcome::NotReady
+                }
+            },
+            Effect::Change(change) => self.change(change).await,
+            Effect::Acknowledge => {
+                if let Some(hint) = &self.hint {
+                    let _ = hint.ack().await;
+                }
+                Outcome::Done
+            }
+            Effect::Release => {
+                if let Some(hint) = &self.hint {
+                    release(hint).await;
+                }
+                Outcome::Done
+            }
+            Effect::MakeFolder { nonce, revision } => {
+                self.until_done(move |shared, key| shared.folders.make(key, nonce, revision))
+                    .await
+            }
+            Effect::DropFolder => {
+                self.control = None;
+                self.until_done(|shared, key| shared.folders.remove(key))
+                    .await
+            }
+            Effect::Witness(nonce) => {
+                self.listen().await;
+                let message = Frame::witness(nonce).message(0);
+                let stored = self.shared.fleet.publish(&self.key.log(), message).await;
+                stored.map_or(Outcome::NotStored, Outcome::Stored)
+            }
+            Effect::ReadWitness => loop {
+                match self.shared.fleet.log_tail(&self.key).await {
+                    Ok(message) => {
+                        let frame = message
+                            .and_then(|message| Frame::read(&message.headers, &message.payload));
+                        return Outcome::Witness(frame.map(|frame| frame.nonce));
+                    }
+                    Err(_) => sleep(RETRY).await,
+                }
+            },
+            Effect::Spawn => {
+                self.spawn().await;
+                Outcome::Done
+            }
+            Effect::Follow => {
+                let Some(folder) = self.look().await else {
+                    return Outcome::Vanished;
+                };
+                Copy::new(&self.shared, &self.key, folder.nonce)
+                    .copy(folder.has_begun, self.refused.as_ref())
+                    .await
+            }
+        }
+    }
+
+    /// Does something on the disk until it succeeds: a full disk may have space again.
+    async fn until_done(
+        &self,
+        work: impl Fn(&Shared, &RunKey) -> std::io::Result<()> + Send + Sync + 'static,
+    ) -> Outcome {
+        let work = Arc::new(work);
+        loop {
+            let (shared, key, work) = (self.shared.clone(), self.key.clone(), work.clone());
+            let done = tokio::task::spawn_blocking(move || work(&shared, &key)).await;
+            match done {
+                Ok(Ok(())) => return Outcome::Done,
+                Ok(Err(error)) => {
+                    let text = format!("its state cannot be written: {error}");
+                    self.shared.notice(&self.key, text);
+                }
+                Err(_) => {}
+            }
+            sleep(RETRY).await;
+        }
+    }
+
+    async fn look(&self) -> Option<Folder> {
+        loop {
+            let Ok(folder) = self.shared.folders.look(&self.key) else {
+                sleep(RETRY).await;
+                continue;
+            };
+            let mut folder = folder?;
+            // The runner has accepted the run before the worker could write that down.
+            match self.shared.runs.outline(&self.key.run).await {
+                Ok(_) => folder.has_begun = true,
+                Err(error) if error.code == Some(ProblemCode::RunNotFound) => {}
+                Err(_) => {
+                    sleep(RETRY).await;
+                    continue;
+                }
+            }
+            return Some(folder);
+        }
+    }
+
+    async fn read(&mut self) -> Outcome {
+        loop {
+            match self.shared.fleet.read(&self.key).await {
+                Ok(found) => {
+                    if found.record.is_some() {
+                        self.record = found.record;
+                    } else {
+                        // What is read next may be newer.
+                        sleep(PAUSE).await;
+                    }
+                    return Outcome::Record(found.seen);
+                }
+                Err(_) => sleep(RETRY).await,
+            }
+        }
+    }
+
+    /// Checks that the run can be carried out here, and fetches what it takes along.
+    async fn preflight(&self) -> Result<(), ServiceError> {
+        let spec = self.spec()?;
+        check_spec(&spec)?;
+        if let Some(directory) = place(&spec).as_ref().and_then(Workspace::path)
+            && !self.shared.allows(directory)
+        {
+            let message = "the worker does not allow this directory";
+            return Err(ServiceError::new(ProblemCode::InvalidParams, message));
+        }
+        let is_free = self.shared.runs.outline(&self.key.run).await;
+        match is_free {
+            Err(error) if error.code == Some(ProblemCode::RunNotFound) => {}
+            Err(error) => return Err(error),
+            Ok(_) => {
+                let message = "a run of this machine has the same id";
+                return Err(ServiceError::new(ProblemCode::RunExists, message));
+            }
+        }
+        bring::uploads(&self.shared, &self.key).await?;
+        self.shared.runs.check(&spec).await
+    }
+
+    /// Returns the spec as this machine carries it out.
+    fn spec(&self) -> Result<Spec, ServiceError> {
+        let record = self.record.as_ref();
+        let record = record.ok_or_else(|| crate::records::not_found(&self.key.run))?;
+        if record.version > Spec::VERSION {
+            let message = "the run is of a newer version of teamster";
+            return Err(ServiceError::new(ProblemCode::Unsupported, message));
+        }
+        let mut spec = record.spec()?;
+        // Not the directory in which the worker was started.
+        match &mut spec {
+            Spec::Run(spec) if spec.place().is_none() => spec.workspace = Some(Workspace::Empty {}),
+            Spec::Session(spec) if spec.place().is_none() => {
+                spec.workspace = Some(Workspace::Empty {});
+            }
+            _ => {}
+        }
+        Ok(spec)
+    }
+
+    async fn change(&mut self, change: Change) -> Outcome {
+        let Some(record) = self.record.clone() else {
+            sleep(RETRY).await;
+            return Outcome::NotStored;
+        };
+        let mut new = record.changed(change);
+        match change.step {
+            Step::Claim => new.worker = Some(self.shared.config.name.clone()),
+            // Before it is known that the run may be live: requests find it.
+            Step::Start => self.listen().await,
+            Step::End => self.add_end(&mut new).await,
+            _ => {}
+        }
+        let stored = self.shared.fleet.store(&self.key, &new, change.expected);
+        if let Some(revision) = stored.await {
+            self.record = Some(new);
+            return Outcome::Stored(revision);
+        }
+        sleep(PAUSE).await;
+        Outcome::NotStored
+    }
+
+    async fn listen(&mut self) {
+        while self.control.is_none() {
+            match Control::listen(&self.shared, &self.key).await {
+                Ok(control) => self.control = Some(control),
+                Err(_) => sleep(RETRY).await,
+            }
+        }
+    }
+
+    /// Adds what is shown of the ended run.
+    async fn add_end(&self, record: &mut Record) {
+        if let Some(error) = &self.refused {
+            let mut result = RunResult::default().status(RunStatus::Failed);
+            result.errors.push(error.clone());
+            let mut summary = RunSummary::new(record.info(&self.key.run), ViewState::Ended);
+            (summary.seq, summary.status) = (1, Some(result.status));
+            summary.error = result.failure();
+            record.ended(summary, Some(Box::new(result)));
+        } else if let Ok(view) = self.shared.runs.show(&self.key.run).await {
+            record.ended(Arc::unwrap_or_clone(view.summary), view.result);
+        }
+    }
+
+    /// Starts the runner, unless it has begun.
+    async fn spawn(&mut self) {
+        match self.look().await {
+            None => return,
+            Some(folder) if folder.has_begun => return self.begun().await,
+            Some(_) => {}
+        }
+        let spec = match self.spec() {
+            Ok(spec) => spec,
+            Err(error) => {
+                self.refused = Some(agent_error(error));
+                return;
+            }
+        };
+        let run = self.key.run.clone();
+        self.until_done(move |_, _| {
+            let runs = state::runs().map_err(std::io::Error::other)?;
+            runs.keep(&run).map_err(std::io::Error::other)
+        })
+        .await;
+        for attempt in 1..=STARTS {
+            match self.shared.runs.start(&self.key.run, spec.clone()).await {
+                Ok(_) => {
+                    self.begun().await;
+                    return;
+                }
+                Err(error) => {
+                    // The runner may have accepted the run, and its answer was lost.
+                    if self.shared.runs.outline(&self.key.run).await.is_ok() {
+                        self.begun().await;
+                        return;
+                    }
+                    let may_pass = matches!(error.code, None | Some(ProblemCode::Internal));
+                    self.shared
+                        .notice(&self.key, format!("cannot be started: {error}"));
+                    if !may_pass || attempt == STARTS {
+                        self.refused = Some(agent_error(error));
+                        return;
+                    }
+                    sleep(RETRY).await;
+                }
+            }
+        }
+    }
+
+    async fn begun(&self) {
+        self.until_done(|shared, key| shared.folders.begun(key))
+            .await;
+    }
+
+    /// Lets the log be pruned, and removes the folder: the record has the end.
+    async fn clean_up(&self) {
+        let (shared, key) = (self.shared.clone(), self.key.clone());
+        // What is left is found when the worker is started again.
+        let _ = tokio::task::spawn_blocking(move || {
+            if let Ok(runs) = state::runs() {
+                let _ = runs.release(&key.run);
+            }
+            shared.folders.remove(&key)
+        })
+        .await;
+    }
+}
+
+fn place(spec: &Spec) -> Option<Workspace> {
+    match spec {
+        Spec::Run(spec) => spec.place(),
+        Spec::Session(spec) => spec.place(),
+    }
+}
+
+/// Returns the error of a refused start as the result of a run has it.
+fn agent_error(error: ServiceError) -> AgentError {
+    match error.agent_error {
+        Some(error) => *error,
+        None => AgentError::new(ErrorCode::Io, ErrorKind::Internal, error.message),
+    }
+}

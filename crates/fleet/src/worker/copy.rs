@@ -1,0 +1,211 @@
+//! The copy of a run's log into the fleet.
+
+use std::time::Duration;
+
+use async_nats::jetstream::Message;
+use futures_core::stream::BoxStream;
+use teamster_api::{Command, LogLine, ProblemCode, RunLogEntry, RunService, ServiceError};
+use teamster_core::time::epoch_ms;
+use teamster_core::{AgentError, AgentEvent, Done, LogEntry, RunResult, RunStatus};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::Shared;
+use super::bring;
+use crate::frame::Frame;
+use crate::names::RunKey;
+use crate::protocol::{Copier, CopyEffect, Outcome, Tag};
+use crate::records::{PAUSE, next};
+
+/// Time for which entries are gathered into one frame.
+const GATHER: Duration = Duration::from_millis(100);
+/// Size at which a frame is sent, in bytes of its entries.
+const FRAME_BYTES: usize = 512 * 1024;
+/// Interval in which the record is read: a person may have wanted a stop that did not reach this machine.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// Pause after an error of this machine.
+const RETRY: Duration = Duration::from_secs(1);
+
+type Lines = BoxStream<'static, Result<LogLine, ServiceError>>;
+
+/// The copy of one log.
+pub(super) struct Copy<'a> {
+    shared: &'a Shared,
+    key: &'a RunKey,
+    nonce: Tag,
+    /// The number of the next entry of the source, and the source.
+    source: Option<(u64, Lines)>,
+    looked: Instant,
+    is_stopped: bool,
+}
+
+impl<'a> Copy<'a> {
+    pub(super) fn new(shared: &'a Shared, key: &'a RunKey, nonce: Tag) -> Self {
+        Self {
+            shared,
+            key,
+            nonce,
+            source: None,
+            looked: Instant::now(),
+            is_stopped: false,
+        }
+    }
+
+    /// Copies the log to its end. `refused` is the reason why no run was started: then the log has it alone.
+    pub(super) async fn copy(mut self, has_begun: bool, refused: Option<&AgentError>) -> Outcome {
+        let mut copier = Copier::new(self.nonce);
+        self.stop_if_wanted().await;
+        loop {
+            copier = match copier.next() {
+                CopyEffect::Stop => return Outcome::Fenced,
+                CopyEffect::ReadTail => match self.shared.fleet.log_tail(self.key).await {
+                    Ok(message) => copier.tail(message.and_then(|message| {
+                        let frame = Frame::read(&message.headers, &message.payload)?;
+                        Some(frame.tail(message.sequence))
+                    })),
+                    Err(_) => {
+                        sleep(RETRY).await;
+                        copier
+                    }
+                },
+                CopyEffect::Publish { expected, from } => {
+                    let lines = match refused {
+                        Some(error) if from == 1 => Ok(refusal(error, &self.key.run)),
+                        Some(_) => Ok(Vec::new()),
+                        None => self.gather(from).await,
+                    };
+                    match lines {
+                        Ok(lines) if lines.is_empty() => return Outcome::Finished,
+                        Ok(lines) => {
+                            if lines.last().is_some_and(LogLine::is_end) && refused.is_none() {
+                                self.bring_results().await;
+                            }
+                            self.send(copier, expected, &lines).await
+                        }
+                        Err(error) if error.code == Some(ProblemCode::RunNotFound) => {
+                            return if has_begun {
+                                Outcome::Vanished
+                            } else {
+                                Outcome::NeverBegun
+                            };
+                        }
+                        Err(error) => {
+                            let text = format!("its log cannot be read: {error}");
+                            self.shared.notice(self.key, text);
+                            self.source = None;
+                            sleep(RETRY).await;
+                            copier
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Publishes a frame, part by part.
+    async fn send(&mut self, mut copier: Copier, mut expected: u64, lines: &[LogLine]) -> Copier {
+        let state = self.state().await;
+        for frame in Frame::of(self.nonce, lines, &state) {
+            let message = frame.message(expected);
+            let Some(number) = self.shared.fleet.publish(&self.key.log(), message).await else {
+                sleep(PAUSE).await;
+                return copier.not_published();
+            };
+            expected = number;
+            copier = copier.published(number, frame.tail(number).next);
+        }
+        copier
+    }
+
+    /// Returns what changes when more than the log of the run has changed.
+    async fn state(&mut self) -> String {
+        let Ok(view) = self.shared.runs.outline(&self.key.run).await else {
+            return String::new();
+        };
+        let requests = view.summary.requests.iter();
+        let requests: Vec<_> = requests.map(|request| &*request.request_id).collect();
+        let session = view.summary.session_id.is_some();
+        format!("{:?} {session} {}", view.summary.state, requests.join(" "))
+    }
+
+    /// Waits for entries from this number on. Returns none after the last one.
+    async fn gather(&mut self, from: u64) -> Result<Vec<LogLine>, ServiceError> {
+        if self.source.as_ref().is_none_or(|(next, _)| *next != from) {
+            let lines = self.shared.runs.follow(&self.key.run, from - 1);
+            self.source = Some((from, lines));
+        }
+        let mut lines: Vec<LogLine> = Vec::new();
+        let mut bytes = 0;
+        let mut until = None;
+        loop {
+            let deadline = until.unwrap_or(self.looked + LOOK_EVERY);
+            let Some((number, source)) = &mut self.source else {
+                return Ok(lines);
+            };
+            match timeout_at(deadline, next(source)).await {
+                Ok(Some(line)) => {
+                    let line = line?;
+                    bytes += line.json().len();
+                    *number = line.seq() + 1;
+                    let is_end = line.is_end();
+                    lines.push(line);
+                    if bytes >= FRAME_BYTES || is_end {
+                        return Ok(lines);
+                    }
+                    until.get_or_insert_with(|| Instant::now() + GATHER);
+                }
+                Ok(None) => return Ok(lines),
+                Err(_) if until.is_some() => return Ok(lines),
+                Err(_) => self.stop_if_wanted().await,
+            }
+        }
+    }
+
+    /// Stops the run if the record has that wish.
+    async fn stop_if_wanted(&mut self) {
+        self.looked = Instant::now();
+        if self.is_stopped {
+            return;
+        }
+        let Ok(found) = self.shared.fleet.read(self.key).await else {
+            return;
+        };
+        if let Some(stop) = found.record.and_then(|record| record.stop) {
+            let cancel = Command::Cancel { kill: stop.kill };
+            let stopped = self.shared.runs.send(&self.key.run, cancel).await;
+            self.is_stopped = stopped.is_ok();
+        }
+    }
+
+    /// Brings the results to the fleet. What cannot be read here is left out; for the fleet's server it waits.
+    async fn bring_results(&mut self) {
+        while let Err(error) = bring::results(self.shared, self.key).await {
+            let text = format!("its files cannot be brought to the fleet: {error}");
+            self.shared.notice(self.key, text);
+            if error.code.is_some() {
+                return;
+            }
+            sleep(RETRY).await;
+        }
+    }
+}
+
+/// The log of a run that was refused.
+fn refusal(error: &AgentError, run: &str) -> Vec<LogLine> {
+    let mut result = RunResult::default().status(RunStatus::Failed);
+    result.errors.push(error.clone());
+    let done = AgentEvent::Done(Done::new(Box::new(result)));
+    let mut entry = LogEntry::new(1, epoch_ms(), done);
+    entry.run_id = Some(run.into());
+    let json = serde_json::to_vec(&RunLogEntry::Agent(entry)).ok();
+    json.and_then(|json| LogLine::from_json(json, run))
+        .into_iter()
+        .collect()
+}
+
+/// Leaves a hint to other workers.
+pub(super) async fn release(message: &Message) {
+    use async_nats::jetstream::AckKind;
+
+    let later = AckKind::Nak(Some(super::pull::ELSEWHERE));
+    let _ = message.ack_with(later).await;
+}

@@ -1,0 +1,186 @@
+//! What a worker has on its disk: a folder for each claim.
+//!
+//! It is there before the agent starts, and outlives a crash of the machine: with the record, it tells the next worker
+//! how far a run has come.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use crate::names::RunKey;
+use crate::protocol::{Folder, Tag};
+
+/// File that the worker's process locks.
+const LOCK: &str = ".lock";
+/// Prefix of folders that are drafts or being removed.
+const HIDDEN: &str = ".";
+/// File with the claim.
+const CLAIM: &str = "claim.json";
+/// File that is there once the runner was started.
+const BEGUN: &str = "begun";
+
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+struct Kept {
+    version: u32,
+    nonce: Tag,
+    revision: u64,
+}
+
+/// The folders of a worker.
+#[derive(Debug, Clone)]
+pub(super) struct Folders {
+    root: PathBuf,
+}
+
+impl Folders {
+    pub(super) fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// Locks the folders for this process. Returns `None` if another one has them.
+    pub(super) fn lock(&self) -> io::Result<Option<File>> {
+        let mut builder = DirBuilder::new();
+        builder.recursive(true).mode(0o700).create(&self.root)?;
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(false).mode(0o600);
+        let file = options.open(self.root.join(LOCK))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(file)),
+            Err(TryLockError::WouldBlock) => Ok(None),
+            Err(TryLockError::Error(error)) => Err(error),
+        }
+    }
+
+    /// Returns the runs that have folders. Removes what a killed worker has left.
+    pub(super) fn keys(&self) -> io::Result<Vec<RunKey>> {
+        let mut keys = Vec::new();
+        for entry in fs::read_dir(&self.root)? {
+            let entry = entry?;
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if name.starts_with(HIDDEN) {
+                if name != LOCK {
+                    let _ = fs::remove_dir_all(entry.path());
+                }
+            } else {
+                keys.extend(RunKey::parse(&name));
+            }
+        }
+        keys.sort();
+        Ok(keys)
+    }
+
+    fn path(&self, key: &RunKey) -> PathBuf {
+        self.root.join(key.key())
+    }
+
+    /// Returns the folder of a run, without what its runner has.
+    pub(super) fn look(&self, key: &RunKey) -> io::Result<Option<Folder>> {
+        let path = self.path(key);
+        let json = match fs::read(path.join(CLAIM)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
+            json => json?,
+        };
+        let kept: Kept = serde_json::from_slice(&json)?;
+        Ok(Some(Folder {
+            nonce: kept.nonce,
+            revision: kept.revision,
+            has_begun: path.join(BEGUN).exists(),
+        }))
+    }
+
+    /// Makes the folder of a claim, in place of an older one.
+    pub(super) fn make(&self, key: &RunKey, nonce: Tag, revision: u64) -> io::Result<()> {
+        self.remove(key)?;
+        let draft = self.root.join(format!("{HIDDEN}new-{}-{nonce}", key.key()));
+        let _ = fs::remove_dir_all(&draft);
+        DirBuilder::new().mode(0o700).create(&draft)?;
+        let kept = Kept {
+            version: 1,
+            nonce,
+            revision,
+        };
+        write_synced(&draft.join(CLAIM), &serde_json::to_vec(&kept)?)?;
+        sync_folder(&draft)?;
+        fs::rename(&draft, self.path(key))?;
+        sync_folder(&self.root)
+    }
+
+    /// Writes down that the runner was started.
+    pub(super) fn begun(&self, key: &RunKey) -> io::Result<()> {
+        let path = self.path(key);
+        match write_synced(&path.join(BEGUN), b"") {
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+            written => written?,
+        }
+        sync_folder(&path)
+    }
+
+    pub(super) fn remove(&self, key: &RunKey) -> io::Result<()> {
+        let gone = self
+            .root
+            .join(format!("{HIDDEN}old-{}-{}", key.key(), Tag::random()));
+        match fs::rename(self.path(key), &gone) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            renamed => renamed?,
+        }
+        sync_folder(&self.root)?;
+        fs::remove_dir_all(gone)
+    }
+}
+
+fn write_synced(path: &Path, content: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(content)?;
+    file.sync_all()
+}
+
+fn sync_folder(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_claim_replaces_an_older_one_and_is_found_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let folders = Folders::at(dir.path().join("w1"));
+        let lock = folders.lock().unwrap();
+        assert!(lock.is_some());
+        assert!(folders.lock().unwrap().is_none());
+        let key = RunKey::new("ann", "a.b:c");
+        assert_eq!(folders.look(&key).unwrap(), None);
+        folders.make(&key, Tag::of(1), 7).unwrap();
+        folders.begun(&key).unwrap();
+        folders.begun(&key).unwrap();
+        let begun = Folder {
+            nonce: Tag::of(1),
+            revision: 7,
+            has_begun: true,
+        };
+        assert_eq!(folders.look(&key).unwrap(), Some(begun));
+        folders.make(&key, Tag::of(2), 9).unwrap();
+        let claimed = Folder {
+            nonce: Tag::of(2),
+            revision: 9,
+            has_begun: false,
+        };
+        assert_eq!(folders.look(&key).unwrap(), Some(claimed));
+        // What a killed worker has left is no run.
+        fs::create_dir(dir.path().join("w1/.new-x")).unwrap();
+        assert_eq!(folders.keys().unwrap(), std::slice::from_ref(&key));
+        assert!(!dir.path().join("w1/.new-x").exists());
+        folders.remove(&key).unwrap();
+        folders.remove(&key).unwrap();
+        assert_eq!(folders.keys().unwrap(), []);
+    }
+}

@@ -1,0 +1,118 @@
+//! A fleet keeps the contract of all services of runs, with one worker that is a task of this process.
+
+use std::env;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use teamster_fleet::{Fleet, FleetLimits, FleetOptions, FleetRuns, Worker, WorkerConfig};
+use teamster_host::Host;
+use teamster_providers::Providers;
+use teamster_testkit::run_service::{CLAUDE, ScriptedClaude, contract};
+
+use super::server::Server;
+
+/// Lets a command find a shell script as Claude Code, and keep its runs in a folder.
+pub(crate) fn with_agent(command: &mut Command, folder: &Path, script: &str) {
+    let agent = folder.join("claude");
+    fs::write(&agent, script).unwrap();
+    fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+    command
+        .env("TEAMSTER_CLAUDE_BIN", agent)
+        // A login, which the script does not need.
+        .env("ANTHROPIC_API_KEY", "made-up")
+        .env("XDG_STATE_HOME", folder.join("state"))
+        .env("XDG_CONFIG_HOME", folder)
+        .env("TEAMSTER_STORE", "off");
+}
+
+/// Limits for a test.
+pub(crate) fn limits() -> FleetLimits {
+    let mut limits = FleetLimits::default();
+    limits.log_bytes = 64 << 20;
+    limits.file_bytes = 64 << 20;
+    limits
+}
+
+/// Runs this test again in a process whose variables are those of an agent, unless it is that process.
+fn is_own_process(test: &str) -> bool {
+    const OWN: &str = "TEAMSTER_FLEET_TEST";
+    if env::var_os(OWN).is_some() {
+        return true;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env::current_exe().unwrap());
+    with_agent(&mut command, folder.path(), CLAUDE);
+    command.env(OWN, "1").args(["--exact", test, "--nocapture"]);
+    let output = command.current_dir(&folder).output().unwrap();
+    let text = format!(
+        "{}{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+    assert!(
+        output.status.success() && text.contains("1 passed"),
+        "{text}"
+    );
+    false
+}
+
+/// Makes a repository with one commit in this folder.
+fn repository() -> PathBuf {
+    let folder = env::current_dir().unwrap().join("repository");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("old.txt"), "old\n").unwrap();
+    for args in [
+        &["init", "-q"][..],
+        &["add", "."],
+        &[
+            "-c",
+            "user.name=a",
+            "-c",
+            "user.email=a@b",
+            "commit",
+            "-qm",
+            "one",
+        ],
+    ] {
+        let git = Command::new("git").args(args).current_dir(&folder).status();
+        assert!(git.unwrap().success());
+    }
+    folder
+}
+
+#[test]
+fn a_fleet_keeps_the_contract() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    drop(server);
+    if !is_own_process("contract::a_fleet_keeps_the_contract") {
+        return;
+    }
+    let server = Server::start().unwrap();
+    let repository = repository();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        let fleet = Fleet::connect(FleetOptions::new(&server.url, "ann"))
+            .await
+            .unwrap();
+        fleet.init(&limits()).await.unwrap();
+        let host = Host::new(Providers::builtin());
+        let mut config = WorkerConfig::new("w1");
+        config.slots = 8;
+        config.directories = vec![repository.clone()];
+        let worker = Worker::new(&fleet, &host, config).unwrap();
+        let worker = worker.on_notice(|text| eprintln!("{text}"));
+        let working = tokio::spawn(worker.run(std::future::pending()));
+        let runs = Arc::new(FleetRuns::new(&fleet));
+        while fleet.workers().await.unwrap().is_empty() {}
+        let subject = ScriptedClaude::new(runs).with_repository(repository);
+        tokio::select! {
+            () = contract(&subject) => {}
+            ended = working => panic!("the worker has ended: {ended:?}"),
+        }
+    });
+}

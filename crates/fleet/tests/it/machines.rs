@@ -1,0 +1,260 @@
+//! Workers as processes with machines of their own: each has its own state directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use teamster_api::{RunHandle, RunService, RunSpec, ViewState};
+use teamster_core::RunStatus;
+use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
+use teamster_testkit::proc::wait_until;
+use tempfile::TempDir;
+use tokio::time::timeout;
+
+use super::contract::{limits, with_agent};
+use super::server::Server;
+
+/// Time limit of what should take seconds.
+const LIMIT: Duration = Duration::from_mins(1);
+
+/// Made by hand: what Claude Code prints for a prompt. Each start of the agent for a prompt is counted in a file that all
+/// machines share, and the answer comes when there is a file `go`.
+const COUNTS: &str = r#"#!/bin/sh
+while IFS= read -r line; do
+  case $line in
+    *'"subtype":"end_session"'*) exit 0 ;;
+    *'"type":"control_request"'*)
+      rest=${line#*'"request_id":"'}
+      printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "${rest%%\"*}" ;;
+    *)
+      echo "$$" >> SHARED/count
+      printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'
+      n=0
+      while [ ! -e SHARED/go ]; do
+        n=$((n + 1))
+        printf '{"type":"assistant","session_id":"s","message":{"id":"m%s","role":"assistant","content":[{"type":"text","text":"step %s"}]}}\n' "$n" "$n"
+        sleep 0.05
+      done
+      printf '{"type":"assistant","session_id":"s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"done"}]}}\n'
+      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"done","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' ;;
+  esac
+done
+"#;
+
+/// Files that all machines share.
+struct Shared(TempDir);
+
+impl Shared {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn agent(&self) -> String {
+        COUNTS.replace("SHARED", self.0.path().to_str().unwrap())
+    }
+
+    /// Returns how often an agent was started.
+    fn count(&self) -> usize {
+        fs::read_to_string(self.0.path().join("count")).map_or(0, |text| text.lines().count())
+    }
+
+    fn until_count(&self, wanted: usize) {
+        assert!(wait_until(LIMIT, || self.count() >= wanted));
+    }
+
+    /// Lets the agents end.
+    fn go(&self) {
+        fs::write(self.0.path().join("go"), "").unwrap();
+    }
+}
+
+/// A machine with a worker.
+struct Machine {
+    folder: TempDir,
+    name: String,
+    url: String,
+    worker: Child,
+}
+
+impl Machine {
+    fn start(server: &Server, name: &str, agent: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let worker = work(folder.path(), &server.url, name, agent);
+        Self {
+            folder,
+            name: name.to_owned(),
+            url: server.url.clone(),
+            worker,
+        }
+    }
+
+    /// Kills the worker. Its runs go on.
+    fn kill(&mut self) {
+        self.worker.kill().unwrap();
+        self.worker.wait().unwrap();
+    }
+
+    /// Starts a worker again.
+    fn restart(&mut self, agent: &str) {
+        self.worker = work(self.folder.path(), &self.url, &self.name, agent);
+    }
+
+    fn log(&self, run: &str) -> PathBuf {
+        let runs = self.folder.path().join("state/teamster/runs");
+        runs.join(run).join("events.ndjson")
+    }
+
+    /// Lets the worker end with its runs.
+    fn drain(&mut self) {
+        let worker = Pid::from_raw(self.worker.id().cast_signed());
+        kill(worker, Signal::SIGTERM).unwrap();
+        assert!(wait_until(LIMIT, || self
+            .worker
+            .try_wait()
+            .unwrap()
+            .is_some()));
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let _ = self.worker.kill();
+        let _ = self.worker.wait();
+    }
+}
+
+fn work(folder: &Path, url: &str, name: &str, agent: &str) -> Child {
+    let test = std::env::current_exe().unwrap();
+    let program = test.ancestors().nth(2).unwrap().join("examples/worker");
+    let mut command = Command::new(program);
+    with_agent(&mut command, folder, agent);
+    command.args([url, name]).current_dir(folder);
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command.spawn().unwrap()
+}
+
+/// Returns the runs of an owner, after the streams were made and so many workers are there.
+async fn runs(server: &Server, workers: usize) -> (Fleet, Arc<dyn RunService>) {
+    let options = FleetOptions::new(&server.url, "ann");
+    let fleet = Fleet::connect(options).await.unwrap();
+    fleet.init(&limits()).await.unwrap();
+    until_workers(&fleet, workers).await;
+    let runs = FleetRuns::new(&fleet);
+    (fleet, Arc::new(runs))
+}
+
+async fn until_workers(fleet: &Fleet, workers: usize) {
+    let there = async { while fleet.workers().await.unwrap().len() < workers {} };
+    timeout(LIMIT, there).await.unwrap();
+}
+
+/// Reads a log to its end.
+async fn read(run: &RunHandle) -> Vec<u8> {
+    let mut log = run.follow(0);
+    let mut text = Vec::new();
+    let all = async {
+        while let Some(line) = log.next().await {
+            text.extend_from_slice(line.unwrap().json());
+            text.push(b'\n');
+        }
+    };
+    timeout(LIMIT, all).await.unwrap();
+    text
+}
+
+fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Runtime::new().unwrap().block_on(work)
+}
+
+#[test]
+fn a_run_is_carried_out_once_and_its_log_is_copied_byte_for_byte() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        // Submitted while no worker is there.
+        let spec = RunSpec::new("claude", "hello");
+        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        assert_eq!(run.view().await.unwrap().summary.state, ViewState::Running);
+        let machines = ["w1", "w2"].map(|name| Machine::start(&server, name, &shared.agent()));
+        until_workers(&fleet, 2).await;
+        shared.until_count(1);
+        shared.go();
+        let copy = read(&run).await;
+        let logs: Vec<_> = machines.iter().map(|machine| machine.log("run")).collect();
+        let originals: Vec<_> = logs.iter().filter_map(|log| fs::read(log).ok()).collect();
+        assert_eq!(originals, [copy]);
+        let result = run.result().await.unwrap();
+        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(shared.count(), 1);
+    });
+}
+
+#[test]
+fn a_run_outlives_its_worker_and_the_server_and_is_not_started_again() {
+    let Some(mut server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let mut machine = Machine::start(&server, "w1", &shared.agent());
+        until_workers(&fleet, 1).await;
+        let spec = RunSpec::new("claude", "hello");
+        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        let mut log = run.follow(0);
+        // It works, and its log arrives.
+        shared.until_count(1);
+        for _ in 0..5 {
+            timeout(LIMIT, log.next()).await.unwrap().unwrap().unwrap();
+        }
+        machine.kill();
+        // Another one is there, which has no business with the run.
+        let other = Machine::start(&server, "w2", &shared.agent());
+        server.restart();
+        shared.go();
+        machine.restart(&shared.agent());
+        let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
+        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(read(&run).await, fs::read(machine.log("run")).unwrap());
+        assert_eq!(shared.count(), 1);
+        assert!(!other.log("run").exists());
+        // What is over leaves nothing behind at the worker.
+        machine.drain();
+        let left = fs::read_dir(machine.folder.path().join("state/teamster/fleet/w1")).unwrap();
+        let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(left, [".lock"]);
+    });
+}
+
+#[test]
+fn a_wish_to_stop_is_kept_until_the_machine_is_back() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let mut machine = Machine::start(&server, "w1", &shared.agent());
+        until_workers(&fleet, 1).await;
+        let spec = RunSpec::new("claude", "hello");
+        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        shared.until_count(1);
+        machine.kill();
+        let late = run.steer("more").await.unwrap_err();
+        assert!(
+            late.message.contains("worker w1, does not report"),
+            "{late}"
+        );
+        run.cancel(true).await.unwrap();
+        machine.restart(&shared.agent());
+        let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
+        assert_eq!(result.status, RunStatus::Aborted);
+    });
+}

@@ -1,0 +1,93 @@
+//! A server for a test.
+
+use std::env;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use teamster_testkit::proc::wait_until;
+use tempfile::TempDir;
+
+/// Time in which a server must be there.
+const STARTS: Duration = Duration::from_secs(20);
+
+/// A server, until this is dropped.
+pub(crate) struct Server {
+    child: Child,
+    folder: TempDir,
+    pub(crate) url: String,
+}
+
+/// Returns the program of the server: that of `NATS_SERVER`, or the one on `PATH`.
+fn program() -> Option<PathBuf> {
+    match env::var_os("NATS_SERVER") {
+        Some(program) => Some(program.into()),
+        None => which::which("nats-server").ok(),
+    }
+}
+
+impl Server {
+    /// Starts a server. Returns `None` if there is no program, which is printed.
+    pub(crate) fn start() -> Option<Self> {
+        let Some(program) = program() else {
+            eprintln!("skipped: no nats-server on PATH, and NATS_SERVER is not set");
+            return None;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let child = serve(&program, folder.path(), -1);
+        let url = url(&folder, child.id());
+        Some(Self { child, folder, url })
+    }
+
+    /// Kills the server, and starts it again at the same address.
+    pub(crate) fn restart(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let port = self.url.rsplit(':').next().unwrap().parse().unwrap();
+        self.child = serve(&program().unwrap(), self.folder.path(), port);
+        url(&self.folder, self.child.id());
+    }
+}
+
+fn serve(program: &Path, folder: &Path, port: i32) -> Child {
+    let mut command = Command::new(program);
+    command
+        .args(["-a", "127.0.0.1", "-p", &port.to_string(), "-js", "-sd"])
+        .arg(folder.join("data"))
+        .arg("--ports_file_dir")
+        .arg(folder)
+        .args(["-l"])
+        .arg(folder.join("log"));
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    command.spawn().unwrap()
+}
+
+/// Waits for the file in which the server writes its address.
+fn url(folder: &TempDir, pid: u32) -> String {
+    let mut url = None;
+    wait_until(STARTS, || {
+        let ports = fs::read_dir(folder.path())
+            .unwrap()
+            .flatten()
+            .find(|entry| {
+                let name = entry.file_name().into_string().unwrap();
+                name.ends_with(&format!("_{pid}.ports"))
+            });
+        let text = ports.and_then(|entry| fs::read_to_string(entry.path()).ok());
+        let json = text.and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
+        url = json.and_then(|json| Some(json["nats"][0].as_str()?.to_owned()));
+        url.is_some()
+    });
+    url.unwrap_or_else(|| panic!("no server within {STARTS:?}"))
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
