@@ -7,6 +7,8 @@ use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
@@ -32,15 +34,15 @@ const USED: &str = "teamster-used";
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Time after which a wait is worth a notice.
 const NOTICED: Duration = Duration::from_secs(2);
-
-/// Time in which another process must let a mirror be cleaned up.
-pub(crate) const CLEAN_UP: Duration = Duration::from_secs(10);
+/// Time after which a process notes again that it works on a mirror.
+const NOTED_EVERY: Duration = Duration::from_secs(1);
 
 /// How to wait for another process that works on a mirror.
 #[derive(Clone, Copy)]
 #[non_exhaustive]
 pub struct Wait<'a> {
-    /// Time for which that process, or a git command that uses a network, may do nothing that is seen.
+    /// Time for which a git command that uses a network may print nothing. For as long as that, the process may not run,
+    /// such as one that is stopped.
     pub silence: Duration,
     /// It is called with a text for the user when a wait begins to be long.
     pub notice: &'a dyn Fn(String),
@@ -57,8 +59,10 @@ impl<'a> Wait<'a> {
 #[derive(Debug)]
 pub struct Mirror {
     path: PathBuf,
-    /// Locked while the mirror changes. It has the id of the process, and its time is that of the last progress.
-    lock: File,
+    /// Locked while the mirror changes. It has the id of the process, which sets its time as long as it runs.
+    lock: Arc<File>,
+    /// Dropped, it ends the thread that sets the time.
+    _noting: Sender<()>,
 }
 
 impl Mirror {
@@ -67,8 +71,26 @@ impl Mirror {
     ///
     /// # Errors
     ///
-    /// Fails if the name is not an id, if the folder cannot be written, or if the other process makes no progress.
+    /// Fails if the name is not an id, if the folder cannot be written, or if the other process does not run.
     pub fn open(root: &Path, name: &str, wait: Wait<'_>) -> anyhow::Result<Self> {
+        Self::open_with(root, name, |lock| take(lock, wait).map(|()| true))?
+            .context("cannot lock the mirror of the repository")
+    }
+
+    /// Opens a mirror that no other process works on; else `None`.
+    ///
+    /// # Errors
+    ///
+    /// As [`open`](Self::open).
+    pub(crate) fn open_free(root: &Path, name: &str) -> anyhow::Result<Option<Self>> {
+        Self::open_with(root, name, try_take)
+    }
+
+    fn open_with(
+        root: &Path,
+        name: &str,
+        take: impl FnOnce(&File) -> anyhow::Result<bool>,
+    ) -> anyhow::Result<Option<Self>> {
         if !is_commit_id(name) {
             bail!(
                 "\"{}\" is not the id of a commit",
@@ -89,7 +111,11 @@ impl Mirror {
             .mode(0o600)
             .open(root.join(format!("{name}.lock")))
             .with_context(cannot)?;
-        take(&lock, wait)?;
+        if !take(&lock)? {
+            return Ok(None);
+        }
+        let lock = Arc::new(lock);
+        let noting = note_progress(lock.clone());
         let path = root.join(format!("{name}.git"));
         if !path.join("HEAD").exists() {
             // What a killed process has left is made again.
@@ -112,13 +138,11 @@ impl Mirror {
             before_change();
             fs::rename(&draft, &path).with_context(cannot)?;
         }
-        Ok(Self { path, lock })
-    }
-
-    /// Notes progress, for those who wait.
-    pub(crate) fn is_busy(&self) {
-        // Without it, they wait less long.
-        let _ = self.lock.set_modified(SystemTime::now());
+        Ok(Some(Self {
+            path,
+            lock,
+            _noting: noting,
+        }))
     }
 
     /// Returns which of these commits the machine has with their whole history, in any mirror named so; none if there is
@@ -203,7 +227,7 @@ impl Mirror {
         } else {
             bail!("the machine no longer has the commit {base}: submit the run again");
         }
-        self.is_used()?;
+        self.note_use()?;
         before_change();
         git(&self.path, ["update-ref", &run_ref(id), base])?;
         Ok(())
@@ -220,19 +244,26 @@ impl Mirror {
         Ok(lost.is_empty())
     }
 
-    /// Returns for how long no process has used the mirror before this one. A mirror of an earlier version is one that was
-    /// just used.
+    /// Returns for how long no run has used the mirror. That of a mirror of an earlier version begins now.
     pub(crate) fn unused_for(&self, now: SystemTime) -> Duration {
-        let used = fs::metadata(self.path.join(USED)).and_then(|it| it.modified());
-        used.map_or(Duration::ZERO, |used| {
-            now.duration_since(used).unwrap_or_default()
-        })
+        match fs::metadata(self.path.join(USED)).and_then(|it| it.modified()) {
+            Ok(used) => now.duration_since(used).unwrap_or_default(),
+            Err(_) => {
+                // Else it begins the next time.
+                let _ = self.note_use();
+                Duration::ZERO
+            }
+        }
     }
 
     /// Removes commits that nothing needs, some time later; with `all`, the mirror.
     pub(crate) fn clean_up(&self, all: bool) {
         // What stays is cleaned up the next time.
         if all {
+            // Without this file it is no mirror, so one that is removed in part is made again.
+            before_change();
+            let _ = fs::remove_file(self.path.join("HEAD"));
+            before_change();
             let _ = fs::remove_dir_all(&self.path);
         } else {
             let settings = ["-c", "gc.autoDetach=false", "gc", "--auto", "--quiet"];
@@ -241,7 +272,7 @@ impl Mirror {
     }
 
     /// Notes that a run uses the mirror.
-    pub(crate) fn is_used(&self) -> io::Result<()> {
+    pub(crate) fn note_use(&self) -> io::Result<()> {
         fs::write(self.path.join(USED), "")
     }
 
@@ -255,25 +286,58 @@ impl Mirror {
     }
 }
 
-/// Locks a mirror, and notes this process in the file. Waits for another one as long as that makes progress.
+impl Drop for Mirror {
+    fn drop(&mut self) {
+        // Explicitly: the thread, or a process that is being spawned, may hold the file open for a moment.
+        let _ = self.lock.unlock();
+    }
+}
+
+/// Starts a thread that notes until the sender is dropped that this process works on a mirror. All that git does meanwhile
+/// ends: a command that uses a network is limited by its own silence.
+fn note_progress(lock: Arc<File>) -> Sender<()> {
+    let (sender, end) = mpsc::channel();
+    thread::spawn(move || {
+        while end.recv_timeout(NOTED_EVERY) == Err(RecvTimeoutError::Timeout) {
+            // Without it, others give up earlier.
+            let _ = lock.set_modified(SystemTime::now());
+        }
+    });
+    sender
+}
+
+/// The error of a mirror whose lock cannot be used.
+const CANNOT_LOCK: &str = "cannot lock the mirror of the repository";
+
+/// Locks a mirror and notes this process in the file, unless another one holds it. Returns whether it is locked.
+fn try_take(mut lock: &File) -> anyhow::Result<bool> {
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => return Ok(false),
+        Err(TryLockError::Error(error)) => return Err(error).context(CANNOT_LOCK),
+    }
+    let mut note = || -> io::Result<()> {
+        lock.set_len(0)?;
+        lock.rewind()?;
+        writeln!(lock, "{}", std::process::id())
+    };
+    note().context(CANNOT_LOCK)?;
+    Ok(true)
+}
+
+/// Locks a mirror as [`try_take`] does, and waits for another process as long as that runs.
 fn take(mut lock: &File, wait: Wait<'_>) -> anyhow::Result<()> {
-    let cannot = "cannot lock the mirror of the repository";
     let begun = Instant::now();
     let mut is_noticed = false;
-    loop {
-        match lock.try_lock() {
-            Ok(()) => break,
-            Err(TryLockError::WouldBlock) => {}
-            Err(TryLockError::Error(error)) => return Err(error).context(cannot),
-        }
+    while !try_take(lock)? {
         let waited = begun.elapsed();
         let is_noticeable = !is_noticed && waited >= NOTICED.min(wait.silence);
         let progress = lock.metadata().and_then(|it| it.modified());
         let idle = progress.map_or(waited, |at| at.elapsed().unwrap_or_default().min(waited));
         if is_noticeable || idle >= wait.silence {
             let mut holder = String::new();
-            lock.rewind().context(cannot)?;
-            lock.take(20).read_to_string(&mut holder).context(cannot)?;
+            lock.rewind().context(CANNOT_LOCK)?;
+            (lock.take(20).read_to_string(&mut holder)).context(CANNOT_LOCK)?;
             let holder = match holder.trim().parse::<u32>() {
                 Ok(pid) => format!("process {pid}"),
                 Err(_) => "another process".to_owned(),
@@ -292,12 +356,7 @@ fn take(mut lock: &File, wait: Wait<'_>) -> anyhow::Result<()> {
         }
         thread::sleep(LOOK_EVERY);
     }
-    let mut note = || -> io::Result<()> {
-        lock.set_len(0)?;
-        lock.rewind()?;
-        writeln!(lock, "{}", std::process::id())
-    };
-    note().context(cannot)
+    Ok(())
 }
 
 /// Returns the ref that keeps the commit of the run with this id.

@@ -1,14 +1,13 @@
 //! git commands that use a network. They ask no person for anything, and one that hangs is ended with its children.
 
 use std::io::{self, Read};
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use teamster_process::{Descendants, ProcessIdentity, ProcessSignal, with_advice};
 
 use crate::git;
@@ -25,6 +24,12 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 const REST: Duration = Duration::from_secs(1);
 /// Time between SIGTERM and SIGKILL.
 const GRACE: Duration = Duration::from_secs(2);
+/// The maximum length of the text that such a command prints to stdout, in bytes: the refs that a name can mean.
+const LONGEST: usize = 1 << 20;
+/// The length of the end of stderr that is kept, in bytes: git prints an error last, after any amount of progress.
+const KEPT: usize = 64 << 10;
+/// Number of pieces of output that wait to be read. A command that prints more waits.
+const PIECES: usize = 16;
 
 /// A command that printed nothing for too long.
 #[derive(Debug, thiserror::Error)]
@@ -61,18 +66,14 @@ pub(crate) fn command(directory: &Path) -> Command {
 }
 
 /// Runs such a command, and returns its output without trailing newlines. It MUST print its progress, which is what
-/// `silence` is about; `on_output` is called with each piece of it.
+/// `silence` is about.
 ///
 /// # Errors
 ///
-/// Fails with git's message, without users and passwords of URLs; also if it printed nothing for this time. Then it and its
-/// children were ended.
-pub(crate) fn run(
-    command: &mut Command,
-    silence: Duration,
-    on_output: &dyn Fn(),
-) -> anyhow::Result<String> {
-    let output = output(command, silence, on_output)?;
+/// Fails with git's message, without users and passwords of URLs; also if it printed nothing for this time, or more to stdout
+/// than any answer is long. Then it and its children were ended.
+pub(crate) fn run(command: &mut Command, silence: Duration) -> anyhow::Result<String> {
+    let output = output(command, silence)?;
     if !output.status.success() {
         let message = String::from_utf8_lossy(&output.stderr);
         let message = without_credentials(&without_progress(&message));
@@ -82,25 +83,19 @@ pub(crate) fn run(
     Ok(printed.trim_end_matches('\n').to_owned())
 }
 
-fn output(
-    command: &mut Command,
-    silence: Duration,
-    on_output: &dyn Fn(),
-) -> anyhow::Result<Output> {
+fn output(command: &mut Command, silence: Duration) -> anyhow::Result<Output> {
+    // In this process's group, so that Ctrl-C ends it too: it must not write into a mirror that is no longer locked.
     let mut child = command
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
-        .process_group(0)
         .spawn()
         .map_err(with_advice)
         .context("cannot run git")?;
-    let (sender, pieces) = mpsc::channel();
-    let stdout = child.stdout.take();
-    let stderr = child.stderr.take();
-    read(stdout, false, sender.clone());
-    read(stderr, true, sender);
-    let mut printed = [Vec::new(), Vec::new()];
+    let (sender, pieces) = mpsc::sync_channel(PIECES);
+    read(child.stdout.take(), false, sender.clone());
+    read(child.stderr.take(), true, sender);
+    let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
     let mut descendants = Descendants::of(child.id());
     let mut heard = Instant::now();
     let mut ended: Option<(ExitStatus, Instant)> = None;
@@ -108,10 +103,20 @@ fn output(
     let status = loop {
         match pieces.recv_timeout(LOOK_EVERY) {
             Ok((is_error, piece)) => {
-                printed[usize::from(is_error)].extend_from_slice(&piece);
                 heard = Instant::now();
-                on_output();
-                continue;
+                if is_error {
+                    stderr.extend_from_slice(&piece);
+                    // Seldom, because the rest is moved.
+                    if stderr.len() > 2 * KEPT {
+                        stderr.drain(..stderr.len() - KEPT);
+                    }
+                } else {
+                    stdout.extend_from_slice(&piece);
+                    if stdout.len() > LONGEST {
+                        end(&mut child, &mut descendants);
+                        bail!("git printed more than {LONGEST} bytes, so it was ended");
+                    }
+                }
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) if is_open => is_open = false,
@@ -126,14 +131,12 @@ fn output(
             Some((status, at)) if !is_open || at.elapsed() >= REST => break status,
             Some(_) => {}
             None if heard.elapsed() >= silence => {
-                descendants.look();
                 end(&mut child, &mut descendants);
                 return Err(Hung(silence).into());
             }
             None => {}
         }
     };
-    let [stdout, stderr] = printed;
     Ok(Output {
         status,
         stdout,
@@ -142,7 +145,7 @@ fn output(
 }
 
 /// Reads a pipe to its end, which may be later than that of the command.
-fn read(pipe: Option<impl Read + Send + 'static>, is_error: bool, to: Sender<(bool, Vec<u8>)>) {
+fn read(pipe: Option<impl Read + Send + 'static>, is_error: bool, to: SyncSender<(bool, Vec<u8>)>) {
     let Some(mut pipe) = pipe else {
         return;
     };
@@ -165,15 +168,16 @@ fn read(pipe: Option<impl Read + Send + 'static>, is_error: bool, to: Sender<(bo
 
 /// Ends a command with its children.
 fn end(child: &mut Child, descendants: &mut Descendants) {
-    let group = ProcessIdentity::of(child.id());
-    let signal = |signal| group.map(|group| group.signal_group(signal));
-    // They may have ended meanwhile.
-    let _ = signal(ProcessSignal::Terminate);
+    descendants.look();
+    if let Some(process) = ProcessIdentity::of(child.id()) {
+        // It may have ended meanwhile.
+        let _ = process.signal(ProcessSignal::Terminate);
+    }
     let until = Instant::now() + GRACE;
     while Instant::now() < until && matches!(child.try_wait(), Ok(None)) {
+        descendants.look();
         thread::sleep(LOOK_EVERY);
     }
-    let _ = signal(ProcessSignal::Kill);
     let _ = child.kill();
     let _ = child.wait();
     let until = Instant::now() + GRACE;
@@ -244,26 +248,27 @@ mod tests {
         );
     }
 
+    /// Runs a shell script as such a command.
+    fn sh(script: &str, silence: Duration) -> anyhow::Result<String> {
+        run(Command::new("sh").args(["-c", script]), silence)
+    }
+
     #[test]
     fn a_command_that_prints_goes_on_and_one_that_hangs_is_ended_with_its_children() {
-        const SILENCE: Duration = Duration::from_millis(400);
-        let mut busy = Command::new("sh");
-        busy.args([
-            "-c",
-            "for i in 1 2 3 4 5 6 7 8 9; do sleep 0.1; echo $i >&2; done; echo done",
-        ]);
-        assert_eq!(run(&mut busy, SILENCE, &|| ()).unwrap(), "done");
+        // In all longer than the silence, each step a tenth of it.
+        let busy = "for i in 1 2 3 4 5 6 7 8 9 10 11; do sleep 0.2; echo $i >&2; done; echo done";
+        assert_eq!(sh(busy, Duration::from_secs(2)).unwrap(), "done");
 
         let folder = tempfile::tempdir().unwrap();
         let note = folder.path().join("pid");
-        // In a session of its own, deaf to SIGTERM.
+        // In a session of its own, deaf to SIGTERM. It prints only once that runs.
         let script = format!(
-            "trap '' TERM; echo started >&2; setsid sh -c 'echo $$ > {}; sleep 1000' & wait",
+            "trap '' TERM; setsid sh -c 'echo $$ > {0}.new; mv {0}.new {0}; sleep 1000' &
+            while ! [ -e {0} ]; do sleep 0.02; echo >&2; done; wait",
             note.display()
         );
-        let mut hung = Command::new("sh");
-        hung.args(["-c", &script]);
-        let error = run(&mut hung, SILENCE, &|| ()).unwrap_err().to_string();
+        let error = sh(&script, Duration::from_millis(400)).unwrap_err();
+        let error = error.to_string();
         assert!(
             error.starts_with("git printed nothing for 0.4 s"),
             "{error}"
@@ -278,10 +283,43 @@ mod tests {
 
     #[test]
     fn what_a_command_leaves_in_the_background_does_not_hold_it() {
-        let begun = Instant::now();
-        let mut command = Command::new("sh");
-        command.args(["-c", "echo done; sleep 20 &"]);
-        assert_eq!(run(&mut command, SILENCE, &|| ()).unwrap(), "done");
-        assert!(begun.elapsed() < Duration::from_secs(15));
+        for left in [
+            "sleep 20",
+            "i=0; while [ $i -lt 2000 ]; do echo x >&2; sleep 0.01; i=$((i + 1)); done",
+        ] {
+            let begun = Instant::now();
+            let script = format!("echo done; ({left}) &");
+            assert_eq!(sh(&script, SILENCE).unwrap(), "done");
+            assert!(begun.elapsed() < Duration::from_secs(15), "{left}");
+        }
+    }
+
+    #[test]
+    fn of_a_flood_the_end_is_kept_and_an_endless_answer_is_an_error() {
+        let error = sh(
+            "head -c 5000000 /dev/zero | tr '\\0' x >&2; echo; echo 'last words' >&2; exit 1",
+            SILENCE,
+        );
+        let error = error.unwrap_err().to_string();
+        assert!(error.ends_with("last words"), "{}", error.len());
+        assert!(error.len() < 3 * KEPT, "{}", error.len());
+        let error = sh("exec yes", SILENCE).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "git printed more than 1048576 bytes, so it was ended"
+        );
+    }
+
+    #[test]
+    fn a_command_is_ended_by_the_signals_of_the_terminal_too() {
+        let group = |pid: &str| {
+            let ps = Command::new("ps").args(["-o", "pgid=", "-p", pid]).output();
+            String::from_utf8(ps.unwrap().stdout)
+                .unwrap()
+                .trim()
+                .to_owned()
+        };
+        let ours = group(&std::process::id().to_string());
+        assert_eq!(sh("ps -o pgid= -p $$", SILENCE).unwrap().trim(), ours);
     }
 }

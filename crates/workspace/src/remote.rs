@@ -46,7 +46,7 @@ pub fn resolve(url: &str, name: Option<&str>) -> anyhow::Result<String> {
     ];
     let mut command = network::command(Path::new("."));
     command.args(["ls-remote", "--", url]).args(&candidates);
-    let listed = network::run(&mut command, SILENCE, &|| ())?;
+    let listed = network::run(&mut command, SILENCE)?;
     let found = candidates.iter().find_map(|candidate| {
         listed.lines().find_map(|line| {
             let (commit, reference) = line.split_once('\t')?;
@@ -99,7 +99,7 @@ impl Mirror {
                 command.args(FOREGROUND);
                 command.args(["fetch", "--progress", "--no-write-fetch-head", "--no-tags"]);
                 command.args(["--", url]).args(what);
-                network::run(&mut command, wait.silence, &|| mirror.is_busy())
+                network::run(&mut command, wait.silence)
             };
             // Only its history. Not every server lets a commit be fetched that is not that of a ref.
             match fetch(&[&format!("+{commit}:{kept}")]) {
@@ -111,7 +111,7 @@ impl Mirror {
                 bail!("the repository does not have the commit {commit}");
             }
         }
-        mirror.is_used()?;
+        mirror.note_use()?;
         git(path, ["update-ref", &kept, commit])?;
         Ok(mirror)
     }
@@ -156,7 +156,7 @@ pub(crate) fn submodules(mirror: &Path, tree: &Path, silence: Duration) -> Optio
         command.args(["-c", "protocol.file.allow=always"]);
     }
     command.args(["submodule", "update", "--progress", "--init", "--recursive"]);
-    let error = network::run(&mut command, silence, &|| ()).err()?;
+    let error = network::run(&mut command, silence).err()?;
     Some(format!(
         "`worktree`: submodules are not checked out: {error:#}"
     ))

@@ -184,11 +184,19 @@ pub(super) fn lock(folder: &Path) -> io::Result<Option<File>> {
     }
 }
 
+/// Returns whether an error means that there is no such file, also because a file that is not ours is in place of a folder.
+pub(super) fn is_missing(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
 /// Reads `worktree.json`; `None` if there is none.
 pub(super) fn read_info(folder: &Path) -> io::Result<Option<Info>> {
     match fs::read(folder.join(INFO)) {
         Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if is_missing(&error) => Ok(None),
         Err(error) => Err(error),
     }
 }

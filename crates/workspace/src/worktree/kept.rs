@@ -89,6 +89,12 @@ impl Kept {
         &self.record.repository
     }
 
+    /// Returns whether the repository is one of the machine's own, in `mirrors`.
+    pub fn is_of_mirror(&self, mirrors: &Path) -> bool {
+        let mirrors = mirrors.canonicalize().ok();
+        mirrors.is_some() && self.record.repository.parent() == mirrors.as_deref()
+    }
+
     /// Writes the changes that the run has left as a patch which `git apply` takes.
     ///
     /// # Errors
@@ -163,7 +169,7 @@ impl Kept {
             ])
             .arg(remote)
             .arg(format!("{}:{full}", reference(&self.folder, HEAD)));
-        network::run(&mut command, silence, &|| ())?;
+        network::run(&mut command, silence)?;
         let target = format!("{remote}:{branch}");
         if let Some(result) = &mut self.record.result {
             result.pushed = Some(target.clone());
@@ -187,21 +193,21 @@ impl Kept {
                 git::run(command.args(["update-ref", "-d", &reference(&self.folder, name)]))?;
             }
         }
-        Record::remove(&self.folder);
         let Record {
             repository,
             path,
             branch,
             result,
             ..
-        } = self.record;
-        let mirrors = mirrors.and_then(|it| it.canonicalize().ok());
-        if mirrors.is_some() && repository.parent() == mirrors.as_deref() && !path.exists() {
-            let last = result.and_then(|it| it.branch);
+        } = &self.record;
+        if mirrors.is_some_and(|mirrors| self.is_of_mirror(mirrors)) && !path.exists() {
+            let last = result.as_ref().and_then(|it| it.branch.as_ref());
             for branch in [Some(branch), last].into_iter().flatten() {
-                remove_branch(&repository, &branch);
+                remove_branch(repository, branch);
             }
         }
+        // Last: what is left after a kill is found by it.
+        Record::remove(&self.folder);
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use anyhow::Context;
 use serde::{Deserialize, Serialize};
 use teamster_core::WorkspaceResult;
 
-use super::folder::{Info, Kind, make, path};
+use super::folder::{Info, Kind, is_missing, make, path};
 use crate::step::before_change;
 
 const FILE: &str = "workspace.json";
@@ -41,22 +41,35 @@ pub(super) fn folder(root: &Path, id: &str) -> PathBuf {
 }
 
 /// Returns the records of all runs whose workspaces are in `root`, with the ids of the runs.
+///
+/// # Errors
+///
+/// Fails if one cannot be read, such as one of a later version.
 pub(super) fn all(root: &Path) -> io::Result<Vec<(String, Record)>> {
-    let entries = match fs::read_dir(root.with_extension("results")) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        entries => entries?,
-    };
     let mut records = Vec::new();
-    for entry in entries {
-        let entry = entry?;
-        if let (Ok(id), Some(record)) = (
-            entry.file_name().into_string(),
-            Record::read(&entry.path())?,
-        ) {
-            records.push((id, record));
+    for folder in entries(&root.with_extension("results"))? {
+        // No id of a run is another text.
+        let Some(id) = folder.file_name().and_then(|it| it.to_str()) else {
+            continue;
+        };
+        if let Some(record) = Record::read(&folder)? {
+            records.push((id.to_owned(), record));
         }
     }
     Ok(records)
+}
+
+/// Returns the paths of what is in a folder, which may not exist.
+///
+/// # Errors
+///
+/// Fails if it cannot be read.
+pub(super) fn entries(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    match fs::read_dir(folder) {
+        Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect(),
+        Err(error) if is_missing(&error) => Ok(Vec::new()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Returns whether a run has left something that can be read later.
@@ -82,10 +95,8 @@ impl Record {
     pub(super) fn read(folder: &Path) -> io::Result<Option<Self>> {
         match fs::read(folder.join(FILE)) {
             Ok(text) => Ok(Some(serde_json::from_slice(&text)?)),
-            Err(error) => match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => Ok(None),
-                _ => Err(error),
-            },
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 

@@ -425,10 +425,10 @@ fn a_push_that_hangs_ends_with_its_children_and_leaves_the_result() {
     let head = worktree.finish().result.head;
     let mut kept = Kept::find(&worktrees, "r").unwrap().unwrap();
     let error = kept
-        .push("origin", None, Duration::from_secs(1))
+        .push("origin", None, Duration::from_secs(3))
         .unwrap_err();
     let error = error.to_string();
-    assert!(error.starts_with("git printed nothing for 1 s"), "{error}");
+    assert!(error.starts_with("git printed nothing for 3 s"), "{error}");
     let pid: u32 = fs::read_to_string(note).unwrap().trim().parse().unwrap();
     assert!(!ProcessIdentity::of(pid).is_some_and(ProcessIdentity::is_running));
     let kept = Kept::find(&worktrees, "r").unwrap().unwrap();

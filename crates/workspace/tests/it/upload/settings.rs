@@ -2,8 +2,10 @@
 
 use std::cell::RefCell;
 use std::fs;
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::Command;
+use std::sync::mpsc;
 use std::time::Duration;
 
 use teamster_api::DiffQuery;
@@ -115,7 +117,10 @@ fn a_repository_does_not_choose_where_its_large_files_come_from() {
 fn a_mirror_that_another_process_holds_is_waited_for_with_a_notice_and_an_end() {
     let way = Way::new();
     let name = "0".repeat(40);
-    let held = Mirror::open(way.mirrors(), &name, at_once()).unwrap();
+    // As a process does that is stopped: it does not note that it works.
+    let mut held = fs::File::create(way.mirrors().join(format!("{name}.lock"))).unwrap();
+    held.lock().unwrap();
+    write!(held, "{}", std::process::id()).unwrap();
     let notices = RefCell::new(Vec::new());
     let notice = |text| notices.borrow_mut().push(text);
     let wait = Wait::new(Duration::from_millis(200), &notice);
@@ -130,10 +135,20 @@ fn a_mirror_that_another_process_holds_is_waited_for_with_a_notice_and_an_end() 
     );
     drop(held);
     let held = Mirror::open(way.mirrors(), &name, wait).unwrap();
+    // One that works for longer than the silence is waited for.
+    let silence = Duration::from_secs(3);
+    let (opened, is_opened) = mpsc::channel();
     std::thread::scope(|scope| {
-        let waiting =
-            scope.spawn(|| Mirror::open(way.mirrors(), &name, Wait::new(SILENCE, &|_| ())));
+        let mirrors = way.mirrors();
+        scope.spawn(|| {
+            let wait = Wait::new(silence, &|_| ());
+            opened
+                .send(Mirror::open(mirrors, &name, wait).map(drop))
+                .unwrap();
+        });
+        let early = is_opened.recv_timeout(2 * silence);
+        assert!(early.is_err(), "{early:?}");
         drop(held);
-        waiting.join().unwrap().unwrap();
+        is_opened.recv().unwrap().unwrap();
     });
 }
