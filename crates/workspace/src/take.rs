@@ -47,7 +47,7 @@ pub enum TakeError {
     CheckedOut(String, PathBuf),
     /// Something else changes files there, or a killed process has left something that needs the user, who reads this.
     Busy(String),
-    /// Git failed, or a file cannot be written. Nothing was changed, unless the error says so.
+    /// Git failed, or a file cannot be written. The error names what was changed, if anything was.
     Git(anyhow::Error),
 }
 
