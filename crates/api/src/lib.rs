@@ -61,7 +61,9 @@ pub use provider::{ProviderFacts, ProviderList, ProviderLogin, ProviderReport};
 pub use request::{Answer, PendingRequest, TypedAnswerError, typed_answer};
 #[cfg(feature = "schema")]
 pub use schema::SESSION_KEY_PATTERN;
-pub use service::{Accepted, RunQuery, RunService, RunnerProcess, ServiceError, ServiceFuture};
+pub use service::{
+    Accepted, RunQuery, RunService, RunnerProcess, ServiceError, ServiceFuture, list_all,
+};
 pub use settled::{AppliedChanges, DiscardedChanges};
 pub use spec::{RunSpec, SessionSpec, Spec};
 pub use status::{LiveState, LiveStatus, TurnStatus};

@@ -3,14 +3,15 @@
 //! The completion script calls this program with [`VARIABLE`] set, so that run, session and agent ids are completed
 //! too. On an error there are no candidates, and nothing is printed at the user's prompt.
 
+use std::collections::HashSet;
 use std::env;
 use std::ffi::OsStr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap_complete::CompletionCandidate;
 use clap_complete::env::CompleteEnv;
-use teamster::agent_loop::supervisor::{Config, FILE_NAME, FILE_VARIABLE};
+use teamster::agent_loop::supervisor::Config;
 use teamster::store::Store;
 use teamster_api::history::{RunFilter, RunRecord};
 use tokio::time::timeout;
@@ -44,32 +45,26 @@ pub(crate) fn runs() -> Vec<CompletionCandidate> {
 
 /// Candidates: ids of sessions, most recently used first.
 pub(crate) fn sessions() -> Vec<CompletionCandidate> {
-    let mut seen = Vec::new();
-    let mut found = Vec::new();
-    for run in history() {
-        if let Some(session) = &run.session_id
-            && !seen.contains(session)
-        {
-            found.push(CompletionCandidate::new(&**session).help(Some(about(&run).into())));
-            seen.push(session.clone());
-        }
-    }
-    found
+    distinct(|run| run.session_id.as_deref(), about)
 }
 
 /// Candidates: models of earlier runs.
 pub(crate) fn models() -> Vec<CompletionCandidate> {
-    let mut seen = Vec::new();
-    let mut found = Vec::new();
-    for run in history() {
-        if let Some(model) = &run.model
-            && !seen.contains(model)
-        {
-            found.push(CompletionCandidate::new(&**model).help(Some(run.provider.clone().into())));
-            seen.push(model.clone());
-        }
-    }
+    distinct(|run| run.model.as_deref(), |run| run.provider.clone())
+}
+
+/// Candidates: what runs of the history have, each once, with the help text of the newest.
+fn distinct(
+    of: fn(&RunRecord) -> Option<&str>,
+    help: fn(&RunRecord) -> String,
+) -> Vec<CompletionCandidate> {
+    let mut seen = HashSet::new();
+    let history = history();
+    let found = history.iter().filter_map(|run| Some((of(run)?, run)));
     found
+        .filter(|(value, _)| seen.insert(*value))
+        .map(|(value, run)| CompletionCandidate::new(value).help(Some(help(run).into())))
+        .collect()
 }
 
 /// Candidates: ids of the agents in the supervisor's configuration.
@@ -97,17 +92,17 @@ pub(crate) fn fallbacks() -> Vec<CompletionCandidate> {
 
 /// Returns the path of the supervisor's configuration that the arguments or the environment name.
 fn configuration<'a>(mut args: impl Iterator<Item = &'a OsStr>) -> PathBuf {
-    let mut file = env::var_os(FILE_VARIABLE).filter(|file| !file.is_empty());
+    let mut file = crate::global::configuration();
     while let Some(arg) = args.next() {
-        let value = if arg == "--config" {
+        let named = if arg == "--config" {
             args.next()
         } else {
             let inline = arg.to_str().and_then(|it| it.strip_prefix("--config="));
             inline.map(OsStr::new)
         };
-        file = value.map(OsStr::to_owned).or(file);
+        file = named.map_or(file, PathBuf::from);
     }
-    file.map_or_else(|| Path::new(FILE_NAME).to_owned(), PathBuf::from)
+    file
 }
 
 fn about(run: &RunRecord) -> String {
@@ -135,6 +130,10 @@ fn history() -> Vec<RunRecord> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
+    use teamster::agent_loop::supervisor::FILE_NAME;
+
     use super::*;
 
     #[test]

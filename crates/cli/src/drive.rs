@@ -11,7 +11,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::Context;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use teamster::orchestrator::{Run, RunLog};
 use teamster::{AbortHandle, AgentError, AgentEvent, EventStream, RunResult};
 use teamster_api::{RunEvent, RunLogEntry};
 use tokio::time::{MissedTickBehavior, interval};
@@ -21,7 +20,7 @@ use crate::exit_code;
 use crate::render::{Json, Narrator, Plain, Sink, TermSpinner, Terminal, TextIsFinal};
 use crate::runtime::tokio_runtime;
 use crate::signals::Signals;
-use teamster_host::Guard;
+use teamster_host::{Guard, HostedRun};
 
 pub(crate) use crate::render::View;
 
@@ -37,13 +36,13 @@ pub(crate) trait Feed {
     fn abort_handle(&self) -> AbortHandle;
 }
 
-impl Feed for RunLog {
+impl Feed for HostedRun {
     async fn next(&mut self) -> Option<RunLogEntry> {
-        RunLog::next(self).await
+        HostedRun::next(self).await
     }
 
     fn abort_handle(&self) -> AbortHandle {
-        RunLog::abort_handle(self)
+        HostedRun::abort_handle(self)
     }
 }
 
@@ -55,17 +54,6 @@ impl Feed for EventStream {
 
     fn abort_handle(&self) -> AbortHandle {
         EventStream::abort_handle(self)
-    }
-}
-
-/// The lifecycle events of a run.
-impl Feed for Run {
-    async fn next(&mut self) -> Option<RunLogEntry> {
-        self.next_entry().await.map(RunLogEntry::Run)
-    }
-
-    fn abort_handle(&self) -> AbortHandle {
-        Run::abort_handle(self)
     }
 }
 

@@ -1,10 +1,12 @@
 //! What there is once in the process: the host of runs, the providers, and this program itself.
 
+use std::env;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use teamster::Providers;
+use teamster::agent_loop::supervisor::{FILE_NAME, FILE_VARIABLE};
 use teamster_host::Host;
 
 /// The name of the fake agent's subcommand.
@@ -34,4 +36,10 @@ pub(crate) fn program() -> io::Result<&'static Path> {
 /// Returns the providers available to commands.
 pub(crate) fn providers() -> &'static Providers {
     host().providers()
+}
+
+/// Returns the path of the supervisor's configuration, where no argument names it.
+pub(crate) fn configuration() -> PathBuf {
+    let file = env::var_os(FILE_VARIABLE).filter(|file| !file.is_empty());
+    file.unwrap_or_else(|| FILE_NAME.into()).into()
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use teamster::store::Store;
-use teamster_api::{MachineService, RunQuery, RunService, RunSummary, ServiceError};
+use teamster_api::{MachineService, RunQuery, RunService, RunSummary, ServiceError, list_all};
 use teamster_client::{Client, ClientErrorKind, ConnectionChange};
 use teamster_host::{LocalMachine, LocalRuns};
 use teamster_server::OwnerToken;
@@ -86,17 +86,7 @@ impl Machine {
     pub(crate) async fn live_runs(&self) -> Result<Vec<Arc<RunSummary>>, ServiceError> {
         let mut query = RunQuery::default();
         query.live = true;
-        // The largest page.
-        query.limit = Some(1000);
-        let mut runs = Vec::new();
-        loop {
-            let page = self.runs.list(query.clone()).await?;
-            runs.extend(page.runs);
-            match page.next {
-                Some(next) => query.cursor = Some(next),
-                None => return Ok(runs),
-            }
-        }
+        list_all(&*self.runs, query).await
     }
 }
 

@@ -59,26 +59,21 @@ impl Table {
     /// Truncates the cells of a column to this width at their beginning, marked with `…`. For paths, whose beginning
     /// matters least.
     pub(crate) fn cut_beginnings(&mut self, column: usize, width: usize) {
-        // Skip the head.
-        for (cell, _) in self
-            .rows
-            .iter_mut()
-            .skip(1)
-            .filter_map(|row| row.get_mut(column))
-        {
-            *cell = words::cut_beginning(cell, width).into_owned();
-        }
+        self.change(column, |cell| {
+            words::cut_beginning(cell, width).into_owned()
+        });
     }
 
     /// Truncates the cells of a column to this width at their end, marked with `…`.
     pub(crate) fn cut(&mut self, column: usize, width: usize) {
-        for (cell, _) in self
-            .rows
-            .iter_mut()
-            .skip(1)
-            .filter_map(|row| row.get_mut(column))
-        {
-            *cell = words::cut(cell, width).into_owned();
+        self.change(column, |cell| words::cut(cell, width).into_owned());
+    }
+
+    fn change(&mut self, column: usize, change: impl Fn(&str) -> String) {
+        // Skip the head.
+        let rows = self.rows.iter_mut().skip(1);
+        for (cell, _) in rows.filter_map(|row| row.get_mut(column)) {
+            *cell = change(cell);
         }
     }
 

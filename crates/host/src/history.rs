@@ -103,6 +103,12 @@ impl KeptHistory {
     /// Closes the store after the end of what it keeps. A run with a session key first waits until its session is stored.
     /// Returns warnings.
     pub async fn close(&self) -> Vec<Warning> {
+        self.settle().await;
+        self.take_warnings()
+    }
+
+    /// Closes the store, and keeps the warnings.
+    pub(crate) async fn settle(&self) {
         if let Some(open) = &self.open {
             if let Some(key) = &self.history.conversation
                 && !open.recorder.settled(OPEN_LIMIT_WITH_KEY).await
@@ -115,7 +121,6 @@ impl KeptHistory {
             store::close(&open.store).await;
             self.history.warn(&open.recorder.take_errors());
         }
-        self.take_warnings()
     }
 }
 

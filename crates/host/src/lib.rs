@@ -22,6 +22,7 @@ mod prepare;
 mod recording;
 mod request;
 mod request_policy;
+mod run_log;
 mod runner;
 mod service;
 mod setup;
@@ -55,6 +56,7 @@ pub use prepare::{
     SessionOptions,
 };
 pub use recording::Recording;
+pub use run_log::HostedRun;
 pub use service::{AttachedRun, LocalRuns, SessionTasks, workspace_of};
 pub use setup::trust;
 pub use store::{close as close_store, location as store_location};

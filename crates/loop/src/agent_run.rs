@@ -1,12 +1,13 @@
 //! Run of an agent's current or last tick.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use teamster_api::agents::TickRecord;
 
 use crate::ORCHESTRATOR;
 use crate::folder::{read_json, read_last_json_line};
 use crate::session_file::SessionFile;
+use crate::supervisor::Config;
 
 /// Run of an agent's tick.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,4 +44,16 @@ pub fn agent_run(directory: &Path) -> Option<AgentRun> {
     }
     let last: TickRecord = read_last_json_line(&folder.join(TickRecord::NAME))?;
     Some(AgentRun::new(last.run_id?, last.tick, false))
+}
+
+/// Returns the directory of an agent, by its path or by its id in a supervisor's configuration, which may be missing.
+pub fn agent_directory(name: &str, config: &Path) -> Option<PathBuf> {
+    let directory = Path::new(name);
+    if directory.join(ORCHESTRATOR).is_dir() {
+        return Some(directory.to_owned());
+    }
+    // A configuration that cannot be used has no agents.
+    let config = Config::read(config).ok()?;
+    let agent = config.agents.into_iter().find(|agent| agent.id == name)?;
+    Some(agent.working_dir)
 }

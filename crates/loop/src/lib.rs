@@ -30,7 +30,7 @@ mod tick_usage;
 pub use adapter::{Adapter, AdapterFuture, ColdAdapter, HotAdapter};
 pub use agent::{fallback_params, params};
 pub use agent_loop::AgentLoop;
-pub use agent_run::{AgentRun, agent_run};
+pub use agent_run::{AgentRun, agent_directory, agent_run};
 pub use builder::{LoopBuilder, LoopError, PreparedLoop};
 pub use by_name::{create_loop_adapter, loop_agent};
 pub use control::Control;

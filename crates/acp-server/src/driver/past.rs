@@ -12,7 +12,7 @@ use jiff::Timestamp;
 use teamster_api::history::ForgetRuns;
 use teamster_api::{
     LogStream, ProblemCode, RunEvent, RunHandle, RunKind, RunLogEntry, RunQuery, RunSummary,
-    ServiceError,
+    ServiceError, list_all,
 };
 use teamster_core::text::one_line;
 use teamster_core::{AgentError, AgentEvent, ErrorCode, ErrorKind};
@@ -27,8 +27,6 @@ const PAGE: usize = 50;
 const MAX_SEARCHED: usize = 50;
 /// Number of logs that are read at once.
 const AT_ONCE: usize = 16;
-/// Number of runs in a page of the service.
-const RUNS: usize = 1000;
 
 /// Time in which a session that was ended must be one that can be forgotten.
 const END_LIMIT: Duration = Duration::from_secs(5);
@@ -214,16 +212,7 @@ async fn sessions(
     let mut query = RunQuery::default();
     query.kind = Some(RunKind::Session);
     query.thread = thread.map(str::to_owned);
-    query.limit = Some(RUNS);
-    let mut all = Vec::new();
-    loop {
-        let page = shared.runs.list(query.clone()).await?;
-        all.extend(page.runs);
-        match page.next {
-            Some(next) => query.cursor = Some(next),
-            None => return Ok(all),
-        }
-    }
+    list_all(&*shared.runs, query).await
 }
 
 async fn first_prompt(shared: &Shared, first: &RunSummary) -> Result<Option<String>, ServiceError> {

@@ -65,6 +65,14 @@ pub struct Figures {
     pub premium_requests: Option<f64>,
 }
 
+impl Figures {
+    /// Returns whether no part of the spent amount is estimated.
+    pub fn is_reported(&self) -> bool {
+        let both = self.spent_usd.zip(self.reported_cost_usd);
+        both.is_some_and(|(spent, reported)| (spent - reported).abs() < 1e-9)
+    }
+}
+
 /// Number of kept examples of unreadable paths.
 const EXAMPLES: usize = 8;
 

@@ -1,18 +1,16 @@
 //! `teamster run`.
 
 pub(crate) mod args;
-mod closing;
 pub(crate) mod prompt;
 mod remote;
 mod spec;
 
 use std::env;
-use std::sync::{Arc, OnceLock};
 
 use teamster::{CliInfo, ErrorKind};
 use teamster_api::RunSpec;
 use teamster_core::time::epoch_ms;
-use teamster_host::{PreparedRun, RunOptions, write_output};
+use teamster_host::{HostedRun, PreparedRun, RunOptions, write_output};
 use uuid::Uuid;
 
 use crate::hints::usage;
@@ -22,7 +20,6 @@ use crate::runtime::tokio_runtime;
 use crate::spec::Local;
 use crate::{drive, exit_code, start, words};
 use args::RunArgs;
-use closing::Closing;
 
 /// Runs the agent and returns the exit code.
 pub(crate) fn main(args: RunArgs, machine: &Machine) -> anyhow::Result<u8> {
@@ -87,22 +84,17 @@ fn attached(
     };
     let keep = spec.trusted.keep_background;
     let guarded = common.directory.as_deref();
-    let closed = Arc::new(OnceLock::new());
-    let close = {
-        let closed = closed.clone();
-        async move {
-            // Set only here.
-            let _ = closed.set(history.close().await);
-        }
-    };
     let sink = drive::sink(local.output, view, final_text(&spec, info));
-    let shown = if local.lifecycle {
-        let start = async || Ok(Closing::new(orchestrator.run(request), close));
-        drive::run(runtime, sink, guarded, keep, start)
-    } else {
-        let start = async || Ok(Closing::new(orchestrator.log(request), close));
-        drive::run(runtime, sink, guarded, keep, start)
+    let start = async || {
+        let kept = history.clone();
+        Ok(HostedRun::start(
+            &orchestrator,
+            request,
+            kept,
+            local.lifecycle,
+        ))
     };
+    let shown = drive::run(runtime, sink, guarded, keep, start);
     if let Some(recording) = recording
         && let Ok(runtime) = tokio_runtime()
     {
@@ -120,9 +112,7 @@ fn attached(
             "the session of `{key}` no longer exists and was forgotten: run the same command to start a new one"
         )]);
     }
-    if let Some(warnings) = closed.get() {
-        crate::report::warn_of(warnings, local.output.quiet);
-    }
+    crate::report::warn_of(&history.take_warnings(), local.output.quiet);
     shown.map(|shown| {
         if written {
             shown.code

@@ -13,7 +13,6 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, Zoned};
-use teamster_api::MachineService;
 use teamster_api::usage::{Dimension, UsageQuery, UsageSummary};
 use teamster_host::usage::{CollectedUsage, UsageError, UsageSources, collect_usage};
 
@@ -33,33 +32,22 @@ pub(crate) fn main(args: &UsageArgs, machine: &Machine) -> anyhow::Result<u8> {
     if args.statusline {
         return statusline::main();
     }
-    if !machine.is_here() {
-        return show_remote(args, &*machine.agents());
-    }
+    let server = machine.agents();
     if args.limits {
-        return limits::show(&limits::list(), args.json);
+        let list = tokio_runtime()?.block_on(server.limits())?;
+        return limits::show(&list, args.json);
     }
     let now = Timestamp::now().to_zoned(zone::local());
     let query = query(args, &now).map_err(exit_code::misuse)?;
     if let Some(every) = args.watch {
         return watch::main(args, every);
     }
-    let collected = collect(args, &query, &now)?;
-    let by = args.by.unwrap_or(Dimension::Day);
-    let summary = collected.summary(by, args.models);
-    show(args, &summary, now.time_zone())
-}
-
-/// Shows the usage of a server's machine and returns the exit code.
-fn show_remote(args: &UsageArgs, server: &dyn MachineService) -> anyhow::Result<u8> {
-    let runtime = tokio_runtime()?;
-    if args.limits {
-        let list = runtime.block_on(server.limits())?;
-        return limits::show(&list, args.json);
+    if machine.is_here() {
+        let by = args.by.unwrap_or(Dimension::Day);
+        let summary = collect(args, &query, &now)?.summary(by, args.models);
+        return show(args, &summary, now.time_zone());
     }
-    let now = Timestamp::now().to_zoned(zone::local());
-    let query = query(args, &now).map_err(exit_code::misuse)?;
-    let summary = runtime.block_on(server.usage(query))?;
+    let summary = tokio_runtime()?.block_on(server.usage(query))?;
     let zone = (summary.time_zone.as_deref()).and_then(|name| TimeZone::get(name).ok());
     show(args, &summary, &zone.unwrap_or_else(zone::local))
 }

@@ -1,16 +1,15 @@
 //! The runs and sessions that commands are about, and their logs.
 
-use std::env;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Context;
-use teamster::agent_loop::supervisor::{Config, FILE_NAME, FILE_VARIABLE};
-use teamster::agent_loop::{ORCHESTRATOR, agent_run};
+use teamster::agent_loop::{agent_directory, agent_run};
 use teamster_api::{
     LogLine, LogStream, ProblemCode, RunHandle, RunInfo, RunKind, RunService, ServiceError,
     session_of_turn,
 };
 
+use crate::global::configuration;
 use crate::remote::Machine;
 use crate::words;
 
@@ -29,10 +28,12 @@ impl Run {
     pub(crate) async fn find(machine: &Machine, id: &str) -> anyhow::Result<Self> {
         let runs = machine.runs();
         let info = match resolve(&*runs, id).await {
-            Err(error) if is_unknown(&error) && machine.is_here() => match agent_directory(id) {
-                Some(directory) => tick(&*runs, id, &directory).await?,
-                None => return Err(error.into()),
-            },
+            Err(error) if is_unknown(&error) && machine.is_here() => {
+                match agent_directory(id, &configuration()) {
+                    Some(directory) => tick(&*runs, id, &directory).await?,
+                    None => return Err(error.into()),
+                }
+            }
             found => found?,
         };
         Ok(Self {
@@ -148,17 +149,4 @@ async fn tick(runs: &dyn RunService, id: &str, directory: &Path) -> anyhow::Resu
         )]);
     }
     Ok(run)
-}
-
-/// Returns the directory of a loop's agent, by its path or by its name in the supervisor's configuration.
-fn agent_directory(id: &str) -> Option<PathBuf> {
-    let directory = Path::new(id);
-    if directory.join(ORCHESTRATOR).is_dir() {
-        return Some(directory.to_owned());
-    }
-    // An unusable configuration has no agents.
-    let file = env::var_os(FILE_VARIABLE).filter(|file| !file.is_empty());
-    let config = Config::read(Path::new(&file.unwrap_or_else(|| FILE_NAME.into()))).ok()?;
-    let agent = config.agents.into_iter().find(|agent| agent.id == id)?;
-    Some(agent.working_dir)
 }

@@ -16,7 +16,7 @@ use serde::de::{Error as _, IntoDeserializer};
 use serde::{Deserialize, Deserializer};
 use teamster_api::{
     Command, ProblemCode, Reply, RunHandle, RunKind, RunList, RunQuery, RunSpec, RunView,
-    StartedRun, ViewState,
+    StartedRun, ViewState, list_all,
 };
 use tokio::time::timeout;
 
@@ -258,17 +258,8 @@ async fn show(State(shared): App, Path(id): Path<String>) -> Answer {
 }
 
 /// Returns all runs of a query, page by page.
-pub(super) async fn all(shared: &Shared, mut query: RunQuery) -> Result<RunList, ApiError> {
-    query.limit = Some(LARGEST_PAGE);
-    let mut all = RunList::new(Vec::new());
-    loop {
-        let page = shared.runs.list(query.clone()).await?;
-        all.runs.extend(page.runs);
-        match page.next {
-            Some(next) => query.cursor = Some(next),
-            None => return Ok(all),
-        }
-    }
+pub(super) async fn all(shared: &Shared, query: RunQuery) -> Result<RunList, ApiError> {
+    Ok(RunList::new(list_all(&*shared.runs, query).await?))
 }
 
 /// Returns a run without its live status, which was not requested: a runner that does not answer delays nothing.

@@ -4,7 +4,7 @@ use std::env;
 use std::io::Write;
 
 use anyhow::Context as _;
-use teamster::mcp::lease::{self, LeaseError, Pending, Released};
+use teamster::mcp::lease::{self, Pending, Released};
 use teamster_host::config_files;
 
 use super::args::McpRestoreArgs;
@@ -23,24 +23,23 @@ pub(super) fn main(args: &McpRestoreArgs) -> anyhow::Result<u8> {
     let mut out = anstream::stdout();
     let (mut failed, mut to_undo, mut reported) = (false, false, 0);
     for file in &files {
-        let text = match lease::pending(file) {
-            Ok(None) if all => continue,
-            Ok(None) => "nothing to undo".to_owned(),
-            Ok(Some(pending)) if args.dry_run => {
+        let done = lease::pending(file).and_then(|pending| match pending {
+            None => Ok((!all).then(|| "nothing to undo".to_owned())),
+            Some(pending) if args.dry_run => {
                 to_undo |= pending.running == 0;
-                describe_pending(&pending)
+                Ok(Some(describe_pending(&pending)))
             }
-            Ok(Some(pending)) => match lease::restore(file) {
-                Ok(released) => describe_released(released, &pending),
-                Err(error) => {
-                    failed = true;
-                    report_failure(&error);
-                    continue;
-                }
-            },
+            Some(pending) => {
+                let released = lease::restore(file)?;
+                Ok(Some(describe_released(released, &pending)))
+            }
+        });
+        let text = match done {
+            Ok(Some(text)) => text,
+            Ok(None) => continue,
             Err(error) => {
                 failed = true;
-                report_failure(&error);
+                crate::report::fail(&anyhow::anyhow!("{error}"));
                 continue;
             }
         };
@@ -69,10 +68,6 @@ pub(super) fn main(args: &McpRestoreArgs) -> anyhow::Result<u8> {
     } else {
         exit_code::SUCCESS
     })
-}
-
-fn report_failure(error: &LeaseError) {
-    crate::report::fail(&anyhow::anyhow!("{error}"));
 }
 
 fn describe_pending(pending: &Pending) -> String {

@@ -2,17 +2,11 @@
 
 use anstyle::Style;
 use jiff::Timestamp;
-use teamster::usage::{Places, limit_list, limits};
 use teamster_api::usage::{LimitList, UsageLimit};
 
 use crate::report::note;
 use crate::table::Table;
 use crate::{exit_code, words, zone};
-
-/// Returns the limits in the CLIs' files.
-pub(crate) fn list() -> LimitList {
-    limit_list(limits(&Places::from_env()))
-}
 
 /// Prints limits and returns the exit code.
 pub(super) fn show(list: &LimitList, json: bool) -> anyhow::Result<u8> {
@@ -94,6 +88,8 @@ pub(super) fn span(now: Timestamp, until: Timestamp) -> String {
 
 #[cfg(test)]
 mod tests {
+    use teamster::usage::{Places, limit_list, limits};
+
     use super::*;
 
     #[test]

@@ -236,20 +236,14 @@ fn figures(figures: &Figures, reported: bool) -> [String; 8] {
         figures
             .spent_usd
             .filter(|_| reported)
-            .map(|usd| spent(usd, all_reported(figures)))
+            .map(|usd| spent(usd, figures.is_reported()))
             .unwrap_or_default(),
     ]
 }
 
 /// Formats the spent amount, with a `~` if a part of it is estimated.
-fn spent(usd: f64, all_reported: bool) -> String {
-    format!("{}{}", if all_reported { "" } else { "~" }, words::usd(usd))
-}
-
-/// Returns `true` if no part of the spent amount is estimated.
-pub(super) fn all_reported(figures: &Figures) -> bool {
-    let both = figures.spent_usd.zip(figures.reported_cost_usd);
-    both.is_some_and(|(spent, reported)| (spent - reported).abs() < 1e-9)
+fn spent(usd: f64, is_reported: bool) -> String {
+    format!("{}{}", if is_reported { "" } else { "~" }, words::usd(usd))
 }
 
 /// Prints notes about the figures.

@@ -20,11 +20,6 @@ use crate::{exit_code, words, zone};
 /// The spans over which the rate is measured, in minutes, with their names.
 const RATES: [(i64, &str); 2] = [(15, "last 15 min"), (60, "last hour")];
 
-/// The parameters of each refresh.
-struct Watch {
-    args: UsageArgs,
-}
-
 /// The data of one refresh.
 struct Frame {
     collected: CollectedUsage,
@@ -47,26 +42,26 @@ pub(super) fn main(args: &UsageArgs, every: Duration) -> anyhow::Result<u8> {
     let mut args = args.clone();
     // By default only today: older usage does not change.
     args.since.get_or_insert(When::DaysAgo(0));
-    let watch = Arc::new(Watch { args });
+    let args = Arc::new(args);
     let runtime = tokio_runtime()?;
-    let code = runtime.block_on(show(&watch, every));
+    let code = runtime.block_on(show(&args, every));
     // Do not wait for a running scan.
     runtime.shutdown_background();
     code
 }
 
-async fn show(watch: &Arc<Watch>, every: Duration) -> anyhow::Result<u8> {
+async fn show(args: &Arc<UsageArgs>, every: Duration) -> anyhow::Result<u8> {
     let mut signals = Source::new().context("cannot listen for signals")?;
     let mut screen = Screen::of_stdout();
     loop {
-        let this = watch.clone();
-        let collecting = tokio::task::spawn_blocking(move || this.frame());
+        let this = args.clone();
+        let collecting = tokio::task::spawn_blocking(move || Frame::collect(&this));
         let frame = tokio::select! {
             frame = collecting => frame.context("the files of the CLIs could not be read")??,
             () = signals.next() => return Ok(exit_code::ABORTED),
         };
         let shown = match &mut screen {
-            Some(screen) => screen.draw(watch, &frame, every),
+            Some(screen) => screen.draw(args, &frame, every),
             None => line(&frame, &mut io::stdout()),
         };
         if shown.is_err() {
@@ -79,11 +74,11 @@ async fn show(watch: &Arc<Watch>, every: Duration) -> anyhow::Result<u8> {
     }
 }
 
-impl Watch {
-    fn frame(&self) -> anyhow::Result<Frame> {
+impl Frame {
+    fn collect(args: &UsageArgs) -> anyhow::Result<Self> {
         let now = Timestamp::now().to_zoned(zone::local());
-        let query = super::query(&self.args, &now)?;
-        let collect = |query: &UsageQuery| super::collect(&self.args, query, &now);
+        let query = super::query(args, &now)?;
+        let collect = |query: &UsageQuery| super::collect(args, query, &now);
         let collected = collect(&query)?;
         let mut rates = Vec::new();
         for (minutes, name) in RATES {
@@ -92,7 +87,7 @@ impl Watch {
             (recent.since, recent.until) = (Some(since.to_string()), None);
             rates.push((name, Rate::of(&collect(&recent)?.total(), minutes)));
         }
-        Ok(Frame {
+        Ok(Self {
             collected,
             now,
             rates,
@@ -110,7 +105,7 @@ impl Rate {
         Self {
             tokens_per_minute: tokens / minutes,
             usd_per_hour: figures.spent_usd.map(|usd| usd * 60.0 / minutes),
-            estimated: !table::all_reported(figures),
+            estimated: !figures.is_reported(),
         }
     }
 }
@@ -143,7 +138,7 @@ fn line(frame: &Frame, out: &mut impl Write) -> io::Result<()> {
         ),
     ];
     if let Some(usd) = total.spent_usd {
-        let about = if table::all_reported(&total) { "" } else { "~" };
+        let about = if total.is_reported() { "" } else { "~" };
         parts.push(format!("{about}{}", words::usd(usd)));
     }
     let at = frame.now.strftime("%Y-%m-%d %H:%M:%S");
@@ -170,12 +165,12 @@ impl Screen {
         })
     }
 
-    fn draw(&mut self, watch: &Watch, frame: &Frame, every: Duration) -> io::Result<()> {
+    fn draw(&mut self, args: &UsageArgs, frame: &Frame, every: Duration) -> io::Result<()> {
         let (height, width) = self.term.size();
         let (height, width) = (usize::from(height), usize::from(width));
         let colors = AutoStream::choice(&io::stdout());
         let mut text = AutoStream::new(Vec::new(), colors);
-        content(watch, frame, every, width, &mut text)?;
+        content(args, frame, every, width, &mut text)?;
         let text = String::from_utf8_lossy(&text.into_inner()).into_owned();
 
         let mut out = io::stdout().lock();
@@ -208,7 +203,7 @@ fn fitting(text: &str, height: usize) -> Vec<String> {
 }
 
 fn content(
-    watch: &Watch,
+    args: &UsageArgs,
     frame: &Frame,
     every: Duration,
     width: usize,
@@ -223,10 +218,10 @@ fn content(
         writeln!(out, "{}", words::wrap(&line, 0, 2, width))?;
     }
     writeln!(out)?;
-    let by = watch.args.by.unwrap_or(Dimension::Provider);
-    let report = frame.collected.summary(by, watch.args.models);
+    let by = args.by.unwrap_or(Dimension::Provider);
+    let report = frame.collected.summary(by, args.models);
     if report.groups.is_empty() {
-        return table::print_empty(&report, &watch.args.providers, Some(width), out);
+        return table::print_empty(&report, &args.providers, Some(width), out);
     }
     table::print(&report, by, frame.now.time_zone(), Some(width), out)
 }
