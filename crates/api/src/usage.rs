@@ -5,7 +5,7 @@ mod limits;
 mod query;
 mod summary;
 
-pub use figures::{Diagnostics, Dimension, Figures};
+pub use figures::{Diagnostics, Dimension, Figures, UsageRate};
 pub use limits::{LimitList, UsageLimit};
 pub use query::{PROVIDERS, UsageQuery};
 pub use summary::{

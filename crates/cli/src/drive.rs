@@ -67,6 +67,17 @@ pub(crate) struct ShowOutcome {
     pub(crate) result: Option<Box<RunResult>>,
 }
 
+impl ShowOutcome {
+    /// Returns the exit code of the run, or that of a failure if its last message was not written.
+    pub(crate) fn code_if(&self, is_written: bool) -> u8 {
+        if is_written {
+            self.code
+        } else {
+            self.code.max(exit_code::AGENT_ERROR)
+        }
+    }
+}
+
 /// Starts an agent, shows its events and returns the exit code.
 pub(crate) fn agent(
     output: OutputArgs,

@@ -77,6 +77,11 @@ pub(crate) fn misuse(error: impl Into<anyhow::Error>) -> anyhow::Error {
     with(USAGE, error)
 }
 
+/// Returns the usage error of a refused description, with options in place of parameters.
+pub(crate) fn refused(error: impl Into<anyhow::Error>) -> anyhow::Error {
+    misuse(crate::hints::usage(error))
+}
+
 /// Prints the error of a command, and returns its exit code.
 pub(crate) fn of_error(error: anyhow::Error) -> u8 {
     let (code, error) = match error.downcast() {
@@ -85,6 +90,12 @@ pub(crate) fn of_error(error: anyhow::Error) -> u8 {
     };
     crate::report::fail(&error);
     code
+}
+
+/// Prints lines, and returns the exit code.
+pub(crate) fn of_lines(lines: impl IntoIterator<Item = String>) -> anyhow::Result<u8> {
+    let mut out = io::stdout().lock();
+    of_printed((lines.into_iter()).try_for_each(|line| writeln!(out, "{line}")))
 }
 
 /// Prints a value as one JSON object for people and programs, and returns the exit code.
@@ -97,11 +108,10 @@ pub(crate) fn of_json(value: &impl Serialize) -> anyhow::Result<u8> {
 pub(crate) fn of_json_lines(
     values: impl IntoIterator<Item = impl Serialize>,
 ) -> anyhow::Result<u8> {
-    let mut out = io::stdout().lock();
-    of_printed(values.into_iter().try_for_each(|value| {
-        let line = serde_json::to_string(&value)?;
-        writeln!(out, "{line}")
-    }))
+    let lines = values
+        .into_iter()
+        .map(|value| serde_json::to_string(&value));
+    of_lines(lines.collect::<Result<Vec<_>, _>>()?)
 }
 
 /// Returns the exit code of a command that printed its output. A lost reader ends the command; other failures, such

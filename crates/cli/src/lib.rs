@@ -55,7 +55,7 @@ fn new_host(providers: Providers) -> Host {
 /// Reads the arguments of the process and takes over its signals, output and environment. To be called from `main`,
 /// before there is another thread.
 pub fn main_with(providers: Providers) -> ExitCode {
-    survive_file_limit();
+    teamster_host::limits::survive_file_limit();
     #[expect(unsafe_code, reason = "it changes the environment")]
     // SAFETY: `main` calls this function, and no thread has been started yet.
     unsafe {
@@ -123,19 +123,6 @@ pub fn main_with(providers: Providers) -> ExitCode {
 /// Converts the result to an exit code and prints an error.
 fn exit(code: anyhow::Result<u8>) -> ExitCode {
     ExitCode::from(code.unwrap_or_else(exit_code::of_error))
-}
-
-/// Makes writes beyond the limit of file sizes (`ulimit -f`) fail, where the default would end this process.
-///
-/// A handler that does nothing, because child processes would inherit an ignored signal.
-fn survive_file_limit() {
-    extern "C" fn nothing(_: nix::libc::c_int) {}
-
-    let handler = nix::sys::signal::SigHandler::Handler(nothing);
-    // SAFETY: the handler does nothing, so it is safe at any time.
-    #[expect(unsafe_code, reason = "the only way to set a signal handler")]
-    // Without it, only the error is lost.
-    let _ = unsafe { nix::sys::signal::signal(nix::sys::signal::Signal::SIGXFSZ, handler) };
 }
 
 fn fake_agent(args: impl Iterator<Item = OsString>) -> ExitCode {

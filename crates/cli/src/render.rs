@@ -19,7 +19,9 @@ use std::time::Duration;
 
 use teamster::{AgentError, CliInfo, ErrorKind, McpDelivery, PermissionMode, RunResult};
 use teamster_api::RunLogEntry;
+use teamster_core::time::epoch_ms;
 
+use crate::args::OutputArgs;
 use crate::words;
 use teamster_host::structured_answer;
 
@@ -91,6 +93,21 @@ pub(crate) struct View {
 }
 
 impl View {
+    /// Creates the display of an agent, of which nothing else is known.
+    pub(crate) fn new(agent: &'static CliInfo, output: OutputArgs) -> Self {
+        Self {
+            agent,
+            verbose: output.verbose,
+            quiet: output.quiet,
+            directory: None,
+            resume: None,
+            permission: None,
+            asks: false,
+            mcp: None,
+            clock: epoch_ms,
+        }
+    }
+
     /// Returns the command that resumes the session of an ended run of this agent; `None` if it cannot be resumed.
     fn resume_command(&self, agent: &CliInfo, result: &RunResult) -> Option<String> {
         let (args, id) = (self.resume.as_ref()?, result.session_id.as_ref()?);

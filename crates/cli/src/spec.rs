@@ -86,6 +86,7 @@ macro_rules! agent {
 pub(crate) use agent;
 
 /// Where an agent works, as the fields of a description.
+#[derive(Default)]
 pub(crate) struct Place {
     pub(crate) working_directory: Option<PathBuf>,
     pub(crate) worktree: Option<Worktree>,
@@ -120,10 +121,8 @@ pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::
     trusted.program = bin;
     trusted.keep_background = keep_background;
     let long = |workspace| Place {
-        working_directory: None,
-        worktree: None,
         workspace: Some(workspace),
-        upload: None,
+        ..Place::default()
     };
     Ok(
         if let Some(directory) = repo.as_deref().filter(|repo| !is_url(repo)) {
@@ -134,10 +133,8 @@ pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::
             }
             let directory = Path::new(directory);
             Place {
-                working_directory: None,
-                worktree: None,
-                workspace: None,
                 upload: Some(cwd.map_or_else(|| directory.to_owned(), |cwd| directory.join(cwd))),
+                ..Place::default()
             }
         } else if let Some(url) = repo {
             long(repository(url, worktree_from.as_deref(), cwd.as_deref())?)
@@ -156,8 +153,7 @@ pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::
                     "" => Worktree::Switch(true),
                     _ => Worktree::Branch(branch),
                 }),
-                workspace: None,
-                upload: None,
+                ..Place::default()
             }
         },
     )

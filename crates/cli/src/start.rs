@@ -19,27 +19,23 @@ use crate::{exit_code, hints};
 /// Time limit for withdrawing an upload when this program is stopped.
 const WITHDRAW_LIMIT: Duration = Duration::from_secs(3);
 
-/// Starts a run or session, and prints its id. The outer error is a usage error.
+/// Starts a run or session, and prints its id.
 pub(crate) fn detached(
     machine: &Machine,
     spec: impl Into<Spec>,
     local: &Local,
-) -> anyhow::Result<anyhow::Result<u8>> {
-    let runtime = match tokio_runtime() {
-        Ok(runtime) => runtime,
-        Err(error) => return Ok(Err(error)),
-    };
-    let run = start(&runtime, machine, spec.into(), local)?;
-    Ok(run.and_then(|run| exit_code::of_printed(writeln!(io::stdout(), "{}", run.id()))))
+) -> anyhow::Result<u8> {
+    let run = start(&tokio_runtime()?, machine, spec.into(), local)?;
+    exit_code::of_printed(writeln!(io::stdout(), "{}", run.id()))
 }
 
-/// Starts a run or session, and prints its warnings. The outer error is a usage error.
+/// Starts a run or session, and prints its warnings.
 pub(crate) fn start(
     runtime: &Runtime,
     machine: &Machine,
     mut spec: Spec,
     local: &Local,
-) -> anyhow::Result<anyhow::Result<RunHandle>> {
+) -> anyhow::Result<RunHandle> {
     let id = match &local.run_id {
         Some(id) => id.clone(),
         None => Uuid::now_v7().to_string(),
@@ -66,18 +62,20 @@ pub(crate) fn start(
         }
         started
     };
-    let run = match runtime.block_on(started) {
-        Ok(run) => run,
-        Err(error) if is_usage(&error) => return Err(error.into()),
-        Err(error) => return Ok(Err(hints::usage(error))),
-    };
+    let run = runtime.block_on(started).map_err(|error| {
+        if is_refusal(&error) {
+            exit_code::refused(error)
+        } else {
+            hints::usage(error)
+        }
+    })?;
     let accepted = run.accepted();
     // Else a repeated request has found it.
     if accepted.existed && local.run_id.is_some() {
         let id = run.id();
-        return Err(anyhow!(
+        return Err(exit_code::refused(anyhow!(
             "a run `{id}` exists already: give every run an id of its own"
-        ));
+        )));
     }
     let warnings = if local.output.quiet {
         &accepted.important
@@ -86,7 +84,7 @@ pub(crate) fn start(
     };
     let warnings: Vec<_> = warnings.iter().map(|it| hints::warning(it)).collect();
     crate::report::warn(&warnings);
-    Ok(Ok(run))
+    Ok(run)
 }
 
 /// Waits for the start of a run on another machine. If a signal ends this program before, what was sent for the run is
@@ -130,7 +128,7 @@ async fn withdrawn(runs: &dyn RunService, id: &str) -> Option<String> {
 }
 
 /// Returns `true` if the description was refused, so that the command has to be changed.
-fn is_usage(error: &ServiceError) -> bool {
+fn is_refusal(error: &ServiceError) -> bool {
     matches!(
         error.code,
         Some(

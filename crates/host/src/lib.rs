@@ -11,6 +11,7 @@ mod history;
 mod host;
 mod init;
 mod leftovers;
+pub mod limits;
 mod machine;
 mod mcp_servers;
 mod memory;

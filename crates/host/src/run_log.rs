@@ -91,6 +91,9 @@ impl HostedRun {
 mod tests {
     use std::sync::atomic::{AtomicBool, Ordering};
 
+    use teamster_core::ExecuteParams;
+    use teamster_orchestrator::OrchestratorConfig;
+    use teamster_testkit::mock_runtime::{MockRuntime, Script};
     use tokio::task::yield_now;
 
     use super::*;
@@ -105,9 +108,10 @@ mod tests {
             }
             assert!(!done.swap(true, Ordering::Relaxed));
         };
-        let orchestrator = Orchestrator::new();
-        // Without a candidate, it ends at once.
-        let log = Log::Lifecycle(orchestrator.run(RunRequest::new(Vec::new())));
+        let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
+        let agent = Arc::new(MockRuntime::new("claude").run(Script::new().text("x").completed()));
+        let request = RunRequest::new(agent, ExecuteParams::new("x"));
+        let log = Log::Lifecycle(orchestrator.run(request));
         let mut run = HostedRun::new(log, closing);
         let mut polls = 0;
         loop {

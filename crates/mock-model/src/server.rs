@@ -12,7 +12,7 @@ use std::{fmt, io};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, JoinSet};
@@ -68,6 +68,23 @@ pub struct Request {
     /// The HTTP status of the answer; 0 if there was none, because the script breaks the connection or
     /// stalls.
     pub status: u16,
+}
+
+impl Request {
+    /// Returns the request as JSON for a log. Turns and attempts count from 1.
+    pub fn to_json(&self) -> Value {
+        json!({
+            "method": self.method,
+            "path": self.path,
+            "protocol": self.protocol.map(Protocol::name),
+            "cli": self.cli.map(Cli::id),
+            "model": self.model,
+            "turn": self.turn.map(|turn| turn + 1),
+            "attempt": self.attempt.map(|attempt| attempt + 1),
+            "status": self.status,
+            "body": self.body,
+        })
+    }
 }
 
 /// A running server, which listens on `127.0.0.1` only. Dropping it ends the server and its connections

@@ -65,7 +65,28 @@ pub struct Figures {
     pub premium_requests: Option<f64>,
 }
 
+/// How fast usage grows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct UsageRate {
+    /// Tokens per minute.
+    pub tokens_per_minute: f64,
+    /// USD per hour, if any request of the period has a price.
+    pub usd_per_hour: Option<f64>,
+}
+
 impl Figures {
+    /// Returns the rate of a period of this length.
+    pub fn rate(&self, minutes: u32) -> UsageRate {
+        let minutes = f64::from(minutes);
+        #[expect(clippy::cast_precision_loss, reason = "to 15 digits")]
+        let tokens = self.usage.total_tokens().unwrap_or_default() as f64;
+        UsageRate {
+            tokens_per_minute: tokens / minutes,
+            usd_per_hour: self.spent_usd.map(|usd| usd * 60.0 / minutes),
+        }
+    }
+
     /// Returns whether no part of the spent amount is estimated.
     pub fn is_reported(&self) -> bool {
         let both = self.spent_usd.zip(self.reported_cost_usd);

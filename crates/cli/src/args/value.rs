@@ -116,6 +116,13 @@ mod tests {
     }
 
     #[test]
+    fn no_wait_is_not_an_unlimited_one() {
+        assert_eq!(wait_time("0"), Ok(Duration::ZERO));
+        assert_eq!(wait_time("off"), Ok(Duration::MAX));
+        assert_eq!(wait_time("90s"), Ok(Duration::from_secs(90)));
+    }
+
+    #[test]
     fn a_value_may_hold_equals_signs_and_is_not_shown() {
         let var = env_var("A=b=c").unwrap();
         assert_eq!((&*var.name, var.value.as_deref()), ("A", Some("b=c")));

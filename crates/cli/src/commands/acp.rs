@@ -19,7 +19,7 @@ use teamster_host::{Guard, LocalMachine, LocalRuns, SessionTasks};
 use tokio::runtime::Runtime;
 
 use crate::global::host;
-use crate::hints::{self, usage};
+use crate::hints;
 use crate::remote::{self, Machine};
 use crate::runtime::tokio_runtime;
 use crate::signals::Source;
@@ -52,7 +52,7 @@ pub(crate) fn main(args: AcpArgs, machine: &Machine) -> anyhow::Result<u8> {
     });
     // A thread may still be blocked on stdin: do not wait for it.
     runtime.shutdown_background();
-    code.map_err(|error| exit_code::misuse(usage(error)))?
+    code.map_err(exit_code::refused)?
 }
 
 /// Serves sessions of this machine. The outer error is a usage error.

@@ -44,7 +44,7 @@ fn begin(args: ChatArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>
         if !machine.is_here() {
             remote::prepare_session(&mut spec, &local)?;
         }
-        return start::detached(machine, spec, &local);
+        return Ok(start::detached(machine, spec, &local));
     }
     let id = Uuid::now_v7().to_string();
     let runtime = match tokio_runtime() {

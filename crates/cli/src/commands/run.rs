@@ -9,31 +9,25 @@ use std::env;
 
 use teamster::{CliInfo, ErrorKind};
 use teamster_api::RunSpec;
-use teamster_core::time::epoch_ms;
 use teamster_host::{HostedRun, PreparedRun, RunOptions, write_output};
 use uuid::Uuid;
 
-use crate::hints::usage;
+use crate::exit_code::refused;
 use crate::remote::Machine;
 use crate::render::TextIsFinal;
 use crate::runtime::tokio_runtime;
 use crate::spec::Local;
-use crate::{drive, exit_code, start, words};
+use crate::{drive, start, words};
 use args::RunArgs;
 
 /// Runs the agent and returns the exit code.
 pub(crate) fn main(args: RunArgs, machine: &Machine) -> anyhow::Result<u8> {
-    begin(args, machine).map_err(|error| exit_code::misuse(usage(error)))?
-}
-
-/// Reads the arguments, and runs the agent. The outer error is a usage error.
-fn begin(args: RunArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>> {
-    let (spec, local) = spec::of_run(args)?;
-    spec.check()?;
+    let (spec, local) = spec::of_run(args).map_err(refused)?;
+    spec.check().map_err(refused)?;
     if !machine.is_here() {
         return remote::main(spec, &local, machine);
     }
-    local.check_here()?;
+    local.check_here().map_err(refused)?;
     if local.detach {
         return start::detached(machine, spec, &local);
     }
@@ -42,14 +36,12 @@ fn begin(args: RunArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>>
     let mut options = RunOptions::new(id);
     options.is_chosen = local.run_id.is_some();
     options.native = local.output.native;
-    let runtime = match tokio_runtime() {
-        Ok(runtime) => runtime,
-        Err(error) => return Ok(Err(error)),
-    };
-    let mut prepared = runtime.block_on(crate::global::host().prepare_run(spec, options))?;
+    let runtime = tokio_runtime()?;
+    let prepared = runtime.block_on(crate::global::host().prepare_run(spec, options));
+    let mut prepared = prepared.map_err(refused)?;
     crate::report::warn_of(&prepared.common.warnings, local.output.quiet);
     prepared.request.closing = prepared.closing(None);
-    Ok(attached(runtime, prepared, &local))
+    attached(runtime, prepared, &local)
 }
 
 fn attached(
@@ -68,20 +60,13 @@ fn attached(
         ..
     } = prepared;
     let info = common.agent;
-    let view = drive::View {
-        agent: info,
-        verbose: local.output.verbose,
-        quiet: local.output.quiet,
-        directory: common.directory.clone(),
-        // With a mock model, the session is removed with its temporary home.
-        resume: env::var_os(teamster_mock_model::URL_VARIABLE)
-            .is_none()
-            .then(|| resume_arguments(&spec)),
-        permission: Some(spec.permission),
-        asks: false,
-        mcp: common.mcp,
-        clock: epoch_ms,
-    };
+    let mut view = drive::View::new(info, local.output);
+    (view.directory, view.mcp) = (common.directory.clone(), common.mcp);
+    view.permission = Some(spec.permission);
+    // With a mock model, the session is removed with its temporary home.
+    if env::var_os(teamster_mock_model::URL_VARIABLE).is_none() {
+        view.resume = Some(resume_arguments(&spec));
+    }
     let keep = spec.trusted.keep_background;
     let guarded = common.directory.as_deref();
     let sink = drive::sink(local.output, view, final_text(&spec, info));
@@ -113,13 +98,7 @@ fn attached(
         )]);
     }
     crate::report::warn_of(&history.take_warnings(), local.output.quiet);
-    shown.map(|shown| {
-        if written {
-            shown.code
-        } else {
-            shown.code.max(exit_code::AGENT_ERROR)
-        }
-    })
+    Ok(shown?.code_if(written))
 }
 
 /// Returns the point at which the run's text is final.

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use teamster::agent_loop::supervisor::FILE_NAME;
+use teamster_host::limits::raise_descriptors;
 use teamster_host::{LocalMachine, LocalRuns};
 use teamster_server::{Bound, ListenAddress, OwnerToken, Server, ServerConfig, Tokens};
 
@@ -17,6 +17,7 @@ use crate::runtime::server_runtime;
 use crate::signals::Source;
 use crate::{exit_code, server_files};
 use args::ServeArgs;
+
 /// The requested limit of file descriptors: each watcher needs four.
 const DESCRIPTORS: u64 = 65_536;
 
@@ -25,7 +26,7 @@ pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<u8> {
     let (config, runs, machine) = prepare(args).map_err(exit_code::misuse)?;
     let owner = config.owner.clone();
     let server = Server::new(config, Arc::new(runs), Arc::new(machine));
-    raise_descriptors();
+    raise_descriptors(DESCRIPTORS);
     let runtime = server_runtime()?;
     if args.stdio {
         let served = runtime.block_on(serve_stdio(&server));
@@ -156,15 +157,4 @@ fn announce(bound: &[Bound], owner: Option<&OwnerToken>) -> io::Result<()> {
 
 fn token_file(path: &Path) -> String {
     crate::words::one_line(&path.display().to_string())
-}
-
-/// Raises the limit of file descriptors, so that the server can have more watchers.
-fn raise_descriptors() {
-    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        let limit = hard.min(DESCRIPTORS);
-        if soft < limit {
-            // On an error, the server can have fewer watchers.
-            let _ = setrlimit(Resource::RLIMIT_NOFILE, limit, hard);
-        }
-    }
 }

@@ -2,7 +2,6 @@
 
 pub(crate) mod args;
 
-use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::anyhow;
@@ -19,13 +18,13 @@ pub(crate) fn main(args: &TrustArgs) -> anyhow::Result<u8> {
         let lines = trusted
             .iter()
             .flat_map(|it| shown(&it.repository, &it.digest, &it.setup));
-        return print(lines);
+        return exit_code::of_lines(lines);
     }
     let directory = args.directory.clone().unwrap_or_else(|| PathBuf::from("."));
     if args.remove {
         let repository = common_dir(&directory).map_err(exit_code::misuse)?;
         let removed = trust.remove(&repository)?;
-        return print([format!(
+        return exit_code::of_lines([format!(
             "{} of {} no longer trusted",
             words::plural(removed as u64, "set-up"),
             name(&repository)
@@ -39,7 +38,7 @@ pub(crate) fn main(args: &TrustArgs) -> anyhow::Result<u8> {
     let project = (project.filter(|it| !it.setup.is_empty()))
         .ok_or_else(|| exit_code::misuse(anyhow!("{PROJECT_FILE} has no set-up commands there")))?;
     trust.add(&project)?;
-    print(shown(&project.repository, &project.digest, &project.setup))
+    exit_code::of_lines(shown(&project.repository, &project.digest, &project.setup))
 }
 
 /// Returns the lines about the trusted commands of a repository.
@@ -55,9 +54,4 @@ fn shown(repository: &Path, digest: &str, commands: &[String]) -> Vec<String> {
 fn name(repository: &Path) -> String {
     let tree = repository.parent().filter(|_| repository.ends_with(".git"));
     words::printable(&tree.unwrap_or(repository).to_string_lossy())
-}
-
-fn print(lines: impl IntoIterator<Item = String>) -> anyhow::Result<u8> {
-    let text: String = lines.into_iter().map(|line| line + "\n").collect();
-    exit_code::of_printed(io::stdout().write_all(text.as_bytes()))
 }

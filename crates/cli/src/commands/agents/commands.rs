@@ -1,7 +1,5 @@
 //! Subcommands that send a command to the supervisor and print the result.
 
-use std::io::{self, Write};
-
 use teamster_api::agents::{AgentList, AgentState, AgentStatus, Command, Selection};
 
 use super::Supervisor;
@@ -39,8 +37,8 @@ pub(super) async fn wake(args: &AgentsSelection, supervisor: &Supervisor) -> any
     let woken = |agent: &&AgentStatus| agent.state.is_running();
     let lines = selected(&status, args)
         .filter(woken)
-        .map(|agent| format!("{}: woken", agent.id));
-    print(lines)
+        .map(|agent| format!("{}: woken", words::one_line(&agent.id)));
+    exit_code::of_lines(lines)
 }
 
 /// Prints warnings about the configuration, on stderr so that scripts do not parse them as output.
@@ -54,7 +52,7 @@ pub(super) async fn reload(supervisor: &Supervisor) -> anyhow::Result<u8> {
     warn(&status);
     let agents = status.agents.iter().filter(|agent| !agent.removed).count();
     let agents = words::plural(agents as u64, "agent");
-    print([format!("configuration read again: {agents}")])
+    exit_code::of_lines([format!("configuration read again: {agents}")])
 }
 
 fn is_enabled(status: &AgentList, agent: &AgentStatus) -> bool {
@@ -90,14 +88,10 @@ fn report(status: &AgentList, args: &AgentsSelection, run: bool) -> anyhow::Resu
             }
         })
         .collect();
-    Ok(match print(lines)? {
-        exit_code::SUCCESS if !good => exit_code::AGENT_ERROR,
-        code => code,
-    })
-}
-
-fn print(lines: impl IntoIterator<Item = String>) -> anyhow::Result<u8> {
-    let mut out = io::stdout().lock();
-    let mut lines = lines.into_iter();
-    exit_code::of_printed(lines.try_for_each(|line| writeln!(out, "{}", words::one_line(&line))))
+    Ok(
+        match exit_code::of_lines(lines.iter().map(|it| words::one_line(it)))? {
+            exit_code::SUCCESS if !good => exit_code::AGENT_ERROR,
+            code => code,
+        },
+    )
 }

@@ -12,7 +12,7 @@ use teamster::{
     PermissionMode, RunStatus, Timeouts,
 };
 use teamster_core::sync::lock;
-use teamster_core::time::{epoch_ms, millis};
+use teamster_core::time::millis;
 use teamster_host::params;
 use teamster_mock_model::{Cli, MockModel, Part, Script, Settings};
 use tokio::time::{Instant, sleep_until};
@@ -109,17 +109,8 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Outcome> {
         idle: Some(SILENCE_LIMIT),
         tool: Some(SILENCE_LIMIT),
     };
-    let view = drive::View {
-        agent: info,
-        verbose: args.output.verbose,
-        quiet: args.output.quiet,
-        directory: Some(work.clone()),
-        resume: None,
-        permission: None,
-        asks: false,
-        mcp: None,
-        clock: epoch_ms,
-    };
+    let mut view = drive::View::new(info, args.output);
+    view.directory = Some(work.clone());
     let cli_runtime = crate::global::providers().runtime(info.id, config)?;
     let why = Arc::new(Mutex::new(None));
     let failed = Arc::clone(&why);

@@ -1,10 +1,8 @@
 //! Playback of a recorded run through the same pipeline as a real one.
 
 use std::io::Write;
-use std::time::Duration;
 
 use anyhow::Context;
-use teamster_core::time::epoch_ms;
 use teamster_testkit::fake_agent::{Posing, Script};
 
 use super::args::DemoArgs;
@@ -28,7 +26,11 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         .tempfile()
         .context("cannot make a temporary file")?;
     script
-        .write_all(script_of(RECORDING, args.speed).to_toml()?.as_bytes())
+        .write_all(
+            Script::of_recording(RECORDING, args.speed)
+                .to_toml()?
+                .as_bytes(),
+        )
         .context("cannot write a temporary file")?;
 
     let mut config = teamster_host::params::base_config();
@@ -41,18 +43,9 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         args,
         &format!("A recorded run of {name} {version}, played without CLI, key and network.\n"),
     );
-    let view = crate::drive::View {
-        agent: info,
-        verbose: args.output.verbose,
-        quiet: args.output.quiet,
-        // The working directory of the recorded run.
-        directory: Some("/tmp/ws".into()),
-        resume: None,
-        permission: None,
-        asks: false,
-        mcp: None,
-        clock: epoch_ms,
-    };
+    let mut view = crate::drive::View::new(info, args.output);
+    // The working directory of the recorded run.
+    view.directory = Some("/tmp/ws".into());
     let mut params = teamster::ExecuteParams::new(
         "Write a short poem about pipes into poem.txt, then count its words.",
     );
@@ -64,34 +57,6 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
     };
     let runtime = teamster::process::CliRuntime::with_config(player, config);
     crate::drive::agent(args.output, view, || runtime.execute(params))
-}
-
-/// Returns a script that prints the recording with pauses similar to those of a real run.
-fn script_of(recording: &str, speed: f64) -> Script {
-    recording.lines().fold(Script::new(), |script, line| {
-        let script = match pause(line, speed) {
-            Duration::ZERO => script,
-            pause => script.sleep(pause),
-        };
-        script.line(line)
-    })
-}
-
-/// Returns the pause before a line.
-fn pause(line: &str, speed: f64) -> Duration {
-    let millis = if line.contains(r#""type":"message_start""#) {
-        // Time of the model.
-        700.0
-    } else if line.contains(r#""type":"tool_result""#) {
-        // Time of the tool.
-        450.0
-    } else if line.contains(r#""type":"content_block_delta""#) {
-        25.0
-    } else {
-        0.0
-    };
-    // Speed 0 means no pauses: the division fails, as it does for a speed that is too small.
-    Duration::try_from_secs_f64(millis / 1000.0 / speed).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -115,14 +80,14 @@ mod tests {
 
     #[test]
     fn the_whole_recording_is_played() {
-        let script = script_of(RECORDING, 0.0);
+        let script = Script::of_recording(RECORDING, 0.0);
         let lines = RECORDING.lines().count();
         assert_eq!(
             script.to_toml().unwrap().matches("[step.line]").count(),
             lines
         );
         assert!(
-            script_of(RECORDING, 1.0)
+            Script::of_recording(RECORDING, 1.0)
                 .to_toml()
                 .unwrap()
                 .contains("ms = 700")

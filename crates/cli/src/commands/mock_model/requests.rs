@@ -6,8 +6,7 @@ use std::path::Path;
 
 use anstyle::{AnsiColor, Style};
 use anyhow::Context;
-use serde_json::{Value, json};
-use teamster_mock_model::{Cli, MockModel, Protocol, Request};
+use teamster_mock_model::{Cli, MockModel, Request};
 
 use crate::words;
 
@@ -51,7 +50,7 @@ impl RequestPrinter {
                 let _ = writeln!(anstream::stderr(), "{}", line(&request));
             }
             if let Some(log) = &mut self.log
-                && let Err(error) = writeln!(log, "{}", json(&request))
+                && let Err(error) = writeln!(log, "{}", request.to_json())
             {
                 self.log = None;
                 let why = format!("stopped writing requests: {error}");
@@ -69,7 +68,7 @@ fn line(request: &Request) -> String {
     } else {
         AnsiColor::Red
     };
-    let status = Style::new().fg_color(Some(color.into()));
+    let status = color.on_default();
     let who = request.cli.map_or("?", Cli::id);
     let what = match (request.turn, request.attempt) {
         (Some(turn), Some(attempt @ 1..)) => format!("turn {}, attempt {}", turn + 1, attempt + 1),
@@ -87,18 +86,4 @@ fn line(request: &Request) -> String {
         words::one_line(&request.method),
         words::one_line(path),
     )
-}
-
-fn json(request: &Request) -> Value {
-    json!({
-        "method": request.method,
-        "path": request.path,
-        "protocol": request.protocol.map(Protocol::name),
-        "cli": request.cli.map(Cli::id),
-        "model": request.model,
-        "turn": request.turn.map(|turn| turn + 1),
-        "attempt": request.attempt.map(|attempt| attempt + 1),
-        "status": request.status,
-        "body": request.body,
-    })
 }

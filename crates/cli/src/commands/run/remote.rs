@@ -3,34 +3,30 @@
 use anyhow::{Context, anyhow};
 use teamster::AbortHandle;
 use teamster_api::{ProblemCode, RunHandle, RunLogEntry, RunSpec, ServiceError};
-use teamster_core::time::epoch_ms;
 use teamster_host::{Output, write_output};
 
 use super::{final_text, resume_arguments};
 use crate::branch::{bring_back, not_back};
 use crate::detached::Entries;
 use crate::drive::{self, Feed};
+use crate::exit_code::refused;
 use crate::remote::{Machine, prepare_run};
 use crate::runtime::tokio_runtime;
 use crate::signals::Signals;
 use crate::spec::Local;
-use crate::{exit_code, start};
+use crate::start;
 
-/// Starts the run on the server, shows it unless it is detached, and returns the exit code. The outer error is a usage
-/// error.
-pub(crate) fn main(
-    mut spec: RunSpec,
-    local: &Local,
-    machine: &Machine,
-) -> anyhow::Result<anyhow::Result<u8>> {
-    let file = prepare_run(&mut spec, local)?;
-    let output = file.as_deref().map(Output::open).transpose()?;
+/// Starts the run on the server, shows it unless it is detached, and returns the exit code.
+pub(crate) fn main(mut spec: RunSpec, local: &Local, machine: &Machine) -> anyhow::Result<u8> {
+    let file = prepare_run(&mut spec, local).map_err(refused)?;
+    let output = file.as_deref().map(Output::open).transpose();
+    let output = output.map_err(refused)?;
     if local.detach {
         return start::detached(machine, spec, local);
     }
     let runtime = tokio_runtime()?;
     let run = start::start(&runtime, machine, spec.clone().into(), local)?;
-    Ok(run.and_then(|run| show(&spec, local, &run, output, &runtime)))
+    show(&spec, local, &run, output, &runtime)
 }
 
 /// Shows a run, and returns the exit code.
@@ -47,21 +43,13 @@ fn show(
         .info();
     // It shortens paths only, so the run is shown without it, too.
     let shown = runtime.block_on(run.outline());
-    let directory = shown.map_or_else(
+    let mut view = drive::View::new(info, local.output);
+    view.directory = shown.map_or_else(
         |_| spec.working_directory.clone(),
         |view| view.summary.info.directory.clone(),
     );
-    let view = drive::View {
-        agent: info,
-        verbose: local.output.verbose,
-        quiet: local.output.quiet,
-        directory,
-        resume: Some(resume_arguments(spec)),
-        permission: Some(spec.permission),
-        asks: false,
-        mcp: None,
-        clock: epoch_ms,
-    };
+    view.resume = Some(resume_arguments(spec));
+    view.permission = Some(spec.permission);
     let mut sink = drive::sink(local.output, view, final_text(spec, info));
     let shown = runtime.block_on(async {
         let feed = RemoteLog::new(run.clone());
@@ -75,13 +63,9 @@ fn show(
         && let Err(error) = runtime.block_on(bring_back(run, directory))
     {
         crate::report::fail(&not_back(error, run.id()));
-        return Ok(shown.code.max(exit_code::AGENT_ERROR));
+        return Ok(shown.code_if(false));
     }
-    if written {
-        Ok(shown.code)
-    } else {
-        Ok(shown.code.max(exit_code::AGENT_ERROR))
-    }
+    Ok(shown.code_if(written))
 }
 
 /// The log of a remote run.

@@ -47,29 +47,9 @@ pub(crate) struct SuperviseArgs {
     pub(crate) config: PathBuf,
     /// Kill a stopped loop that has not exited after this time, such as 5s or 1m; `0` kills at once,
     /// `off` waits without limit
-    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = grace)]
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = value::wait_time)]
     pub(crate) grace: Duration,
     /// On exit, leave the loops running for the next supervisor
     #[arg(long)]
     pub(crate) keep_agents: bool,
-}
-
-/// Parses a grace period; `0` is none, and `off` is [`Duration::MAX`].
-fn grace(text: &str) -> Result<Duration, String> {
-    match text {
-        "0" => Ok(Duration::ZERO),
-        text => value::limit(text),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn zero_grace_is_not_unlimited() {
-        assert_eq!(grace("0"), Ok(Duration::ZERO));
-        assert_eq!(grace("off"), Ok(Duration::MAX));
-        assert_eq!(grace("90s"), Ok(Duration::from_secs(90)));
-    }
 }

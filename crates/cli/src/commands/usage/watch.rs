@@ -18,23 +18,13 @@ use crate::signals::Source;
 use crate::{exit_code, words, zone};
 
 /// The spans over which the rate is measured, in minutes, with their names.
-const RATES: [(i64, &str); 2] = [(15, "last 15 min"), (60, "last hour")];
+const RATES: [(u32, &str); 2] = [(15, "last 15 min"), (60, "last hour")];
 
 /// The data of one refresh.
 struct Frame {
     collected: CollectedUsage,
     now: Zoned,
-    rates: Vec<(&'static str, Rate)>,
-}
-
-/// A rate of usage.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct Rate {
-    tokens_per_minute: f64,
-    /// In USD, if any request of the period has a price.
-    usd_per_hour: Option<f64>,
-    /// True if a part of the cost is estimated.
-    estimated: bool,
+    rates: Vec<(&'static str, String)>,
 }
 
 /// Shows the usage until a signal and returns the exit code.
@@ -82,10 +72,10 @@ impl Frame {
         let collected = collect(&query)?;
         let mut rates = Vec::new();
         for (minutes, name) in RATES {
-            let since = now.timestamp() - SignedDuration::from_mins(minutes);
+            let since = now.timestamp() - SignedDuration::from_mins(minutes.into());
             let mut recent = query.clone();
             (recent.since, recent.until) = (Some(since.to_string()), None);
-            rates.push((name, Rate::of(&collect(&recent)?.total(), minutes)));
+            rates.push((name, rate(&collect(&recent)?.total(), minutes)));
         }
         Ok(Self {
             collected,
@@ -95,36 +85,20 @@ impl Frame {
     }
 }
 
-impl Rate {
-    fn of(figures: &Figures, minutes: i64) -> Self {
-        #[expect(clippy::cast_precision_loss, reason = "to 15 digits")]
-        let (tokens, minutes) = (
-            figures.usage.total_tokens().unwrap_or_default() as f64,
-            minutes as f64,
-        );
-        Self {
-            tokens_per_minute: tokens / minutes,
-            usd_per_hour: figures.spent_usd.map(|usd| usd * 60.0 / minutes),
-            estimated: !figures.is_reported(),
-        }
-    }
-}
-
-impl std::fmt::Display for Rate {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        #[expect(
-            clippy::cast_possible_truncation,
-            clippy::cast_sign_loss,
-            reason = "a rate is not negative, and what is too large saturates"
-        )]
-        let tokens = words::count(self.tokens_per_minute.round() as u64);
-        write!(f, "{tokens} tokens/min")?;
-        if let Some(usd) = self.usd_per_hour {
-            let about = if self.estimated { "~" } else { "" };
-            write!(f, ", {about}{}/h", words::usd(usd))?;
-        }
-        Ok(())
-    }
+/// Formats the rate of a period of this length, with a `~` before a cost of which a part is estimated.
+fn rate(figures: &Figures, minutes: u32) -> String {
+    let rate = figures.rate(minutes);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a rate is not negative, and what is too large saturates"
+    )]
+    let tokens = words::count(rate.tokens_per_minute.round() as u64);
+    let cost = rate.usd_per_hour.map(|usd| {
+        let about = if figures.is_reported() { "" } else { "~" };
+        format!(", {about}{}/h", words::usd(usd))
+    });
+    format!("{tokens} tokens/min{}", cost.unwrap_or_default())
 }
 
 /// Prints one line per refresh, if stdout is not a terminal.
@@ -234,15 +208,15 @@ mod tests {
     fn a_rate_is_per_minute_and_per_hour() {
         let mut figures = Figures::default();
         figures.usage.input_tokens = Some(30_000);
-        assert_eq!(Rate::of(&figures, 15).to_string(), "2.0k tokens/min");
+        assert_eq!(rate(&figures, 15), "2.0k tokens/min");
         figures.spent_usd = Some(0.5);
         assert_eq!(
-            Rate::of(&figures, 15).to_string(),
+            rate(&figures, 15),
             format!("2.0k tokens/min, ~{}/h", words::usd(2.0))
         );
         figures.reported_cost_usd = Some(0.5);
         assert_eq!(
-            Rate::of(&figures, 60).to_string(),
+            rate(&figures, 60),
             format!("500 tokens/min, {}/h", words::usd(0.5))
         );
     }
