@@ -31,7 +31,7 @@ impl TypedValueParser for ProviderParser {
                     format!("{}\n", error.message),
                 )
                 .with_cmd(command)),
-                _ => ids().parse_ref(command, arg, value),
+                _ => PossibleValuesParser::new(possible_values()).parse_ref(command, arg, value),
             },
         }
     }
@@ -45,10 +45,6 @@ impl TypedValueParser for ProviderParser {
 /// Parses `codex`, `codex:MODEL`, or the command of an agent.
 pub(crate) fn fallback(text: &str) -> Result<Fallback, String> {
     Fallback::parse(crate::global::providers(), text)
-}
-
-fn ids() -> PossibleValuesParser {
-    PossibleValuesParser::new(possible_values())
 }
 
 /// Returns the ids of all providers, with the names of their CLIs as help texts.

@@ -18,13 +18,14 @@ use teamster_core::time::millis;
 use teamster_host::{Guard, LocalMachine, LocalRuns, SessionTasks};
 use tokio::runtime::Runtime;
 
+use crate::exit_code::{self, refused};
 use crate::global::host;
 use crate::hints;
 use crate::remote::{self, Machine};
+use crate::report;
 use crate::runtime::tokio_runtime;
 use crate::signals::Source;
 use crate::spec::Local;
-use crate::{exit_code, report};
 use args::AcpArgs;
 use folders::Repositories;
 
@@ -42,9 +43,9 @@ const NOT_OVER_HTTP: &str = "a server takes none from elsewhere; set them up for
 pub(crate) fn main(args: AcpArgs, machine: &Machine) -> anyhow::Result<u8> {
     let runtime = tokio_runtime()?;
     let prepared = spec::of_acp(args);
-    let code = prepared.and_then(|(session, local)| {
+    let code = prepared.map_err(refused).and_then(|(session, local)| {
         if machine.is_here() {
-            local.check_here()?;
+            local.check_here().map_err(refused)?;
             here(&runtime, session)
         } else {
             there(&runtime, machine, session, &local)
@@ -52,18 +53,18 @@ pub(crate) fn main(args: AcpArgs, machine: &Machine) -> anyhow::Result<u8> {
     });
     // A thread may still be blocked on stdin: do not wait for it.
     runtime.shutdown_background();
-    code.map_err(exit_code::refused)?
+    code
 }
 
-/// Serves sessions of this machine. The outer error is a usage error.
-fn here(runtime: &Runtime, mut session: SessionSpec) -> anyhow::Result<anyhow::Result<u8>> {
+/// Serves sessions of this machine.
+fn here(runtime: &Runtime, mut session: SessionSpec) -> anyhow::Result<u8> {
     if !session.provider.is_empty() {
-        host().check_session(&session)?;
+        host().check_session(&session).map_err(refused)?;
     }
     let store = session.trusted.store.clone();
     let key = session.session_key.clone();
-    let history = runtime.block_on(host().history(store.as_deref(), key.as_deref()))?;
-    let history = Arc::new(history);
+    let history = runtime.block_on(host().history(store.as_deref(), key.as_deref()));
+    let history = Arc::new(history.map_err(refused)?);
     // The editor may show what is printed: only what is important.
     report::warn_of(&history.take_warnings(), true);
     let machine = LocalMachine::new(host())
@@ -71,7 +72,9 @@ fn here(runtime: &Runtime, mut session: SessionSpec) -> anyhow::Result<anyhow::R
         .with_store(history.store().cloned());
     let tasks =
         SessionTasks::new(history, start_over::of_session).requires(session.trusted.clone());
-    let runs = LocalRuns::new(host())?.with_sessions_here(tasks.clone());
+    let runs = LocalRuns::new(host())
+        .map_err(refused)?
+        .with_sessions_here(tasks.clone());
     // An editor may show a request for as long as it likes.
     session.ask_timeout_ms.get_or_insert(u64::MAX);
     // A prompt that begins with `/` is a command of the agent, as in its own terminal, where it has such commands.
@@ -86,34 +89,34 @@ fn here(runtime: &Runtime, mut session: SessionSpec) -> anyhow::Result<anyhow::R
         served
     });
     teamster_host::end_orphans(guard.as_ref().map(Guard::pid));
-    Ok(served)
+    served
 }
 
-/// Serves sessions of a server. The outer error is a usage error.
+/// Serves sessions of a server.
 fn there(
     runtime: &Runtime,
     machine: &Machine,
     mut session: SessionSpec,
     local: &Local,
-) -> anyhow::Result<anyhow::Result<u8>> {
-    remote::prepare_session(&mut session, local)?;
+) -> anyhow::Result<u8> {
+    remote::prepare_session(&mut session, local).map_err(refused)?;
     let idle = match &local.upload {
         Some(_) => REMOTE_IDLE_OF_COPY,
         None => REMOTE_IDLE,
     };
     session.end_idle_ms = Some(millis(idle));
-    let catalog = match runtime.block_on(Catalog::of_machine(&*machine.agents(), &session)) {
-        Ok(catalog) => catalog,
-        Err(error) if error.code == Some(ProblemCode::InvalidParams) => return Err(error.into()),
-        Err(error) => return Ok(Err(error.into())),
-    };
+    let catalog = runtime.block_on(Catalog::of_machine(&*machine.agents(), &session));
+    let catalog = catalog.map_err(|error| match error.code {
+        Some(ProblemCode::InvalidParams) => refused(error),
+        _ => error.into(),
+    })?;
     let mut server = EditorServer::new(machine.runs(), catalog, session)
         .of_other_machine(NOT_OVER_HTTP)
         .with_hints(hints::of_problem);
     if let Some(directory) = &local.upload {
         server = server.with_folders(Arc::new(Repositories::new(machine, directory)));
     }
-    Ok(runtime.block_on(serve(server)))
+    runtime.block_on(serve(server))
 }
 
 async fn serve(server: EditorServer) -> anyhow::Result<u8> {

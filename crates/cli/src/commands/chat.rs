@@ -13,44 +13,35 @@ use anyhow::Context;
 use teamster::{AbortHandle, AgentError, CliInfo, EventStream};
 use teamster_api::SessionSpec;
 use teamster_core::provider::RunAssembler;
-use teamster_core::time::epoch_ms;
 use teamster_host::{Answers, Guard, PreparedSession, SessionOptions, params};
 use uuid::Uuid;
 
 use crate::detached::{Owner, Questions, Screen, Signals, UserPrompt, View};
 use crate::dialog::{open_input, terminal};
-use crate::hints::usage;
+use crate::exit_code::refused;
 use crate::remote::Machine;
 use crate::render::TextIsFinal;
 use crate::runtime::tokio_runtime;
 use crate::spec::Local;
-use crate::{drive, exit_code, remote, start, words};
+use crate::{drive, remote, start, words};
 use args::ChatArgs;
 
 /// Runs a chat with an agent and returns the exit code.
 pub(crate) fn main(args: ChatArgs, machine: &Machine) -> anyhow::Result<u8> {
-    begin(args, machine).unwrap_or_else(|error| Err(exit_code::misuse(usage(error))))
-}
-
-/// Reads the arguments, and runs the chat. The outer error is a usage error.
-fn begin(args: ChatArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>> {
-    let (mut spec, local) = spec::of_chat(args)?;
-    spec.check()?;
+    let (mut spec, local) = spec::of_chat(args).map_err(refused)?;
+    spec.check().map_err(refused)?;
     let quiet = local.output.quiet;
     if machine.is_here() {
-        local.check_here()?;
+        local.check_here().map_err(refused)?;
     }
     if local.detach {
         if !machine.is_here() {
-            remote::prepare_session(&mut spec, &local)?;
+            remote::prepare_session(&mut spec, &local).map_err(refused)?;
         }
-        return Ok(start::detached(machine, spec, &local));
+        return start::detached(machine, spec, &local);
     }
     let id = Uuid::now_v7().to_string();
-    let runtime = match tokio_runtime() {
-        Ok(runtime) => runtime,
-        Err(error) => return Ok(Err(error)),
-    };
+    let runtime = tokio_runtime()?;
     let answers = if io::stdin().is_terminal() {
         Answers::Attached
     } else {
@@ -58,8 +49,8 @@ fn begin(args: ChatArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>
     };
     let mut options = SessionOptions::new(id, answers);
     options.native = local.output.native;
-    let agent = crate::global::host().agent(&spec.provider)?;
-    let refused = view(&spec, &local, agent);
+    let agent = crate::global::host().agent(&spec.provider);
+    let of_refusal = view(&spec, &local, agent.map_err(refused)?);
     let prepared = match runtime.block_on(crate::global::host().prepare_session(spec, options)) {
         Ok(prepared) => prepared,
         // Those of the agent are shown as the failure of a run.
@@ -69,12 +60,12 @@ fn begin(args: ChatArgs, machine: &Machine) -> anyhow::Result<anyhow::Result<u8>
                 Some("fallback" | "worktree" | "workspace" | "setup")
             ) =>
         {
-            return Err(error.into());
+            return Err(refused(error));
         }
-        Err(error) => return Ok(drive::agent(local.output, refused, || refusal(error))),
+        Err(error) => return drive::agent(local.output, of_refusal, || refusal(error)),
     };
     crate::report::warn_of(&prepared.common.warnings, quiet);
-    Ok(chat(runtime, prepared, &local))
+    chat(runtime, prepared, &local)
 }
 
 fn chat(
@@ -139,18 +130,13 @@ fn chat(
 
 /// Returns what is shown of a session before it has begun.
 fn view(spec: &SessionSpec, local: &Local, agent: &'static CliInfo) -> drive::View {
-    drive::View {
-        agent,
-        verbose: local.output.verbose,
-        quiet: local.output.quiet,
-        directory: params::absolute(spec.working_directory.as_deref()),
-        // The command that resumes the session is printed at the end of the chat.
-        resume: None,
-        permission: Some(spec.permission),
-        asks: io::stdin().is_terminal(),
-        mcp: (!spec.trusted.mcp_servers.is_empty()).then_some(spec.trusted.mcp_delivery),
-        clock: epoch_ms,
-    }
+    let mut view = drive::View::new(agent, local.output);
+    view.directory = params::absolute(spec.working_directory.as_deref());
+    view.permission = Some(spec.permission);
+    view.asks = io::stdin().is_terminal();
+    let has_servers = !spec.trusted.mcp_servers.is_empty();
+    view.mcp = has_servers.then_some(spec.trusted.mcp_delivery);
+    view
 }
 
 /// Returns the log of a session that was refused, as that of a run.

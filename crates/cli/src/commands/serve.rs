@@ -3,7 +3,7 @@
 pub(crate) mod args;
 
 use std::io::{self, IsTerminal, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
@@ -140,7 +140,7 @@ fn announce(bound: &[Bound], owner: Option<&OwnerToken>) -> io::Result<()> {
     let Some(owner) = owner.filter(|_| io::stderr().is_terminal()) else {
         return Ok(());
     };
-    let file = token_file(owner.path());
+    let file = crate::words::one_line(&owner.path().display().to_string());
     note(&format!(
         "the token is in {file}; Ctrl-C ends the server, not the runs"
     ));
@@ -153,8 +153,4 @@ fn announce(bound: &[Bound], owner: Option<&OwnerToken>) -> io::Result<()> {
         note(&format!("open {url}/#token={}", owner.secret()));
     }
     Ok(())
-}
-
-fn token_file(path: &Path) -> String {
-    crate::words::one_line(&path.display().to_string())
 }

@@ -119,6 +119,13 @@ pub(super) fn state(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
 }
 
 fn activity(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
+    let with_retry = |state: &str, before: &str| match agent.retry_at_ms {
+        Some(at) => {
+            let left = words::duration_ms(at.saturating_sub(now_ms));
+            format!("{state}{before}{left}")
+        }
+        None => state.to_owned(),
+    };
     match (agent.state, &agent.activity) {
         (state, Some(activity)) if state.is_running() => match activity.state {
             LoopState::Tick => "tick".to_owned(),
@@ -139,23 +146,11 @@ fn activity(agent: &AgentStatus, enabled: bool, now_ms: u64) -> String {
         (state, None) if state.is_running() => "running".to_owned(),
         (AgentState::Starting, _) => "starting".to_owned(),
         (AgentState::Stopping, _) => "stopping".to_owned(),
-        (AgentState::BackingOff, _) => {
-            let left = agent.retry_at_ms.map(|at| at.saturating_sub(now_ms));
-            match left.map(words::duration_ms) {
-                Some(left) => format!("backing off, {left}"),
-                None => "backing off".to_owned(),
-            }
-        }
+        (AgentState::BackingOff, _) => with_retry("backing off", ", "),
+        (AgentState::Failed, _) => with_retry("failed", ", retry in "),
         (AgentState::Stopped, _) if enabled && agent.enabled => "not running".to_owned(),
         (AgentState::Stopped, _) => "stopped".to_owned(),
         (AgentState::Ended, _) => "ended".to_owned(),
-        (AgentState::Failed, _) => {
-            let left = agent.retry_at_ms.map(|at| at.saturating_sub(now_ms));
-            match left.map(words::duration_ms) {
-                Some(left) => format!("failed, retry in {left}"),
-                None => "failed".to_owned(),
-            }
-        }
         _ => "?".to_owned(),
     }
 }

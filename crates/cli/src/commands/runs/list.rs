@@ -3,7 +3,6 @@
 use std::io::{self, Write};
 
 use anstyle::Style;
-use teamster::AgentError;
 use teamster_api::history::{RunFilter, RunRecord, RunState};
 use teamster_api::session_of_turn;
 use teamster_core::time::{epoch_ms, millis};
@@ -114,11 +113,6 @@ fn table(rows: &[Row], width: Option<usize>, out: &mut impl Write) -> io::Result
     table.write(out)
 }
 
-/// Returns an error's message as one line.
-pub(super) fn error_line(error: &AgentError) -> String {
-    words::one_line(&hints::message(error))
-}
-
 /// Shortens an id. The id of a turn keeps its number: the turns of a session differ in it alone.
 fn shown_id(id: &str) -> String {
     let short = |part: &str| part.chars().take(ID_LENGTH).collect::<String>();
@@ -138,7 +132,7 @@ fn row(run: &RunRecord, now_ms: u64) -> Row {
         .error
         .as_ref()
         .filter(|_| run.status != RunState::Aborted)
-        .map(|error| words::cut(&error_line(error), 60).into_owned())
+        .map(|error| words::cut(&words::one_line(&hints::message(error)), 60).into_owned())
         .unwrap_or_default();
     if run.attempts > 1 {
         let attempts = words::plural(run.attempts.into(), "attempt");
