@@ -61,15 +61,13 @@ pub use provider::{ProviderFacts, ProviderList, ProviderLogin, ProviderReport};
 pub use request::{Answer, PendingRequest, TypedAnswerError, typed_answer};
 #[cfg(feature = "schema")]
 pub use schema::SESSION_KEY_PATTERN;
-pub use service::{
-    Accepted, RunQuery, RunService, RunnerProcess, ServiceError, ServiceFuture, list_all,
-};
+pub use service::{Accepted, RunQuery, RunService, RunnerProcess, ServiceError, ServiceFuture};
 pub use settled::{AppliedChanges, DiscardedChanges};
 pub use spec::{RunSpec, SessionSpec, Spec};
 pub use status::{LiveState, LiveStatus, TurnStatus};
 pub use stdio::StdioGreeting;
 pub use trusted::Trusted;
-pub use view::{RunList, RunSummary, RunView, StartedRun, ViewState};
+pub use view::{RunList, RunSummary, RunView, StartedRun, ViewState, list_all};
 pub use workspace::{Workspace, check_url};
 pub use worktree::Worktree;
 

@@ -12,8 +12,8 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 use crate::history::{ForgetRuns, Forgotten};
 use crate::{
     AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest, LogLine,
-    Problem, ProblemCode, RefusalCode, Reply, RunInfo, RunKind, RunList, RunSummary, RunView, Spec,
-    ViewState, WorkspaceDiff,
+    Problem, ProblemCode, RefusalCode, Reply, RunInfo, RunKind, RunList, RunView, Spec, ViewState,
+    WorkspaceDiff,
 };
 
 /// The future of a call.
@@ -326,28 +326,6 @@ impl RunQuery {
         self.kind.is_none_or(|kind| kind == run.kind)
             && self.since.is_none_or(|since| run.accepted_at >= since)
             && self.thread.as_ref().is_none_or(|wanted| wanted == thread)
-    }
-}
-
-/// Returns all runs of a query, newest first, page by page.
-///
-/// # Errors
-///
-/// Fails as [`RunService::list`] does.
-pub async fn list_all(
-    service: &dyn RunService,
-    mut query: RunQuery,
-) -> Result<Vec<Arc<RunSummary>>, ServiceError> {
-    // The largest page.
-    query.limit = Some(1000);
-    let mut all = Vec::new();
-    loop {
-        let page = service.list(query.clone()).await?;
-        all.extend(page.runs);
-        match page.next {
-            Some(next) => query.cursor = Some(next),
-            None => return Ok(all),
-        }
     }
 }
 

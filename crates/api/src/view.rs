@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use teamster_core::{AgentError, CostSource, RunResult, RunStatus, Usage, WorkspaceResult};
 
-use crate::{LiveStatus, PendingRequest, RunInfo};
+use crate::{LiveStatus, PendingRequest, RunInfo, RunQuery, RunService, ServiceError};
 
 /// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -163,5 +163,27 @@ impl RunList {
     /// Creates the last page, with these runs.
     pub fn new(runs: Vec<Arc<RunSummary>>) -> Self {
         Self { runs, next: None }
+    }
+}
+
+/// Returns all runs of a query, newest first, page by page.
+///
+/// # Errors
+///
+/// Fails as [`RunService::list`] does.
+pub async fn list_all(
+    service: &dyn RunService,
+    mut query: RunQuery,
+) -> Result<Vec<Arc<RunSummary>>, ServiceError> {
+    // The largest page.
+    query.limit = Some(1000);
+    let mut all = Vec::new();
+    loop {
+        let page = service.list(query.clone()).await?;
+        all.extend(page.runs);
+        match page.next {
+            Some(next) => query.cursor = Some(next),
+            None => return Ok(all),
+        }
     }
 }
