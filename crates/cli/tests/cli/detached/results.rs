@@ -365,26 +365,6 @@ fn files_are_collected_at_the_end_also_from_a_worktree_that_is_removed() {
 }
 
 #[test]
-fn a_session_collects_its_files_and_is_pushed_at_its_end() {
-    let repository = Repository::new();
-    let more = ["--worktree", "--artifact", "touched", "--push", "origin"];
-    let start = [&["chat", "--detach", "claude"], &more[..]].concat();
-    let id = ok(command(&repository, &start)).stdout.trim().to_owned();
-    ok(command(&repository, &["say", &id, "touch", "--quiet"]));
-    ok(command(&repository, &["cancel", &id]));
-    ok(command(&repository, &["wait", &id]));
-    let files = ok(command(&repository, &["runs", "files", &id])).stdout;
-    assert!(files.contains("touched"), "{files}");
-    let log = ok(command(&repository, &["attach", &id])).stderr;
-    assert!(log.contains("so nothing was pushed"), "{log}");
-
-    // There is nothing to push from the user's own directory.
-    let refused = command(&repository, &["chat", "claude", "--push", "origin"]);
-    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
-    assert!(refused.stderr.contains("--worktree"), "{}", refused.stderr);
-}
-
-#[test]
 fn a_write_that_fails_half_way_changes_nothing() {
     let repository = Repository::new();
     let (id, _) = attached(&repository, &[]);

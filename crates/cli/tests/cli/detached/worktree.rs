@@ -388,3 +388,28 @@ fn a_worktree_that_was_cut_off_in_the_making_is_removed_by_the_next_run() {
         assert_eq!(worktrees.matches("worktree ").count(), 1, "{worktrees}");
     }
 }
+
+#[test]
+fn a_session_collects_its_files_and_is_pushed_at_its_end() {
+    let repository = Repository::new();
+    let ok = |args: &[&str]| {
+        let ended = repository.command(args);
+        assert_eq!(ended.code, Some(0), "{args:?}: {}", ended.stderr);
+        ended
+    };
+    let more = ["--worktree", "--artifact", "touched", "--push", "origin"];
+    let start = [&["chat", "--detach", "claude"], &more[..]].concat();
+    let id = ok(&start).stdout.trim().to_owned();
+    ok(&["say", &id, "touch", "--quiet"]);
+    ok(&["cancel", &id]);
+    ok(&["wait", &id]);
+    let files = ok(&["runs", "files", &id]).stdout;
+    assert!(files.contains("touched"), "{files}");
+    let log = ok(&["attach", &id]).stderr;
+    assert!(log.contains("so nothing was pushed"), "{log}");
+
+    // There is nothing to push from the user's own directory.
+    let refused = repository.command(&["chat", "claude", "--push", "origin"]);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains("--worktree"), "{}", refused.stderr);
+}
