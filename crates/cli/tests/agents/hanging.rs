@@ -49,6 +49,11 @@ fn a_stopped_supervisor_and_a_stopped_loop_are_shown_as_such() {
             "{command}"
         );
     }
+    // Nothing of that is done when it continues.
+    supervisor.signal(Signal::SIGCONT);
+    assert_eq!(company.run(["agents", "reload"]).code, Some(0));
+    assert_eq!(pid(&company.agent("a")), Some(looping));
+    supervisor.signal(Signal::SIGSTOP);
     // Without its socket it is no less there.
     std::fs::remove_file(company.path(".teamster/supervisor.sock")).unwrap();
     let ended = company.run(["agents", "reload"]);

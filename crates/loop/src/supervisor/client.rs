@@ -104,6 +104,10 @@ impl Client {
         let lock = self.lock.clone();
         let is_stopped =
             || lock_holder::supervisor(&lock).is_some_and(|(holder, _)| holder.is_stopped());
+        // It would carry out the command when it continues.
+        if is_stopped() {
+            return Err(Error::not_answering(&lock));
+        }
         let mut response = pin!(self.exchange(command));
         let response = loop {
             match timeout(LOOK, &mut response).await {
