@@ -10,6 +10,7 @@ use std::sync::Arc;
 use anyhow::{Context as _, anyhow, bail};
 use serde::Serialize;
 use teamster::{AgentEvent, CliProvider, RawJson};
+use teamster_core::text::plural;
 use teamster_testkit::fixture::{Fixture, META, STDOUT, discover};
 use teamster_testkit::replay::{Replay, ReplayOptions, replay};
 use teamster_testkit::snapshot;
@@ -289,11 +290,6 @@ fn compare(cases: &[Case], accept: bool, out: &mut impl Write) -> anyhow::Result
         return Ok(Outcome::Failed);
     }
     Ok(Outcome::problems_if(problems > 0))
-}
-
-fn plural(count: u64, what: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{s}")
 }
 
 fn table(rows: &[Row], out: &mut impl Write) -> io::Result<()> {

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use teamster_api::StdioGreeting;
 use teamster_core::sync::lock;
+use teamster_core::text::{excerpt, one_line};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::task::JoinHandle;
@@ -196,19 +197,9 @@ impl Process {
 }
 
 fn no_greeting(seen: &[u8]) -> ConnectError {
-    let seen = one_line(&String::from_utf8_lossy(seen));
+    let seen = excerpt(&one_line(&String::from_utf8_lossy(seen)), LONGEST_EXCERPT);
     let reason = format!("the command there printed {seen:?} and no greeting of teamster");
     ConnectError::new(ClientErrorKind::Unexpected, reason)
-}
-
-/// Returns the beginning of a text in one line, without control characters: a terminal may show it.
-fn one_line(text: &str) -> String {
-    let text: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(LONGEST_EXCERPT)
-        .collect();
-    text.trim().to_owned()
 }
 
 impl AsyncRead for Process {

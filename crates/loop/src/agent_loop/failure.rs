@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use teamster_api::agents::TickError;
+use teamster_core::text::{excerpt, one_line};
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult};
 
 use crate::machine::TickEnd;
@@ -27,14 +28,9 @@ impl TickFailure {
 
     /// Returns the error in the form of `sleep.json`.
     pub(super) fn to_tick_error(&self) -> TickError {
-        let message = one_line(&self.error.message);
+        let message = excerpt(&one_line(&self.error.message), LONGEST);
         TickError::new(self.error.kind, message, self.at.as_second())
     }
-}
-
-fn one_line(message: &str) -> String {
-    let words: Vec<&str> = message.split_whitespace().collect();
-    teamster_core::text::excerpt(&words.join(" "), LONGEST)
 }
 
 /// Returns the error of the tick, if it failed.
