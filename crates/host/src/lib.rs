@@ -48,7 +48,7 @@ pub use host::{Host, Notice};
 pub use init::{Role, init};
 pub use leftovers::{LeftoverReport, MachineState, machine_state};
 pub use machine::{LocalMachine, control_loops, examine_agents, find_program, local_zone};
-pub use mcp_servers::{ListedServer, NotFor, ServerList, list_servers, reached_by};
+pub use mcp_servers::{ListedServer, NotFor, ServerList, list_servers};
 pub use orphans::{adopt as adopt_orphans, end as end_orphans};
 pub use output::{Output, structured_answer, write as write_output};
 pub(crate) use prepare::missing_program;

@@ -138,7 +138,7 @@ fn listed(
 }
 
 /// Returns the command or URL in one line, without potential secrets.
-pub fn reached_by(transport: &McpTransport) -> String {
+fn reached_by(transport: &McpTransport) -> String {
     match transport {
         McpTransport::Stdio { command, args, .. } => {
             let list = std::iter::once(command).chain(args).map(String::as_str);

@@ -1,12 +1,12 @@
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde::Serialize;
+use teamster_core::provider::without_credentials;
 use teamster_core::text::{excerpt, one_line};
 use teamster_core::time::millis;
 use teamster_core::{McpServer, McpTools, McpTransport};
 
 use crate::client::ServerTool;
-use crate::error::ClientError;
 use crate::options::ConnectOptions;
 use crate::probe::probe;
 
@@ -43,9 +43,6 @@ pub struct ServerReport {
     /// Why the server failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
-    /// The error behind `problem`.
-    #[serde(skip)]
-    pub error: Option<ClientError>,
     /// The last lines of the server's stderr, if it failed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub stderr: Vec<String>,
@@ -79,8 +76,15 @@ pub struct ReportedTool {
 
 /// Starts a server or connects to it, lists its tools, and ends it, as [`probe`] does.
 ///
-/// Without a limit in the options of its own, a caller sets that of the server ([`McpServer::startup_timeout`]).
-pub async fn check(server: &McpServer, options: &ConnectOptions) -> ServerReport {
+/// Without a `limit` for that, the server's own one ([`McpServer::startup_timeout`]) applies, else that of the options.
+pub async fn check(
+    server: &McpServer,
+    mut options: ConnectOptions,
+    limit: Option<Duration>,
+) -> ServerReport {
+    if let Some(limit) = limit.or(server.startup_timeout) {
+        options.limit = limit;
+    }
     let mut report = ServerReport {
         name: one_line(&server.name),
         transport: server.transport.as_str(),
@@ -92,14 +96,16 @@ pub async fn check(server: &McpServer, options: &ConnectOptions) -> ServerReport
         tools: Vec::new(),
         warnings: Vec::new(),
         problem: None,
-        error: None,
         stderr: Vec::new(),
     };
-    if matches!(server.transport, McpTransport::Sse { .. }) {
+    if let McpTransport::Sse { url, .. } = &server.transport {
+        let url = one_line(&without_credentials(url));
+        let warning = format!("{url} is not contacted: sse is not supported");
+        report.warnings.push(warning);
         return report;
     }
     let start = Instant::now();
-    let probed = probe(server, options).await;
+    let probed = probe(server, &options).await;
     report.duration_ms = Some(millis(start.elapsed()));
     if let Some(line) = probed.garbage {
         let what = format!("it prints lines on stdout that are not MCP messages, such as: {line}");
@@ -110,7 +116,6 @@ pub async fn check(server: &McpServer, options: &ConnectOptions) -> ServerReport
         Err(error) => {
             report.state = ServerState::Failed;
             report.problem = Some(error.to_string());
-            report.error = Some(error);
         }
         Ok(answer) => {
             report.state = ServerState::Ok;

@@ -92,7 +92,7 @@ pub enum ClientError {
         message: String,
     },
     /// The server did not answer in time.
-    #[error("it did not answer `{method}` within {limit:?}")]
+    #[error("it did not answer `{method}` within {}s", limit.as_secs_f64())]
     TimedOut {
         /// The request that was open.
         method: Method,

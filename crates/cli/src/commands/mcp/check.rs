@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use anstyle::{AnsiColor, Style};
 use anyhow::{Context, anyhow};
 use serde::Serialize;
+use teamster::McpServer;
 use teamster::mcp::source::{Merged, merge};
-use teamster::mcp_client::{self, ClientError, ConnectOptions, Method, Protocol};
+use teamster::mcp_client::{self, ConnectOptions, Method, Protocol};
 use teamster::mcp_client::{ServerReport, ServerState};
-use teamster::{McpServer, McpTransport};
 use teamster_core::time::millis;
-use teamster_host::{Guard, reached_by};
+use teamster_host::Guard;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::interval;
@@ -88,7 +88,10 @@ async fn check(
         let timeout = args.timeout;
         let (waiting, method) = watch::channel(Method::Discover);
         waits.push((words::one_line(&server.name), method));
-        tasks.spawn(async move { (index, checked(server, timeout, waiting).await) });
+        let options = (ConnectOptions::default().env_remove(STORE_VARIABLE))
+            .protocol(Protocol::Newest)
+            .waiting(waiting);
+        tasks.spawn(async move { (index, mcp_client::check(&server, options, timeout).await) });
     }
     let start = Instant::now();
     let mut ticks = interval(PATIENCE);
@@ -150,32 +153,6 @@ fn report_waits(
             "{name}: waiting for the answer to `{method}`, {elapsed} so far"
         ));
     }
-}
-
-/// Checks one server.
-async fn checked(
-    server: McpServer,
-    timeout: Option<Duration>,
-    waiting: watch::Sender<Method>,
-) -> ServerReport {
-    let mut options = (ConnectOptions::default().env_remove(STORE_VARIABLE))
-        .protocol(Protocol::Newest)
-        .waiting(waiting);
-    if let Some(limit) = timeout.or(server.startup_timeout) {
-        options.limit = limit;
-    }
-    let mut report = mcp_client::check(&server, &options).await;
-    if matches!(server.transport, McpTransport::Sse { .. }) {
-        let what = reached_by(&server.transport);
-        report
-            .warnings
-            .push(format!("{what} is not contacted: sse is not supported"));
-    }
-    if let Some(ClientError::TimedOut { method, limit }) = &report.error {
-        let limit = words::duration_ms(millis(*limit));
-        report.problem = Some(format!("it did not answer `{method}` within {limit}"));
-    }
-    report
 }
 
 fn print(checked: &ServerReport, out: &mut impl Write) -> io::Result<()> {
