@@ -215,7 +215,7 @@ pub(crate) fn params(
     let agent = agent.into();
     let mut params = ExecuteParams::new(run.prompt.repeat(run.prompt_times));
     params.working_directory = Some(place.directory());
-    params.env = pointing.environment(&place.home());
+    params.env = pointing.environment_for_root(&place.home());
     let temporary = place.temporary().display().to_string();
     params.env.insert("TMPDIR".to_owned(), temporary);
     // These need a newer Node.js than the machine may have: Pi needs 22.19, and Copilot before its native
@@ -225,9 +225,6 @@ pub(crate) fn params(
         let path = bench.search_path()?;
         params.env.insert("PATH".to_owned(), path);
     }
-    let for_root = pointing.for_root.iter();
-    let for_root = for_root.map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    params.env.extend(for_root);
     if agent.cli() == Some(Cli::Copilot) {
         let packages = bench.copilot_packages().display().to_string();
         params.env.insert(COPILOT_PACKAGES.to_owned(), packages);

@@ -1,4 +1,4 @@
-//! A home of CLIs that ask a model only, and their command lines.
+//! Home of CLIs that use a mock model, and their command lines.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,7 +10,7 @@ use crate::{Cli, Pointing};
 /// The variable with the server's URL, for programs that start a CLI which is not [known](Cli::ALL).
 pub const URL_VARIABLE: &str = "TEAMSTER_MOCK_URL";
 
-/// CLIs that ask a model only, with a shared home.
+/// CLIs that use a mock model, with a shared home.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PointedHome {
@@ -20,6 +20,17 @@ pub struct PointedHome {
     pub path: PathBuf,
     /// The CLIs, each with its configuration.
     pub clis: Vec<(Cli, Pointing)>,
+}
+
+/// Variables that lead CLIs to their [home](PointedHome).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HomeVariables {
+    /// `HOME`.
+    Home,
+    /// Those of the CLIs' own folders. A CLI that has none of its own keeps its files.
+    Folders,
+    /// Those of the CLIs' own folders, and of those of XDG, which belong to other programs too.
+    FoldersWithXdg,
 }
 
 impl PointedHome {
@@ -45,17 +56,19 @@ impl PointedHome {
         Ok(Self { url, path, clis })
     }
 
-    /// Returns the variables to set and those to unset for a program that starts these CLIs. With `keep_home`, `HOME` is not
-    /// set: the variables of the CLIs' folders are.
-    pub fn environment(&self, keep_home: bool) -> (BTreeMap<String, String>, Vec<&'static str>) {
+    /// Returns the variables to set and those to unset for a program that starts these CLIs.
+    pub fn environment(
+        &self,
+        home: HomeVariables,
+    ) -> (BTreeMap<String, String>, Vec<&'static str>) {
         let pointings = || self.clis.iter().map(|(_, pointing)| pointing);
         let own = pointings().flat_map(|pointing| pointing.env.iter().cloned());
         let mut set: BTreeMap<_, _> = own.collect();
+        let keep_home = home != HomeVariables::Home;
         if keep_home {
-            // The folders of XDG belong to the program too. A CLI that has no other variable gets them if it is named.
-            let is_named = self.clis.len() < Cli::ALL.len();
+            let with_xdg = home == HomeVariables::FoldersWithXdg;
             let folders = pointings().flat_map(|pointing| &pointing.folders);
-            let folders = folders.filter(|(name, _)| is_named || !name.starts_with("XDG_"));
+            let folders = folders.filter(|(name, _)| with_xdg || !name.starts_with("XDG_"));
             let path = |folder| text(&self.path.join(folder));
             set.extend(folders.map(|(variable, folder)| ((*variable).to_owned(), path(folder))));
         } else {
@@ -91,11 +104,18 @@ impl PointedHome {
 }
 
 impl Pointing {
-    /// Returns the environment of the CLI with this home. It has no other variables: not those of
-    /// [`for_root`](Self::for_root), nor `PATH`.
+    /// Returns the environment of the CLI with this home. Leaves out [`for_root`](Self::for_root) and `PATH`.
     pub fn environment(&self, home: &Path) -> BTreeMap<String, String> {
         let mut env: BTreeMap<_, _> = self.env.iter().cloned().collect();
         env.insert("HOME".to_owned(), text(home));
+        env
+    }
+
+    /// Returns the environment of the CLI with this home, also as root. Leaves out `PATH`.
+    pub fn environment_for_root(&self, home: &Path) -> BTreeMap<String, String> {
+        let mut env = self.environment(home);
+        let for_root = self.for_root.iter();
+        env.extend(for_root.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         env
     }
 
@@ -145,17 +165,22 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let home = folder.path();
             let pointed = PointedHome::new("http://127.0.0.1:1", home, [cli]).unwrap();
-            let (set, unset) = pointed.environment(false);
+            let (set, unset) = pointed.environment(HomeVariables::Home);
             assert_eq!(set["HOME"], text(home));
             let folders = cli.point_at("").folders;
             for (variable, _) in &folders {
                 assert!(unset.contains(variable), "{cli}: {variable}");
             }
-            let (set, unset) = pointed.environment(true);
+            let (set, unset) = pointed.environment(HomeVariables::FoldersWithXdg);
             assert_eq!(set.get("HOME"), None);
             for (variable, folder) in &folders {
                 assert_eq!(set[*variable], text(&home.join(folder)));
                 assert!(home.join(folder).is_dir());
+                assert!(!unset.contains(variable), "{cli}: {variable}");
+            }
+            let (set, unset) = pointed.environment(HomeVariables::Folders);
+            for (variable, _) in &folders {
+                assert_ne!(set.contains_key(*variable), variable.starts_with("XDG_"));
                 assert!(!unset.contains(variable), "{cli}: {variable}");
             }
         }

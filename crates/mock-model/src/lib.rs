@@ -33,7 +33,7 @@ mod server;
 mod wire;
 
 pub use cli::{Cli, HomeFile, Pointing};
-pub use home::{PointedHome, URL_VARIABLE};
+pub use home::{HomeVariables, PointedHome, URL_VARIABLE};
 pub use protocol::Protocol;
 pub use script::{
     ErrorKind, HttpError, Part, Pieces, Script, ScriptError, Stop, SubAgent, Tokens, Turn,

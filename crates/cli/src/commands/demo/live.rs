@@ -14,7 +14,7 @@ use teamster::{
 use teamster_core::sync::lock;
 use teamster_core::time::millis;
 use teamster_host::params;
-use teamster_mock_model::{Cli, MockModel, Part, Script, Settings};
+use teamster_mock_model::{Cli, MockModel, Part, PointedHome, Script, Settings};
 use tokio::time::{Instant, sleep_until};
 
 use super::args::DemoArgs;
@@ -62,14 +62,11 @@ pub(super) fn main(args: &DemoArgs, cli: Cli) -> anyhow::Result<Outcome> {
     let model = runtime
         .block_on(MockModel::start_with(story(args.speed)?, settings))
         .context("cannot listen on 127.0.0.1")?;
-    let pointing = cli.point_at(&model.url());
-    pointing
-        .write_files(&home)
-        .context("cannot write into a temporary folder")?;
-    let mut env = pointing.environment(&home);
-    // As root, some CLIs need these to run; the script is harmless.
-    let for_root = pointing.for_root.iter();
-    env.extend(for_root.map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
+    let pointed = PointedHome::new(model.url(), &home, [cli]);
+    let mut pointed = pointed.context("cannot write into a temporary folder")?;
+    let (_, pointing) = pointed.clis.remove(0);
+    // The script is harmless.
+    let env = pointing.environment_for_root(&home);
 
     let version = if info.program.is_empty() {
         env!("CARGO_PKG_VERSION").to_owned()

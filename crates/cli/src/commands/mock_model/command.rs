@@ -10,7 +10,7 @@ use anyhow::Context;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpgrp, tcgetpgrp};
 use teamster::process::{find_program, run_mark};
-use teamster_mock_model::{Cli, MockModel, Script, Settings, URL_VARIABLE};
+use teamster_mock_model::{Cli, HomeVariables, MockModel, Script, Settings, URL_VARIABLE};
 use teamster_process::foreign_git_variables;
 use tokio::process::{Child, Command};
 use tokio::time::sleep;
@@ -44,6 +44,11 @@ pub(super) fn main(
     let found = find_program(&program.to_string_lossy(), path.as_deref());
     let found = found.map_err(|error| not_found(error.into()))?;
     let itself = cli_of(program);
+    let variables = match (args.keep_home, named.is_empty() && itself.is_none()) {
+        (false, _) => HomeVariables::Home,
+        (true, false) => HomeVariables::FoldersWithXdg,
+        (true, true) => HomeVariables::Folders,
+    };
     let clis = match (named.is_empty(), itself) {
         (false, _) => named,
         (true, Some(cli)) => vec![cli],
@@ -59,7 +64,7 @@ pub(super) fn main(
         let mut signals = Source::new().context("cannot listen for signals")?;
         let model = super::start(script, settings).await?;
         let home = super::point(model.url(), &home, clis)?;
-        let (set, unset) = home.environment(args.keep_home);
+        let (set, unset) = home.environment(variables);
         let mut clis = home.clis.iter();
         let mut command = Command::new(&found);
         command

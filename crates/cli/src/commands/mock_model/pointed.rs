@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use teamster_mock_model::{Cli, PointedHome, Pointing, URL_VARIABLE};
+use teamster_mock_model::{Cli, HomeVariables, PointedHome, Pointing, URL_VARIABLE};
 
 use crate::mock_home::{info, installed};
 
@@ -69,8 +69,8 @@ impl Pointed {
     }
 
     /// Returns lines that set the variables in a POSIX shell.
-    pub(super) fn export(&self) -> String {
-        let (set, unset) = self.home.environment(true);
+    pub(super) fn export(&self, variables: HomeVariables) -> String {
+        let (set, unset) = self.home.environment(variables);
         let is_set = |name: &&str| std::env::var_os(name).is_some();
         let unset = unset.into_iter().filter(is_set);
         let mut lines: Vec<_> = unset.map(|name| format!("unset {name}")).collect();

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use anstyle::Style;
 use anyhow::Context;
-use teamster_mock_model::{Cli, Script, Settings};
+use teamster_mock_model::{Cli, HomeVariables, Script, Settings};
 
 use super::args::MockModelArgs;
 use super::pointed::Pointed;
@@ -23,6 +23,11 @@ pub(super) fn main(
     named: Vec<Cli>,
 ) -> anyhow::Result<u8> {
     settings.cli = super::single(&named);
+    let variables = if named.is_empty() {
+        HomeVariables::Folders
+    } else {
+        HomeVariables::FoldersWithXdg
+    };
     let clis = if named.is_empty() {
         let here: Vec<_> = Cli::ALL.into_iter().filter(|cli| installed(*cli)).collect();
         if here.is_empty() {
@@ -49,7 +54,7 @@ pub(super) fn main(
         let printed = if args.json {
             writeln!(io::stdout(), "{}", pointed.json())
         } else if args.export {
-            io::stdout().write_all(pointed.export().as_bytes())
+            io::stdout().write_all(pointed.export(variables).as_bytes())
         } else {
             let about = description.map(|it| words::one_line(&it) + "\n");
             let text = listing(&pointed, &folder, &turns, &about.unwrap_or_default());
