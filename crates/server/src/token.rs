@@ -1,6 +1,6 @@
 //! Access tokens: the owner's, and named ones with scopes, which are stored as hashes.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
@@ -63,6 +63,12 @@ impl Scope {
     /// Returns `true` if a token with this scope may perform operations that require `needed`.
     pub fn allows(self, needed: Self) -> bool {
         self == needed || self == Self::Admin || needed == Self::Read
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }
 
@@ -269,8 +275,8 @@ pub struct OwnerToken {
     secret: String,
 }
 
-impl std::fmt::Debug for OwnerToken {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for OwnerToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OwnerToken")
             .field("path", &self.path)
             .finish_non_exhaustive()

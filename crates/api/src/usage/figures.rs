@@ -1,5 +1,7 @@
 //! Figures of usage.
 
+use std::fmt;
+
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize, Serializer};
@@ -28,6 +30,29 @@ pub enum Dimension {
     Provider,
     /// The key of the conversation (`--session-key`) that the session belongs to.
     Key,
+}
+
+impl Dimension {
+    /// Returns the name, as in JSON.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Day => "day",
+            Self::Week => "week",
+            Self::Month => "month",
+            Self::Project => "project",
+            Self::Model => "model",
+            Self::Agent => "agent",
+            Self::Session => "session",
+            Self::Provider => "provider",
+            Self::Key => "key",
+        }
+    }
+}
+
+impl fmt::Display for Dimension {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
 }
 
 /// Sums. Unknown figures are absent, never 0.
@@ -157,6 +182,28 @@ impl Diagnostics {
         self.unreadable += other.unreadable;
         for path in other.unreadable_examples {
             self.example(path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_dimension_has_its_name_in_json() {
+        for dimension in [
+            Dimension::Day,
+            Dimension::Week,
+            Dimension::Month,
+            Dimension::Project,
+            Dimension::Model,
+            Dimension::Agent,
+            Dimension::Session,
+            Dimension::Provider,
+            Dimension::Key,
+        ] {
+            assert_eq!(serde_json::to_value(dimension).unwrap(), dimension.as_str());
         }
     }
 }

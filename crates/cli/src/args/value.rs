@@ -3,33 +3,24 @@
 use std::ffi::OsString;
 use std::fmt::Display;
 use std::path::PathBuf;
-use std::str::FromStr;
 use std::time::Duration;
 
 use clap::builder::{OsStringValueParser, PossibleValue, PossibleValuesParser, TypedValueParser};
-use teamster::AgentError;
 use teamster::agent_loop::supervisor::FILE_NAME;
 pub(crate) use teamster_host::value::{age, limit, size};
 
 /// Returns a parser for a fixed set of values, each with its help text.
 pub(crate) fn named_values<T>(values: &'static [(T, &str)]) -> impl TypedValueParser<Value = T>
 where
-    T: FromStr<Err = AgentError> + Display + Clone + Send + Sync + 'static,
+    T: Display + Clone + Send + Sync + 'static,
 {
-    let values = values.iter();
-    let values = values.map(|(value, help)| PossibleValue::new(value.to_string()).help(*help));
-    PossibleValuesParser::new(values).try_map(|name| name.parse())
-}
-
-/// Returns a parser for words, each of which stands for a value and has a help text.
-pub(crate) fn words<T: Copy + Send + Sync + 'static>(
-    values: &'static [(&str, T, &str)],
-) -> impl TypedValueParser<Value = T> {
     let names = values.iter();
-    let names = names.map(|(name, _, help)| PossibleValue::new(*name).help(*help));
+    let names = names.map(|(value, help)| PossibleValue::new(value.to_string()).help(*help));
     PossibleValuesParser::new(names).try_map(|name| {
-        let found = values.iter().find(|(it, ..)| *it == name);
-        found.map(|(_, value, _)| *value).ok_or("an unknown word")
+        let found = values.iter().find(|(value, _)| value.to_string() == name);
+        found
+            .map(|(value, _)| value.clone())
+            .ok_or("an unknown value")
     })
 }
 

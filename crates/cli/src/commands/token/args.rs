@@ -44,7 +44,7 @@ pub(crate) struct TokenAddArgs {
     /// The token's name, such as that of its device
     pub(crate) name: String,
     /// Grant this scope (repeatable)
-    #[arg(long, value_name = "SCOPE", required = true, value_delimiter = ',', value_parser = value::words(SCOPES))]
+    #[arg(long, value_name = "SCOPE", required = true, value_delimiter = ',', value_parser = value::named_values(SCOPES))]
     pub(crate) scope: Vec<Scope>,
 }
 
@@ -74,13 +74,9 @@ pub(crate) struct TokenReplaceArgs {
 }
 
 /// Values of `--scope` with their help texts.
-const SCOPES: &[(&str, Scope, &str)] = &[
-    ("read", Scope::Read, "See runs, requests, agents and usage"),
-    ("run", Scope::Run, "Start and stop runs, and see them"),
-    ("answer", Scope::Answer, "Answer requests, and see them"),
-    (
-        "admin",
-        Scope::Admin,
-        "Everything, the control of agents included",
-    ),
+const SCOPES: &[(Scope, &str)] = &[
+    (Scope::Read, "See runs, requests, agents and usage"),
+    (Scope::Run, "Start and stop runs, and see them"),
+    (Scope::Answer, "Answer requests, and see them"),
+    (Scope::Admin, "Everything, the control of agents included"),
 ];

@@ -46,7 +46,7 @@ Exit codes:
 #[command(after_help = SHORT, after_long_help = EXAMPLES)]
 pub(crate) struct UsageArgs {
     /// Group by [default: day, with --watch provider]
-    #[arg(long, value_name = "WHAT", value_parser = value::words(BY))]
+    #[arg(long, value_name = "WHAT", value_parser = value::named_values(BY))]
     pub(crate) by: Option<Dimension>,
     /// Start: a date, a time, `today`, `yesterday`, or an age such as 24h or 7d
     #[arg(long, value_name = "WHEN", value_parser = When::parse)]
@@ -96,35 +96,23 @@ pub(crate) struct UsageArgs {
 }
 
 /// Values of `--by` with their help texts.
-const BY: &[(&str, Dimension, &str)] = &[
+const BY: &[(Dimension, &str)] = &[
+    (Dimension::Day, "The day, in the time zone of this machine"),
+    (Dimension::Week, "The week, by its Monday"),
+    (Dimension::Month, "The month"),
+    (Dimension::Model, "The model, as its CLI writes it"),
     (
-        "day",
-        Dimension::Day,
-        "The day, in the time zone of this machine",
-    ),
-    ("week", Dimension::Week, "The week, by its Monday"),
-    ("month", Dimension::Month, "The month"),
-    ("model", Dimension::Model, "The model, as its CLI writes it"),
-    (
-        "agent",
         Dimension::Agent,
         "The agent: the directory in which its session began",
     ),
     (
-        "project",
         Dimension::Project,
         "The project: the directory in which the request was made",
     ),
-    ("session", Dimension::Session, "The session"),
-    ("provider", Dimension::Provider, "The CLI"),
-    ("key", Dimension::Key, "The key of `--session-key`"),
+    (Dimension::Session, "The session"),
+    (Dimension::Provider, "The CLI"),
+    (Dimension::Key, "The key of `--session-key`"),
 ];
-
-/// Returns the value of `--by` for a dimension.
-pub(super) fn name(by: Dimension) -> &'static str {
-    let found = BY.iter().find(|(_, it, _)| *it == by);
-    found.map_or("", |(name, ..)| name)
-}
 
 /// Parses a refresh interval between 1 second and 24 hours.
 fn interval(text: &str) -> Result<Duration, String> {

@@ -5,8 +5,6 @@ use std::io::{self, Write};
 
 use teamster_api::usage::{Dimension, Figures, UsageSummary};
 
-use super::args::name;
-
 /// The columns after the names of the group and model.
 const HEAD: [&str; 14] = [
     "providers",
@@ -28,12 +26,8 @@ const HEAD: [&str; 14] = [
 /// Prints a row for each group, or for each of its models if there are any. Unknown values are empty.
 pub(super) fn print(summary: &UsageSummary, by: Dimension, out: &mut impl Write) -> io::Result<()> {
     let by_model = summary.by == Dimension::Model;
-    let names: &[_] = if by_model {
-        &[name(by)]
-    } else {
-        &[name(by), "model"]
-    };
-    writeln!(out, "{},{}", names.join(","), HEAD.join(","))?;
+    let model = if by_model { "" } else { ",model" };
+    writeln!(out, "{by}{model},{}", HEAD.join(","))?;
     for group in &summary.groups {
         let group_name = group.name.as_deref().unwrap_or_default();
         let group_row =
