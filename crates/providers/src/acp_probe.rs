@@ -83,27 +83,6 @@ impl AcpProbed {
         }
     }
 
-    /// Returns what the agent can do beside text, by its capabilities.
-    pub fn abilities(&self) -> Vec<&'static str> {
-        let can = &self.capabilities;
-        let session = &can["sessionCapabilities"];
-        let mcp = &can["mcpCapabilities"];
-        let all = [
-            ("load sessions", can["loadSession"] == true),
-            ("resume", session["resume"].is_object()),
-            ("fork", session["fork"].is_object()),
-            ("images", can["promptCapabilities"]["image"] == true),
-            ("MCP by http", mcp["http"] == true),
-            ("MCP by sse", mcp["sse"] == true),
-            (
-                "more directories",
-                session["additionalDirectories"].is_object(),
-            ),
-        ];
-        let can = all.into_iter().filter(|(_, can)| *can);
-        can.map(|(name, _)| name).collect()
-    }
-
     /// Returns the ids of the models that the session offers.
     pub fn models(&self) -> Vec<&str> {
         ids(&self.session["models"]["availableModels"], "modelId")

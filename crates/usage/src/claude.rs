@@ -30,7 +30,7 @@ use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, has_object, is_jsonl};
 use crate::{Key, Provider, Record};
 use cost_state::Before;
-pub use status_line::StatusLine;
+pub use status_line::{ClaudeStatusLine, UsedShare};
 use wire::{AgentResult, Entry, Figures, Iteration, Timed, Typed};
 
 pub(crate) const TRAITS: Traits = Traits {

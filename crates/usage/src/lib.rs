@@ -39,7 +39,7 @@ mod source;
 mod summary;
 
 pub use accounts::{Accounts, Group, Joined, PastRun, Witness};
-pub use claude::StatusLine;
+pub use claude::{ClaudeStatusLine, UsedShare};
 pub use limits::{Limit, limits};
 pub use meter::{ModelTick, TickMeter};
 pub use places::Places;

@@ -2,14 +2,11 @@
 
 use jiff::Timestamp;
 use serde::Deserialize;
-use teamster_api::usage::UsageLimit;
 
-use crate::Provider;
-
-/// What Claude Code reports to its status line command.
+/// Input of Claude Code's status line command.
 #[derive(Debug, Clone, Default, PartialEq)]
 #[non_exhaustive]
-pub struct StatusLine {
+pub struct ClaudeStatusLine {
     /// The model's name for people, or else its id.
     pub model: Option<String>,
     /// The model is used in its fast mode.
@@ -20,17 +17,29 @@ pub struct StatusLine {
     pub context_percent: Option<f64>,
     /// The cost of the session in USD.
     pub cost_usd: Option<f64>,
-    /// The limits of the subscription, as of now.
-    pub limits: Vec<UsageLimit>,
+    /// The subscription's limit of five hours.
+    pub five_hours: Option<UsedShare>,
+    /// The subscription's limit of seven days.
+    pub seven_days: Option<UsedShare>,
 }
 
-impl StatusLine {
-    /// Parses the JSON, at this time.
+/// Used share of a limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct UsedShare {
+    /// The used part, in percent.
+    pub percent: f64,
+    /// Time at which it is 0 again.
+    pub resets_at: Option<Timestamp>,
+}
+
+impl ClaudeStatusLine {
+    /// Parses the JSON.
     ///
     /// # Errors
     ///
     /// Fails if it is not JSON, or a field has another type.
-    pub fn parse(json: &[u8], now: Timestamp) -> serde_json::Result<Self> {
+    pub fn parse(json: &[u8]) -> serde_json::Result<Self> {
         let Input {
             model,
             workspace,
@@ -40,29 +49,14 @@ impl StatusLine {
             rate_limits,
             fast_mode,
         } = serde_json::from_slice(json)?;
-        let windows = [
-            (300, rate_limits.five_hour),
-            (10_080, rate_limits.seven_day),
-        ];
-        let limits = windows.into_iter().filter_map(|(minutes, window)| {
-            let window = window?;
-            let mut limit = UsageLimit::new(Provider::Claude.id(), window.used_percentage?, now);
-            limit.window_minutes = Some(minutes);
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "what is too large saturates"
-            )]
-            let at = (window.resets_at).and_then(|at| Timestamp::from_second(at as i64).ok());
-            limit.resets_at = at;
-            Some(limit)
-        });
         Ok(Self {
             model: model.display_name.or(model.id),
             is_fast: fast_mode == Some(true),
             directory: workspace.current_dir.or(cwd),
             context_percent: context_window.used_percentage,
             cost_usd: cost.total_cost_usd,
-            limits: limits.collect(),
+            five_hours: rate_limits.five_hour.and_then(Window::used),
+            seven_days: rate_limits.seven_day.and_then(Window::used),
         })
     }
 }
@@ -117,4 +111,18 @@ struct Window {
     used_percentage: Option<f64>,
     /// In seconds since the Unix epoch.
     resets_at: Option<f64>,
+}
+
+impl Window {
+    fn used(self) -> Option<UsedShare> {
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "what is too large saturates"
+        )]
+        let at = (self.resets_at).and_then(|at| Timestamp::from_second(at as i64).ok());
+        Some(UsedShare {
+            percent: self.used_percentage?,
+            resets_at: at,
+        })
+    }
 }

@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use anstyle::{AnsiColor, Style};
+use serde_json::Value;
 use teamster::RuntimeConfig;
 use teamster::acp::AcpAgent;
 use teamster::acp_probe::{AcpProbed, Verdict, probe};
@@ -78,7 +79,7 @@ fn print(probed: &AcpProbed, out: &mut impl Write) -> io::Result<()> {
     row("command", probed.agent.trim_start_matches(AcpAgent::PREFIX))?;
     row("problem", probed.problem.as_deref().unwrap_or_default())?;
     if !probed.capabilities.is_null() {
-        let can = match &*probed.abilities() {
+        let can = match &*abilities(&probed.capabilities) {
             [] => "text only".to_owned(),
             can => can.join(", "),
         };
@@ -93,6 +94,26 @@ fn print(probed: &AcpProbed, out: &mut impl Write) -> io::Result<()> {
         row("stderr", line)?;
     }
     row("next", &probed.next)
+}
+
+/// Returns what an agent can do besides text.
+fn abilities(can: &Value) -> Vec<&'static str> {
+    let session = &can["sessionCapabilities"];
+    let mcp = &can["mcpCapabilities"];
+    let all = [
+        ("load sessions", can["loadSession"] == true),
+        ("resume", session["resume"].is_object()),
+        ("fork", session["fork"].is_object()),
+        ("images", can["promptCapabilities"]["image"] == true),
+        ("MCP by http", mcp["http"] == true),
+        ("MCP by sse", mcp["sse"] == true),
+        (
+            "more directories",
+            session["additionalDirectories"].is_object(),
+        ),
+    ];
+    let can = all.into_iter().filter(|(_, can)| *can);
+    can.map(|(name, _)| name).collect()
 }
 
 /// Returns the first ids of a list as text.

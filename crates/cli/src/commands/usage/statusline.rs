@@ -6,7 +6,7 @@ use std::io::{self, Read, Write};
 
 use anyhow::anyhow;
 use jiff::Timestamp;
-use teamster::usage::StatusLine;
+use teamster::usage::ClaudeStatusLine;
 
 use super::limits;
 use crate::{exit_code, words};
@@ -18,19 +18,18 @@ const LONGEST: u64 = 1 << 20;
 pub(super) fn main() -> anyhow::Result<u8> {
     let mut text = Vec::new();
     io::stdin().take(LONGEST).read_to_end(&mut text)?;
-    let now = Timestamp::now();
-    let input = StatusLine::parse(&text, now).map_err(|error| {
+    let input = ClaudeStatusLine::parse(&text).map_err(|error| {
         exit_code::misuse(anyhow!(
             "stdin is not the JSON of Claude Code's status line ({error}); set \
              \"statusLine\": {{\"type\": \"command\", \"command\": \"teamster usage --statusline\"}} \
              in its settings.json"
         ))
     })?;
-    let line = line(&input, now);
+    let line = line(&input, Timestamp::now());
     exit_code::of_printed(writeln!(io::stdout(), "{line}"))
 }
 
-fn line(input: &StatusLine, now: Timestamp) -> String {
+fn line(input: &ClaudeStatusLine, now: Timestamp) -> String {
     let mut parts = Vec::new();
     if let Some(name) = &input.model {
         let fast = if input.is_fast { " fast" } else { "" };
@@ -47,14 +46,11 @@ fn line(input: &StatusLine, now: Timestamp) -> String {
     if let Some(usd) = input.cost_usd {
         parts.push(words::usd(usd));
     }
-    for limit in &input.limits {
-        let name = match limit.window_minutes {
-            Some(300) => "5h",
-            _ => "7d",
-        };
+    for (name, limit) in [("5h", input.five_hours), ("7d", input.seven_days)] {
+        let Some(limit) = limit else { continue };
         let resets = (limit.resets_at.filter(|at| *at > now))
             .map_or_else(String::new, |at| format!(" ({})", limits::span(now, at)));
-        parts.push(format!("{name} {}%{resets}", limit.used_percent.round()));
+        parts.push(format!("{name} {}%{resets}", limit.percent.round()));
     }
     words::one_line(&parts.join(" | "))
 }
@@ -74,7 +70,7 @@ mod tests {
 
     fn shown(text: &str) -> String {
         let now = Timestamp::from_second(1_795_410_000).unwrap();
-        line(&StatusLine::parse(text.as_bytes(), now).unwrap(), now)
+        line(&ClaudeStatusLine::parse(text.as_bytes()).unwrap(), now)
     }
 
     #[test]
