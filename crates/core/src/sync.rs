@@ -9,7 +9,7 @@ pub fn lock<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Values by name, such as locks: all who use a name at the same time share one. A value that is not in use any more is
+/// Values by name, such as locks: concurrent users of a name share one value. A value that is not in use any more is
 /// forgotten.
 #[derive(Debug)]
 pub struct ByName<T> {

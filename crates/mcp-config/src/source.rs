@@ -27,7 +27,7 @@ pub use typed::TypedError;
 /// A text with servers. `Debug` leaves it out, because it may contain secrets.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Source {
-    /// Where the text is from, for messages.
+    /// Origin of the text, for messages.
     origin: String,
     text: String,
 }

@@ -38,10 +38,10 @@
 //!
 //! A program can offer the fake agent as a subcommand. See [`FakeAgent`].
 
+mod fake_cli_provider;
 mod hex;
 mod output;
 mod play;
-mod posing;
 mod report;
 mod run;
 mod script;
@@ -57,7 +57,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-pub use posing::Posing;
+pub use fake_cli_provider::FakeCliProvider;
 pub use report::Report;
 pub use script::{SCRIPT_ENV, Script, ScriptError};
 pub use step::{Pipe, Signal, Spawn, SpawnKind, Stdin, Step};

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Context;
-use teamster_testkit::fake_agent::{Posing, Script};
+use teamster_testkit::fake_agent::{FakeCliProvider, Script};
 
 use super::args::DemoArgs;
 
@@ -50,7 +50,7 @@ pub(super) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         "Write a short poem about pipes into poem.txt, then count its words.",
     );
     params.include_native = args.output.native;
-    let player = Posing {
+    let player = FakeCliProvider {
         provider: claude,
         args: vec![crate::global::FAKE_AGENT.into()],
         script: script.path().to_owned(),

@@ -11,7 +11,7 @@ use teamster_core::{AgentError, Capabilities, CliInfo, CliProvider, ExecuteParam
 use super::{SCRIPT_ENV, Script};
 
 /// A provider whose CLI is the fake agent, which prints what the real one would.
-pub struct Posing {
+pub struct FakeCliProvider {
     /// The provider whose output is played.
     pub provider: Arc<dyn CliProvider>,
     /// The arguments of the program that make it the fake agent.
@@ -20,7 +20,7 @@ pub struct Posing {
     pub script: PathBuf,
 }
 
-impl CliProvider for Posing {
+impl CliProvider for FakeCliProvider {
     fn info(&self) -> &'static CliInfo {
         self.provider.info()
     }
