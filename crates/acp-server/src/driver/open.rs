@@ -182,8 +182,9 @@ fn without_servers(
 
 /// Returns the error of a thread whose folder went along with a session that has ended.
 pub(super) fn no_second_session() -> AgentError {
-    let problem = "the session of this thread has ended, and the copy of the folder belonged to it alone: what the agent has \
-                   changed has come back as a branch, so take that over and begin a new thread";
+    let problem = "the session of this thread has ended, and the copy of the folder belonged to it alone: begin a new thread. \
+                   The notice at the end of the session names the branch with what the agent has changed, or says why it has \
+                   not come back";
     AgentError::new(ErrorCode::Interrupted, ErrorKind::Invalid, problem)
 }
 

@@ -20,11 +20,29 @@ where
     let mut pause = PAUSES[0];
     loop {
         match call().await {
-            Err(error) if error.code.is_none() && error.retryable && Instant::now() < until => {
+            Err(error) if is_break(&error) && Instant::now() < until => {
                 sleep(pause).await;
                 pause = (pause * 2).min(PAUSES[1]);
             }
             result => return result,
         }
     }
+}
+
+/// Returns whether the session has done what it was asked to, rather than refused it.
+///
+/// # Errors
+///
+/// Fails if the service could not be reached.
+pub(super) fn is_done<T>(reply: Result<T, ServiceError>) -> Result<bool, ServiceError> {
+    match reply {
+        Ok(_) => Ok(true),
+        Err(error) if is_break(&error) => Err(error),
+        Err(_) => Ok(false),
+    }
+}
+
+/// Returns whether the answer may be what was lost.
+fn is_break(error: &ServiceError) -> bool {
+    error.code.is_none() && error.retryable
 }

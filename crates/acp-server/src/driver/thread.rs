@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use super::connection::{ActionResult, Reports, Update};
 use super::follow::Follower;
-use super::repeat::repeated;
+use super::repeat::{is_done, repeated};
 use super::{SentFolder, Shared, open, past};
 use crate::{Prompt, Setup, Ticket};
 
@@ -326,9 +326,11 @@ impl Thread {
     async fn ready(&mut self, setup: &Setup) -> Result<(), AgentError> {
         if let Some(live) = &mut self.live
             && !live.is_over()
-            && change(live, setup).await
         {
-            return Ok(());
+            let changed = change(live, setup).await;
+            if changed.map_err(|error| self.shared.agent_error(error))? {
+                return Ok(());
+            }
         }
         if self.shared.folders.is_some() && self.sent.is_none() {
             let is_live = self.live.as_ref().is_some_and(|live| !live.is_over());
@@ -463,31 +465,35 @@ fn cancelled() -> AgentError {
 }
 
 /// Applies a setup to a running session. Returns `false` if it needs a new process.
-async fn change(live: &mut Live, setup: &Setup) -> bool {
+///
+/// # Errors
+///
+/// Fails if the service cannot be reached: the session may still be there.
+async fn change(live: &mut Live, setup: &Setup) -> Result<bool, ServiceError> {
     let begun = &live.setup;
     let is_there = begun.cwd == setup.cwd
         && begun.add_dirs == setup.add_dirs
         && begun.mcp_servers == setup.mcp_servers;
     let target = &setup.settings;
     if !is_there || target.effort != begun.settings.effort {
-        return false;
+        return Ok(false);
     }
     let now = &mut live.setup.settings;
     if target.model != now.model {
         let Some(model) = target.model.clone() else {
-            return false;
+            return Ok(false);
         };
         let set = RunnerCommand::SetModel { model };
-        if live.run.send(set).await.is_err() {
-            return false;
+        if !is_done(live.run.send(set).await)? {
+            return Ok(false);
         }
         now.model.clone_from(&target.model);
     }
     if target.mode != now.mode {
-        if live.run.set_permission(target.mode).await.is_err() {
-            return false;
+        if !is_done(live.run.set_permission(target.mode).await)? {
+            return Ok(false);
         }
         now.mode = target.mode;
     }
-    true
+    Ok(true)
 }

@@ -80,6 +80,31 @@ async fn a_prompt_that_waits_is_sent_again_after_the_turn_only() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_change_whose_connection_breaks_stays_one_of_this_session() {
+    let service = memory();
+    let changes = AtomicUsize::new(0);
+    let server = server(&service, move |command| match command {
+        Command::SetPermission { .. } if changes.fetch_add(1, Ordering::Relaxed) < 2 => {
+            Course::Breaks { after: false }
+        }
+        _ => Course::Arrives,
+    });
+    let mut editor = Editor::start(server).await;
+    let thread = editor.begin().await;
+    editor.turn(&thread, "hello").await;
+    // One break is that of the change at once, the other that of the next prompt.
+    editor.set(&thread, "mode", "accept-edits").await;
+    let id = editor.prompt(&thread, "lost").await;
+    let refused = editor.answer(id).await;
+    let problem = refused["error"]["message"].as_str().unwrap();
+    assert!(problem.contains("the connection is broken"), "{problem}");
+    assert_eq!(editor.turn(&thread, "more").await, "end_turn");
+    let mut query = RunQuery::default();
+    query.thread = Some(thread);
+    assert_eq!(service.list(query).await.unwrap().runs.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
 async fn requests_and_answers_go_on_after_a_break_of_the_connection() {
     let service = memory();
     let commands = AtomicUsize::new(0);
