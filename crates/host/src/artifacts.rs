@@ -76,6 +76,17 @@ pub(crate) fn collected(folder: &Path, name: &str) -> Option<PathBuf> {
     (is_inside && file_name(&path) == name).then(|| folder.join(FILES).join(path))
 }
 
+/// Removes the collected files. The folder of the run's result keeps its time, which is that of the end of the run.
+pub(crate) fn remove(folder: &Path) {
+    let changed = fs::metadata(folder).and_then(|about| about.modified());
+    // What stays is removed the next time.
+    let _ = fs::remove_dir_all(folder.join(FILES));
+    let _ = fs::remove_file(folder.join(MISSING));
+    if let (Ok(changed), Ok(folder)) = (changed, File::open(folder)) {
+        let _ = folder.set_modified(changed);
+    }
+}
+
 fn copy(
     patterns: &[String],
     directory: &Path,

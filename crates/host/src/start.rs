@@ -121,7 +121,7 @@ pub(crate) fn report_log(host: &Host, finished: &Finished) {
     }
 }
 
-/// Removes the logs of ended runs beyond the retention, with what the runs have left.
+/// Removes the logs of ended runs beyond the retention, and what runs of that age have left in the folders of this machine.
 pub(crate) fn prune(host: &Host, runs: &Runs, retention: &Retention) {
     let pruned = runs.prune(retention).unwrap_or_else(|error| {
         let error = anyhow::Error::from(error).context("old logs could not be removed");
@@ -131,7 +131,7 @@ pub(crate) fn prune(host: &Host, runs: &Runs, retention: &Retention) {
     let before = retention
         .age
         .map(|age| epoch_ms().saturating_sub(millis(age)));
-    prune_results(runs, &pruned.ids, before);
+    prune_results(runs, &pruned.outdated, before);
 }
 
 async fn prune_apart(host: Host, runs: Runs, retention: Retention) {

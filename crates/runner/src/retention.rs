@@ -44,8 +44,8 @@ impl Default for Retention {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Pruned {
-    /// Ids of the runs whose logs were removed.
-    pub ids: Vec<String>,
+    /// Ids of the runs whose logs were removed because of their age. Of the others only the logs were too much.
+    pub outdated: Vec<String>,
     /// Number of removed logs.
     pub logs: u64,
     /// Size of the removed logs, in bytes.
@@ -131,7 +131,9 @@ impl Runs {
                     pruned.logs += 1;
                     pruned.bytes += found.bytes;
                     kept -= found.bytes;
-                    pruned.ids.push(found.id);
+                    if is_old {
+                        pruned.outdated.push(found.id);
+                    }
                 }
                 Some(Err(error)) => _ = failed.get_or_insert(error),
                 // The run is live, or was removed already.

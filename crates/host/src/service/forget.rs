@@ -95,7 +95,7 @@ async fn delete(
         }
         if let Some(store) = store {
             for id in results::old(before) {
-                let has_log = state::runs().is_ok_and(|runs| matches!(runs.get(&id), Ok(Some(_))));
+                let has_log = state::runs().is_ok_and(|runs| !matches!(runs.get(&id), Ok(None)));
                 if !has_log && !store.run_exists(&id).await? {
                     gone.insert(id);
                 }

@@ -84,11 +84,12 @@ pub(crate) fn forget<'a>(ids: impl IntoIterator<Item = &'a str>) {
     let mut is_any = false;
     for id in ids.into_iter().filter(|id| is_run_id(id)) {
         is_any = true;
-        if let Some(root) = &root
-            && let Ok(Some(kept)) = Kept::find(root, id)
-            // What is known of its refs stays as long as they do.
-            && kept.forget(mirrors.as_deref()).is_err()
-        {
+        let is_forgotten = |root| match Kept::find(root, id) {
+            Ok(kept) => kept.is_none_or(|kept| kept.forget(mirrors.as_deref()).is_ok()),
+            Err(_) => false,
+        };
+        // What is known of its refs stays as long as they do.
+        if !root.as_deref().is_none_or(is_forgotten) {
             continue;
         }
         if let Some(folder) = folder(id, None) {
@@ -100,9 +101,10 @@ pub(crate) fn forget<'a>(ids: impl IntoIterator<Item = &'a str>) {
     }
 }
 
-/// Removes the results of runs that were removed, and those that have had no log and no change since this time, in
-/// milliseconds since the Unix epoch. As of logs, those of the last hour stay.
-pub(crate) fn prune(runs: &Runs, removed: &[String], before: Option<u64>) {
+/// Removes the results of runs that are outdated, and those that have had no log and no change since this time, in
+/// milliseconds since the Unix epoch. As of logs, those of the last hour stay. In a repository of the user, nothing is
+/// removed without a command: what was not committed may be nowhere else.
+pub(crate) fn prune(runs: &Runs, outdated: &[String], before: Option<u64>) {
     const GRACE: Duration = Duration::from_hours(1);
     let recent = epoch_ms().saturating_sub(millis(GRACE));
     let old = before
@@ -110,7 +112,25 @@ pub(crate) fn prune(runs: &Runs, removed: &[String], before: Option<u64>) {
         .unwrap_or_default();
     let has_log = |id: &String| !matches!(runs.get(id), Ok(None));
     let old = old.iter().filter(|id| !has_log(id));
-    forget(removed.iter().chain(old).map(String::as_str));
+    let (root, mirrors) = (state::file(WORKTREES), state::mirrors().ok());
+    let is_ours = |id: &&str| {
+        let Some(root) = root.as_ref().filter(|_| is_run_id(id)) else {
+            return true;
+        };
+        match Kept::find(root, id) {
+            Ok(None) => true,
+            Ok(Some(kept)) => {
+                let is_ours = (mirrors.as_ref()).is_some_and(|it| kept.is_of_mirror(it));
+                if !is_ours && let Some(folder) = folder(id, None) {
+                    artifacts::remove(&folder);
+                }
+                is_ours
+            }
+            Err(_) => false,
+        }
+    };
+    let all = outdated.iter().chain(old).map(String::as_str);
+    forget(all.filter(is_ours));
 }
 
 impl LocalRuns {

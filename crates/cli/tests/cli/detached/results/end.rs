@@ -46,7 +46,7 @@ fn a_push_is_a_step_of_its_own() {
 }
 
 #[test]
-fn what_attached_runs_have_left_goes_after_the_time_of_logs() {
+fn collected_files_go_after_the_time_of_logs_and_what_is_in_the_repository_on_command() {
     let repository = Repository::new();
     let (id, _) = attached(&repository, &["--artifact", "new.txt"]);
     let (young, _) = attached(&repository, &[]);
@@ -61,10 +61,22 @@ fn what_attached_runs_have_left_goes_after_the_time_of_logs() {
     let worker = worker(&repository);
     let later = ok(command(&repository, &["run", &worker, "x", "--detach"]));
     ok(command(&repository, &["wait", later.stdout.trim_end()]));
-    // The runner removes it after the end of its run.
-    assert!(wait_until(Duration::from_mins(1), || !results.exists()));
-    let refs = repository.git(&["for-each-ref", "--format=%(refname)", "refs/teamster"]);
-    assert!(!refs.contains(&id) && refs.contains(&young), "{refs}");
+    // The runner removes the collected files after the end of its run. What is in the user's repository stays.
+    let files = results.join("files");
+    assert!(wait_until(Duration::from_mins(1), || !files.exists()));
+    let refs = || repository.git(&["for-each-ref", "--format=%(refname)", "refs/teamster"]);
+    assert!(
+        refs().contains(&id) && refs().contains(&young),
+        "{}",
+        refs()
+    );
+    ok(command(&repository, &["runs", "forget", &id]));
+    assert!(!results.exists());
+    assert!(
+        !refs().contains(&id) && refs().contains(&young),
+        "{}",
+        refs()
+    );
     // The files are the user's.
     assert_eq!(repository.left().len(), 2);
 }
