@@ -37,6 +37,16 @@ pub trait RunService: Send + Sync {
     /// answer was lost) and [`ProblemCode::Internal`]: then the run may be there, and the call can be repeated.
     fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted>;
 
+    /// Returns the answer to the start of a run that exists, as a repetition of [`start`](Self::start) does, but starts
+    /// nothing if the run was deleted meanwhile. Default: that of a start, for a service that has no other look-up.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::RunNotFound`], or [`ProblemCode::RunExists`] if the id exists with another spec.
+    fn started<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
+        self.start(id, spec)
+    }
+
     /// Checks whether this spec could be started, without starting anything: whether the agent is installed and logged
     /// in, as far as the service can know. A start can fail all the same. Default: nothing is known.
     ///

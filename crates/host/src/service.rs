@@ -217,6 +217,15 @@ impl LocalRuns {
         Err(RunsError::Exists { id: id.to_owned() }.into())
     }
 
+    /// Fails if a run has this id, or if that cannot be known.
+    async fn must_be_free(&self, id: &str) -> Result<(), ServiceError> {
+        match self.index.get(id).await {
+            Ok(_) => Err(RunsError::Exists { id: id.to_owned() }.into()),
+            Err(error) if error.code == Some(ProblemCode::RunNotFound) => Ok(()),
+            Err(error) => Err(error),
+        }
+    }
+
     async fn page(&self, query: RunQuery) -> Result<RunList, ServiceError> {
         let before: Option<RunCursor> = match &query.cursor {
             Some(cursor) => {
@@ -294,6 +303,13 @@ impl RunService for LocalRuns {
         Box::pin(self.start_run(id, spec))
     }
 
+    fn started<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
+        Box::pin(async move {
+            let existing = self.existing(id, &spec).await?;
+            Ok(existing.ok_or_else(|| RunsError::NotFound { id: id.to_owned() })?)
+        })
+    }
+
     fn check<'a>(&'a self, spec: &'a Spec) -> ServiceFuture<'a, ()> {
         let (host, spec) = (self.host.clone(), spec.clone());
         Box::pin(blocking(move || Ok(check::check(&host, &spec)?)))
@@ -367,9 +383,7 @@ impl RunService for LocalRuns {
 
     fn offer<'a>(&'a self, id: &'a str, manifest: FileManifest) -> ServiceFuture<'a, Vec<u32>> {
         Box::pin(async move {
-            if self.index.get(id).await.is_ok() {
-                return Err(RunsError::Exists { id: id.to_owned() }.into());
-            }
+            self.must_be_free(id).await?;
             let id = id.to_owned();
             unlimited(move || state::uploads()?.offer(&id, &manifest)).await
         })
@@ -391,9 +405,7 @@ impl RunService for LocalRuns {
     fn withdraw<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, ()> {
         Box::pin(async move {
             let _starts = STARTS.of(id).lock_owned().await;
-            if self.index.get(id).await.is_ok() {
-                return Err(RunsError::Exists { id: id.to_owned() }.into());
-            }
+            self.must_be_free(id).await?;
             let id = id.to_owned();
             blocking(move || {
                 state::uploads()?.remove(&id);

@@ -1,17 +1,22 @@
 //! A repository that is submitted for a run.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
-use teamster_api::{ProblemCode, RunHandle, RunService, RunSpec, Workspace};
+use teamster_api::{
+    BUNDLE, DiffQuery, FileManifest, ProblemCode, RunHandle, RunService, RunSpec, Workspace,
+    Worktree,
+};
 use teamster_core::RunStatus;
-use teamster_host::{Host, LocalRuns};
+use teamster_host::{Host, LocalRuns, state};
 use teamster_providers::Providers;
+use teamster_testkit::proc::wait_until;
 use teamster_workspace::{Progress, submit};
 
-use super::is_own_process_of;
+use super::{is_own_process_of, is_own_process_with};
 
 fn git(directory: &Path, args: &[&str]) -> String {
     let output = Command::new("git")
@@ -105,5 +110,114 @@ fn a_run_works_in_the_repository_that_was_submitted_for_it() {
         assert!(refused.message.contains("submit the run again"), "{refused}");
         let missing = service.show("run4").await.unwrap_err();
         assert_eq!(missing.code, Some(ProblemCode::RunNotFound));
+    });
+}
+
+/// Makes something as old as this.
+fn age(path: &Path, hours: u64) {
+    let changed = SystemTime::now() - Duration::from_hours(hours);
+    File::open(path).unwrap().set_modified(changed).unwrap();
+}
+
+#[test]
+fn changes_outlive_too_many_logs_and_in_the_users_repository_any_age() {
+    const NAME: &str = "upload::changes_outlive_too_many_logs_and_in_the_users_repository_any_age";
+    const LIMIT: Duration = Duration::from_mins(1);
+    if !is_own_process_with(NAME, "#!/bin/sh\n", &[("TEAMSTER_LOGS_SIZE", "1K")]) {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let repository = folder.path();
+    git(repository, &["init", "--quiet", "--initial-branch=main"]);
+    fs::write(repository.join("a.txt"), "one\n").unwrap();
+    git(repository, &["add", "."]);
+    git(repository, &["commit", "--quiet", "-m", "first"]);
+    let host = Host::new(Providers::builtin());
+    let service: Arc<dyn RunService> = Arc::new(LocalRuns::new(&host).unwrap());
+    // Its end waits for what removes logs.
+    let in_runtime = |work: &dyn Fn(&tokio::runtime::Runtime)| {
+        let runtime = tokio::runtime::Runtime::new().unwrap();
+        work(&runtime);
+    };
+    let run = async |id: &str, spec: RunSpec| {
+        let run = RunHandle::start(service.clone(), id, spec).await.unwrap();
+        let result = run.result().await.unwrap();
+        assert_eq!(result.status, RunStatus::Completed, "{result:?}");
+    };
+    let ended = |runtime: &tokio::runtime::Runtime, id: &str, gone: &Path| {
+        runtime.block_on(run(id, RunSpec::new("cmd:true", "x")));
+        assert!(wait_until(LIMIT, || !gone.exists()), "{}", gone.display());
+    };
+    let changed = |runtime: &tokio::runtime::Runtime, id: &str| {
+        let diff = runtime.block_on(service.diff(id, DiffQuery::default()));
+        diff.map(|diff| diff.files_changed)
+            .map_err(|error| error.code)
+    };
+    let logs = state::file("teamster/runs").unwrap();
+    let results = state::file("teamster/worktrees.results").unwrap();
+    in_runtime(&|runtime| {
+        runtime.block_on(async {
+            let writes = || RunSpec::new("cmd:sh -c 'echo two > b.txt'", "x");
+            let submitted = submit(&service, "sent", repository, &|_| ()).await.unwrap();
+            let mut sent = writes();
+            sent.workspace = Some(submitted.workspace);
+            run("sent", sent).await;
+            let mut own = writes();
+            own.working_directory = Some(repository.to_owned());
+            own.worktree = Some(Worktree::Switch(true));
+            run("own", own).await;
+        });
+        for id in ["sent", "own"] {
+            age(&logs.join(id).join("events.ndjson"), 2);
+        }
+        ended(runtime, "next", &logs.join("sent"));
+    });
+    in_runtime(&|runtime| {
+        assert!(!logs.join("own").exists());
+        assert_eq!(changed(runtime, "sent"), Ok(1));
+        assert_eq!(changed(runtime, "own"), Ok(1));
+        for id in ["sent", "own"] {
+            age(&results.join(id), 100 * 24);
+        }
+        ended(runtime, "last", &results.join("sent"));
+    });
+    in_runtime(&|runtime| {
+        assert_eq!(changed(runtime, "own"), Ok(1));
+        assert_eq!(
+            changed(runtime, "sent"),
+            Err(Some(ProblemCode::RunNotFound))
+        );
+    });
+}
+
+#[test]
+fn an_upload_stays_while_it_is_not_known_whether_its_run_was_started() {
+    const NAME: &str = "upload::an_upload_stays_while_it_is_not_known_whether_its_run_was_started";
+    if !is_own_process_of(NAME, "#!/bin/sh\n") {
+        return;
+    }
+    let service = LocalRuns::new(&Host::new(Providers::builtin())).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        // Also this starts nothing.
+        let spec = RunSpec::new("cmd:true", "x");
+        let none = service.started("r", spec.into()).await.unwrap_err();
+        assert_eq!(none.code, Some(ProblemCode::RunNotFound));
+        let offer = || service.offer("r", FileManifest::of(BUNDLE, b"x"));
+        assert_eq!(offer().await.unwrap(), [0]);
+        let part = || service.write_part("r", BUNDLE, 0, b"x".to_vec());
+        part().await.unwrap();
+        let run = state::file("teamster/runs/r").unwrap();
+        fs::create_dir_all(&run).unwrap();
+        // As of a later version.
+        fs::write(run.join("run.json"), "{}").unwrap();
+        for refused in [service.withdraw("r").await, offer().await.map(drop)] {
+            assert_ne!(refused.unwrap_err().code, Some(ProblemCode::RunExists));
+        }
+        fs::remove_dir_all(run).unwrap();
+        // It is complete.
+        assert_eq!(offer().await.unwrap(), Vec::<u32>::new());
+        service.withdraw("r").await.unwrap();
+        assert_eq!(offer().await.unwrap(), [0]);
     });
 }

@@ -30,6 +30,8 @@ pub(crate) enum Fault {
     NoFind,
     /// Starts wait until they are released.
     HeldStarts,
+    /// A run is deleted as soon as it was found.
+    FoundLast,
 }
 
 /// Starts that wait.
@@ -113,7 +115,20 @@ impl RunService for Faulty {
         self.runs.start(id, spec)
     }
 
+    fn started<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
+        self.runs.started(id, spec)
+    }
+
     fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {
+        if self.fault == Fault::FoundLast {
+            return Box::pin(async move {
+                let found = self.runs.resolve(prefix).await?;
+                let mut request = ForgetRuns::default();
+                request.ids = vec![found.run_id.clone()];
+                self.runs.forget(request).await?;
+                Ok(found)
+            });
+        }
         if self.fault == Fault::NoFind {
             return Box::pin(async { Err(unreadable()) });
         }

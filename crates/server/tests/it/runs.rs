@@ -234,6 +234,25 @@ fn the_same_key_starts_one_run() {
 }
 
 #[test]
+fn a_repetition_starts_nothing_that_is_deleted_meanwhile() {
+    let served = Served::start();
+    let start = |served: &Served| {
+        served
+            .request("POST", "/v1/runs")
+            .header("Idempotency-Key", "a")
+            .header("Prefer", "wait=60")
+            .json(&json!({"provider": "claude", "prompt": "hello"}))
+            .send()
+    };
+    let first = start(&served);
+    assert_eq!(first.status, 201, "{}", first.body);
+    let served = served.with_fault(Fault::FoundLast);
+    start(&served);
+    let runs = served.get("/v1/runs").json();
+    assert_eq!(runs["runs"], json!([]));
+}
+
+#[test]
 fn a_request_is_answered_once() {
     let served = Served::start();
     let id = served.run("write");

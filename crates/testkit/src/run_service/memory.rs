@@ -152,10 +152,7 @@ impl MemoryService {
         self.check_spec(&spec)?;
         let mut runs = lock(&self.shared.runs);
         if let Some(known) = runs.get(id) {
-            if known.spec == spec {
-                return Ok(known.accepted.clone().again());
-            }
-            return Err(exists(id));
+            return known.started(&spec);
         }
         let changes = self.shared.changes.clone();
         let accepted = Accepted::new(lock(&self.shared.warnings).clone());
@@ -299,7 +296,7 @@ fn check(spec: &Spec) -> Result<(), ServiceError> {
     Ok(())
 }
 
-fn exists(id: &str) -> ServiceError {
+pub(super) fn exists(id: &str) -> ServiceError {
     ServiceError::new(
         ProblemCode::RunExists,
         format!("a run \"{id}\" exists already: give every run an id of its own"),
@@ -328,6 +325,10 @@ fn not_found(id: &str) -> ServiceError {
 impl RunService for MemoryService {
     fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
         Box::pin(async move { self.begin(id, spec) })
+    }
+
+    fn started<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
+        Box::pin(async move { self.run(id)?.started(&spec) })
     }
 
     fn check<'a>(&'a self, spec: &'a Spec) -> ServiceFuture<'a, ()> {

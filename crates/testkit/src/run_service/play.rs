@@ -65,6 +65,14 @@ fn refused(code: RefusalCode, message: &str) -> ServiceError {
 }
 
 impl MemoryRun {
+    /// Returns the answer to a repetition of its start.
+    pub(super) fn started(&self, spec: &Spec) -> Result<Accepted, ServiceError> {
+        if self.spec == *spec {
+            return Ok(self.accepted.clone().again());
+        }
+        Err(super::memory::exists(&self.info.run_id))
+    }
+
     pub(super) fn new(
         id: &str,
         spec: Spec,

@@ -43,8 +43,8 @@ impl Started {
 
     /// Returns the answer for a run that exists: the service repeats that of its start.
     async fn before(shared: &Shared, id: &str, spec: Spec) -> Self {
-        let accepted = shared.runs.start(id, spec).await;
-        // Another version may have kept the spec in another way; the run exists all the same.
+        let accepted = shared.runs.started(id, spec).await;
+        // Another version may have kept the spec in another way, or it was deleted just now: it was started all the same.
         let accepted = accepted.unwrap_or_else(|_| Accepted::existed());
         Self::new(shared.run(id), &accepted)
     }
@@ -148,7 +148,7 @@ async fn start_alone(shared: &Shared, id: &str, spec: Spec) -> Result<Started, A
     };
     let accepted = if known {
         // Its callback is registered. That of another spec gets nothing of this run.
-        shared.runs.start(id, spec).await?
+        shared.runs.started(id, spec).await?
     } else {
         begin(shared, id, spec).await?
     };
