@@ -5,6 +5,13 @@ use teamster_api::{ProviderReport, agents::AgentState, agents::AgentStatus, agen
 
 use super::*;
 
+fn unused<T>() -> ServiceFuture<'static, T> {
+    Box::pin(async {
+        let message = "the commands do not use this";
+        Err(ServiceError::new(ProblemCode::Unsupported, message))
+    })
+}
+
 /// A machine whose supervisor lives and does not answer.
 struct Hanging;
 
@@ -20,27 +27,27 @@ impl MachineService for Hanging {
     }
 
     fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>> {
-        unimplemented!()
+        unused()
     }
 
     fn usage(&self, _: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
-        unimplemented!()
+        unused()
     }
 
     fn limits(&self) -> ServiceFuture<'_, LimitList> {
-        unimplemented!()
+        unused()
     }
 
     fn history(&self, _: RunFilter) -> ServiceFuture<'_, Vec<RunRecord>> {
-        unimplemented!()
+        unused()
     }
 
     fn history_of<'a>(&'a self, _: &'a str) -> ServiceFuture<'a, RunRecord> {
-        unimplemented!()
+        unused()
     }
 
     fn loop_log<'a>(&'a self, _: &'a str, _: usize) -> ServiceFuture<'a, String> {
-        unimplemented!()
+        unused()
     }
 }
 
