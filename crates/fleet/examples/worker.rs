@@ -4,6 +4,8 @@
 
 use std::error::Error;
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use teamster_fleet::{Fleet, FleetOptions, Worker, WorkerConfig};
 use teamster_host::{Host, Role};
 use teamster_providers::Providers;
@@ -25,6 +27,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         let fleet = Fleet::connect(FleetOptions::new(url, "worker")).await?;
         let worker = Worker::new(&fleet, &host, config)?;
         let worker = worker.on_notice(|text| eprintln!("{text}"));
+        // For tests: the worker is killed before an effect whose text has this.
+        let dies = std::env::var("WORKER_DIES_BEFORE").ok();
+        let worker = worker.before_effect(move |effect| {
+            let is_there = |step: &String| format!("{effect:?}").contains(&**step);
+            if dies.as_ref().is_some_and(is_there) {
+                let _ = kill(Pid::this(), Signal::SIGKILL);
+            }
+        });
         let mut terminate = signal(SignalKind::terminate())?;
         eprintln!("worker {name} takes runs");
         worker

@@ -97,10 +97,46 @@ impl Fleet {
         })
     }
 
+    /// Removes the files that a run would have taken along.
+    pub(crate) async fn withdraw_files(&self, key: &RunKey) -> Result<(), ServiceError> {
+        self.empty(&format!("{}.{UPLOADS}.>", key.files())).await
+    }
+
+    /// Removes a file that a run has brought back.
+    #[cfg(feature = "worker")]
+    pub(crate) async fn forget_result(&self, key: &RunKey, name: &str) -> Result<(), ServiceError> {
+        self.empty(&format!("{}.>", place(key, RESULTS, name)))
+            .await
+    }
+
+    /// Replaces messages by empty ones, which anyone may do who may publish them.
+    async fn empty(&self, subjects: &str) -> Result<(), ServiceError> {
+        for subject in self.subjects(subjects).await? {
+            let stored = self.publish(&subject, PublishMessage::build()).await;
+            stored.ok_or_else(|| self.not_kept(&subject))?;
+        }
+        Ok(())
+    }
+
+    async fn subjects(&self, subjects: &str) -> Result<Vec<String>, ServiceError> {
+        let stream: Stream<()> = self.stream(FILE).await?;
+        let found = stream.info_with_subjects(subjects).await;
+        let mut found = found.map_err(|error| self.failed("STREAM.INFO", error))?;
+        let mut all = Vec::new();
+        while let Some(subject) = next(&mut found).await {
+            let (subject, _) = subject.map_err(|error| self.failed("STREAM.INFO", error))?;
+            all.push(subject);
+        }
+        Ok(all)
+    }
+
     async fn manifest_at(&self, place: &str) -> Result<Option<FileManifest>, ServiceError> {
         let Some(message) = self.last(FILE, &format!("{place}.{MANIFEST}")).await? else {
             return Ok(None);
         };
+        if message.payload.is_empty() {
+            return Ok(None);
+        }
         let manifest = serde_json::from_slice(&message.payload);
         manifest.map(Some).map_err(|error| internal(&error))
     }
@@ -126,12 +162,8 @@ impl Fleet {
         direction: &str,
     ) -> Result<Vec<FileManifest>, ServiceError> {
         let subjects = format!("{}.{direction}.*.{MANIFEST}", key.files());
-        let stream: Stream<()> = self.stream(FILE).await?;
-        let found = stream.info_with_subjects(&subjects).await;
-        let mut found = found.map_err(|error| self.failed("STREAM.INFO", error))?;
         let mut manifests = Vec::new();
-        while let Some(subject) = next(&mut found).await {
-            let (subject, _) = subject.map_err(|error| self.failed("STREAM.INFO", error))?;
+        for subject in self.subjects(&subjects).await? {
             let place = subject.trim_end_matches(&format!(".{MANIFEST}"));
             manifests.extend(self.manifest_at(place).await?);
         }

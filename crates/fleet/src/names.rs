@@ -131,10 +131,21 @@ impl RunKey {
         format!("tm.ctl.{}", self.key())
     }
 
+    /// The subject of requests about the run after its end, to the worker that had it.
+    pub(crate) fn late_control(&self, worker: &str) -> String {
+        format!("tm.late.{worker}.{}", self.key())
+    }
+
     /// The prefix of the subjects of the run's files.
     pub(crate) fn files(&self) -> String {
         format!("tm.file.{}", self.key())
     }
+}
+
+/// The prefix of the subjects of requests about runs that a worker had.
+#[cfg(feature = "worker")]
+pub(crate) fn late_controls(worker: &str) -> String {
+    format!("tm.late.{worker}.")
 }
 
 /// The subjects of the records of an owner's runs.

@@ -103,7 +103,11 @@ impl Record {
                 record.worker = None;
                 record.times.claimed = None;
             }
-            Step::End | Step::Cancel | Step::Conflict | Step::GiveUp => record.times.ended = now,
+            Step::Cancel => {
+                record.worker = None;
+                record.times.ended = now;
+            }
+            Step::End | Step::Conflict | Step::GiveUp => record.times.ended = now,
             Step::Submit => {}
         }
         record

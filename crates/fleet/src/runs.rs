@@ -10,9 +10,9 @@ use std::sync::Arc;
 use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
-    Accepted, Change, Command, DiffQuery, FileList, FileManifest, LogLine, NEW_RUN_ID_RULE,
-    ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService, RunSummary, RunView, ServiceError,
-    ServiceFuture, Spec, WorkspaceDiff, is_new_run_id,
+    Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
+    LogLine, NEW_RUN_ID_RULE, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService,
+    RunSummary, RunView, ServiceError, ServiceFuture, Spec, WorkspaceDiff, is_new_run_id,
 };
 use teamster_core::text::one_line;
 use teamster_core::{AgentError, PermissionMode};
@@ -256,6 +256,27 @@ impl RunService for FleetRuns {
 
     fn diff<'a>(&'a self, id: &'a str, query: DiffQuery) -> ServiceFuture<'a, WorkspaceDiff> {
         Box::pin(self.changes_of(id, query))
+    }
+
+    fn apply<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, AppliedChanges> {
+        Box::pin(self.apply_changes(id))
+    }
+
+    fn discard<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, DiscardedChanges> {
+        Box::pin(self.discard_changes(id))
+    }
+
+    fn withdraw<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, ()> {
+        Box::pin(async move {
+            if !is_new_run_id(id) {
+                return Err(not_found(id));
+            }
+            let key = self.key(id);
+            if self.fleet.read(&key).await?.record.is_some() {
+                return Err(exists(id));
+            }
+            self.fleet.withdraw_files(&key).await
+        })
     }
 
     fn files<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, FileList> {

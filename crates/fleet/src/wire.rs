@@ -5,7 +5,10 @@ use std::time::Duration;
 use async_nats::Request;
 use async_nats::client::RequestErrorKind;
 use serde::{Deserialize, Serialize};
-use teamster_api::{Command, DiffQuery, ProblemCode, Reply, RunView, ServiceError, WorkspaceDiff};
+use teamster_api::{
+    AppliedChanges, Command, DiffQuery, DiscardedChanges, ProblemCode, Reply, RunView,
+    ServiceError, WorkspaceDiff,
+};
 use teamster_core::{AgentError, ErrorKind};
 
 use crate::Fleet;
@@ -35,6 +38,10 @@ pub(crate) enum Question {
     Command(Command),
     /// The changes so far.
     Diff(DiffQuery),
+    /// Apply the changes of an ended run to the files of the machine.
+    Apply,
+    /// Discard the changes of an ended run.
+    Discard,
 }
 
 /// An answer.
@@ -44,6 +51,8 @@ pub(crate) enum Answered {
     View(Box<RunView>),
     Reply(Box<Reply>),
     Diff(Box<WorkspaceDiff>),
+    Applied(Box<AppliedChanges>),
+    Discarded(Box<DiscardedChanges>),
     Failed(Box<Failure>),
 }
 
@@ -93,21 +102,39 @@ impl From<Failure> for ServiceError {
 }
 
 impl Fleet {
-    /// Asks the machine of a run. Returns `None` if none listens, which is known at once.
+    /// Asks the machine of a live run. Returns `None` if none listens, which is known at once.
     pub(crate) async fn ask(
         &self,
         key: &RunKey,
         question: Question,
     ) -> Result<Option<Answered>, ServiceError> {
+        self.ask_at(key.control(), key, question).await
+    }
+
+    /// Asks the worker that had a run. Returns `None` if it is not there.
+    pub(crate) async fn ask_late(
+        &self,
+        worker: &str,
+        key: &RunKey,
+        question: Question,
+    ) -> Result<Option<Answered>, ServiceError> {
+        self.ask_at(key.late_control(worker), key, question).await
+    }
+
+    async fn ask_at(
+        &self,
+        subject: String,
+        key: &RunKey,
+        question: Question,
+    ) -> Result<Option<Answered>, ServiceError> {
         let limit = match question {
             Question::Show => LOOK,
-            Question::Command(_) | Question::Diff(_) => ANSWER,
+            _ => ANSWER,
         };
         let asked = Asked {
             version: VERSION,
             question,
         };
-        let subject = key.control();
         let payload = serde_json::to_vec(&asked).map_err(|error| internal(&error))?;
         let request = Request::new().payload(payload.into()).timeout(Some(limit));
         match self.client.send_request(subject.clone(), request).await {

@@ -26,9 +26,10 @@ use tokio::time::sleep;
 
 use crate::names::{RunKey, presence, token};
 use crate::presence::{PRESENT, PresentAgent, PresentWorker};
-use crate::protocol::{Carrier, Tag};
+use crate::protocol::{Carrier, Effect, Tag};
 use crate::{DEFAULT_POOL, Fleet};
 use carry::Carry;
+use control::Control;
 use folder::Folders;
 
 /// The folder of workers in the user's state directory.
@@ -74,6 +75,7 @@ pub struct Worker {
 /// What all parts of a worker need.
 struct Shared {
     on_notice: Box<dyn Fn(String) + Send + Sync>,
+    before_effect: Box<dyn Fn(Effect) + Send + Sync>,
     fleet: Fleet,
     runs: LocalRuns,
     machine: LocalMachine,
@@ -129,6 +131,7 @@ impl Worker {
         })?;
         let shared = Shared {
             on_notice: Box::new(|_| ()),
+            before_effect: Box::new(|_| ()),
             fleet: fleet.clone(),
             runs: LocalRuns::new(host)?,
             machine: LocalMachine::new(host).without_versions(None),
@@ -151,6 +154,14 @@ impl Worker {
     #[must_use]
     pub fn on_notice(mut self, notice: impl Fn(String) + Send + Sync + 'static) -> Self {
         self.shared.on_notice = Box::new(notice);
+        self
+    }
+
+    /// Sets a function that is called before each effect, for tests that kill the worker there.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn before_effect(mut self, call: impl Fn(Effect) + Send + Sync + 'static) -> Self {
+        self.shared.before_effect = Box::new(call);
         self
     }
 
@@ -182,6 +193,7 @@ impl Worker {
                 carries.spawn(carry.carry_out(shared.slots.clone().try_acquire_owned().ok()));
             }
         }
+        let _late = Control::listen_late(&shared).await?;
         let mut pulled = pull::start(&shared, &mut tasks).await?;
         tokio::pin!(drain);
         loop {

@@ -2,14 +2,16 @@
 //! a machine that is gone, an answer that is lost, a request that arrives late, a hint that comes twice, a stale read, a
 //! log that has aged out. A lease may run out at any moment.
 
+mod copies;
 mod explore;
 mod world;
 
-use explore::{Found, explore};
+use copies::Copies;
+use explore::{Found, Model, explore};
 use world::{Kind, Part, Presence, World};
 
 #[track_caller]
-fn assert_holds(world: World, at_least: usize) {
+fn assert_holds(world: impl Model, at_least: usize) {
     let report = explore(world, None);
     assert!(report.found.is_empty(), "{report}");
     // A model that explores less proves less.
@@ -19,7 +21,7 @@ fn assert_holds(world: World, at_least: usize) {
 
 /// Asserts that the model finds this violation.
 #[track_caller]
-fn assert_finds(found: Found, world: World) {
+fn assert_finds(found: Found, world: impl Model) {
     let report = explore(world, Some(found));
     assert!(report.found.contains_key(&found), "{report}");
 }
@@ -68,4 +70,10 @@ fn each_part_of_the_protocol_is_needed() {
     }
     let cancelled = World::new(1).with(Kind::Cancel).without(Part::Expected);
     assert_finds(Found::Untrue, cancelled);
+}
+
+#[test]
+fn the_copy_of_a_log_has_no_gap_and_is_complete() {
+    assert_holds(Copies::new(3), 3_000);
+    assert_finds(Found::Gap, Copies::new(1).careless());
 }

@@ -1,7 +1,8 @@
 //! The changes and files of runs.
 
 use teamster_api::{
-    DiffQuery, FileList, FileManifest, ProblemCode, RunFile, ServiceError, WorkspaceDiff,
+    AppliedChanges, BUNDLE, DiffQuery, DiscardedChanges, FileList, FileManifest, PATCH,
+    ProblemCode, RunFile, ServiceError, WorkspaceDiff,
 };
 
 use super::FleetRuns;
@@ -27,9 +28,7 @@ impl FleetRuns {
             return Ok(*diff);
         }
         let Some(manifest) = self.fleet.result(&key, DIFF).await? else {
-            let message =
-                format!("run {run} has no workspace of its own, or nothing is left of it");
-            return Err(ServiceError::new(ProblemCode::NoWorkspace, message));
+            return Err(nothing_left(run));
         };
         let mut json = Vec::new();
         for number in 0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX) {
@@ -60,6 +59,12 @@ impl FleetRuns {
         let key = self.key(run);
         self.check_ended(&key).await?;
         let manifest = self.fleet.result(&key, name).await?;
+        if manifest.is_none() && [PATCH, BUNDLE].contains(&name) {
+            let (_, record) = self.fleet.find(&key).await?;
+            if record.summary(run).workspace.is_some() {
+                return Err(nothing_left(run));
+            }
+        }
         manifest.filter(|_| name != DIFF).ok_or_else(|| {
             let message = format!("run {run} has no file \"{name}\"");
             ServiceError::new(ProblemCode::FileNotFound, message)
@@ -78,6 +83,41 @@ impl FleetRuns {
         Ok(part)
     }
 
+    pub(super) async fn apply_changes(&self, run: &str) -> Result<AppliedChanges, ServiceError> {
+        match self.ask_late(run, Question::Apply).await? {
+            Answered::Applied(applied) => Ok(*applied),
+            _ => Err(other_version(run)),
+        }
+    }
+
+    pub(super) async fn discard_changes(
+        &self,
+        run: &str,
+    ) -> Result<DiscardedChanges, ServiceError> {
+        match self.ask_late(run, Question::Discard).await? {
+            Answered::Discarded(discarded) => Ok(*discarded),
+            _ => Err(other_version(run)),
+        }
+    }
+
+    /// Asks the worker that had an ended run.
+    async fn ask_late(&self, run: &str, question: Question) -> Result<Answered, ServiceError> {
+        let key = self.key(run);
+        self.check_ended(&key).await?;
+        let (_, record) = self.fleet.find(&key).await?;
+        let Some(worker) = record.worker else {
+            let message = format!("run {run} was not started, so it has no workspace");
+            return Err(ServiceError::new(ProblemCode::NoWorkspace, message));
+        };
+        let answered = self.fleet.ask_late(&worker, &key, question).await?;
+        answered.ok_or_else(|| {
+            let message = format!(
+                "worker {worker}, which has the workspace of run {run}, is not there: try again when it is back"
+            );
+            ServiceError::new(ProblemCode::RunnerNotResponding, message)
+        })
+    }
+
     async fn check_ended(&self, key: &RunKey) -> Result<(), ServiceError> {
         let (_, record) = self.fleet.find(key).await?;
         if record.state.is_final() {
@@ -86,6 +126,16 @@ impl FleetRuns {
         let message = format!("run {} has not ended", key.run);
         Err(ServiceError::new(ProblemCode::RunLive, message))
     }
+}
+
+fn nothing_left(run: &str) -> ServiceError {
+    let message = format!("run {run} has no workspace of its own, or nothing is left of it");
+    ServiceError::new(ProblemCode::NoWorkspace, message)
+}
+
+fn other_version(run: &str) -> ServiceError {
+    let message = format!("the worker of run {run} has another version of teamster");
+    ServiceError::new(ProblemCode::Internal, message)
 }
 
 /// Returns the part of the changes that is wanted.

@@ -1,6 +1,6 @@
 //! Files that a run takes along and brings back.
 
-use teamster_api::{DiffQuery, ProblemCode, RunService, ServiceError};
+use teamster_api::{BUNDLE, DiffQuery, PATCH, ProblemCode, RunService, ServiceError};
 
 use super::Shared;
 use crate::names::RunKey;
@@ -57,6 +57,14 @@ pub(super) async fn results(shared: &Shared, key: &RunKey) -> Result<(), Service
                 .await?;
         }
         shared.fleet.put_result_manifest(key, &manifest).await?;
+    }
+    Ok(())
+}
+
+/// Removes the changes of a run from the fleet. Its collected files stay.
+pub(super) async fn forget_changes(shared: &Shared, key: &RunKey) -> Result<(), ServiceError> {
+    for name in [DIFF, PATCH, BUNDLE] {
+        shared.fleet.forget_result(key, name).await?;
     }
     Ok(())
 }

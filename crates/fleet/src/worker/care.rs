@@ -16,7 +16,7 @@ use crate::records::{Changed, next};
 /// Key of the right to repair. No worker can have this name.
 const RIGHT: &str = "$KV.tm_workers.=care";
 /// Time for which one worker has the right.
-const TERM: Duration = Duration::from_secs(15);
+const TERM: Duration = Duration::from_secs(10);
 /// The subjects of all records.
 const ALL: &str = "$KV.tm_runs.>";
 

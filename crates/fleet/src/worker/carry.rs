@@ -3,17 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::jetstream::Message;
+use async_nats::jetstream::{AckKind, Message};
 use teamster_api::{ProblemCode, RunService, RunSummary, ServiceError, Spec, ViewState, Workspace};
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
 use teamster_host::state;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::Shared;
 use super::bring;
 use super::control::Control;
 use super::copy::{Copy, release};
+use super::pull::PROGRESS;
 use crate::frame::Frame;
 use crate::names::RunKey;
 use crate::protocol::{Carrier, Change, Effect, Folder, Next, Outcome, Step, Tag, Verdict};
@@ -63,6 +64,7 @@ impl Carry {
             match self.carrier.next() {
                 Next::Over(verdict) => break verdict,
                 Next::Do(effect) => {
+                    (self.shared.before_effect)(effect);
                     let outcome = self.perform(effect).await;
                     self.carrier = self.carrier.on(outcome);
                 }
@@ -85,7 +87,7 @@ impl Carry {
         match effect {
             Effect::Look => Outcome::Folder(self.look().await),
             Effect::Read => self.read().await,
-            Effect::Preflight => match self.preflight().await {
+            Effect::Preflight => match self.patiently(self.preflight()).await {
                 Ok(()) => Outcome::Ready(Tag::random()),
                 Err(error) => {
                     let text = format!("is not carried out here: {error}");
@@ -200,6 +202,19 @@ impl Carry {
                     return Outcome::Record(found.seen);
                 }
                 Err(_) => sleep(RETRY).await,
+            }
+        }
+    }
+
+    /// Does work for which the hint must not go to another worker.
+    async fn patiently<T>(&self, work: impl Future<Output = T>) -> T {
+        tokio::pin!(work);
+        loop {
+            if let Ok(done) = timeout(PROGRESS, &mut work).await {
+                return done;
+            }
+            if let Some(hint) = &self.hint {
+                let _ = hint.ack_with(AckKind::Progress).await;
             }
         }
     }

@@ -3,14 +3,15 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_core::future::BoxFuture;
 use teamster_api::{ProblemCode, RunService, ServiceError};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-use super::Shared;
-use crate::names::RunKey;
-use crate::records::{PAUSE, next};
+use super::{Shared, bring};
+use crate::names::{RunKey, late_controls};
+use crate::records::{PAUSE, next, not_found};
 use crate::wire::{Answered, Asked, Question, internal};
 
 /// Time in which a runner must accept its run.
@@ -24,16 +25,45 @@ pub(super) struct Control {
 }
 
 impl Control {
-    /// Begins to listen. From then on, requests reach this machine.
+    /// Begins to listen for requests about a live run. From then on, they reach this machine.
     pub(super) async fn listen(shared: &Arc<Shared>, key: &RunKey) -> Result<Self, ServiceError> {
+        let key = key.clone();
+        Self::on(shared, key.control(), move |_, _| {
+            let key = key.clone();
+            Box::pin(async move { Some(key) })
+        })
+        .await
+    }
+
+    /// Begins to listen for requests about runs that have ended here.
+    pub(super) async fn listen_late(shared: &Arc<Shared>) -> Result<Self, ServiceError> {
+        let prefix = late_controls(&shared.config.name);
+        let subjects = format!("{prefix}>");
+        Self::on(shared, subjects, move |shared, subject| {
+            let key = subject.strip_prefix(&prefix).and_then(RunKey::parse);
+            Box::pin(async move {
+                let key = key?;
+                let found = shared.fleet.read(&key).await.ok()?;
+                // Another owner's run may have the same id.
+                let worker = found.record?.worker?;
+                (worker == shared.config.name).then_some(key)
+            })
+        })
+        .await
+    }
+
+    async fn on(
+        shared: &Arc<Shared>,
+        subjects: String,
+        run_of: impl Fn(Arc<Shared>, &str) -> BoxFuture<'static, Option<RunKey>> + Send + 'static,
+    ) -> Result<Self, ServiceError> {
         let client = shared.fleet.client.clone();
-        let subscribed = client.subscribe(key.control()).await;
-        let mut requests =
-            subscribed.map_err(|error| shared.fleet.failed(&key.control(), error))?;
+        let subscribed = client.subscribe(subjects.clone()).await;
+        let mut requests = subscribed.map_err(|error| shared.fleet.failed(&subjects, error))?;
         // The server has it before the record is changed.
         let flushed = client.flush().await;
-        flushed.map_err(|error| shared.fleet.failed(&key.control(), error))?;
-        let (shared, run) = (shared.clone(), key.run.clone());
+        flushed.map_err(|error| shared.fleet.failed(&subjects, error))?;
+        let shared = shared.clone();
         let (listens, mut ends) = oneshot::channel();
         tokio::spawn(async move {
             let mut answers = JoinSet::new();
@@ -55,9 +85,13 @@ impl Control {
                 let Some(reply) = request.reply.clone() else {
                     continue;
                 };
-                let (shared, run) = (shared.clone(), run.clone());
+                let run = run_of(shared.clone(), &request.subject);
+                let shared = shared.clone();
                 answers.spawn(async move {
-                    let answer = answer(&shared, &run, &request.payload).await;
+                    let answer = match run.await {
+                        Some(key) => answer(&shared, &key, &request.payload).await,
+                        None => Err(not_found(&request.subject)),
+                    };
                     let answer =
                         answer.unwrap_or_else(|error| Answered::Failed(Box::new(error.into())));
                     let json = serde_json::to_vec(&answer).unwrap_or_default();
@@ -71,8 +105,9 @@ impl Control {
     }
 }
 
-async fn answer(shared: &Shared, run: &str, payload: &[u8]) -> Result<Answered, ServiceError> {
+async fn answer(shared: &Shared, key: &RunKey, payload: &[u8]) -> Result<Answered, ServiceError> {
     let asked: Asked = serde_json::from_slice(payload).map_err(|error| internal(&error))?;
+    let run = &*key.run;
     Ok(match asked.question {
         Question::Show => Answered::View(Box::new(shared.runs.show(run).await?)),
         Question::Command(command) => {
@@ -92,5 +127,11 @@ async fn answer(shared: &Shared, run: &str, payload: &[u8]) -> Result<Answered, 
             Answered::Reply(Box::new(reply))
         }
         Question::Diff(query) => Answered::Diff(Box::new(shared.runs.diff(run, query).await?)),
+        Question::Apply => Answered::Applied(Box::new(shared.runs.apply(run).await?)),
+        Question::Discard => {
+            let discarded = shared.runs.discard(run).await?;
+            bring::forget_changes(shared, key).await?;
+            Answered::Discarded(Box::new(discarded))
+        }
     })
 }

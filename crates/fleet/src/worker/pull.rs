@@ -16,7 +16,9 @@ use crate::names::{RunKey, WORK, work_consumer};
 use crate::records::next;
 
 /// Time after which a hint that was not acknowledged is delivered again.
-const ACKNOWLEDGE: Duration = Duration::from_secs(30);
+const ACKNOWLEDGE: Duration = Duration::from_secs(10);
+/// Interval in which a worker reports that it works on a hint.
+pub(super) const PROGRESS: Duration = Duration::from_secs(3);
 /// Time for which a request waits for a hint.
 const WAIT: Duration = Duration::from_secs(5);
 /// Pause after an error.

@@ -63,7 +63,7 @@ fn is_own_process(test: &str) -> bool {
 fn repository() -> PathBuf {
     let folder = env::current_dir().unwrap().join("repository");
     fs::create_dir(&folder).unwrap();
-    fs::write(folder.join("old.txt"), "old\n").unwrap();
+    fs::write(folder.join("README.md"), "old\n").unwrap();
     for args in [
         &["init", "-q"][..],
         &["add", "."],

@@ -4,6 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::thread;
 use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
@@ -82,8 +83,13 @@ struct Machine {
 
 impl Machine {
     fn start(server: &Server, name: &str, agent: &str) -> Self {
+        Self::dying(server, name, agent, None)
+    }
+
+    /// The same, with a worker that is killed before this effect.
+    fn dying(server: &Server, name: &str, agent: &str, before: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let worker = work(folder.path(), &server.url, name, agent);
+        let worker = work(folder.path(), &server.url, name, agent, before);
         Self {
             folder,
             name: name.to_owned(),
@@ -100,7 +106,7 @@ impl Machine {
 
     /// Starts a worker again.
     fn restart(&mut self, agent: &str) {
-        self.worker = work(self.folder.path(), &self.url, &self.name, agent);
+        self.worker = work(self.folder.path(), &self.url, &self.name, agent, None);
     }
 
     fn log(&self, run: &str) -> PathBuf {
@@ -127,12 +133,15 @@ impl Drop for Machine {
     }
 }
 
-fn work(folder: &Path, url: &str, name: &str, agent: &str) -> Child {
+fn work(folder: &Path, url: &str, name: &str, agent: &str, dies: Option<&str>) -> Child {
     let test = std::env::current_exe().unwrap();
     let program = test.ancestors().nth(2).unwrap().join("examples/worker");
     let mut command = Command::new(program);
     with_agent(&mut command, folder, agent);
     command.args([url, name]).current_dir(folder);
+    if let Some(before) = dies {
+        command.env("WORKER_DIES_BEFORE", before);
+    }
     command.stdin(Stdio::null()).stdout(Stdio::null());
     command.spawn().unwrap()
 }
@@ -256,5 +265,50 @@ fn a_wish_to_stop_is_kept_until_the_machine_is_back() {
         machine.restart(&shared.agent());
         let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
         assert_eq!(result.status, RunStatus::Aborted);
+    });
+}
+
+/// Kills a worker before each of these effects of a run of its own, and starts it again.
+fn dies_before(effects: &[&str]) {
+    for effect in effects {
+        let Some(server) = Server::start() else {
+            return;
+        };
+        let shared = Shared::new();
+        let agent = shared.agent();
+        shared.go();
+        block_on(async {
+            let (fleet, service) = runs(&server, 0).await;
+            let mut machine = Machine::dying(&server, "w1", &agent, Some(effect));
+            until_workers(&fleet, 1).await;
+            let spec = RunSpec::new("claude", "hello");
+            let run = RunHandle::start(service, "run", spec).await.unwrap();
+            let died = wait_until(LIMIT, || machine.worker.try_wait().unwrap().is_some());
+            assert!(died, "before {effect}");
+            machine.restart(&agent);
+            let result = timeout(LIMIT, run.result()).await;
+            let result = result
+                .unwrap_or_else(|_| panic!("{effect}: no end"))
+                .unwrap();
+            assert_eq!(result.status, RunStatus::Completed, "{effect}");
+            assert_eq!(shared.count(), 1, "{effect}");
+            let original = fs::read(machine.log("run")).unwrap();
+            assert_eq!(read(&run).await, original, "{effect}");
+        });
+    }
+}
+
+#[test]
+fn a_worker_that_is_killed_between_two_steps_continues_when_it_is_back() {
+    dies_before(&["step: Start", "Witness", "Spawn", "Follow", "step: End"]);
+}
+
+/// Waits for times of the server: of a lease, and of a hint that comes again.
+#[test]
+fn a_claim_and_a_hint_of_a_killed_worker_are_handed_on() {
+    thread::scope(|scope| {
+        for effect in ["step: Claim", "Acknowledge", "MakeFolder"] {
+            scope.spawn(move || dies_before(&[effect]));
+        }
     });
 }

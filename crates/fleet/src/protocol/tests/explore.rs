@@ -1,11 +1,27 @@
 //! Breadth-first search of all states.
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt;
-use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::fmt::{self, Display};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher, Hash};
 use std::time::{Duration, Instant};
 
-use super::world::{Label, World};
+/// A state of a model.
+pub(super) trait Model: Hash + Sized {
+    /// What a trace prints of a step.
+    type Label: Copy + Display;
+
+    /// Returns the steps from this state, and the states after them.
+    fn steps(&self) -> Vec<(Self::Label, Self)>;
+
+    /// Returns the number of faults so far.
+    fn faults(&self) -> u8;
+
+    /// Returns the violation that this state is.
+    fn violation(&self) -> Option<Found>;
+
+    /// Returns whether a person can tell what has become of the run, if nothing happens any more.
+    fn is_named(&self) -> bool;
+}
 
 /// A violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,6 +30,8 @@ pub(super) enum Found {
     Twice,
     /// The run was reported as cancelled before its start, but was started.
     Untrue,
+    /// A reader of the log has missed an entry.
+    Gap,
     /// From here on, no way without another fault leads to a state at rest that a person can tell from a working one.
     NeverAtRest,
 }
@@ -27,7 +45,7 @@ pub(super) struct Report {
     pub(super) found: BTreeMap<Found, String>,
 }
 
-impl fmt::Display for Report {
+impl Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} states in {:.1?}", self.states, self.took)?;
         for (found, trace) in &self.found {
@@ -38,12 +56,12 @@ impl fmt::Display for Report {
 }
 
 /// Tries all steps from this state on, until this violation is found. States are known by a hash of 64 bits.
-pub(super) fn explore(first: World, until: Option<Found>) -> Report {
+pub(super) fn explore<M: Model>(first: M, until: Option<Found>) -> Report {
     let began = Instant::now();
     let hasher = BuildHasherDefault::<DefaultHasher>::default();
     let mut known: HashMap<u64, u32> = HashMap::from([(hasher.hash_one(&first), 0)]);
     // Of each state: the state before, the step, and whether it is at rest in a named state.
-    let mut before: Vec<(u32, Option<Label>)> = vec![(0, None)];
+    let mut before: Vec<(u32, Option<M::Label>)> = vec![(0, None)];
     let mut rests = vec![false];
     // Steps without a fault, backwards.
     let mut free: Vec<(u32, u32)> = Vec::new();
@@ -54,7 +72,7 @@ pub(super) fn explore(first: World, until: Option<Found>) -> Report {
         for (number, world) in frontier {
             let mut moves = false;
             for (step, after) in world.steps() {
-                let is_free = after.faults == world.faults;
+                let is_free = after.faults() == world.faults();
                 let hash = hasher.hash_one(&after);
                 let count = u32::try_from(before.len()).unwrap();
                 let target = *known.entry(hash).or_insert(count);

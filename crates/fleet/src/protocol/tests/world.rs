@@ -9,7 +9,7 @@ use super::super::{
     Care, Carrier, Change, Effect, Folder, Head, Next, Outcome, Seen, State, Submission,
     SubmitEffect, Tag, care,
 };
-use super::explore::Found;
+use super::explore::{Found, Model};
 pub(super) use label::Label;
 use label::{What, on, text};
 
@@ -126,7 +126,7 @@ pub(super) struct World {
     started: u8,
     cancelled: bool,
     hands: u8,
-    pub(super) faults: u8,
+    faults: u8,
     rules: Rules,
 }
 
@@ -153,6 +153,59 @@ struct Rules {
 
 /// Steps from a state, and the states after them.
 type Steps = Vec<(Label, World)>;
+
+impl Model for World {
+    type Label = Label;
+
+    fn steps(&self) -> Steps {
+        let mut steps = Vec::new();
+        self.submit(&mut steps);
+        self.arrive_late(&mut steps);
+        self.repair(&mut steps);
+        for at in 0..2 {
+            self.carry(at, &mut steps);
+            self.run(at, &mut steps);
+            self.lose(at, &mut steps);
+        }
+        self.persons_and_stores(&mut steps);
+        steps
+    }
+
+    fn faults(&self) -> u8 {
+        self.faults
+    }
+
+    fn violation(&self) -> Option<Found> {
+        if self.started > 1 {
+            Some(Found::Twice)
+        } else if self.cancelled && self.started > 0 {
+            Some(Found::Untrue)
+        } else {
+            None
+        }
+    }
+
+    fn is_named(&self) -> bool {
+        let all_gone = self.hosts.iter().all(|host| host.power == Power::Gone);
+        let Some(head) = self.record.head else {
+            // Not acknowledged.
+            return self.submitter == Submitter::Gone;
+        };
+        match head.state {
+            // It waits, and the reason is shown: no worker.
+            State::Queued => all_gone,
+            // Only in the model is a claim handed on a limited number of times.
+            State::Claimed => {
+                self.hands >= self.rules.hands && self.rules.presence == Presence::Unknown
+            }
+            // Shown as unknown: its machine does not report.
+            State::Started => {
+                (0..2).any(|at| self.hosts[at].power == Power::Gone && self.claimed_by(head, at))
+            }
+            _ => true,
+        }
+    }
+}
 
 impl World {
     pub(super) fn new(faults: u8) -> Self {
@@ -217,56 +270,9 @@ impl World {
         self.rules.without == Some(part)
     }
 
-    /// Returns the violation that this state is.
-    pub(super) fn violation(&self) -> Option<Found> {
-        if self.started > 1 {
-            Some(Found::Twice)
-        } else if self.cancelled && self.started > 0 {
-            Some(Found::Untrue)
-        } else {
-            None
-        }
-    }
-
-    /// Returns whether a person can tell what has become of the run, if nothing happens any more.
-    pub(super) fn is_named(&self) -> bool {
-        let all_gone = self.hosts.iter().all(|host| host.power == Power::Gone);
-        let Some(head) = self.record.head else {
-            // Not acknowledged.
-            return self.submitter == Submitter::Gone;
-        };
-        match head.state {
-            // It waits, and the reason is shown: no worker.
-            State::Queued => all_gone,
-            // Only in the model is a claim handed on a limited number of times.
-            State::Claimed => {
-                self.hands >= self.rules.hands && self.rules.presence == Presence::Unknown
-            }
-            // Shown as unknown: its machine does not report.
-            State::Started => {
-                (0..2).any(|at| self.hosts[at].power == Power::Gone && self.claimed_by(head, at))
-            }
-            _ => true,
-        }
-    }
-
     fn claimed_by(&self, head: Head, at: usize) -> bool {
         let instance = head.claim.map(|claim| claim.instance);
         (0..=self.hosts[at].kills).any(|kills| instance == Some(instance_of(at, kills)))
-    }
-
-    pub(super) fn steps(&self) -> Steps {
-        let mut steps = Vec::new();
-        self.submit(&mut steps);
-        self.arrive_late(&mut steps);
-        self.repair(&mut steps);
-        for at in 0..2 {
-            self.carry(at, &mut steps);
-            self.run(at, &mut steps);
-            self.lose(at, &mut steps);
-        }
-        self.persons_and_stores(&mut steps);
-        steps
     }
 
     fn fault(&self) -> Option<Self> {
