@@ -129,12 +129,11 @@ fn output(command: &mut Command, silence: Duration) -> anyhow::Result<Output> {
         }
         match ended {
             Some((status, at)) if !is_open || at.elapsed() >= REST => break status,
-            Some(_) => {}
             None if heard.elapsed() >= silence => {
                 end(&mut child, &mut descendants);
                 return Err(Hung(silence).into());
             }
-            None => {}
+            _ => {}
         }
     };
     Ok(Output {

@@ -125,7 +125,11 @@ fn large_files(url: &str) -> String {
         return url.to_owned();
     }
     let url = url.trim_end_matches('/');
-    let end = if url.ends_with(".git") { "" } else { ".git" };
+    let end = if url.strip_suffix(".git").is_some() {
+        ""
+    } else {
+        ".git"
+    };
     format!("{url}{end}/info/lfs")
 }
 

@@ -47,8 +47,10 @@ pub enum TakeError {
     CheckedOut(String, PathBuf),
     /// Something else changes files there, or a killed process has left something that needs the user, who reads this.
     Busy(String),
-    /// Git failed, or a file cannot be written. The error names what was changed, if anything was.
+    /// Git failed, or a file cannot be written. Nothing was changed.
     Git(anyhow::Error),
+    /// A file cannot be written, and those before it could not all be restored. The error names where they are.
+    NotRestored(anyhow::Error),
 }
 
 impl From<anyhow::Error> for TakeError {

@@ -67,7 +67,11 @@ impl Results {
             Err(TakeError::Busy(problem)) => {
                 Err(ServiceError::new(ProblemCode::ChangesConflict, problem))
             }
-            Err(TakeError::Git(error)) => Err(ServiceError::new(
+            Err(TakeError::Git(error)) => {
+                let message = format!("{}, so nothing was changed", error_chain(&error));
+                Err(ServiceError::new(ProblemCode::Internal, message))
+            }
+            Err(TakeError::NotRestored(error)) => Err(ServiceError::new(
                 ProblemCode::Internal,
                 error_chain(&error),
             )),

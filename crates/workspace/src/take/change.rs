@@ -268,22 +268,24 @@ impl<'a> Change<'a> {
     /// # Errors
     ///
     /// Fails if something cannot be moved. All is as before then, unless the error names where it is.
-    pub(super) fn carry_out(mut self) -> anyhow::Result<()> {
+    pub(super) fn carry_out(mut self) -> Result<(), TakeError> {
         let draft = self.folder.join("journal.new");
-        fs::write(&draft, serde_json::to_vec(&self.journal)?)?;
+        let journal = serde_json::to_vec(&self.journal).map_err(io::Error::from)?;
+        fs::write(&draft, journal)?;
         File::open(&draft)?.sync_data()?;
         before_change();
         fs::rename(draft, self.folder.join(JOURNAL))?;
-        let moved = self.move_all();
-        if let Err(error) = moved {
-            let undone = undo(self.top, &self.folder, &self.journal);
-            self.stays = undone.is_err();
-            undone.with_context(|| {
-                format!("{error:#}; and the files before it could not all be restored")
-            })?;
-            return Err(error);
+        let Err(error) = self.move_all() else {
+            return Ok(());
+        };
+        match undo(self.top, &self.folder, &self.journal) {
+            Ok(()) => Err(TakeError::Git(error)),
+            Err(problem) => {
+                self.stays = true;
+                let what = format!("{error:#}; and the files before it could not all be restored");
+                Err(TakeError::NotRestored(problem.context(what)))
+            }
         }
-        Ok(())
     }
 
     fn move_all(&mut self) -> anyhow::Result<()> {

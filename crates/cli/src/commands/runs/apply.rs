@@ -43,7 +43,8 @@ pub(super) async fn main(args: &RunsApplyArgs, machine: &Machine) -> anyhow::Res
             );
         }
         Err(TakeError::Busy(problem)) => bail!(problem),
-        Err(TakeError::Git(error)) => return Err(error.context("the changes were not applied")),
+        Err(TakeError::Git(error)) => return Err(error.context("nothing was changed")),
+        Err(TakeError::NotRestored(error)) => return Err(error),
         Err(error) => return Err(anyhow!("nothing was changed: {error:?}")),
     };
     crate::report::note(&said);
