@@ -60,7 +60,7 @@ impl Included {
                     path,
                 ));
             } else {
-                let shown = printable(&path.to_string_lossy()).into_owned();
+                let shown = printable(&path.to_string_lossy());
                 warnings.push(format!("not uploaded: {shown} (not a file)"));
             }
         }

@@ -279,7 +279,7 @@ async fn requests_that_wait_for_a_login_share_its_failure() {
         let (a, b, c) = tokio::join!(client.requests(), client.show("r"), client.requests());
         [a.unwrap_err(), b.unwrap_err(), c.unwrap_err()]
     };
-    let (errors, ()) = timeout(LIMIT, async { tokio::join!(requests, answer) })
+    let (errors, ()) = timeout(LIMIT, Box::pin(async { tokio::join!(requests, answer) }))
         .await
         .unwrap();
     for error in errors {

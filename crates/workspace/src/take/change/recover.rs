@@ -82,7 +82,7 @@ pub(super) fn changed_since(folder: &Path, files: &[&Path]) -> String {
     let mut named: Vec<_> = files
         .iter()
         .take(NAMED)
-        .map(|path| printable(&path.to_string_lossy()).into_owned())
+        .map(|path| printable(&path.to_string_lossy()))
         .collect();
     if files.len() > NAMED {
         named.push(format!("{} more", files.len() - NAMED));
@@ -91,7 +91,7 @@ pub(super) fn changed_since(folder: &Path, files: &[&Path]) -> String {
         [] => String::new(),
         named => format!(", and these were changed since: {}", named.join(", ")),
     };
-    let folder = printable(&folder.to_string_lossy()).into_owned();
+    let folder = printable(&folder.to_string_lossy());
     format!(
         "changes were being applied here when the process was killed{files}; the files as they were before are in \
          {folder}/{BEFORE}: copy back what you need of it, then remove {folder}"
