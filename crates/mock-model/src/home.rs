@@ -188,9 +188,11 @@ mod tests {
 
     #[test]
     fn the_model_stands_behind_the_subcommand_and_the_callers_own_is_kept() {
-        let mut pointing = Pointing::default();
-        pointing.args = vec!["-c".into(), "a=1".into()];
-        pointing.model = Some("m".into());
+        let pointing = Pointing {
+            args: vec!["-c".into(), "a=1".into()],
+            model: Some("m".into()),
+            ..Pointing::default()
+        };
         let words = |subcommand, line: &str| {
             let mut pointing = pointing.clone();
             pointing.subcommand = subcommand;

@@ -212,11 +212,12 @@ impl Screen {
         self.began.get_or_insert(entry.at_ms());
         self.sink.entry(entry, self.now(entry.at_ms()))?;
         match entry {
-            RunLogEntry::Agent(entry) => {
-                if self.is_session && matches!(entry.event, AgentEvent::Done(_)) {
-                    self.turn_end()?;
-                }
+            RunLogEntry::Agent(entry)
+                if self.is_session && matches!(entry.event, AgentEvent::Done(_)) =>
+            {
+                self.turn_end()?;
             }
+            RunLogEntry::Agent(_) => {}
             RunLogEntry::Run(entry) => match &entry.event {
                 RunEvent::UserMessage {
                     run_id, text, from, ..
