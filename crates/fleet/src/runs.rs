@@ -11,8 +11,9 @@ use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
     Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
-    LogLine, NEW_RUN_ID_RULE, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService,
-    RunSummary, RunView, ServiceError, ServiceFuture, Spec, WorkspaceDiff, is_new_run_id,
+    LiveState, LiveStatus, LogLine, NEW_RUN_ID_RULE, ProblemCode, Reply, RunInfo, RunList,
+    RunQuery, RunService, RunSummary, RunView, ServiceError, ServiceFuture, Spec, WorkspaceDiff,
+    is_new_run_id,
 };
 use teamster_core::text::one_line;
 use teamster_core::{AgentError, PermissionMode};
@@ -21,7 +22,7 @@ use tokio::time::{Instant, sleep};
 use crate::Fleet;
 use crate::follow::follow;
 use crate::names::{RunKey, token, work};
-use crate::protocol::{Submission, SubmitEffect};
+use crate::protocol::{State, Submission, SubmitEffect};
 use crate::record::Record;
 use crate::records::{PATIENCE, PAUSE, not_found};
 use crate::wire::{Answered, Question};
@@ -142,14 +143,25 @@ impl FleetRuns {
     }
 
     async fn view_of(&self, key: &RunKey, record: Record) -> Result<RunView, ServiceError> {
-        if record.state == crate::protocol::State::Started
-            && let Ok(Some(Answered::View(mut view))) = self.fleet.ask(key, Question::Show).await
-        {
-            view.summary = Arc::new(record.dated(Arc::unwrap_or_clone(view.summary)));
-            view.prompt = view.prompt.or_else(|| record.prompt());
-            return Ok(*view);
+        let mut is_silent = false;
+        if record.state == State::Started {
+            match self.fleet.ask(key, Question::Show).await {
+                Ok(Some(Answered::View(mut view))) => {
+                    view.summary = Arc::new(record.dated(Arc::unwrap_or_clone(view.summary)));
+                    view.prompt = view.prompt.or_else(|| record.prompt());
+                    return Ok(*view);
+                }
+                Ok(None) => is_silent = true,
+                // Its runner is being started, or the answer is late.
+                _ => {}
+            }
         }
         let mut view = record.view(&key.run);
+        if is_silent {
+            let since = record.times.started.unwrap_or_default();
+            let live = LiveStatus::new(LiveState::NotAnswering, since);
+            Arc::make_mut(&mut view.summary).live = Some(live);
+        }
         if record.state.is_final() && view.result.is_none() {
             // Too long for the record: it is in the log.
             view.result = self.last_result(key).await?;
@@ -171,7 +183,7 @@ impl FleetRuns {
 
     async fn summary_of(&self, key: &RunKey, record: Record) -> Arc<RunSummary> {
         let fallback = Arc::new(record.summary(&key.run));
-        if record.state != crate::protocol::State::Started {
+        if record.state != State::Started {
             return fallback;
         }
         self.view_of(key, record)
@@ -220,6 +232,16 @@ fn exists(run: &str) -> ServiceError {
 impl RunService for FleetRuns {
     fn start<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
         Box::pin(self.submit(id, spec))
+    }
+
+    fn started<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
+        Box::pin(async move {
+            let (_, record) = self.fleet.find(&self.key(id)).await?;
+            if record.has_spec(&self.pool, &spec) {
+                return Ok(Accepted::existed());
+            }
+            Err(exists(id))
+        })
     }
 
     fn check<'a>(&'a self, spec: &'a Spec) -> ServiceFuture<'a, ()> {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use teamster_api::{RunHandle, RunService, RunSpec, ViewState};
+use teamster_api::{LiveState, RunHandle, RunService, RunSpec, ViewState};
 use teamster_core::RunStatus;
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use teamster_testkit::proc::wait_until;
@@ -261,6 +261,8 @@ fn a_wish_to_stop_is_kept_until_the_machine_is_back() {
             late.message.contains("worker w1, does not report"),
             "{late}"
         );
+        let live = run.view().await.unwrap().summary.live.clone().unwrap();
+        assert_eq!(live.state, LiveState::NotAnswering);
         run.cancel(true).await.unwrap();
         machine.restart(&shared.agent());
         let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
