@@ -33,7 +33,7 @@ pub(crate) fn channel(most: usize) -> (Sender, Receiver) {
 }
 
 /// Bytes of an event that take the room of one more event.
-const BYTES: usize = 1024;
+pub(crate) const BYTES: usize = 1024;
 
 /// Events and the room that they take.
 type Batch = (Vec<Part>, usize);

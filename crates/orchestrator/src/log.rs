@@ -41,12 +41,7 @@ impl Part {
                 let bytes = entries.iter().map(LogEntry::approximate_bytes);
                 (entries.len(), bytes.sum())
             }
-            Self::Run(entry) => match &entry.event {
-                RunEvent::Chunk { content, .. } | RunEvent::Message { content, .. } => {
-                    (1, content.len())
-                }
-                _ => (1, 0),
-            },
+            Self::Run(entry) => (1, entry.approximate_bytes()),
         }
     }
 }

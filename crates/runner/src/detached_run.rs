@@ -6,7 +6,7 @@ use teamster_core::{AbortHandle, AgentEvent, RunResult};
 use teamster_orchestrator::{Orchestrator, RunRequest};
 use tokio::sync::mpsc;
 
-use crate::journal::Journal;
+use crate::log_sink::LogSink;
 use crate::log_task::{LogTask, SideChannels};
 use crate::server::{Control, Listener, serve};
 use crate::{NewRun, Requests, RunFolder, RunLock};
@@ -53,7 +53,7 @@ impl DetachedRun {
             ..
         } = run;
         Self {
-            task: LogTask::new(Journal::Log(writer), folder.id()),
+            task: LogTask::new(LogSink::Log(writer), folder.id()),
             log: orchestrator.log(request.run_id(folder.id())),
             folder,
             listener,

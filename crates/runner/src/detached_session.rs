@@ -13,13 +13,13 @@ use teamster_orchestrator::{Closing, Orchestrator};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until};
 
-use crate::journal::Journal;
+use crate::log_sink::{EntryReader, LogSink};
 use crate::log_task::{LogTask, SideChannels};
 use crate::server::{Control, Listener, serve};
 use crate::session_control::{Prompt, SessionControl};
 use crate::{Finished, NewRun, Requests, RunFolder, RunLock, SessionRuns};
 
-/// Configuration of a detached session.
+/// Configuration of a live session.
 #[non_exhaustive]
 pub struct SessionPlan {
     /// Turns of the session.
@@ -78,7 +78,7 @@ impl DetachedSession {
             lock,
             ..
         } = run;
-        let task = LogTask::new(Journal::Log(log), folder.id());
+        let task = LogTask::new(LogSink::Log(log), folder.id());
         Self {
             folder,
             listener,
@@ -116,7 +116,7 @@ pub struct AttachedSession {
 #[non_exhaustive]
 pub struct AttachedClient {
     /// The entries, with numbers from 1.
-    pub entries: mpsc::Receiver<RunLogEntry>,
+    pub entries: EntryReader,
     /// The number of the newest entry while the agent waits for a prompt and has begun no turn by itself; else `None`.
     pub at_rest: watch::Receiver<Option<u64>>,
 }
@@ -129,8 +129,8 @@ impl AttachedSession {
         requests: Requests,
         request_events: mpsc::UnboundedReceiver<AgentEvent>,
     ) -> (Self, AttachedClient) {
-        let (journal, entries) = Journal::to_reader();
-        let task = LogTask::new(journal, plan.runs.id());
+        let (sink, entries) = LogSink::to_reader();
+        let task = LogTask::new(sink, plan.runs.id());
         let turns = Turns::new(task, orchestrator, plan, requests, request_events);
         let at_rest = turns.at_rest.subscribe();
         (Self { turns }, AttachedClient { entries, at_rest })

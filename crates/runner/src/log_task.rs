@@ -13,7 +13,7 @@ use teamster_orchestrator::RunLog;
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep, sleep_until};
 
-use crate::journal::Journal;
+use crate::log_sink::LogSink;
 use crate::status::StatusBoard;
 use crate::{Position, Requests};
 
@@ -45,9 +45,9 @@ pub(crate) enum Note {
     Event(AgentEvent),
 }
 
-/// Writes the entries of a run to its journal and announces them to its readers.
+/// Writes the entries of a run to its sink and announces them to its readers.
 pub(crate) struct LogTask {
-    journal: Journal,
+    sink: LogSink,
     announce: watch::Sender<Position>,
     status: StatusBoard,
     /// Run id of entries that are created here.
@@ -61,9 +61,9 @@ pub(crate) struct LogTask {
 }
 
 impl LogTask {
-    pub(crate) fn new(journal: Journal, run_id: &str) -> Self {
+    pub(crate) fn new(sink: LogSink, run_id: &str) -> Self {
         Self {
-            journal,
+            sink,
             announce: watch::channel(Position::default()).0,
             status: StatusBoard::default(),
             run_id: run_id.into(),
@@ -84,7 +84,7 @@ impl LogTask {
 
     /// Returns the number of the newest entry that was written.
     pub(crate) fn written(&self) -> u64 {
-        self.journal.written().seq
+        self.sink.written().seq
     }
 
     /// Returns whether the log was given up.
@@ -107,7 +107,7 @@ impl LogTask {
             self.attempt = entry.attempt;
         }
         self.status.see(&entry);
-        self.journal.push(entry);
+        self.sink.push(entry);
     }
 
     /// Adds an event that is not the agent's.
@@ -151,16 +151,16 @@ impl LogTask {
         if self.is_lost() {
             return pending().await;
         }
-        match (self.failing, self.journal.due()) {
+        match (self.failing, self.sink.due()) {
             (Some(_), _) => sleep(RETRY_INTERVAL).await,
             (None, Some(due)) => sleep_until(Instant::from_std(due)).await,
-            (None, None) => self.journal.room().await,
+            (None, None) => self.sink.room().await,
         }
     }
 
     /// Returns whether entries can be taken: none of them waits to be written.
     fn is_open(&self) -> bool {
-        self.failing.is_none() && !self.journal.is_full()
+        self.failing.is_none() && !self.sink.is_full()
     }
 
     /// Writes due entries. Returns whether the log was given up by this call.
@@ -168,8 +168,8 @@ impl LogTask {
         if self.is_lost() {
             return false;
         }
-        if (self.journal.due()).is_some_and(|due| due <= std::time::Instant::now()) {
-            self.journal.end_frame();
+        if (self.sink.due()).is_some_and(|due| due <= std::time::Instant::now()) {
+            self.sink.end_frame();
         }
         let Err(error) = self.try_write() else {
             return false;
@@ -184,7 +184,7 @@ impl LogTask {
     }
 
     fn try_write(&mut self) -> io::Result<()> {
-        match self.journal.flush() {
+        match self.sink.flush() {
             Ok(position) => {
                 self.failing = None;
                 self.announce.send_if_modified(|known| {
@@ -238,7 +238,7 @@ impl LogTask {
                         }
                         self.take(entry, side);
                         // Checked before the next entry is fetched: a fetched entry must be taken.
-                        if taken == BATCH {
+                        if taken == BATCH || self.sink.is_full() {
                             break;
                         }
                         next = tokio::select! {
@@ -293,9 +293,9 @@ impl LogTask {
     ///
     /// Fails if the log is incomplete.
     pub(crate) async fn end(&mut self, result: &mut RunResult) -> io::Result<()> {
-        self.journal.end_frame();
+        self.sink.end_frame();
         if let Some(error) = &self.lost {
-            self.journal.discard_unwritten();
+            self.sink.discard_unwritten();
             let error = AgentError::new(
                 ErrorCode::Io,
                 ErrorKind::Internal,
@@ -309,7 +309,7 @@ impl LogTask {
                 AgentEvent::error(error),
                 AgentEvent::Done(Done::new(Box::new(result.clone()))),
             ] {
-                self.journal.push(self.entry(event));
+                self.sink.push(self.entry(event));
             }
         }
         let until = Instant::now()
@@ -325,7 +325,7 @@ impl LogTask {
             }
             sleep(RETRY_INTERVAL).await;
         }
-        self.journal.finish().await
+        self.sink.finish().await
     }
 }
 
@@ -357,7 +357,7 @@ mod tests {
         let run = Runs::at(dir.path())
             .accept(&info, LogLimits::default())
             .unwrap();
-        let mut task = LogTask::new(Journal::Log(run.log), "session");
+        let mut task = LogTask::new(LogSink::Log(run.log), "session");
         task.set_run("turn");
         task.attempt = 3;
         task.lost = Some(io::Error::other("no space"));

@@ -1,6 +1,7 @@
 //! Sessions without a folder, for one client in this process.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use teamster_api::RunLogEntry;
 use teamster_core::{AgentEvent, Capabilities, ExecuteParams, Text};
@@ -117,28 +118,48 @@ async fn its_reader_gets_each_entry_as_it_is() {
     assert_eq!(agent.calls(), ["a", "[close]"]);
 }
 
-#[tokio::test]
-async fn a_reader_that_is_behind_delays_the_agent_and_one_that_is_gone_ends_the_session() {
-    let mut turn: Vec<_> = std::iter::repeat_with(|| delta("x")).take(5000).collect();
-    turn.extend(answers("").pop());
-    let agent = Scripted::new("claude", [turn.clone(), turn]);
-    let mut session = Attached::start(&agent);
+/// Returns the number of events that are read from the agent while the client reads nothing of its first turn. Then the
+/// client reads the turn to its end, and gets all of these deltas.
+async fn read_ahead(agent: &Scripted, deltas: usize) -> (usize, Attached) {
+    let mut session = Attached::start(agent);
     session.say("a").await;
-    // Nothing is lost.
-    let mut deltas = 0;
+    // Time passes once nothing else can happen.
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    let ahead = agent.read();
+    let mut seen = 0;
     loop {
         match session.entry().await.1.as_str() {
-            "text" => deltas += 1,
+            "text" => seen += 1,
             "done" => break,
             _ => {}
         }
     }
-    assert_eq!(deltas, 5000);
+    assert_eq!(seen, deltas, "nothing is lost");
+    (ahead, session)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_that_is_behind_delays_the_agent_and_one_that_is_gone_ends_the_session() {
+    let mut turn: Vec<_> = std::iter::repeat_with(|| delta("x")).take(5000).collect();
+    turn.extend(answers("").pop());
+    let agent = Scripted::new("claude", [turn.clone(), turn]);
+    let (ahead, session) = read_ahead(&agent, 5000).await;
+    assert!((1000..2500).contains(&ahead), "{ahead}");
     session.say("b").await;
     drop(session.client);
     let finished = session.work.await.unwrap();
     assert!(finished.log.is_err());
     assert_eq!(agent.calls(), ["a", "b", "[close]"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn long_entries_take_the_room_of_many() {
+    let long = "x".repeat(1 << 20);
+    let mut turn: Vec<_> = std::iter::repeat_with(|| delta(&long)).take(100).collect();
+    turn.extend(answers("").pop());
+    let agent = Scripted::new("claude", [turn]);
+    let (ahead, _) = read_ahead(&agent, 100).await;
+    assert!((1..10).contains(&ahead), "{ahead}");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Turns of a detached session: retry, fallback, steering, interrupt, clear and budget.
 
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ pub(crate) struct Scripted {
     capabilities: SessionCapabilities,
     turns: Arc<Mutex<VecDeque<Vec<AgentEvent>>>>,
     calls: Arc<Mutex<Vec<String>>>,
+    /// The number of events that were read.
+    read: Arc<AtomicUsize>,
 }
 
 impl Scripted {
@@ -39,6 +42,7 @@ impl Scripted {
             capabilities: SessionCapabilities::none(),
             turns: Arc::new(Mutex::new(turns.into_iter().collect())),
             calls: Arc::default(),
+            read: Arc::default(),
         }
     }
 
@@ -49,6 +53,11 @@ impl Scripted {
 
     pub(crate) fn calls(&self) -> Vec<String> {
         self.calls.lock().unwrap().clone()
+    }
+
+    /// Returns the number of events of its turns that were read.
+    pub(crate) fn read(&self) -> usize {
+        self.read.load(Ordering::Relaxed)
     }
 }
 
@@ -69,11 +78,12 @@ impl AgentSession for Scripted {
         drop(self.record(turn.prompt));
         let events = self.turns.lock().unwrap().pop_front().unwrap();
         let abort = AbortHandle::new(&turn.cancel);
-        let stop = abort.clone();
+        let (stop, read) = (abort.clone(), self.read.clone());
         let stream = async_stream::stream! {
             let mut has_end = false;
             for event in events {
                 has_end = matches!(event, AgentEvent::Done(_));
+                read.fetch_add(1, Ordering::Relaxed);
                 yield event;
             }
             if !has_end {

@@ -36,6 +36,16 @@ impl LifecycleEntry {
             event,
         }
     }
+
+    /// Returns the approximate size of the entry in memory, in bytes.
+    pub fn approximate_bytes(&self) -> usize {
+        let text = match &self.event {
+            RunEvent::Chunk { content, .. } | RunEvent::Message { content, .. } => content.len(),
+            RunEvent::UserMessage { text, .. } => text.len(),
+            _ => 0,
+        };
+        size_of::<Self>() + text
+    }
 }
 
 impl Serialize for LifecycleEntry {
@@ -153,6 +163,14 @@ impl RunLogEntry {
         match self {
             Self::Agent(entry) => entry.seq,
             Self::Run(entry) => entry.seq,
+        }
+    }
+
+    /// Returns the approximate size of the entry in memory, in bytes.
+    pub fn approximate_bytes(&self) -> usize {
+        match self {
+            Self::Agent(entry) => entry.approximate_bytes(),
+            Self::Run(entry) => entry.approximate_bytes(),
         }
     }
 

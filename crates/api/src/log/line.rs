@@ -1,5 +1,7 @@
 //! The line of an entry in a log.
 
+use std::sync::OnceLock;
+
 use serde::Deserialize;
 use teamster_core::{AgentEvent, Id, RunResult};
 
@@ -9,20 +11,53 @@ use super::entry::RunLogEntry;
 const HEAD: &[u8] = br#"{"seq":"#;
 
 /// Entry as its line in the file.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct LogLine {
     seq: u64,
-    json: Vec<u8>,
+    form: Form,
     ends: bool,
 }
 
+#[derive(Debug, Clone)]
+enum Form {
+    /// Read from a log.
+    Json(Vec<u8>),
+    /// Received in this process. Most readers of such entries do not need their JSON.
+    Entry(Box<RunLogEntry>, OnceLock<Vec<u8>>),
+}
+
+impl PartialEq for LogLine {
+    fn eq(&self, other: &Self) -> bool {
+        (self.json(), self.ends) == (other.json(), other.ends)
+    }
+}
+
+impl Eq for LogLine {}
+
 impl LogLine {
+    /// Creates the line of this entry in the log of this run. [`entry`](Self::entry) returns the entry itself: it is not
+    /// written and parsed in between.
+    pub fn of_entry(entry: RunLogEntry, run_id: &str) -> Self {
+        let ends = match &entry {
+            RunLogEntry::Agent(entry) => {
+                matches!(entry.event, AgentEvent::Done(_))
+                    && (entry.run_id.as_deref()).is_none_or(|id| id == run_id)
+            }
+            RunLogEntry::Run(_) => false,
+        };
+        Self {
+            seq: entry.seq(),
+            form: Form::Entry(Box::new(entry), OnceLock::new()),
+            ends,
+        }
+    }
+
     /// Creates the line with these bytes in the log of this run. Returns `None` if they are no entry.
     pub fn from_json(json: Vec<u8>, run_id: &str) -> Option<Self> {
         Some(Self {
             seq: Self::seq_of(&json)?,
             ends: Self::ends(&json, run_id),
-            json,
+            form: Form::Json(json),
         })
     }
 
@@ -34,11 +69,11 @@ impl LogLine {
             at_ms: u64,
         }
         let seq = self.seq.checked_sub(1)?;
-        let head: Head = serde_json::from_slice(&self.json).ok()?;
+        let head: Head = serde_json::from_slice(self.json()).ok()?;
         let entry = RunLogEntry::damaged(seq, head.at_ms, run_id.clone());
         Some(Self {
             seq,
-            json: serde_json::to_vec(&entry).ok()?,
+            form: Form::Json(serde_json::to_vec(&entry).ok()?),
             ends: false,
         })
     }
@@ -50,21 +85,41 @@ impl LogLine {
 
     /// Returns the bytes of the entry, without the newline.
     pub fn json(&self) -> &[u8] {
-        &self.json
+        match &self.form {
+            Form::Json(json) => json,
+            // These types can be written as JSON.
+            Form::Entry(entry, json) => {
+                json.get_or_init(|| serde_json::to_vec(entry).unwrap_or_default())
+            }
+        }
     }
 
-    /// Parses the entry. An event of a later version becomes `Newer`.
+    /// Returns the approximate size of the line in memory, in bytes.
+    pub fn approximate_bytes(&self) -> usize {
+        size_of::<Self>()
+            + match &self.form {
+                Form::Json(json) => json.len(),
+                Form::Entry(entry, json) => {
+                    entry.approximate_bytes() + json.get().map_or(0, Vec::len)
+                }
+            }
+    }
+
+    /// Returns the entry; that of a line from a log is parsed. An event of a later version becomes `Newer`.
     ///
     /// # Errors
     ///
     /// Fails if the line is no valid entry.
     pub fn entry(&self) -> serde_json::Result<RunLogEntry> {
-        serde_json::from_slice(&self.json)
+        match &self.form {
+            Form::Json(json) => serde_json::from_slice(json),
+            Form::Entry(entry, _) => Ok((**entry).clone()),
+        }
     }
 
     /// Returns the type of the event, such as `text` or `run:start`.
     pub fn type_name(&self) -> String {
-        type_of(&self.json).unwrap_or_default()
+        type_of(self.json()).unwrap_or_default()
     }
 
     /// Returns whether this is the last entry of its log: a `done` of the log's own run. Each turn of a session
@@ -141,6 +196,8 @@ fn type_of(json: &[u8]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use teamster_core::{Done, LogEntry, RawJson, Text};
+
     use super::*;
 
     #[test]
@@ -156,6 +213,34 @@ mod tests {
             ("", None),
         ] {
             assert_eq!(LogLine::seq_of(head.as_bytes()), seq, "{head}");
+        }
+    }
+
+    #[test]
+    fn an_entry_of_this_process_is_passed_on_as_it_is() {
+        // Made by hand: half of a character, which a parsed entry cannot have.
+        let native = r#"{"a":  "\ud83d"}"#;
+        let mut entry = LogEntry::from(AgentEvent::Text(Text::new("x")));
+        (entry.seq, entry.run_id) = (3, Some("s".into()));
+        entry.native = Some(RawJson::new(native.to_owned()).unwrap());
+        let entry = RunLogEntry::Agent(entry);
+        let line = LogLine::of_entry(entry.clone(), "s");
+        assert_eq!((line.seq(), line.is_end()), (3, false));
+        assert_eq!(line.entry().unwrap(), entry);
+        let json = String::from_utf8(line.json().to_vec()).unwrap();
+        assert!(json.contains(native), "{json}");
+        let read = LogLine::from_json(line.json().to_vec(), "s").unwrap();
+        assert_eq!(
+            (read.type_name(), line.type_name()),
+            ("text".into(), "text".into())
+        );
+        assert_eq!(read, line);
+        let mut done = LogEntry::from(AgentEvent::Done(Done::new(Box::default())));
+        for (run_id, ends) in [(None, true), (Some("s"), true), (Some("s.1"), false)] {
+            done.run_id = run_id.map(Into::into);
+            let line = LogLine::of_entry(RunLogEntry::Agent(done.clone()), "s");
+            assert_eq!(line.is_end(), ends, "{run_id:?}");
+            assert_eq!(LogLine::ends(line.json(), "s"), ends, "{run_id:?}");
         }
     }
 

@@ -7,14 +7,16 @@ use async_stream::try_stream;
 use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
-    Accepted, Change, Command, LogLine, ProblemCode, Reply, RunInfo, RunList, RunLogEntry,
-    RunQuery, RunService, RunSummary, RunView, ServiceError, ServiceFuture, Spec, ViewState,
+    Accepted, Change, Command, LogLine, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService,
+    RunSummary, RunView, ServiceError, ServiceFuture, Spec, ViewState,
 };
 use teamster_core::AgentSession;
 use teamster_core::sync::lock;
 use teamster_orchestrator::Orchestrator;
 use teamster_runner::server::Control;
-use teamster_runner::{AttachedClient, AttachedSession, Requests, SessionControl, SessionPlan};
+use teamster_runner::{
+    AttachedClient, AttachedSession, EntryReader, Requests, SessionControl, SessionPlan,
+};
 use tokio::sync::{mpsc, watch};
 
 use super::tasks::replied;
@@ -28,7 +30,7 @@ pub struct AttachedRun {
     info: RunInfo,
     control: Control,
     session: SessionControl,
-    entries: Mutex<Option<mpsc::Receiver<RunLogEntry>>>,
+    entries: Mutex<Option<EntryReader>>,
     at_rest: watch::Receiver<Option<u64>>,
 }
 
@@ -116,11 +118,19 @@ impl AttachedRun {
         id: &str,
         call: impl Future<Output = Result<T, ServiceError>> + Send + 'a,
     ) -> ServiceFuture<'a, T> {
-        if self.info.run_id.starts_with(id) {
-            return Box::pin(call);
+        match self.check(id) {
+            Ok(()) => Box::pin(call),
+            Err(missing) => Box::pin(async { Err(missing) }),
         }
-        let missing = ServiceError::new(ProblemCode::RunNotFound, format!("no run \"{id}\""));
-        Box::pin(async { Err(missing) })
+    }
+
+    /// Checks that this prefix of an id is one of the session's.
+    fn check(&self, id: &str) -> Result<(), ServiceError> {
+        if self.info.run_id.starts_with(id) {
+            return Ok(());
+        }
+        let message = format!("no run \"{id}\"");
+        Err(ServiceError::new(ProblemCode::RunNotFound, message))
     }
 }
 
@@ -150,15 +160,15 @@ impl RunService for AttachedRun {
 
     /// Follows the log. There is one reader, and what it has read is gone.
     fn follow(&self, id: &str, after: u64) -> BoxStream<'static, Result<LogLine, ServiceError>> {
-        let entries = lock(&self.entries).take();
-        let id = id.to_owned();
+        let entries = self
+            .check(id)
+            .and_then(|()| lock(&self.entries).take().map_or_else(only_one, Ok));
+        let id = self.info.run_id.clone();
         Box::pin(try_stream! {
-            let mut entries = entries.map_or_else(only_one, Ok)?;
+            let mut entries = entries?;
             while let Some(entry) = entries.recv().await {
-                // These types can be written as JSON.
-                let json = serde_json::to_vec(&entry).unwrap_or_default();
-                if let Some(line) = LogLine::from_json(json, &id).filter(|it| it.seq() > after) {
-                    yield line;
+                if entry.seq() > after {
+                    yield LogLine::of_entry(entry, &id);
                 }
             }
         })
@@ -223,7 +233,11 @@ mod tests {
         let missing = run.show("other").await.unwrap_err();
         assert_eq!(missing.code, Some(ProblemCode::RunNotFound));
 
-        let mut log = session.follow(0);
+        let mut other = RunHandle::new(run.clone(), "other").follow(0);
+        let missing = other.next().await.unwrap().unwrap_err();
+        assert_eq!(missing.code, Some(ProblemCode::RunNotFound));
+        // The log knows its end also by a prefix of the id.
+        let mut log = RunHandle::new(run.clone(), "sess").follow(0);
         let second = session.follow(0).next().await.unwrap().unwrap_err();
         assert_eq!(second.code, Some(ProblemCode::Unsupported));
         let begun = session.say("Clean up").await.unwrap();

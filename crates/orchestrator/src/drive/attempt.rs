@@ -21,6 +21,7 @@ use super::budget::{budget_error, over, unheld, unpriced};
 use super::caught::{caught, observed};
 use crate::RunPhase;
 use crate::account::{Ended, broken_off};
+use crate::events::BYTES;
 use crate::registry::{Registration, Update};
 use crate::request::Candidate;
 
@@ -28,7 +29,8 @@ use crate::request::Candidate;
 /// service does not count.
 const SILENT_TURNS: u32 = 10;
 
-/// Number of events after which a batch is sent to the consumer. Events that arrived together stay together.
+/// Number of events after which a batch is sent to the consumer. Long events count as several, as in its queue. Events
+/// that arrived together stay together.
 const TOGETHER: usize = 64;
 
 const YEAR: Duration = Duration::from_hours(24 * 365);
@@ -172,7 +174,8 @@ impl Driver {
             let mut count = 0;
             // Batches that are ready now are reported together.
             while let Some(batch) = next.take() {
-                count += batch.len();
+                let room = |entry: &LogEntry| 1 + entry.approximate_bytes() / BYTES;
+                count += batch.iter().map(room).sum::<usize>();
                 self.take(batch, &mut watch, candidate, &handle, registration)
                     .await;
                 let goes_on = !watch.is_over

@@ -15,7 +15,7 @@ use teamster_process::open_unlinked_file;
 use super::frames::Frames;
 use super::tail::last_entry;
 use super::{FILE, run_id_of};
-use crate::journal::number;
+use crate::log_sink::number;
 use crate::step::{Step, before, sync};
 
 /// Limits of a log.

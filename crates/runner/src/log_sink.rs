@@ -3,18 +3,21 @@
 use std::collections::VecDeque;
 use std::future::pending;
 use std::io;
+use std::sync::Arc;
 use std::time::Instant;
 
 use teamster_api::RunLogEntry;
-use tokio::sync::mpsc::{self, error::TrySendError};
+use tokio::sync::{Semaphore, mpsc};
 
 use crate::{Position, RunLogWriter};
 
-/// Number of entries that a reader can be behind before the agent waits for it.
-const AHEAD: usize = 1024;
+/// Room for entries that the reader has not fetched. Beyond it, the engine keeps the agent's output on disk.
+const ROOM: u32 = 1024;
+/// Bytes of an entry that take the room of one more entry.
+const BYTES: usize = 1024;
 
 /// Destination of entries.
-pub(crate) enum Journal {
+pub(crate) enum LogSink {
     /// The log of a folder.
     Log(RunLogWriter),
     /// The one reader of a session without a folder.
@@ -23,33 +26,88 @@ pub(crate) enum Journal {
 
 /// Entries on their way to a reader. They are numbered as those of a log are, but each is sent at once and as it is.
 pub(crate) struct Outbox {
-    reader: mpsc::Sender<RunLogEntry>,
-    /// Entries that the reader has no room for.
-    waiting: VecDeque<RunLogEntry>,
+    reader: mpsc::UnboundedSender<(RunLogEntry, u32)>,
+    room: Arc<Semaphore>,
+    /// Entries that the reader has no room for, and the room that they take.
+    waiting: VecDeque<(RunLogEntry, u32)>,
     /// Number of the newest entry.
     seq: u64,
 }
 
-impl Journal {
-    /// Creates a journal and its reader.
-    pub(crate) fn to_reader() -> (Self, mpsc::Receiver<RunLogEntry>) {
-        let (reader, entries) = mpsc::channel(AHEAD);
+/// Reader of the entries of a session without a folder.
+#[derive(Debug)]
+pub struct EntryReader {
+    entries: mpsc::UnboundedReceiver<(RunLogEntry, u32)>,
+    room: Arc<Semaphore>,
+}
+
+impl EntryReader {
+    /// Returns the next entry; `None` after the last. Cancel-safe.
+    pub async fn recv(&mut self) -> Option<RunLogEntry> {
+        let (entry, room) = self.entries.recv().await?;
+        self.room.add_permits(room as usize);
+        Some(entry)
+    }
+}
+
+impl Drop for EntryReader {
+    fn drop(&mut self) {
+        // The session sees that its reader is gone when it is woken.
+        self.entries.close();
+        self.room.close();
+    }
+}
+
+impl Outbox {
+    fn push(&mut self, mut entry: RunLogEntry) {
+        self.seq += 1;
+        number(&mut entry, self.seq);
+        let room = u32::try_from(entry.approximate_bytes() / BYTES).unwrap_or(ROOM);
+        let room = room.saturating_add(1).min(ROOM);
+        self.waiting.push_back((entry, room));
+        self.send();
+    }
+
+    /// Sends the entries that the reader has room for.
+    fn send(&mut self) {
+        while let Some((_, room)) = self.waiting.front()
+            && let Ok(taken) = self.room.try_acquire_many(*room)
+            && let Some(entry) = self.waiting.pop_front()
+        {
+            // The reader returns the permits when it fetches the entry.
+            taken.forget();
+            // Without a reader it is dropped, and the next flush fails.
+            let _ = self.reader.send(entry);
+        }
+    }
+
+    /// Waits until the first waiting entry has room, or the reader is gone. Cancel-safe.
+    async fn room(&self) {
+        match self.waiting.front() {
+            None => self.reader.closed().await,
+            Some((_, room)) => drop(self.room.acquire_many(*room).await),
+        }
+    }
+}
+
+impl LogSink {
+    /// Creates a sink and its reader.
+    pub(crate) fn to_reader() -> (Self, EntryReader) {
+        let (reader, entries) = mpsc::unbounded_channel();
+        let room = Arc::new(Semaphore::new(ROOM as usize));
         let outbox = Outbox {
             reader,
+            room: room.clone(),
             waiting: VecDeque::new(),
             seq: 0,
         };
-        (Self::Reader(outbox), entries)
+        (Self::Reader(outbox), EntryReader { entries, room })
     }
 
-    pub(crate) fn push(&mut self, mut entry: RunLogEntry) {
+    pub(crate) fn push(&mut self, entry: RunLogEntry) {
         match self {
             Self::Log(writer) => writer.push(entry),
-            Self::Reader(outbox) => {
-                outbox.seq += 1;
-                number(&mut entry, outbox.seq);
-                outbox.waiting.push_back(entry);
-            }
+            Self::Reader(outbox) => outbox.push(entry),
         }
     }
 
@@ -87,12 +145,7 @@ impl Journal {
         match self {
             Self::Log(writer) => writer.flush(),
             Self::Reader(outbox) => {
-                while let Some(entry) = outbox.waiting.pop_front() {
-                    if let Err(TrySendError::Full(entry)) = outbox.reader.try_send(entry) {
-                        outbox.waiting.push_front(entry);
-                        break;
-                    }
-                }
+                outbox.send();
                 if outbox.reader.is_closed() {
                     outbox.waiting.clear();
                     return Err(io::ErrorKind::BrokenPipe.into());
@@ -107,12 +160,11 @@ impl Journal {
         matches!(self, Self::Reader(outbox) if !outbox.waiting.is_empty())
     }
 
-    /// Waits until a full journal has room, or the reader is gone, so that the next write fails. Cancel-safe.
+    /// Waits until a full sink has room, or the reader is gone, so that the next write fails. Cancel-safe.
     pub(crate) async fn room(&self) {
         match self {
             Self::Log(_) => pending().await,
-            Self::Reader(outbox) if outbox.waiting.is_empty() => outbox.reader.closed().await,
-            Self::Reader(outbox) => drop(outbox.reader.reserve().await),
+            Self::Reader(outbox) => outbox.room().await,
         }
     }
 
