@@ -3,8 +3,8 @@
 use anyhow::Context;
 use teamster_host::threads;
 
-/// Creates a runtime with two worker threads. They continue while the main thread waits for a slow reader of stdout,
-/// so an agent never waits for that reader.
+/// Creates a runtime with two worker threads. They read what the agent prints while the main thread waits for a slow
+/// reader of stdout.
 pub(crate) fn tokio_runtime() -> anyhow::Result<tokio::runtime::Runtime> {
     threads::runtime(2).context("cannot start the runtime")
 }

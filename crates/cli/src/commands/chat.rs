@@ -114,7 +114,7 @@ fn chat(
             .await;
         // Also after an error. It may have ended already.
         let _ = handle.cancel(false).await;
-        // A panic was reported.
+        // A panic was reported, and the view has seen that the log has no end.
         let _ = work.await;
         crate::report::warn_of(&history.close().await, local.output.quiet);
         shown

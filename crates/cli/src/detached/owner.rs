@@ -29,6 +29,8 @@ pub(crate) struct Owner {
     before: u64,
     /// What the end of the session reports.
     notices: Vec<String>,
+    /// The end of the log was taken.
+    pub(super) has_ended: bool,
 }
 
 impl Owner {
@@ -43,6 +45,7 @@ impl Owner {
             totals: Totals::default(),
             before: 0,
             notices: Vec::new(),
+            has_ended: false,
         }
     }
 
@@ -62,7 +65,7 @@ impl Owner {
         }
     }
 
-    /// Waits until the agent waits for a prompt after the entry with this number. Without an owner, that is unknown.
+    /// Waits until the agent waits for a prompt after the entry with this number. Returns at once without an owner.
     /// Cancel-safe.
     pub(super) async fn rest(owner: Option<&mut Self>, taken: u64) {
         let Some(Self { at_rest, .. }) = owner else {
@@ -137,12 +140,26 @@ impl Owner {
         let entry = match entry {
             RunLogEntry::Agent(entry) => entry,
             RunLogEntry::Run(entry) => {
-                if let RunEvent::Start { .. } = entry.event {
-                    signals.turn(true);
-                    self.before = entry.seq.saturating_sub(1);
+                match &entry.event {
+                    // The turn is in progress before the agent reports anything.
+                    RunEvent::UserMessage {
+                        run_id,
+                        steer: false,
+                        ..
+                    } => {
+                        signals.turn(true);
+                        screen.begin(run_id, entry.at_ms);
+                        return false;
+                    }
+                    RunEvent::UserMessage { .. } => return false,
+                    RunEvent::Start { .. } => {
+                        signals.turn(true);
+                        self.before = entry.seq.saturating_sub(1);
+                    }
+                    _ => {}
                 }
                 entry.seq = entry.seq.saturating_sub(self.before);
-                return !matches!(entry.event, RunEvent::UserMessage { .. });
+                return true;
             }
             _ => return false,
         };
@@ -150,7 +167,7 @@ impl Owner {
         let session = Id::from(&*self.session.info().run_id);
         match &mut entry.event {
             AgentEvent::Done(done) if is_end => self.ended(&done.result, screen),
-            // Of a change, something was printed.
+            // The command that made the change has printed its own message.
             AgentEvent::Notice(notice) if entry.run_id == Some(session) => {
                 if signals.is_closing() {
                     self.notices.push(notice.message.clone());
@@ -173,6 +190,7 @@ impl Owner {
     }
 
     fn ended(&mut self, result: &RunResult, screen: &mut Screen) {
+        self.has_ended = true;
         // In a worktree that was removed, nothing can be resumed.
         let is_removed = (result.workspace.as_ref()).is_some_and(|it| it.directory.is_none());
         if self.totals.turns() > 0

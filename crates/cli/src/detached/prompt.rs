@@ -135,7 +135,7 @@ impl UserPrompt {
 /// Shows the prompt, and waits until a key is pressed. Cancel-safe.
 async fn key(prompt: &str, keys: &mut Option<terminal::RawMode>) {
     if keys.is_none() {
-        // As above.
+        // Without a terminal there is no prompt.
         let _ = terminal::write_to_terminal(prompt.as_bytes());
         *keys = Some(terminal::RawMode::begin());
     }

@@ -6,9 +6,15 @@ use std::io::{self, IsTerminal};
 use nix::unistd::{getpgrp, tcgetpgrp};
 use teamster::{AgentEvent, Decision, PermissionAnswer, PermissionRequest};
 use teamster_api::{LogLine, ProblemCode, RunLogEntry, ServiceError};
+use tokio::time::{Duration, sleep};
 
 use super::run::{Entries, Run, was_refused};
 use crate::dialog::permission::ask_at_terminal;
+
+/// Bytes of entries that are read ahead of a question. Beyond them, the session waits for its reader.
+const MOST_AHEAD: usize = 8 << 20;
+/// The interval of checks whether a question is still open while nothing is read.
+const REQUEST_POLL: Duration = Duration::from_millis(200);
 
 /// A log reader with lookahead.
 pub(crate) struct Reader {
@@ -16,6 +22,8 @@ pub(crate) struct Reader {
     entries: Entries,
     /// The next entries, or the error after them.
     ahead: VecDeque<Result<LogLine, ServiceError>>,
+    /// The approximate size of these entries, in bytes.
+    ahead_bytes: usize,
 }
 
 impl Reader {
@@ -25,6 +33,7 @@ impl Reader {
             entries: run.follow(after),
             run,
             ahead: VecDeque::new(),
+            ahead_bytes: 0,
         }
     }
 
@@ -35,9 +44,17 @@ impl Reader {
     /// Returns the next entry; `None` after the last. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Result<Option<LogLine>, ServiceError> {
         match self.ahead.pop_front() {
-            Some(line) => line.map(Some),
+            Some(line) => {
+                self.ahead_bytes -= bytes_of(&line);
+                line.map(Some)
+            }
             None => self.entries.next().await,
         }
+    }
+
+    fn read_ahead(&mut self, next: Result<LogLine, ServiceError>) {
+        self.ahead_bytes += bytes_of(&next);
+        self.ahead.push_back(next);
     }
 
     /// Waits for a call, and reads ahead meanwhile, for which the session may wait.
@@ -51,7 +68,7 @@ impl Reader {
                 next = self.entries.next(), if is_open => match next.transpose() {
                     Some(next) => {
                         is_open = next.is_ok();
-                        self.ahead.push_back(next);
+                        self.read_ahead(next);
                     }
                     None => is_open = false,
                 },
@@ -62,14 +79,18 @@ impl Reader {
     /// Reads ahead until the request is decided or withdrawn, or its turn or the log ends.
     async fn settled(&mut self, id: &str) {
         loop {
-            let Some(next) = self.entries.next().await.transpose() else {
-                return;
-            };
-            let settles = next.as_ref().is_ok_and(|line| settles(line, id));
-            let is_last = next.is_err();
-            self.ahead.push_back(next);
-            if settles || is_last {
-                return;
+            if self.ahead_bytes >= MOST_AHEAD {
+                sleep(REQUEST_POLL).await;
+            } else {
+                let Some(next) = self.entries.next().await.transpose() else {
+                    return;
+                };
+                let settles = next.as_ref().is_ok_and(|line| settles(line, id));
+                let is_last = next.is_err();
+                self.read_ahead(next);
+                if settles || is_last {
+                    return;
+                }
             }
             // A withdrawn request may have no event.
             let waits = |waiting: &[_]| !find(waiting, id);
@@ -78,6 +99,10 @@ impl Reader {
             }
         }
     }
+}
+
+fn bytes_of(line: &Result<LogLine, ServiceError>) -> usize {
+    line.as_ref().map_or(0, LogLine::approximate_bytes)
 }
 
 fn find(waiting: &[teamster_api::PendingRequest], id: &str) -> bool {
@@ -182,5 +207,72 @@ impl Questions {
             Err(error) => return Err(error.into()),
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+    use teamster::orchestrator::{Budget, Orchestrator, OrchestratorConfig};
+    use teamster::{PermissionPolicy, SessionOptions, ToolKind};
+    use teamster_api::{RunInfo, RunKind};
+    use teamster_host::AttachedRun;
+    use teamster_runner::{Requests, SessionCandidate, SessionPlan, SessionRuns};
+    use teamster_testkit::mock_runtime::{MockSessions, Script};
+    use tokio::time::timeout;
+
+    use super::super::owner::Owner;
+    use super::*;
+
+    #[tokio::test]
+    async fn an_open_question_does_not_collect_what_the_agent_prints() {
+        let long = "x".repeat(1 << 20);
+        let script = (0..40).fold(Script::new(), |script, _| script.text(&*long));
+        let mock = MockSessions::new("claude").turn(script);
+        let candidate =
+            SessionCandidate::open(&mock, SessionOptions::default(), Budget::default()).unwrap();
+        let (requests, events) = Requests::of("s");
+        let PermissionPolicy::Ask(ask) = requests.policy(None, true) else {
+            panic!("requests are asked");
+        };
+        let mut info = RunInfo::new("s", "claude");
+        info.kind = RunKind::Session;
+        let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
+        let plan = SessionPlan::new(SessionRuns::new("s", candidate));
+        let (session, work) = AttachedRun::new(info, orchestrator, plan, (requests, events));
+        let work = tokio::spawn(work);
+        let run = Owner::new(Arc::new(session), None).run();
+        let mut reader = Reader::new(run.clone(), 0);
+        let request = PermissionRequest::new(1, "Bash", ToolKind::Execute, json!({}));
+        let asked = tokio::spawn(ask(request));
+        while run.handle.requests().await.unwrap().is_empty() {
+            tokio::task::yield_now().await;
+        }
+        run.handle.say("a").await.unwrap();
+        let moment = Duration::from_millis(100);
+        while reader.ahead_bytes < MOST_AHEAD {
+            let early = timeout(moment, reader.settled("s/1")).await;
+            assert!(early.is_err(), "the turn was read to its end");
+        }
+        let full = reader.ahead_bytes;
+        let settled = timeout(moment, reader.settled("s/1")).await;
+        assert_eq!((settled.is_err(), reader.ahead_bytes), (true, full));
+        asked.abort();
+        reader.settled("s/1").await;
+        let mut texts = 0;
+        loop {
+            let line = reader.next().await.unwrap().unwrap();
+            match &*line.type_name() {
+                "text" => texts += 1,
+                "done" => break,
+                _ => {}
+            }
+        }
+        assert_eq!((texts, reader.ahead_bytes), (40, 0));
+        run.handle.cancel(false).await.unwrap();
+        while reader.next().await.unwrap().is_some() {}
+        work.await.unwrap();
     }
 }

@@ -23,7 +23,7 @@ pub(crate) struct Screen {
     quiet: bool,
     json: bool,
     directory: Option<PathBuf>,
-    /// The time of the turn's first shown entry, in milliseconds since the Unix epoch. Times are relative to it.
+    /// The time of the turn's first entry, in milliseconds since the Unix epoch. Times are relative to it.
     began: Option<u64>,
     /// True for a session, which has several turns.
     is_session: bool,
@@ -142,6 +142,12 @@ impl Screen {
     /// Returns `true` if the shown entries leave a turn in progress.
     pub(crate) fn is_in_turn(&self) -> bool {
         self.turn.is_some()
+    }
+
+    /// Begins a turn whose first entry, of this time in milliseconds since the Unix epoch, is not shown.
+    pub(super) fn begin(&mut self, turn: &Id, at_ms: u64) {
+        self.began.get_or_insert(at_ms);
+        self.turn.get_or_insert_with(|| turn.clone());
     }
 
     /// Clears the current line for another writer.

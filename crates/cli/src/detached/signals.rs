@@ -102,8 +102,10 @@ impl Signals {
 
     /// Reports the start or the end of a turn.
     pub(super) fn turn(&self, begins: bool) {
-        self.shared.is_in_turn.store(begins, Ordering::Relaxed);
-        self.shared.count.store(0, Ordering::Relaxed);
+        // The beginning of a turn may be reported twice.
+        if self.shared.is_in_turn.swap(begins, Ordering::Relaxed) != begins {
+            self.shared.count.store(0, Ordering::Relaxed);
+        }
     }
 
     /// Marks the session as closing: the next signal ends the process at once.

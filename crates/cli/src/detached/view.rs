@@ -154,7 +154,7 @@ impl View {
                 Next::Entry(None) => break,
                 Next::Entry(Some(line)) => self.take(&line, &mut reader).await,
                 Next::Signal(signal) => {
-                    if self.on_signal(signal).await? {
+                    if self.on_signal(signal, false).await? {
                         self.leave(None).await
                     } else {
                         None
@@ -184,6 +184,10 @@ impl View {
         }
         Ok(match self.error {
             Some(code) => code,
+            // The task of the session has panicked.
+            None if (self.owner.as_ref()).is_some_and(|owner| !owner.has_ended) => {
+                exit_code::INCOMPLETE
+            }
             None if self.signals.has_ended() => exit_code::ABORTED,
             None => self.code,
         })
@@ -241,12 +245,12 @@ impl View {
         None
     }
 
-    /// Acts on a signal. Returns `true` if it ends the view.
-    async fn on_signal(&mut self, signal: StopSignal) -> anyhow::Result<bool> {
+    /// Acts on a signal. Returns `true` if it ends the view. `at_question`: a question is on the screen.
+    async fn on_signal(&mut self, signal: StopSignal, at_question: bool) -> anyhow::Result<bool> {
         let is_in_turn = self.screen.is_in_turn();
         if self.owner.is_some() {
             // The turn was interrupted.
-            if is_in_turn {
+            if is_in_turn && !at_question {
                 self.screen.stopping();
             }
             return Ok(self.signals.has_ended());
@@ -257,7 +261,9 @@ impl View {
             return Ok(true);
         }
         self.interrupts += 1;
-        self.screen.stopping();
+        if !at_question {
+            self.screen.stopping();
+        }
         match self.run.handle.interrupt(self.interrupts > 1).await {
             // The turn may have just ended.
             Err(error) if !was_refused(&error) => Err(error.into()),
@@ -378,7 +384,7 @@ impl View {
                     session.as_deref().unwrap_or("not started")
                 ));
             }
-            // As above.
+            // The log shows it.
             Err(error) if error.code == Some(ProblemCode::RunEnded) => {}
             Err(error) => self.screen.report(&error.into()),
         }
@@ -390,14 +396,18 @@ impl View {
             return Ok(None);
         };
         self.screen.clear_line();
+        let mut is_interrupted = false;
         let asked = {
             let mut asked = std::pin::pin!(questions.ask(reader));
             loop {
                 tokio::select! {
                     biased;
-                    signal = self.signals.next() => if self.on_signal(signal).await? {
-                        break None;
-                    },
+                    signal = self.signals.next() => {
+                        is_interrupted = true;
+                        if self.on_signal(signal, true).await? {
+                            break None;
+                        }
+                    }
                     // An interrupt withdraws it. Dropped, its thread could read the next message.
                     asked = &mut asked => break Some(asked),
                 }
@@ -406,6 +416,10 @@ impl View {
         match asked {
             Some(asked) => {
                 self.questions = Some(questions);
+                // Once the question is off the screen.
+                if is_interrupted && self.screen.is_in_turn() {
+                    self.screen.stopping();
+                }
                 asked.map(|()| None)
             }
             None => Ok(self.leave(None).await),

@@ -24,6 +24,8 @@ use crate::cli::{Ended, LIMIT, Running, ended, events, program, teamster};
 ///
 /// - `pid`: its process id.
 /// - `wait`: one word, then silence until it is interrupted; `deaf` also ignores interrupts and SIGTERM.
+/// - `mute`: nothing at all; it ignores interrupts and SIGTERM.
+/// - `odd`: a line of an unknown type, with half of a character.
 /// - `child`: as `wait`, with a child in a process session of its own.
 /// - `write`: the decision about a tool.
 /// - `touch`: the file `touched`; `touch-and-wait` also waits.
@@ -74,6 +76,8 @@ while IFS= read -r line; do
       printf '%s\n' "$!" > "$DIR/child"; text waiting ;;
     *'"content":"deaf"'*) begin deaf; text waiting; trap '' TERM
       while :; do if IFS= read -r line; then printf '%s\n' "$line" >> "$DIR/stdin"; else sleep 1; fi; done ;;
+    *'"content":"mute"'*) trap '' TERM; while :; do sleep 1; done ;;
+    *'"content":"odd"'*) begin odd; printf '%s\n' '{"type":"odd","a":  "\ud83d"}'; say odd ;;
     *'"content":"write"'*)
       begin write
       printf '{"type":"assistant","session_id":"%s","message":{"id":"w%s","role":"assistant","content":[{"type":"tool_use","id":"t%s","name":"Write","input":{"file_path":"/x/a.txt","content":"one"}}]}}\n' "$id" "$turn" "$turn"
@@ -325,6 +329,18 @@ fn the_events_of_every_turn_as_json() {
         if line["type"] == "done" {
             seq = 0;
         }
+    }
+}
+
+#[test]
+fn lines_of_the_agent_are_in_the_log_as_they_are() {
+    let agent = Agent::new();
+    let ended = agent.run_chat("odd\n", &["--json", "--native"]);
+    assert_eq!((ended.code, &*ended.stderr), (Some(0), ""));
+    let odd = r#"{"type":"odd","a":  "\ud83d"}"#;
+    assert!(ended.stdout.contains(odd), "{}", ended.stdout);
+    for (line, seq) in ended.stdout.lines().zip(1..) {
+        assert!(line.starts_with(&format!(r#"{{"seq":{seq},"#)), "{line}");
     }
 }
 

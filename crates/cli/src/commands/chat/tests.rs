@@ -19,6 +19,7 @@ use tokio::task::yield_now;
 use crate::args::OutputArgs;
 use crate::detached::{self, Owner, Signals, UserPrompt, View};
 use crate::dialog::input::{Entry, Input, Lines, Source};
+use crate::exit_code;
 use crate::render::tests::{Screen, view};
 use crate::render::{Narrator, Plain, Sink};
 use crate::signals::StopSignal;
@@ -33,6 +34,8 @@ struct ScriptedSession {
     begins: Arc<Notify>,
     /// Notified when an unasked turn may end, if it waits for that.
     ends: Option<Arc<Notify>>,
+    /// Closing it panics.
+    panics: bool,
     calls: Arc<Mutex<Vec<String>>>,
 }
 
@@ -48,6 +51,7 @@ impl ScriptedSession {
             unasked: Arc::default(),
             begins: Arc::default(),
             ends: None,
+            panics: false,
             calls: Arc::default(),
         }
     }
@@ -128,6 +132,7 @@ impl AgentSession for ScriptedSession {
 
     fn close(&self) -> SessionFuture<'_, ()> {
         self.record("[close]");
+        assert!(!self.panics, "as the script says");
         Box::pin(async {})
     }
 
@@ -196,6 +201,7 @@ async fn chat_on(
     let plan = SessionPlan::new(SessionRuns::new("chat", candidate));
     let mut info = RunInfo::new("chat", "claude");
     info.kind = RunKind::Session;
+    let panics = session.panics;
     let (session, work) = AttachedRun::new(info, orchestrator, plan, Requests::of("chat"));
     let resume = "teamster chat claude --resume".to_owned();
     let owner = Owner::new(Arc::new(session), Some(resume));
@@ -209,8 +215,18 @@ async fn chat_on(
         .show(0)
         .await
         .unwrap();
-    work.await.unwrap();
+    assert_eq!(work.await.is_err(), panics);
     code
+}
+
+#[tokio::test]
+async fn a_session_whose_task_panics_is_incomplete() {
+    let mut session = ScriptedSession::new([turn("one")]);
+    session.panics = true;
+    let (shown, code) = chat(&session, "a\n").await;
+    assert_eq!(code, exit_code::INCOMPLETE);
+    assert!(shown.ends_with("✓ completed · 0.0s\n"), "{shown}");
+    assert_eq!(session.calls(), ["a", "[close]"]);
 }
 
 #[tokio::test]

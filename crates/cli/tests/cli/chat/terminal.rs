@@ -7,7 +7,7 @@ use std::process::{Child, Command};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use nix::pty::openpty;
+use nix::pty::{Winsize, openpty};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::termios::{LocalFlags, tcgetattr};
 use nix::unistd::Pid;
@@ -32,7 +32,14 @@ impl Terminal {
 
     /// Starts a command with a controlling terminal, so that Ctrl-C sends a signal.
     pub(crate) fn of(agent: &Agent, args: &[&str]) -> Self {
-        let terminal = openpty(None, None).unwrap();
+        // The spinner needs columns.
+        let size = Winsize {
+            ws_row: 24,
+            ws_col: 80,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        let terminal = openpty(&size, None).unwrap();
         let mut command = Command::new("/usr/bin/setsid");
         command
             .args(["--ctty", TEAMSTER])
@@ -202,6 +209,22 @@ fn permission_requests_at_a_terminal() {
         terminal.all()
     );
     assert!(!agent.path("state/teamster/chat-history").exists());
+}
+
+#[test]
+fn an_agent_that_prints_nothing_is_seen_to_work_and_is_stopped() {
+    let agent = Agent::new();
+    let mut terminal = Terminal::start(&agent, &["--no-history"]);
+    terminal.see(PROMPT);
+    terminal.press("mute\r");
+    terminal.see("starting Claude Code");
+    terminal.press("\u{3}");
+    terminal.see("stopping");
+    terminal.press("\u{3}");
+    terminal.see("stopped");
+    terminal.see(PROMPT);
+    terminal.press("\u{4}");
+    assert_eq!(terminal.end(), Some(130));
 }
 
 #[test]
