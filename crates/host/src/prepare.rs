@@ -288,9 +288,9 @@ impl Host {
             _ => spec.ask_timeout_ms.map(params::wait),
         };
         let policy = RequestPolicy::new(ask_timeout, requests.clone());
-        let answer = |can: &SessionCapabilities| match (&answers, &policy) {
+        let answer = |provider: &str, can: &SessionCapabilities| match (&answers, &policy) {
             (Answers::Clients { .. } | Answers::Attached, Some(policy)) if can.permissions => {
-                Ok(policy.policy(can))
+                Ok(policy.policy(provider, can))
             }
             (Answers::Clients { required: true }, Some(policy)) if policy.required => {
                 Err(AgentError::refused(
@@ -360,7 +360,7 @@ impl Host {
         spec.check()?;
         let info = self.agent(&spec.provider)?;
         let params = params::of_session(spec)?;
-        let deny = |_: &SessionCapabilities| Ok(PermissionPolicy::Deny);
+        let deny = |_: &str, _: &SessionCapabilities| Ok(PermissionPolicy::Deny);
         turns::plan(
             self,
             "check",

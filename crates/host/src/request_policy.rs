@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use teamster_acp::OneTurn;
 use teamster_core::{
-    AgentError, AgentRuntime, ExecuteParams, PermissionPolicy, SessionCapabilities, SharedRuntime,
+    AgentError, AgentRuntime, ExecuteParams, PermissionAnswer, PermissionPolicy,
+    SessionCapabilities, SessionRuntime, SharedRuntime,
 };
 use teamster_providers::{AgentConfig, Providers};
 use teamster_runner::Requests;
@@ -32,9 +33,10 @@ impl RequestPolicy {
         })
     }
 
-    /// Returns the policy of a session that can ask.
-    pub(crate) fn policy(&self, can: &SessionCapabilities) -> PermissionPolicy {
-        self.requests.policy(self.limit, can.denial_reason)
+    /// Returns the policy of a session of this provider, which can ask.
+    pub(crate) fn policy(&self, provider: &str, can: &SessionCapabilities) -> PermissionPolicy {
+        self.requests
+            .policy(provider, self.limit, can.denial_reason)
     }
 
     /// Returns a runtime that asks for permission; its runs are sessions of one turn.
@@ -63,11 +65,13 @@ impl RequestPolicy {
             Ok(_) => return cannot("its CLI does not support it".to_owned()),
             Err(error) => return cannot(error.message),
         };
-        let policy = self.policy(sessions.session_capabilities());
-        let runtime = OneTurn::new(sessions).permissions(policy);
-        match runtime.check(params) {
-            Ok(()) => Ok(Arc::new(runtime)),
-            Err(error) => cannot(error.message),
+        // Checked before there is a policy: the requests of an agent that cannot ask are not ours.
+        let asks = PermissionPolicy::decide(|_| PermissionAnswer::Deny(None));
+        let runtime = OneTurn::new(sessions).permissions(asks);
+        if let Err(error) = runtime.check(params) {
+            return cannot(error.message);
         }
+        let policy = self.policy(runtime.id(), runtime.session_capabilities());
+        Ok(Arc::new(runtime.permissions(policy)))
     }
 }

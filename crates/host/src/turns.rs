@@ -26,7 +26,7 @@ pub(crate) fn of_fallback(info: &CliInfo, error: &AgentError) -> AgentError {
 }
 
 /// Prepares the turns of a session with this id. `policy` creates the policy for permission requests from the
-/// session's capabilities. `fit` removes from an agent's parameters what it does not take and need not; it returns
+/// session's provider and capabilities. `fit` removes from an agent's parameters what it does not take and need not; it returns
 /// `false` if such an agent must not be a fallback. The workspace is set up in the first turn.
 #[expect(clippy::too_many_arguments, reason = "each is of another origin")]
 pub(crate) fn plan(
@@ -35,7 +35,7 @@ pub(crate) fn plan(
     spec: &SessionSpec,
     info: &CliInfo,
     params: &ExecuteParams,
-    policy: impl Fn(&SessionCapabilities) -> Result<PermissionPolicy, AgentError>,
+    policy: impl Fn(&str, &SessionCapabilities) -> Result<PermissionPolicy, AgentError>,
     fit: impl Fn(&CliInfo, &Capabilities, &mut ExecuteParams) -> bool,
     setup: Option<&Arc<Setup>>,
 ) -> Result<SessionRuns, AgentError> {
@@ -50,7 +50,7 @@ pub(crate) fn plan(
     let open = |runtime: &dyn SessionRuntime, params: ExecuteParams| -> Result<_, AgentError> {
         let mut options = SessionOptions::new(params);
         options.idle = limited(spec.trusted.idle_exit_ms);
-        options.permissions = policy(runtime.session_capabilities())?;
+        options.permissions = policy(runtime.id(), runtime.session_capabilities())?;
         SessionCandidate::open(runtime, options, budget)
     };
     let first_id = info.id;

@@ -54,6 +54,8 @@ pub(crate) struct LogTask {
     run_id: Id,
     /// Attempt of the newest entry.
     attempt: u32,
+    /// Provider of the current attempt.
+    provider: String,
     /// Start of a series of write errors.
     failing: Option<Instant>,
     /// Error for which the log was given up: further entries are dropped.
@@ -68,6 +70,7 @@ impl LogTask {
             status: StatusBoard::default(),
             run_id: run_id.into(),
             attempt: 1,
+            provider: String::new(),
             failing: None,
             lost: None,
         }
@@ -276,13 +279,20 @@ impl LogTask {
     fn take(&mut self, entry: RunLogEntry, side: &mut SideChannels) {
         let entry = match entry {
             RunLogEntry::Agent(mut entry) => {
-                let Some(event) = side.requests.mark(entry.event) else {
+                let Some(event) = side.requests.mark(&self.provider, entry.event) else {
                     return;
                 };
                 entry.event = event;
                 RunLogEntry::Agent(entry)
             }
-            entry => entry,
+            entry => {
+                if let RunLogEntry::Run(entry) = &entry
+                    && let RunEvent::Attempt { provider, .. } = &entry.event
+                {
+                    self.provider.clone_from(provider);
+                }
+                entry
+            }
         };
         self.push(entry);
     }

@@ -1,6 +1,6 @@
 //! Pending requests of the agent, which any client can answer.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -36,8 +36,8 @@ struct Shared {
     /// Decisions whose event has not arrived.
     decided: Vec<DecidedRequest>,
     events: Option<mpsc::UnboundedSender<AgentEvent>>,
-    /// There is a policy that creates requests.
-    asks: bool,
+    /// Providers whose policy creates requests.
+    asks: BTreeSet<String>,
 }
 
 #[derive(Debug)]
@@ -67,11 +67,16 @@ impl Requests {
         (requests, receiver)
     }
 
-    /// Returns a policy that creates requests here and denies them after `limit` without an answer.
+    /// Returns a policy for this provider that creates requests here and denies them after `limit` without an answer.
     /// `takes_reason`: the reason of a denial reaches the model.
-    pub fn policy(&self, limit: Option<Duration>, takes_reason: bool) -> PermissionPolicy {
+    pub fn policy(
+        &self,
+        provider: &str,
+        limit: Option<Duration>,
+        takes_reason: bool,
+    ) -> PermissionPolicy {
         let requests = self.clone();
-        lock(&self.shared).asks = true;
+        lock(&self.shared).asks.insert(provider.to_owned());
         PermissionPolicy::ask(move |request| requests.clone().ask(request, limit, takes_reason))
     }
 
@@ -124,14 +129,15 @@ impl Requests {
         Ok(())
     }
 
-    /// Marks an event about a request with the request's id. `None` if the event repeats a written one. Without a
-    /// [`policy`](Self::policy), all requests are answered elsewhere.
-    pub fn mark(&self, mut event: AgentEvent) -> Option<AgentEvent> {
+    /// Marks an event of this provider about a request with the request's id. `None` if the event repeats a written one.
+    /// Requests of a provider without a [`policy`](Self::policy) are answered elsewhere.
+    pub fn mark(&self, provider: &str, mut event: AgentEvent) -> Option<AgentEvent> {
         let AgentEvent::Permission(permission) = &mut event else {
             return Some(event);
         };
         let mut shared = lock(&self.shared);
-        if !shared.asks || shared.events.is_none() || permission.request_id.is_some() {
+        let is_asked = shared.asks.contains(provider) && shared.events.is_some();
+        if !is_asked || permission.request_id.is_some() {
             drop(shared);
             return Some(event);
         }

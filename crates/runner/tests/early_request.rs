@@ -50,7 +50,7 @@ async fn a_request_comes_after_the_start_and_waits_for_no_event() {
     let run = (Runs::at(dir.path()).accept(&info, LogLimits::default())).unwrap();
     let folder = run.folder.clone();
     let (requests, events) = Requests::of("r");
-    let agent = AsksFirst(requests.policy(None, true), Capabilities::none());
+    let agent = AsksFirst(requests.policy("claude", None, true), Capabilities::none());
     let request = RunRequest::new(std::sync::Arc::new(agent), ExecuteParams::new("x"));
     let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
     let work = DetachedRun::new(run, &orchestrator, request, requests, events).work();

@@ -77,7 +77,7 @@ fn refusal(result: Result<(), RunsError>) -> RefusalCode {
 #[tokio::test]
 async fn the_first_answer_counts() {
     let mut runner = runner();
-    let policy = runner.requests.policy(None, true);
+    let policy = runner.requests.policy("claude", None, true);
     let asking = tokio::spawn(ask(&policy, 1));
     let AgentEvent::Permission(requested) =
         timeout(LIMIT, runner.events.recv()).await.unwrap().unwrap()
@@ -126,7 +126,7 @@ async fn the_first_answer_counts() {
         let permission = Permission::new("Bash", decision).tool_id("t1");
         runner
             .requests
-            .mark(AgentEvent::Permission(Box::new(permission)))
+            .mark("claude", AgentEvent::Permission(Box::new(permission)))
     };
     assert_eq!(engine(Decision::Requested), None);
     let Some(AgentEvent::Permission(denied)) = engine(Decision::Denied) else {
@@ -140,7 +140,7 @@ async fn the_first_answer_counts() {
 async fn without_an_answer_in_time_it_is_denied() {
     let (requests, _events) = Requests::of("r");
     let limit = Duration::from_millis(1);
-    let policy = requests.policy(Some(limit), true);
+    let policy = requests.policy("claude", Some(limit), true);
     let answered = timeout(LIMIT, ask(&policy, 1)).await.unwrap();
     assert_eq!(
         answered,
@@ -148,7 +148,7 @@ async fn without_an_answer_in_time_it_is_denied() {
     );
     assert_eq!(requests.pending(), []);
     let denied = Permission::new("Bash", Decision::Denied).tool_id("t1");
-    let marked = requests.mark(AgentEvent::Permission(Box::new(denied)));
+    let marked = requests.mark("claude", AgentEvent::Permission(Box::new(denied)));
     let Some(AgentEvent::Permission(denied)) = marked else {
         panic!("{marked:?}");
     };
@@ -171,8 +171,9 @@ fn what_a_session_reports_of_requests_is_kept_unless_they_are_asked_here() {
     };
     // Its agent denies them at once.
     let (requests, _events) = Requests::of("r");
-    assert_eq!(requests.mark(requested()), Some(requested()));
-    // Each has an event with its id.
-    let _policy = requests.policy(None, false);
-    assert_eq!(requests.mark(requested()), None);
+    assert_eq!(requests.mark("claude", requested()), Some(requested()));
+    // Each has an event with its id, but not those of a fallback that denies at once.
+    let _policy = requests.policy("claude", None, false);
+    assert_eq!(requests.mark("claude", requested()), None);
+    assert_eq!(requests.mark("gemini", requested()), Some(requested()));
 }

@@ -234,7 +234,7 @@ mod tests {
         let candidate =
             SessionCandidate::open(&mock, SessionOptions::default(), Budget::default()).unwrap();
         let (requests, events) = Requests::of("s");
-        let PermissionPolicy::Ask(ask) = requests.policy(None, true) else {
+        let PermissionPolicy::Ask(ask) = requests.policy("claude", None, true) else {
             panic!("requests are asked");
         };
         let mut info = RunInfo::new("s", "claude");

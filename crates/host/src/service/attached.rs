@@ -218,7 +218,7 @@ mod tests {
             .text("not allowed");
         let mock = MockSessions::new("claude").turn(script);
         let (requests, events) = Requests::of("session");
-        let policy = requests.policy(None, true);
+        let policy = requests.policy("claude", None, true);
         let options = SessionOptions::default().permissions(policy);
         let candidate = SessionCandidate::open(&mock, options, Budget::default()).unwrap();
         let mut info = RunInfo::new("session", "claude");

@@ -135,9 +135,8 @@ impl MemoryRun {
             _ => {}
         }
         data.changed_at = epoch_ms();
-        let line = serde_json::to_vec(&entry).ok();
-        data.lines
-            .extend(line.and_then(|line| LogLine::from_json(line, &self.info.run_id)));
+        let line = LogLine::of_entry(entry, &self.info.run_id);
+        data.lines.push(line);
     }
 
     fn emit(&self, run_id: &str, event: AgentEvent) {
