@@ -327,7 +327,7 @@ proptest! {
     #[test]
     fn the_cli_parses_the_arguments_as_intended(
         prompt in "[-/@!=\" ]{0,3}[^\0]{1,30}x",
-        model in "-{0,2}[^\0]{0,20}",
+        model in "-{0,2}[^\0]{0,20}x",
         tool in "[^\0]{0,20}",
         dir in "-{0,2}[^\0/]{0,20}",
     ) {

@@ -271,7 +271,7 @@ fn parse<'a>(args: &[&'a str]) -> Vec<(&'a str, &'a str)> {
 proptest! {
     #[test]
     fn the_cli_parses_the_arguments_as_intended(
-        prompt in "\\PC{1,40}|--?[a-z]{1,8}( \\PC*)?|/[a-z]+", model in "\\PC{1,20}",
+        prompt in "\\PC{1,40}|--?[a-z]{1,8}( \\PC*)?|/[a-z]+", model in "\\PC{0,20}x",
         id in "[A-Za-z0-9_-]{1,40}", dirs in prop::collection::vec("\\PC{1,20}", 0..3),
         tools in prop::collection::vec("\\PC{1,20}", 0..3),
     ) {
