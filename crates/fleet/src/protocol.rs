@@ -23,7 +23,7 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 pub use care::{Care, care};
-pub use carrier::{Carrier, Effect, Folder, Next, Outcome, Verdict};
+pub use carrier::{Carrier, Effect, Folder, Next, Outcome, Reason, Verdict};
 pub use change::{Change, Settled, Step};
 pub use copier::{Copier, CopyEffect, Tail};
 pub use submission::{Submission, SubmitEffect};
@@ -157,6 +157,8 @@ pub struct Seen {
     pub revision: u64,
     /// The head; `None` if there is no record, or no more.
     pub head: Option<Head>,
+    /// Whether a person wants the run to stop. That wish is never taken back.
+    pub stop: bool,
 }
 
 impl Seen {
@@ -164,5 +166,6 @@ impl Seen {
     pub const NOTHING: Self = Self {
         revision: 0,
         head: None,
+        stop: false,
     };
 }

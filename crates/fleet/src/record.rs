@@ -108,7 +108,7 @@ impl Record {
                 record.times.ended = now;
             }
             Step::End | Step::Conflict | Step::GiveUp => record.times.ended = now,
-            Step::Submit => {}
+            Step::Submit | Step::Resume => {}
         }
         record
     }

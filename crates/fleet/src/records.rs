@@ -269,6 +269,7 @@ fn found(revision: u64, headers: &HeaderMap, payload: &[u8]) -> Found {
         seen: Seen {
             revision,
             head: record.as_ref().map(Record::head),
+            stop: record.as_ref().is_some_and(|record| record.stop.is_some()),
         },
         record,
     }

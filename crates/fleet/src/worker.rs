@@ -84,8 +84,8 @@ struct Shared {
     instance: Tag,
     folders: Folders,
     slots: Arc<Semaphore>,
-    /// Runs that are carried out.
-    busy: Mutex<BTreeSet<RunKey>>,
+    /// The ids of the runs that are carried out: on this machine, those of two owners are the same.
+    busy: Mutex<BTreeSet<String>>,
     agents: Mutex<Vec<PresentAgent>>,
     drains: AtomicBool,
 }
@@ -225,9 +225,9 @@ impl Worker {
 }
 
 impl Shared {
-    /// Marks a run as carried out here. Returns `false` if it is already.
+    /// Marks a run as carried out here. Returns `false` if it is already, or one with its id.
     fn take(&self, key: &RunKey) -> bool {
-        lock(&self.busy).insert(key.clone())
+        lock(&self.busy).insert(key.run.clone())
     }
 
     /// Reports something about a run to the person who looks after the worker.
@@ -236,7 +236,7 @@ impl Shared {
     }
 
     fn let_go(&self, key: &RunKey) {
-        lock(&self.busy).remove(key);
+        lock(&self.busy).remove(&key.run);
     }
 
     /// Finds out which agents this machine has.

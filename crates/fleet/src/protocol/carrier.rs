@@ -11,6 +11,17 @@ pub struct Folder {
     pub revision: u64,
     /// Whether the agent was started, which is written down before it is.
     pub has_begun: bool,
+    /// Whether it was written down that no agent is started.
+    pub is_refused: bool,
+}
+
+/// Why no agent is started for a run whose record is `started`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Reason {
+    /// A person has wanted the run to stop.
+    Stopped,
+    /// The start has failed.
+    Failed,
 }
 
 /// What a [`Carrier`] needs next. Each has the [`Outcome`]s that fit it.
@@ -42,9 +53,11 @@ pub enum Effect {
     Witness(Tag),
     /// Read the last message of the log: `Witness`.
     ReadWitness,
-    /// Start the runner, unless it has begun: `Done`. A runner begins once in the life of a folder.
+    /// Start the runner, unless it has begun: `Done`, or `Refused`. A runner begins once in the life of a folder.
     Spawn,
-    /// Copy the log to its end: `Finished`, `NeverBegun`, `Fenced` or `Vanished`.
+    /// Write into the folder, durably, that no agent is started, unless the runner has begun: `Done`.
+    Refuse(Reason),
+    /// Copy the log to its end, or the reason why no agent was started: `Finished`, `NeverBegun`, `Fenced` or `Vanished`.
     Follow,
 }
 
@@ -68,6 +81,8 @@ pub enum Outcome {
     NotStored,
     /// The claim of the log's last message; `None` if there is no message.
     Witness(Option<Tag>),
+    /// No runner was started, and none will be by this attempt.
+    Refused,
     /// The log has its end, and all of it was copied.
     Finished,
     /// The runner has ended before the agent was started.
@@ -118,6 +133,8 @@ pub enum Next {
 pub struct Carrier {
     instance: Tag,
     from_hint: bool,
+    /// Whether a record that was read has the wish to stop.
+    stop: bool,
     stage: Stage,
 }
 
@@ -134,7 +151,10 @@ enum Stage {
     DropFolder,
     Witness(Claim, u64),
     ReadWitness(Claim, u64),
+    /// Before the start: whether there is one.
+    Decide(Claim, u64),
     Spawn(Claim, u64),
+    Refuse(Reason, Claim, u64),
     Follow(Claim, u64),
     Over(Verdict),
 }
@@ -152,6 +172,7 @@ impl Carrier {
         Self {
             instance,
             from_hint: true,
+            stop: false,
             stage: Stage::Look,
         }
     }
@@ -167,7 +188,7 @@ impl Carrier {
     /// Returns what is to be done next.
     pub fn next(self) -> Next {
         Next::Do(match self.stage {
-            Stage::Look => Effect::Look,
+            Stage::Look | Stage::Decide(..) => Effect::Look,
             Stage::Read(_) | Stage::Settle(_) => Effect::Read,
             Stage::Preflight(_) => Effect::Preflight,
             Stage::Release => Effect::Release,
@@ -181,6 +202,7 @@ impl Carrier {
             Stage::Witness(claim, _) => Effect::Witness(claim.nonce),
             Stage::ReadWitness(..) => Effect::ReadWitness,
             Stage::Spawn(..) => Effect::Spawn,
+            Stage::Refuse(reason, ..) => Effect::Refuse(reason),
             Stage::Follow(..) => Effect::Follow,
             Stage::Over(verdict) => return Next::Over(verdict),
         })
@@ -188,14 +210,17 @@ impl Carrier {
 
     /// Continues with the outcome of what [`next`](Self::next) has named. One that does not fit it changes nothing.
     #[must_use]
-    pub fn on(self, outcome: Outcome) -> Self {
+    pub fn on(mut self, outcome: Outcome) -> Self {
+        if let Outcome::Record(seen) = outcome {
+            self.stop |= seen.stop;
+        }
         let stage = match (self.stage, outcome) {
             (Stage::Look, Outcome::Folder(None)) if !self.from_hint => {
                 Stage::Over(Verdict::Nothing)
             }
             (Stage::Look, Outcome::Folder(folder)) => Stage::Read(folder),
             (Stage::Read(folder), Outcome::Record(seen)) => match folder {
-                Some(folder) if !self.from_hint => returned(folder, seen),
+                Some(folder) if !self.from_hint => self.returned_record(folder, seen),
                 folder => self.pulled_record(folder, seen),
             },
             (Stage::Preflight(seen), Outcome::Ready(nonce)) => {
@@ -222,19 +247,34 @@ impl Carrier {
                 Stage::Change(Change::start(revision, claim))
             }
             (Stage::DropFolder, Outcome::Done) => Stage::Over(Verdict::HandedOn),
-            (Stage::Witness(claim, revision), Outcome::Stored(_))
-            | (Stage::Follow(claim, revision), Outcome::NeverBegun) => {
-                Stage::Spawn(claim, revision)
+            (Stage::Witness(claim, revision), Outcome::Stored(_)) => Stage::Decide(claim, revision),
+            (Stage::Follow(claim, revision), Outcome::NeverBegun) => {
+                Stage::Change(Change::resume(revision, claim))
             }
             (Stage::Witness(claim, revision), Outcome::NotStored) => {
                 Stage::ReadWitness(claim, revision)
             }
             (Stage::ReadWitness(claim, revision), Outcome::Witness(last)) => match last {
                 None => Stage::Witness(claim, revision),
-                Some(nonce) if nonce == claim.nonce => Stage::Spawn(claim, revision),
+                Some(nonce) if nonce == claim.nonce => Stage::Decide(claim, revision),
                 Some(_) => Stage::Change(Change::conflict(revision, claim)),
             },
-            (Stage::Spawn(claim, revision), Outcome::Done) => Stage::Follow(claim, revision),
+            (Stage::Decide(claim, revision), Outcome::Folder(folder)) => match folder {
+                Some(folder) if !folder.has_begun && !folder.is_refused => {
+                    if self.stop {
+                        Stage::Refuse(Reason::Stopped, claim, revision)
+                    } else {
+                        Stage::Spawn(claim, revision)
+                    }
+                }
+                _ => Stage::Follow(claim, revision),
+            },
+            (Stage::Spawn(claim, revision), Outcome::Refused) => {
+                Stage::Refuse(Reason::Failed, claim, revision)
+            }
+            (Stage::Spawn(claim, revision) | Stage::Refuse(_, claim, revision), Outcome::Done) => {
+                Stage::Follow(claim, revision)
+            }
             (Stage::Follow(claim, revision), Outcome::Finished) => {
                 Stage::Change(Change::end(revision, claim))
             }
@@ -259,6 +299,8 @@ impl Carrier {
                 Stage::Change(Change::conflict(seen.revision, claim))
             }
             _ if is_queued => Stage::Preflight(seen),
+            // A stale read: the record is older than its hint.
+            _ if seen == Seen::NOTHING => Stage::Release,
             _ => self.acknowledge(Verdict::NotQueued),
         }
     }
@@ -266,7 +308,7 @@ impl Carrier {
     fn changed(self, change: Change, revision: u64) -> Stage {
         match (change.step, change.head.claim) {
             (Step::Claim, Some(claim)) => Stage::Acknowledge(Then::MakeFolder(claim, revision)),
-            (Step::Start, Some(claim)) => Stage::Witness(claim, revision),
+            (Step::Start | Step::Resume, Some(claim)) => Stage::Witness(claim, revision),
             (Step::End, _) => Stage::Over(Verdict::Ended),
             (Step::GiveUp, _) => Stage::Over(Verdict::Lost),
             _ => self.acknowledge(Verdict::Conflict),
@@ -275,7 +317,7 @@ impl Carrier {
 
     fn refused(self, change: Change) -> Stage {
         match change.step {
-            Step::Start => Stage::DropFolder,
+            Step::Start | Step::Resume => Stage::DropFolder,
             Step::End | Step::GiveUp => Stage::Over(Verdict::NotMine),
             _ => self.acknowledge(Verdict::Taken),
         }
@@ -288,26 +330,34 @@ impl Carrier {
             Stage::Over(verdict)
         }
     }
-}
 
-/// Decides what a worker does with a folder that it finds when it is started.
-fn returned(folder: Folder, seen: Seen) -> Stage {
-    // Older than the claim: a stale read.
-    if seen.revision < folder.revision {
-        return Stage::Read(Some(folder));
-    }
-    match seen.head {
-        Some(Head {
-            state,
-            claim: Some(claim),
-        }) if claim.nonce == folder.nonce => match state {
-            State::Claimed => Stage::Change(Change::start(seen.revision, claim)),
-            State::Started => Stage::Witness(claim, seen.revision),
-            State::Ended => Stage::Over(Verdict::Ended),
-            _ if folder.has_begun => Stage::Over(Verdict::Conflict),
+    /// Decides what a worker does with a folder that it finds when it is started.
+    fn returned_record(self, folder: Folder, seen: Seen) -> Stage {
+        // Older than the claim: a stale read.
+        if seen.revision < folder.revision {
+            return Stage::Read(Some(folder));
+        }
+        let is_decided = folder.has_begun || folder.is_refused;
+        match seen.head {
+            Some(Head {
+                state,
+                claim: Some(claim),
+            }) if claim.nonce == folder.nonce => match state {
+                State::Claimed => Stage::Change(Change::start(seen.revision, claim)),
+                State::Started if is_decided => Stage::Witness(claim, seen.revision),
+                State::Started => {
+                    let claim = Claim {
+                        instance: self.instance,
+                        ..claim
+                    };
+                    Stage::Change(Change::resume(seen.revision, claim))
+                }
+                State::Ended => Stage::Over(Verdict::Ended),
+                _ if folder.has_begun => Stage::Over(Verdict::Conflict),
+                _ => Stage::DropFolder,
+            },
+            _ if folder.has_begun => Stage::Over(Verdict::NotMine),
             _ => Stage::DropFolder,
-        },
-        _ if folder.has_begun => Stage::Over(Verdict::NotMine),
-        _ => Stage::DropFolder,
+        }
     }
 }

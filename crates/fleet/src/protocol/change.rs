@@ -12,6 +12,9 @@ pub enum Step {
     Claim,
     /// `claimed` → `started`.
     Start,
+    /// `started` again, by the process of the worker that goes on with it before the agent starts. From its revision on,
+    /// that process knows every wish to stop.
+    Resume,
     /// `started` → `ended`.
     End,
     /// `claimed` → `queued`, because the claiming process is gone.
@@ -71,6 +74,11 @@ impl Change {
     /// The last change before the agent may start.
     pub fn start(revision: u64, claim: Claim) -> Self {
         Self::new(Step::Start, revision, Head::claimed(State::Started, claim))
+    }
+
+    /// The same, by another process of the worker, or once more: [`Step::Resume`].
+    pub fn resume(revision: u64, claim: Claim) -> Self {
+        Self::new(Step::Resume, revision, Head::claimed(State::Started, claim))
     }
 
     /// The end of a run whose whole log was copied.
@@ -136,12 +144,12 @@ impl Change {
                 Settled::Again(self)
             };
         };
-        if head == self.head && (is_newer || self.head.claim.is_some()) {
+        let claim = self.head.claim;
+        // A record that is started already does not tell whether it was resumed.
+        let is_certain = claim.is_some() && self.step != Step::Resume;
+        if head == self.head && (is_newer || is_certain) {
             Settled::Done(seen.revision)
-        } else if self.head.claim.is_some()
-            && head.claim == self.head.claim
-            && !head.state.is_final()
-        {
+        } else if claim.is_some_and(|claim| head.is_of(claim.nonce)) && !head.state.is_final() {
             Settled::Again(Self {
                 expected: seen.revision,
                 ..self

@@ -6,6 +6,7 @@ mod copies;
 mod explore;
 mod world;
 
+use super::{Carrier, Effect, Next, Outcome, Seen, Tag};
 use copies::Copies;
 use explore::{Found, Model, explore};
 use world::{Kind, Part, Presence, World};
@@ -34,6 +35,35 @@ fn two_faults_neither_start_a_run_twice_nor_lose_it() {
 #[test]
 fn a_run_that_is_cancelled_before_its_start_is_never_started() {
     assert_holds(World::new(1).with(Kind::Cancel), 40_000);
+}
+
+#[test]
+fn a_run_whose_start_was_refused_is_never_started() {
+    assert_holds(World::new(2).with(Kind::RefusedStart), 250_000);
+}
+
+#[test]
+fn a_run_that_is_to_stop_is_not_started_by_a_worker_that_is_back() {
+    assert_holds(World::new(2).with(Kind::Stop), 250_000);
+}
+
+#[test]
+fn a_run_is_hinted_again_whatever_its_queue_has() {
+    assert_holds(World::new(1).with(Kind::Others), 1_000);
+}
+
+#[test]
+fn a_hint_that_is_newer_than_what_is_read_is_left_to_others() {
+    let read = |seen| {
+        let pulled = Carrier::pulled(Tag::of(1)).on(Outcome::Folder(None));
+        pulled.on(Outcome::Record(seen)).next()
+    };
+    assert_eq!(read(Seen::NOTHING), Next::Do(Effect::Release));
+    let deleted = Seen {
+        revision: 7,
+        ..Seen::NOTHING
+    };
+    assert_eq!(read(deleted), Next::Do(Effect::Acknowledge));
 }
 
 #[test]
@@ -67,6 +97,14 @@ fn each_part_of_the_protocol_is_needed() {
     ] {
         println!("without {part:?}");
         assert_finds(found, World::new(1).without(part));
+    }
+    for (faults, kind, part, found) in [
+        (1, Kind::Others, Part::OwnHints, Found::NeverAtRest),
+        (2, Kind::Stop, Part::Resume, Found::Untrue),
+        (2, Kind::RefusedStart, Part::RefusalKept, Found::Untrue),
+    ] {
+        println!("without {part:?}");
+        assert_finds(found, World::new(faults).with(kind).without(part));
     }
     let cancelled = World::new(1).with(Kind::Cancel).without(Part::Expected);
     assert_finds(Found::Untrue, cancelled);

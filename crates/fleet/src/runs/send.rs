@@ -55,10 +55,16 @@ impl FleetRuns {
                 },
                 State::Started => {
                     let question = Question::Command(command.clone());
-                    match self.fleet.ask(&key, question).await? {
-                        Some(Answered::Reply(reply)) => return Ok(*reply),
-                        Some(_) => return Err(unexpected(run)),
-                        None => {}
+                    let is_cancel = matches!(command, Command::Cancel { .. });
+                    match self.fleet.ask(&key, question).await {
+                        Ok(Some(Answered::Reply(reply))) => return Ok(*reply),
+                        Ok(Some(_)) => return Err(unexpected(run)),
+                        Ok(None) => {}
+                        // Its agent is not started yet: the machine reads the record again.
+                        Err(error)
+                            if is_cancel
+                                && error.code == Some(ProblemCode::RunnerNotResponding) => {}
+                        Err(error) => return Err(error),
                     }
                     // It may just have ended.
                     let (seen, now) = self.fleet.find(&key).await?;

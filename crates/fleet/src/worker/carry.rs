@@ -17,7 +17,7 @@ use super::copy::{Copy, release};
 use super::pull::PROGRESS;
 use crate::frame::Frame;
 use crate::names::RunKey;
-use crate::protocol::{Carrier, Change, Effect, Folder, Next, Outcome, Step, Tag, Verdict};
+use crate::protocol::{Carrier, Change, Effect, Folder, Next, Outcome, Reason, Step, Tag, Verdict};
 use crate::record::Record;
 use crate::records::PAUSE;
 use crate::runs::check_spec;
@@ -33,10 +33,10 @@ pub(super) struct Carry {
     key: RunKey,
     carrier: Carrier,
     hint: Option<Message>,
-    /// The record as it was last read or written.
-    record: Option<Record>,
+    /// The newest record that was read or written, and its revision.
+    record: Option<(u64, Record)>,
     control: Option<Control>,
-    /// The reason why the run could not be started.
+    /// The reason why the run could not be started, until it is written down.
     refused: Option<AgentError>,
 }
 
@@ -124,6 +124,8 @@ impl Carry {
                 stored.map_or(Outcome::NotStored, Outcome::Stored)
             }
             Effect::ReadWitness => loop {
+                // An answer that is late, or a server that refuses everything.
+                sleep(PAUSE).await;
                 match self.shared.fleet.log_tail(&self.key).await {
                     Ok(message) => {
                         let frame = message
@@ -133,16 +135,21 @@ impl Carry {
                     Err(_) => sleep(RETRY).await,
                 }
             },
-            Effect::Spawn => {
-                self.spawn().await;
-                Outcome::Done
-            }
+            Effect::Spawn => match self.spawn().await {
+                Ok(()) => Outcome::Done,
+                Err(error) => {
+                    self.refused = Some(error);
+                    Outcome::Refused
+                }
+            },
+            Effect::Refuse(reason) => self.refuse(reason).await,
             Effect::Follow => {
                 let Some(folder) = self.look().await else {
                     return Outcome::Vanished;
                 };
+                let refusal = self.refusal(folder).await;
                 Copy::new(&self.shared, &self.key, folder.nonce)
-                    .copy(folder.has_begun, self.refused.as_ref())
+                    .copy(folder.has_begun, refusal.as_ref())
                     .await
             }
         }
@@ -176,10 +183,29 @@ impl Carry {
                 continue;
             };
             let mut folder = folder?;
+            if folder.has_begun || folder.is_refused {
+                return Some(folder);
+            }
+            match self.shared.folders.may_have_spawned(&self.key) {
+                // A run with this id is another one.
+                Ok(false) => return Some(folder),
+                Ok(true) => {}
+                Err(_) => {
+                    sleep(RETRY).await;
+                    continue;
+                }
+            }
             // The runner has accepted the run before the worker could write that down.
-            match self.shared.runs.outline(&self.key.run).await {
-                Ok(_) => folder.has_begun = true,
-                Err(error) if error.code == Some(ProblemCode::RunNotFound) => {}
+            let run = &self.key.run;
+            let accepted = match self.spec() {
+                Ok(spec) => self.shared.runs.started(run, spec).await.map(drop),
+                Err(_) => self.shared.runs.outline(run).await.map(drop),
+            };
+            let is_another =
+                |code| matches!(code, ProblemCode::RunNotFound | ProblemCode::RunExists);
+            match accepted {
+                Ok(()) => folder.has_begun = true,
+                Err(error) if error.code.is_some_and(is_another) => {}
                 Err(_) => {
                     sleep(RETRY).await;
                     continue;
@@ -193,8 +219,16 @@ impl Carry {
         loop {
             match self.shared.fleet.read(&self.key).await {
                 Ok(found) => {
-                    if found.record.is_some() {
-                        self.record = found.record;
+                    if let Some(record) = found.record {
+                        let revision = found.seen.revision;
+                        // A stale read has older content than what is known.
+                        if self
+                            .record
+                            .as_ref()
+                            .is_none_or(|(known, _)| *known <= revision)
+                        {
+                            self.record = Some((revision, record));
+                        }
                     } else {
                         // What is read next may be newer.
                         sleep(PAUSE).await;
@@ -244,7 +278,7 @@ impl Carry {
 
     /// Returns the spec as this machine carries it out.
     fn spec(&self) -> Result<Spec, ServiceError> {
-        let record = self.record.as_ref();
+        let record = self.record.as_ref().map(|(_, record)| record);
         let record = record.ok_or_else(|| crate::records::not_found(&self.key.run))?;
         if record.version > Spec::VERSION {
             let message = "the run is of a newer version of teamster";
@@ -263,7 +297,7 @@ impl Carry {
     }
 
     async fn change(&mut self, change: Change) -> Outcome {
-        let Some(record) = self.record.clone() else {
+        let Some((_, record)) = self.record.clone() else {
             sleep(RETRY).await;
             return Outcome::NotStored;
         };
@@ -271,13 +305,13 @@ impl Carry {
         match change.step {
             Step::Claim => new.worker = Some(self.shared.config.name.clone()),
             // Before it is known that the run may be live: requests find it.
-            Step::Start => self.listen().await,
+            Step::Start | Step::Resume => self.listen().await,
             Step::End => self.add_end(&mut new).await,
             _ => {}
         }
         let stored = self.shared.fleet.store(&self.key, &new, change.expected);
         if let Some(revision) = stored.await {
-            self.record = Some(new);
+            self.record = Some((revision, new));
             return Outcome::Stored(revision);
         }
         sleep(PAUSE).await;
@@ -295,9 +329,12 @@ impl Carry {
 
     /// Adds what is shown of the ended run.
     async fn add_end(&self, record: &mut Record) {
-        if let Some(error) = &self.refused {
-            let mut result = RunResult::default().status(RunStatus::Failed);
-            result.errors.push(error.clone());
+        let refusal = match self.look().await {
+            Some(folder) => self.refusal(folder).await,
+            None => None,
+        };
+        if let Some(error) = refusal {
+            let result = refused_result(&error);
             let mut summary = RunSummary::new(record.info(&self.key.run), ViewState::Ended);
             (summary.seq, summary.status) = (1, Some(result.status));
             summary.error = result.failure();
@@ -308,44 +345,81 @@ impl Carry {
     }
 
     /// Starts the runner, unless it has begun.
-    async fn spawn(&mut self) {
+    async fn spawn(&self) -> Result<(), AgentError> {
         match self.look().await {
-            None => return,
-            Some(folder) if folder.has_begun => return self.begun().await,
+            None => return Ok(()),
+            Some(folder) if folder.has_begun => {
+                self.begun().await;
+                return Ok(());
+            }
             Some(_) => {}
         }
-        let spec = match self.spec() {
-            Ok(spec) => spec,
-            Err(error) => {
-                self.refused = Some(agent_error(error));
-                return;
-            }
-        };
-        let run = self.key.run.clone();
-        self.until_done(move |_, _| {
+        let spec = self.spec().map_err(agent_error)?;
+        self.until_done(move |shared, key| {
             let runs = state::runs().map_err(std::io::Error::other)?;
-            runs.keep(&run).map_err(std::io::Error::other)
+            runs.keep(&key.run).map_err(std::io::Error::other)?;
+            shared.folders.spawns(key)
         })
         .await;
-        for attempt in 1..=STARTS {
-            match self.shared.runs.start(&self.key.run, spec.clone()).await {
-                Ok(_) => {
-                    self.begun().await;
-                    return;
-                }
+        let mut attempt = 1;
+        loop {
+            let error = match self.shared.runs.start(&self.key.run, spec.clone()).await {
+                Ok(_) => break,
+                Err(error) => error,
+            };
+            self.shared
+                .notice(&self.key, format!("cannot be started: {error}"));
+            // A run of this machine, or of another owner.
+            if error.code == Some(ProblemCode::RunExists) {
+                return Err(agent_error(error));
+            }
+            // The runner may have accepted the run, and its answer was lost.
+            if self.shared.runs.outline(&self.key.run).await.is_ok() {
+                break;
+            }
+            let may_pass = matches!(error.code, None | Some(ProblemCode::Internal));
+            if !may_pass || attempt == STARTS {
+                return Err(agent_error(error));
+            }
+            attempt += 1;
+            sleep(RETRY).await;
+        }
+        self.begun().await;
+        Ok(())
+    }
+
+    /// Writes down that no agent is started, unless one was.
+    async fn refuse(&mut self, reason: Reason) -> Outcome {
+        if self.look().await.is_none_or(|folder| folder.has_begun) {
+            return Outcome::Done;
+        }
+        let error = match (reason, self.refused.take()) {
+            (Reason::Failed, Some(error)) => error,
+            (Reason::Failed, None) => AgentError::new(
+                ErrorCode::Io,
+                ErrorKind::Internal,
+                "the run was not started",
+            ),
+            (Reason::Stopped, _) => {
+                let message = "the run was cancelled before its agent was started";
+                AgentError::new(ErrorCode::Aborted, ErrorKind::Aborted, message)
+            }
+        };
+        self.until_done(move |shared, key| shared.folders.refuse(key, &error))
+            .await
+    }
+
+    /// Returns the reason why no agent is started.
+    async fn refusal(&self, folder: Folder) -> Option<AgentError> {
+        if folder.has_begun || !folder.is_refused {
+            return None;
+        }
+        loop {
+            match self.shared.folders.refusal(&self.key) {
+                Ok(error) => return error,
                 Err(error) => {
-                    // The runner may have accepted the run, and its answer was lost.
-                    if self.shared.runs.outline(&self.key.run).await.is_ok() {
-                        self.begun().await;
-                        return;
-                    }
-                    let may_pass = matches!(error.code, None | Some(ProblemCode::Internal));
-                    self.shared
-                        .notice(&self.key, format!("cannot be started: {error}"));
-                    if !may_pass || attempt == STARTS {
-                        self.refused = Some(agent_error(error));
-                        return;
-                    }
+                    let text = format!("its state cannot be read: {error}");
+                    self.shared.notice(&self.key, text);
                     sleep(RETRY).await;
                 }
             }
@@ -376,6 +450,20 @@ fn place(spec: &Spec) -> Option<Workspace> {
         Spec::Run(spec) => spec.place(),
         Spec::Session(spec) => spec.place(),
     }
+}
+
+/// Returns the result of a run for which no agent was started.
+pub(super) fn refused_result(error: &AgentError) -> RunResult {
+    let is_aborted = error.code == ErrorCode::Aborted;
+    let status = if is_aborted {
+        RunStatus::Aborted
+    } else {
+        RunStatus::Failed
+    };
+    let mut result = RunResult::default().status(status);
+    result.aborted = is_aborted;
+    result.errors.push(error.clone());
+    result
 }
 
 /// Returns the error of a refused start as the result of a run has it.

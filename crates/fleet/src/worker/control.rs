@@ -28,7 +28,7 @@ impl Control {
     /// Begins to listen for requests about a live run. From then on, they reach this machine.
     pub(super) async fn listen(shared: &Arc<Shared>, key: &RunKey) -> Result<Self, ServiceError> {
         let key = key.clone();
-        Self::on(shared, key.control(), move |_, _| {
+        Self::on(shared, key.control(), true, move |_, _| {
             let key = key.clone();
             Box::pin(async move { Some(key) })
         })
@@ -39,14 +39,16 @@ impl Control {
     pub(super) async fn listen_late(shared: &Arc<Shared>) -> Result<Self, ServiceError> {
         let prefix = late_controls(&shared.config.name);
         let subjects = format!("{prefix}>");
-        Self::on(shared, subjects, move |shared, subject| {
+        Self::on(shared, subjects, false, move |shared, subject| {
             let key = subject.strip_prefix(&prefix).and_then(RunKey::parse);
             Box::pin(async move {
                 let key = key?;
                 let found = shared.fleet.read(&key).await.ok()?;
-                // Another owner's run may have the same id.
-                let worker = found.record?.worker?;
-                (worker == shared.config.name).then_some(key)
+                let record = found.record?;
+                // Another run may have the same id here. One that was not started for it has no summary of this machine.
+                let had_workspace =
+                    (record.summary.as_ref()).is_some_and(|summary| summary.workspace.is_some());
+                (had_workspace && record.worker? == shared.config.name).then_some(key)
             })
         })
         .await
@@ -55,6 +57,7 @@ impl Control {
     async fn on(
         shared: &Arc<Shared>,
         subjects: String,
+        is_live: bool,
         run_of: impl Fn(Arc<Shared>, &str) -> BoxFuture<'static, Option<RunKey>> + Send + 'static,
     ) -> Result<Self, ServiceError> {
         let client = shared.fleet.client.clone();
@@ -89,7 +92,7 @@ impl Control {
                 let shared = shared.clone();
                 answers.spawn(async move {
                     let answer = match run.await {
-                        Some(key) => answer(&shared, &key, &request.payload).await,
+                        Some(key) => answer(&shared, &key, is_live, &request.payload).await,
                         None => Err(not_found(&request.subject)),
                     };
                     let answer =
@@ -105,21 +108,46 @@ impl Control {
     }
 }
 
-async fn answer(shared: &Shared, key: &RunKey, payload: &[u8]) -> Result<Answered, ServiceError> {
+/// Fails unless the run of this machine is that of the folder: else another one has its id.
+fn begun(shared: &Shared, key: &RunKey) -> Result<(), ServiceError> {
+    match shared.folders.look(key) {
+        Ok(Some(folder)) if folder.has_begun => Ok(()),
+        _ => Err(not_found(&key.run)),
+    }
+}
+
+async fn answer(
+    shared: &Shared,
+    key: &RunKey,
+    is_live: bool,
+    payload: &[u8],
+) -> Result<Answered, ServiceError> {
     let asked: Asked = serde_json::from_slice(payload).map_err(|error| internal(&error))?;
     let run = &*key.run;
+    if is_live && !matches!(asked.question, Question::Command(_)) {
+        begun(shared, key)?;
+    }
     Ok(match asked.question {
         Question::Show => Answered::View(Box::new(shared.runs.show(run).await?)),
         Question::Command(command) => {
             let until = Instant::now() + STARTS;
             let reply = loop {
-                match shared.runs.send(run, command.clone()).await {
+                let sent = match begun(shared, key) {
+                    Ok(()) => shared.runs.send(run, command.clone()).await,
+                    Err(error) => Err(error),
+                };
+                match sent {
                     // Its runner is being started.
                     Err(error)
                         if error.code == Some(ProblemCode::RunNotFound)
                             && Instant::now() < until =>
                     {
                         sleep(PAUSE).await;
+                    }
+                    // Not even then: its workspace is being made.
+                    Err(error) if error.code == Some(ProblemCode::RunNotFound) => {
+                        let message = format!("the agent of run {run} is not started yet");
+                        return Err(ServiceError::new(ProblemCode::RunnerNotResponding, message));
                     }
                     reply => break reply?,
                 }

@@ -6,11 +6,12 @@ use async_nats::jetstream::Message;
 use futures_core::stream::BoxStream;
 use teamster_api::{Command, LogLine, ProblemCode, RunLogEntry, RunService, ServiceError};
 use teamster_core::time::epoch_ms;
-use teamster_core::{AgentError, AgentEvent, Done, LogEntry, RunResult, RunStatus};
+use teamster_core::{AgentError, AgentEvent, Done, LogEntry};
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::Shared;
 use super::bring;
+use super::carry::refused_result;
 use crate::frame::Frame;
 use crate::names::RunKey;
 use crate::protocol::{Copier, CopyEffect, Outcome, Tag};
@@ -53,7 +54,9 @@ impl<'a> Copy<'a> {
     /// Copies the log to its end. `refused` is the reason why no run was started: then the log has it alone.
     pub(super) async fn copy(mut self, has_begun: bool, refused: Option<&AgentError>) -> Outcome {
         let mut copier = Copier::new(self.nonce);
-        self.stop_if_wanted().await;
+        if refused.is_none() {
+            self.stop_if_wanted().await;
+        }
         loop {
             copier = match copier.next() {
                 CopyEffect::Stop => return Outcome::Fenced,
@@ -191,9 +194,7 @@ impl<'a> Copy<'a> {
 
 /// The log of a run that was refused.
 fn refusal(error: &AgentError, run: &str) -> Vec<LogLine> {
-    let mut result = RunResult::default().status(RunStatus::Failed);
-    result.errors.push(error.clone());
-    let done = AgentEvent::Done(Done::new(Box::new(result)));
+    let done = AgentEvent::Done(Done::new(Box::new(refused_result(error))));
     let mut entry = LogEntry::new(1, epoch_ms(), done);
     entry.run_id = Some(run.into());
     let json = serde_json::to_vec(&RunLogEntry::Agent(entry)).ok();

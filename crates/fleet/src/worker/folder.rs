@@ -9,6 +9,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use teamster_core::AgentError;
 
 use crate::names::RunKey;
 use crate::protocol::{Folder, Tag};
@@ -21,6 +22,10 @@ const HIDDEN: &str = ".";
 const CLAIM: &str = "claim.json";
 /// File that is there once the runner was started.
 const BEGUN: &str = "begun";
+/// File that is there before the runner is started: from then on, a run of this machine with the id may be this one.
+const SPAWNS: &str = "spawns";
+/// File with the reason why no agent is started.
+const REFUSED: &str = "refused.json";
 
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct Kept {
@@ -76,7 +81,7 @@ impl Folders {
         self.root.join(key.key())
     }
 
-    /// Returns the folder of a run, without what its runner has.
+    /// Returns the folder of a run, without what its runner has. What has begun was not refused.
     pub(super) fn look(&self, key: &RunKey) -> io::Result<Option<Folder>> {
         let path = self.path(key);
         let json = match fs::read(path.join(CLAIM)) {
@@ -87,7 +92,8 @@ impl Folders {
         Ok(Some(Folder {
             nonce: kept.nonce,
             revision: kept.revision,
-            has_begun: path.join(BEGUN).exists(),
+            has_begun: path.join(BEGUN).try_exists()?,
+            is_refused: path.join(REFUSED).try_exists()?,
         }))
     }
 
@@ -110,8 +116,43 @@ impl Folders {
 
     /// Writes down that the runner was started.
     pub(super) fn begun(&self, key: &RunKey) -> io::Result<()> {
+        self.mark(key, BEGUN, b"")
+    }
+
+    /// Writes down that the runner is about to be started.
+    pub(super) fn spawns(&self, key: &RunKey) -> io::Result<()> {
+        self.mark(key, SPAWNS, b"")
+    }
+
+    /// Returns whether a runner may have been started.
+    pub(super) fn may_have_spawned(&self, key: &RunKey) -> io::Result<bool> {
+        self.path(key).join(SPAWNS).try_exists()
+    }
+
+    /// Writes down why no agent is started. The first reason stays.
+    pub(super) fn refuse(&self, key: &RunKey, error: &AgentError) -> io::Result<()> {
         let path = self.path(key);
-        match write_synced(&path.join(BEGUN), b"") {
+        if path.join(REFUSED).try_exists()? {
+            return Ok(());
+        }
+        // Complete or not there.
+        let draft = path.join(format!("{HIDDEN}refused-{}", Tag::random()));
+        write_synced(&draft, &serde_json::to_vec(error)?)?;
+        fs::rename(&draft, path.join(REFUSED))?;
+        sync_folder(&path)
+    }
+
+    /// Returns the reason why no agent is started; `None` if one may be.
+    pub(super) fn refusal(&self, key: &RunKey) -> io::Result<Option<AgentError>> {
+        match fs::read(self.path(key).join(REFUSED)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            json => Ok(Some(serde_json::from_slice(&json?)?)),
+        }
+    }
+
+    fn mark(&self, key: &RunKey, name: &str, content: &[u8]) -> io::Result<()> {
+        let path = self.path(key);
+        match write_synced(&path.join(name), content) {
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             written => written?,
         }
@@ -148,6 +189,8 @@ fn sync_folder(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use teamster_core::{ErrorCode, ErrorKind};
+
     use super::*;
 
     #[test]
@@ -166,6 +209,7 @@ mod tests {
             nonce: Tag::of(1),
             revision: 7,
             has_begun: true,
+            is_refused: false,
         };
         assert_eq!(folders.look(&key).unwrap(), Some(begun));
         folders.make(&key, Tag::of(2), 9).unwrap();
@@ -173,8 +217,16 @@ mod tests {
             nonce: Tag::of(2),
             revision: 9,
             has_begun: false,
+            is_refused: false,
         };
         assert_eq!(folders.look(&key).unwrap(), Some(claimed));
+        assert_eq!(folders.refusal(&key).unwrap(), None);
+        let error = |message| AgentError::new(ErrorCode::Io, ErrorKind::Internal, message);
+        folders.refuse(&key, &error("no agent")).unwrap();
+        folders.refuse(&key, &error("later")).unwrap();
+        assert!(folders.look(&key).unwrap().unwrap().is_refused);
+        let kept = folders.refusal(&key).unwrap().unwrap();
+        assert_eq!(kept.message, "no agent");
         // What a killed worker has left is no run.
         fs::create_dir(dir.path().join("w1/.new-x")).unwrap();
         assert_eq!(folders.keys().unwrap(), std::slice::from_ref(&key));

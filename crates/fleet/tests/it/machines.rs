@@ -106,7 +106,19 @@ impl Machine {
 
     /// Starts a worker again.
     fn restart(&mut self, agent: &str) {
-        self.worker = work(self.folder.path(), &self.url, &self.name, agent, None);
+        self.restart_dying(agent, None);
+    }
+
+    fn restart_dying(&mut self, agent: &str, before: Option<&str>) {
+        self.worker = work(self.folder.path(), &self.url, &self.name, agent, before);
+    }
+
+    fn until_dead(&mut self) {
+        assert!(wait_until(LIMIT, || self
+            .worker
+            .try_wait()
+            .unwrap()
+            .is_some()));
     }
 
     fn log(&self, run: &str) -> PathBuf {
@@ -118,11 +130,7 @@ impl Machine {
     fn drain(&mut self) {
         let worker = Pid::from_raw(self.worker.id().cast_signed());
         kill(worker, Signal::SIGTERM).unwrap();
-        assert!(wait_until(LIMIT, || self
-            .worker
-            .try_wait()
-            .unwrap()
-            .is_some()));
+        self.until_dead();
     }
 }
 
@@ -312,5 +320,131 @@ fn a_claim_and_a_hint_of_a_killed_worker_are_handed_on() {
         for effect in ["step: Claim", "Acknowledge", "MakeFolder"] {
             scope.spawn(move || dies_before(&[effect]));
         }
+    });
+}
+
+#[test]
+fn a_run_that_was_reported_as_failed_is_not_started_later() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    shared.go();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let mut machine = Machine::dying(&server, "w1", &shared.agent(), Some("Spawn"));
+        until_workers(&fleet, 1).await;
+        let spec = RunSpec::new("claude", "hello");
+        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        machine.until_dead();
+        // Something else is where the folder of the run is to be.
+        let place = machine.log("run").parent().unwrap().to_owned();
+        fs::create_dir_all(place.parent().unwrap()).unwrap();
+        fs::write(&place, "").unwrap();
+        machine.restart_dying(&shared.agent(), Some("step: End"));
+        machine.until_dead();
+        // The log has its end, and the cause is gone.
+        fs::remove_file(place).unwrap();
+        machine.restart(&shared.agent());
+        let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
+        assert_eq!(result.status, RunStatus::Failed);
+        machine.drain();
+        assert_eq!(shared.count(), 0);
+        assert_eq!(
+            read(&run)
+                .await
+                .iter()
+                .filter(|byte| **byte == b'\n')
+                .count(),
+            1
+        );
+    });
+}
+
+#[test]
+fn a_run_that_is_cancelled_before_its_agent_starts_is_never_started() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    shared.go();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let mut machine = Machine::dying(&server, "w1", &shared.agent(), Some("Spawn"));
+        until_workers(&fleet, 1).await;
+        let spec = RunSpec::new("claude", "hello");
+        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        machine.until_dead();
+        run.cancel(false).await.unwrap();
+        machine.restart(&shared.agent());
+        let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
+        assert_eq!(result.status, RunStatus::Aborted);
+        assert!(result.aborted);
+        machine.drain();
+        assert_eq!(shared.count(), 0);
+    });
+}
+
+#[test]
+fn a_run_is_hinted_again_while_its_queue_has_a_hint_that_nothing_can_take() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    shared.go();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let spec = RunSpec::new("claude", "hello");
+        let mut stuck = spec.clone();
+        stuck.working_directory = Some("/nothing-there".into());
+        let _stuck = RunHandle::start(service.clone(), "stuck", stuck)
+            .await
+            .unwrap();
+        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        // The hint of the run is lost.
+        let client = async_nats::connect(&server.url).await.unwrap();
+        let queue = async_nats::jetstream::new(client)
+            .get_stream("TM_WORK")
+            .await
+            .unwrap();
+        assert!(queue.delete_message(2).await.unwrap());
+        let _machine = Machine::start(&server, "w1", &shared.agent());
+        until_workers(&fleet, 1).await;
+        let result = timeout(2 * LIMIT, run.result()).await.unwrap().unwrap();
+        assert_eq!(result.status, RunStatus::Completed);
+    });
+}
+
+#[test]
+fn runs_of_two_owners_with_one_id_are_kept_apart() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    block_on(async {
+        let (fleet, anns) = runs(&server, 0).await;
+        let bob = Fleet::connect(FleetOptions::new(&server.url, "bob"))
+            .await
+            .unwrap();
+        let machine = Machine::start(&server, "w1", &shared.agent());
+        until_workers(&fleet, 1).await;
+        let spec = RunSpec::new("claude", "of ann");
+        let anns = RunHandle::start(anns, "fix-1", spec).await.unwrap();
+        shared.until_count(1);
+        let spec = RunSpec::new("claude", "of bob");
+        let bobs = Arc::new(FleetRuns::new(&bob));
+        let bobs = RunHandle::start(bobs, "fix-1", spec).await.unwrap();
+        shared.go();
+        let result = timeout(LIMIT, anns.result()).await.unwrap().unwrap();
+        assert_eq!(result.status, RunStatus::Completed);
+        // It waits for a machine that has no such run.
+        let view = bobs.view().await.unwrap();
+        assert_eq!(view.summary.state, ViewState::Running);
+        let other = Machine::start(&server, "w2", &shared.agent());
+        let result = timeout(LIMIT, bobs.result()).await.unwrap().unwrap();
+        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(read(&bobs).await, fs::read(other.log("fix-1")).unwrap());
+        assert_eq!(read(&anns).await, fs::read(machine.log("fix-1")).unwrap());
+        assert_eq!(shared.count(), 2);
     });
 }

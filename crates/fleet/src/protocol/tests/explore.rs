@@ -28,7 +28,7 @@ pub(super) trait Model: Hash + Sized {
 pub(super) enum Found {
     /// The agent was started twice.
     Twice,
-    /// The run was reported as cancelled before its start, but was started.
+    /// The run was reported as cancelled or failed before its start, but was started.
     Untrue,
     /// A reader of the log has missed an entry.
     Gap,

@@ -2,6 +2,7 @@
 
 mod label;
 mod machines;
+mod persons;
 
 use std::hash::{Hash, Hasher};
 
@@ -20,6 +21,12 @@ pub(super) enum Kind {
     Cancel,
     /// The submitter repeats its request.
     Repeat,
+    /// A person cancels a started run whose machine is not there, before the agent starts.
+    Stop,
+    /// A fault: the start of the runner is refused on this machine, and not the next time.
+    RefusedStart,
+    /// The queue has hints of other runs.
+    Others,
     /// A fault: the store loses an acknowledged change of the record.
     StoreLoses,
 }
@@ -39,6 +46,12 @@ pub(super) enum Part {
     ReadAfterRefusal,
     /// The janitor publishes hints again.
     HintAgain,
+    /// The janitor knows the run's own hints from those of others.
+    OwnHints,
+    /// That no agent is started is on the disk before it is reported.
+    RefusalKept,
+    /// A worker that is back changes the record before the agent starts, so it knows of the wish to stop.
+    Resume,
 }
 
 /// What the janitor knows about a claiming process.
@@ -69,6 +82,8 @@ struct Host {
     disk: Option<Folder>,
     /// Runners that were spawned and have not begun.
     spawned: u8,
+    /// The worker knows that no agent is started.
+    is_refused: bool,
     running: bool,
     ended: bool,
     /// Hints that were pulled and not acknowledged.
@@ -125,6 +140,8 @@ pub(super) struct World {
     repeated: bool,
     started: u8,
     cancelled: bool,
+    /// The log has the end of a run for which no agent was started.
+    refused: bool,
     hands: u8,
     faults: u8,
     rules: Rules,
@@ -135,7 +152,7 @@ impl Hash for World {
         // Without the rules, which are the same in all states.
         (self.record, self.older, self.log, self.queue, &self.late).hash(hasher);
         (self.hosts, self.submitter, self.repeated, self.started).hash(hasher);
-        (self.cancelled, self.hands, self.faults).hash(hasher);
+        (self.cancelled, self.refused, self.hands, self.faults).hash(hasher);
     }
 }
 
@@ -146,6 +163,9 @@ struct Rules {
     hands: u8,
     presence: Presence,
     cancel: bool,
+    stop: bool,
+    refused_start: bool,
+    others: bool,
     repeat: bool,
     store_loses: bool,
     without: Option<Part>,
@@ -178,7 +198,7 @@ impl Model for World {
     fn violation(&self) -> Option<Found> {
         if self.started > 1 {
             Some(Found::Twice)
-        } else if self.cancelled && self.started > 0 {
+        } else if (self.cancelled || self.refused) && self.started > 0 {
             Some(Found::Untrue)
         } else {
             None
@@ -216,6 +236,7 @@ impl World {
             carrier: None,
             disk: None,
             spawned: 0,
+            is_refused: false,
             running: false,
             ended: false,
             unacknowledged: 0,
@@ -231,6 +252,7 @@ impl World {
             repeated: false,
             started: 0,
             cancelled: false,
+            refused: false,
             hands: 0,
             faults: 0,
             rules: Rules {
@@ -238,6 +260,9 @@ impl World {
                 hands: 1,
                 presence: Presence::Unknown,
                 cancel: false,
+                stop: false,
+                refused_start: false,
+                others: false,
                 repeat: false,
                 store_loses: false,
                 without: None,
@@ -248,6 +273,9 @@ impl World {
     pub(super) fn with(mut self, kind: Kind) -> Self {
         match kind {
             Kind::Cancel => self.rules.cancel = true,
+            Kind::Stop => self.rules.stop = true,
+            Kind::RefusedStart => self.rules.refused_start = true,
+            Kind::Others => self.rules.others = true,
             Kind::Repeat => self.rules.repeat = true,
             Kind::StoreLoses => self.rules.store_loses = true,
         }
@@ -297,6 +325,7 @@ impl World {
         self.record = Seen {
             revision: self.record.revision + 1,
             head: Some(change.head),
+            stop: self.record.stop,
         };
         Some(self.record.revision)
     }
@@ -423,7 +452,8 @@ impl World {
                 });
         // What is with a worker is in the queue as well, for the server.
         let pulled: u8 = self.hosts.iter().map(|host| host.unacknowledged).sum();
-        match care(self.record, is_absent, self.queue + pulled > 0) {
+        let has_hint = self.queue + pulled > 0 || self.rules.others && self.lacks(Part::OwnHints);
+        match care(self.record, is_absent, has_hint) {
             Some(Care::HandOn(change)) if self.hands < self.rules.hands => {
                 let mut after = self.clone();
                 if after.apply(change).is_some() {
@@ -438,36 +468,6 @@ impl World {
                 steps.push((text("janitor: hint again"), after));
             }
             _ => {}
-        }
-    }
-
-    fn persons_and_stores(&self, steps: &mut Steps) {
-        if self.rules.cancel
-            && !self.cancelled
-            && let Some(change) = Change::cancel(self.record)
-        {
-            let mut after = self.clone();
-            if after.apply(change).is_some() {
-                after.cancelled = true;
-                steps.push((text("cancelled, never started"), after));
-            }
-        }
-        if self.rules.store_loses
-            && self
-                .record
-                .head
-                .is_some_and(|head| head.state == State::Started)
-            && let Some(mut lost) = self.fault()
-        {
-            lost.record = self.older;
-            steps.push((text("STORE loses the change to started"), lost));
-        }
-        if self.log.is_some()
-            && !self.rules.store_loses
-            && let Some(mut aged) = self.fault()
-        {
-            aged.log = None;
-            steps.push((text("the log ages out"), aged));
         }
     }
 }

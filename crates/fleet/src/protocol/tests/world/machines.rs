@@ -1,6 +1,6 @@
 //! What happens on the machines: a worker's way with a run, its runner, and their end.
 
-use super::super::super::{Carrier, Change, Effect, Folder, Head, Next, Outcome, Seen, Tag};
+use super::super::super::{Carrier, Change, Effect, Folder, Head, Next, Outcome, Seen, Step, Tag};
 use super::{Answer, Label, Late, Part, Power, Steps, What, World, instance_of, on};
 
 impl World {
@@ -25,6 +25,7 @@ impl World {
                 host.power = Power::Down;
                 host.kills += 1;
                 host.carrier = None;
+                host.is_refused = false;
             });
             steps.push((on(at, "worker is killed"), killed));
         }
@@ -128,6 +129,9 @@ impl World {
                 let nonce = Tag::of(u128::from(self.record.revision) * 2 + at as u128 + 1);
                 go("", self.clone(), Outcome::Ready(nonce));
             }
+            Effect::Change(change) if change.step == Step::Resume && self.lacks(Part::Resume) => {
+                go("", self.clone(), Outcome::Stored(self.record.revision));
+            }
             Effect::Change(change) => self.change(change, &mut go),
             Effect::Acknowledge => {
                 go(
@@ -146,6 +150,7 @@ impl World {
                     nonce,
                     revision,
                     has_begun: false,
+                    is_refused: false,
                 };
                 go(
                     "",
@@ -171,10 +176,35 @@ impl World {
                     host.spawned = (host.spawned + u8::from(spawns)).min(2);
                 });
                 go("", after, Outcome::Done);
+                if self.rules.refused_start
+                    && host.spawned == 0
+                    && host.disk.is_some_and(|folder| !folder.has_begun)
+                    && let Some(refused) = self.fault()
+                {
+                    go(": refused", refused, Outcome::Refused);
+                }
+            }
+            Effect::Refuse(_) => {
+                let after = self.host(at, |host| {
+                    if let Some(folder) = &mut host.disk
+                        && !folder.has_begun
+                    {
+                        host.is_refused = true;
+                        folder.is_refused = !self.lacks(Part::RefusalKept);
+                    }
+                });
+                // Not while a runner may still begin.
+                if host.spawned == 0 {
+                    go("", after, Outcome::Done);
+                }
             }
             Effect::Follow => {
                 let never = host.disk.is_some_and(|folder| !folder.has_begun) && host.spawned == 0;
-                if host.ended {
+                if host.is_refused || host.disk.is_some_and(|folder| folder.is_refused) {
+                    let mut after = self.clone();
+                    after.refused = true;
+                    go(": no agent", after, Outcome::Finished);
+                } else if host.ended {
                     go("", self.clone(), Outcome::Finished);
                 } else if never {
                     go(": the runner is gone", self.clone(), Outcome::NeverBegun);
@@ -188,6 +218,7 @@ impl World {
         let another = Outcome::Record(Seen {
             revision: u64::MAX,
             head: Some(Head::QUEUED),
+            stop: false,
         });
         for (how, answer, after) in self.request(Late::Change(change)) {
             let outcome = match answer {
