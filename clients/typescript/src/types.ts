@@ -161,11 +161,11 @@ export interface Cancel {
 
 /** The `ExecuteParams`(crate::ExecuteParams) that a provider supports, and the contents of its stream.  A value of `false` means that requesting it is an `InvalidParams`(crate::ErrorCode::InvalidParams) error. */
 export interface Capabilities {
-  /** Resume a session (`session_id`). */
+  /** Resuming a session (`session_id`). */
   resume: boolean;
-  /** Resume into a new session (`fork`). */
+  /** Resuming into a new session (`fork`). */
   fork: boolean;
-  /** Choose a new session's id (`new_session_id`). */
+  /** A chosen id of a new session (`new_session_id`). */
   newSessionId: boolean;
   /** Directories beside the working directory (`add_dirs`). */
   addDirs: boolean;
@@ -221,7 +221,7 @@ export interface Capabilities {
   runsCallsAfterAnswer: boolean;
   /** The CLI's slash commands (`slash_commands`).  Unless requested, a prompt is never interpreted as a command. */
   slashCommands: boolean;
-  /** `@file` in a prompt is expanded, and this cannot be disabled.  Files outside the working directory are, too. Do not pass it untrusted prompts. */
+  /** `@file` in a prompt is expanded, and this cannot be disabled.  This includes files outside the working directory. Do not pass it untrusted prompts. */
   fileMentions: boolean;
 }
 

@@ -162,11 +162,11 @@ class Cancel(TypedDict):
 class Capabilities(TypedDict):
     """The `ExecuteParams`(crate::ExecuteParams) that a provider supports, and the contents of its stream.  A value of `false` means that requesting it is an `InvalidParams`(crate::ErrorCode::InvalidParams) error."""
 
-    #: Resume a session (`session_id`).
+    #: Resuming a session (`session_id`).
     resume: bool
-    #: Resume into a new session (`fork`).
+    #: Resuming into a new session (`fork`).
     fork: bool
-    #: Choose a new session's id (`new_session_id`).
+    #: A chosen id of a new session (`new_session_id`).
     newSessionId: bool
     #: Directories beside the working directory (`add_dirs`).
     addDirs: bool
@@ -231,7 +231,7 @@ class Capabilities(TypedDict):
     #: Unless requested, a prompt is never interpreted as a command.
     slashCommands: bool
     #: `@file` in a prompt is expanded, and this cannot be disabled.
-    #: Files outside the working directory are, too. Do not pass it untrusted prompts.
+    #: This includes files outside the working directory. Do not pass it untrusted prompts.
     fileMentions: bool
 
 class SnapshotChange(TypedDict):

@@ -223,7 +223,6 @@ impl Screen {
             {
                 self.turn_end()?;
             }
-            RunLogEntry::Agent(_) => {}
             RunLogEntry::Run(entry) => match &entry.event {
                 RunEvent::UserMessage {
                     run_id, text, from, ..
