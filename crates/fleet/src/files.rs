@@ -2,6 +2,7 @@
 //!
 //! A part is complete or not there, so an interrupted transfer continues with those that are missing.
 
+use async_nats::jetstream::context::PublishError;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::Stream;
 use sha2::{Digest, Sha256};
@@ -77,23 +78,31 @@ impl Fleet {
     ) -> Result<(), ServiceError> {
         let message = PublishMessage::build().payload(content.into());
         let subject = format!("{place}.{number}");
-        let stored = self.publish(&subject, message).await;
-        stored.map(drop).ok_or_else(|| self.not_kept(&subject))
+        let stored = self.try_publish(&subject, message).await;
+        stored
+            .map(drop)
+            .map_err(|error| self.not_kept(&subject, &error))
     }
 
     async fn put_manifest(&self, place: &str, manifest: &FileManifest) -> Result<(), ServiceError> {
         let json = serde_json::to_vec(manifest).map_err(|error| internal(&error))?;
         let message = PublishMessage::build().payload(json.into());
         let subject = format!("{place}.{MANIFEST}");
-        let stored = self.publish(&subject, message).await;
-        stored.map(drop).ok_or_else(|| self.not_kept(&subject))
+        let stored = self.try_publish(&subject, message).await;
+        stored
+            .map(drop)
+            .map_err(|error| self.not_kept(&subject, &error))
     }
 
-    fn not_kept(&self, subject: &str) -> ServiceError {
+    fn not_kept(&self, subject: &str, error: &PublishError) -> ServiceError {
+        let error = error.to_string();
+        if error.contains("maximum bytes exceeded") {
+            let message = "the fleet has no more space for files: delete old runs, or let its operator give it more";
+            return ServiceError::new(ProblemCode::OverQuota, message);
+        }
         self.refusal(subject).unwrap_or_else(|| {
-            ServiceError::unreachable(
-                "the fleet's server has not kept the file: it does not answer, or has no more space for files",
-            )
+            let message = format!("the fleet's server has not kept the file: {error}");
+            ServiceError::unreachable(message)
         })
     }
 
@@ -112,8 +121,8 @@ impl Fleet {
     /// Replaces messages by empty ones, which anyone may do who may publish them.
     async fn empty(&self, subjects: &str) -> Result<(), ServiceError> {
         for subject in self.subjects(subjects).await? {
-            let stored = self.publish(&subject, PublishMessage::build()).await;
-            stored.ok_or_else(|| self.not_kept(&subject))?;
+            let stored = self.try_publish(&subject, PublishMessage::build()).await;
+            stored.map_err(|error| self.not_kept(&subject, &error))?;
         }
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use async_nats::jetstream::context::ContextBuilder;
 use async_nats::jetstream::{self, Context};
@@ -20,6 +20,8 @@ const ANSWER: Duration = Duration::from_secs(5);
 const CONNECT: Duration = Duration::from_secs(10);
 /// The number of refusals that are remembered.
 const REMEMBERED: usize = 64;
+/// Time for which a refusal is remembered: an operator may permit the request meanwhile.
+const REMEMBERED_FOR: Duration = Duration::from_secs(10);
 
 /// How a program reaches its fleet.
 #[derive(Clone)]
@@ -62,7 +64,7 @@ pub struct Fleet {
     pub(crate) client: Client,
     pub(crate) jetstream: Context,
     pub(crate) owner: String,
-    refusals: Arc<Mutex<VecDeque<String>>>,
+    refusals: Arc<Mutex<VecDeque<(Instant, String)>>>,
 }
 
 impl fmt::Debug for Fleet {
@@ -94,7 +96,7 @@ impl Fleet {
                     if refusals.len() == REMEMBERED {
                         refusals.pop_front();
                     }
-                    refusals.push_back(error);
+                    refusals.push_back((Instant::now(), error));
                 }
                 std::future::ready(())
             });
@@ -142,7 +144,9 @@ impl Fleet {
     /// Returns the error of a request about this subject that had no answer, if the server has refused it.
     pub(crate) fn refusal(&self, subject: &str) -> Option<ServiceError> {
         let refusals = lock(&self.refusals);
-        let refusal = refusals.iter().rev().find(|text| text.contains(subject))?;
+        let mut newest = refusals.iter().rev();
+        let (_, refusal) = newest
+            .find(|(at, text)| at.elapsed() < REMEMBERED_FOR && names_subject(text, subject))?;
         let message =
             format!("the server does not permit this: {refusal}; ask the operator of the fleet");
         Some(ServiceError::new(ProblemCode::InsufficientScope, message))
@@ -153,5 +157,27 @@ impl Fleet {
         self.refusal(subject).unwrap_or_else(|| {
             ServiceError::unreachable(format!("the fleet's server does not answer: {error}"))
         })
+    }
+}
+
+/// Returns whether an error names this subject, and not only a longer one.
+fn names_subject(text: &str, subject: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_=.".contains(&byte);
+    text.match_indices(subject).any(|(at, _)| {
+        let after = text.as_bytes().get(at + subject.len());
+        !after.is_some_and(|byte| is_part(*byte))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_about_the_whole_subject() {
+        let text = "Permissions Violation for Publish to \"tm.work.ann.fix-10\"";
+        assert!(names_subject(text, "tm.work.ann.fix-10"));
+        assert!(!names_subject(text, "tm.work.ann.fix-1"));
+        assert!(!names_subject(text, "tm.work.ann"));
     }
 }

@@ -8,13 +8,15 @@ use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, Stor
 use crate::names::{FILE, HOLDS, HOST, LOG, RUNS, SESSIONS, WORK, WORKERS};
 
 /// Version of these settings. A newer one may change the streams of an older one.
-pub(crate) const VERSION: u32 = 1;
+pub(crate) const VERSION: u32 = 2;
 /// The key of the version in a stream's metadata.
 pub(crate) const VERSION_KEY: &str = "tm_layout";
 /// Time for which the copy of a log is kept.
 const LOG_AGE: Duration = Duration::from_hours(7 * 24);
 /// Time for which an ended run's record is kept.
 pub(crate) const RECORD_AGE: Duration = Duration::from_hours(30 * 24);
+/// Time for which a file is kept: longer than the records of most runs.
+const FILE_AGE: Duration = Duration::from_hours(60 * 24);
 /// Time for which watchers can learn that a key is gone.
 const MARKER_AGE: Duration = Duration::from_hours(1);
 
@@ -92,6 +94,7 @@ pub(crate) fn streams(limits: &FleetLimits, replicas: usize) -> Vec<Config> {
             allow_direct: true,
             max_messages_per_subject: 1,
             discard: DiscardPolicy::New,
+            max_age: FILE_AGE,
             max_bytes: number(limits.file_bytes),
             ..stream(FILE, "tm.file.>")
         },

@@ -173,7 +173,11 @@ pub(crate) fn work(pool: &str, provider: &str) -> String {
 #[cfg(feature = "worker")]
 pub(crate) fn work_consumer(pool: &str, provider: &str) -> (String, String) {
     let provider = escape(provider);
-    let name = format!("{pool}_{}", provider.replace('=', "-"));
+    let mut name = format!("{pool}_{}", provider.replace('=', "-"));
+    // Where the pool ends.
+    if name.matches('_').count() > 1 {
+        name = format!("{}_{name}", pool.len());
+    }
     (name, format!("tm.work.{pool}.{provider}.*"))
 }
 
@@ -226,5 +230,7 @@ mod tests {
         let (name, subjects) = work_consumer("default", "my agent");
         assert_eq!(name, "default_my-20agent");
         assert_eq!(subjects, "tm.work.default.my=20agent.*");
+        let names = [("a_b", "c"), ("a", "b_c")].map(|(pool, agent)| work_consumer(pool, agent).0);
+        assert_ne!(names[0], names[1]);
     }
 }

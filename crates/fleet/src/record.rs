@@ -13,6 +13,9 @@ use crate::protocol::{Change, Claim, Head, State, Step};
 /// Largest result that is in a record, in bytes of JSON. A longer one is in the last entry of the log alone.
 #[cfg(feature = "worker")]
 const RESULT_BYTES: usize = 256 * 1024;
+/// Largest record with a result, in bytes of JSON: a message of the server has at most 1 MiB.
+#[cfg(feature = "worker")]
+const RECORD_BYTES: usize = 900 * 1024;
 
 /// A run, as the bucket has it. Fields are only added.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -116,10 +119,11 @@ impl Record {
     /// Adds what is shown of an ended run.
     #[cfg(feature = "worker")]
     pub(crate) fn ended(&mut self, summary: RunSummary, result: Option<Box<RunResult>>) {
-        self.result = result.filter(|result| {
-            serde_json::to_vec(result).is_ok_and(|json| json.len() <= RESULT_BYTES)
-        });
         self.summary = Some(Box::new(summary));
+        let bytes = serde_json::to_vec(self).map_or(0, |json| json.len());
+        let most = RESULT_BYTES.min(RECORD_BYTES.saturating_sub(bytes));
+        self.result =
+            result.filter(|result| serde_json::to_vec(result).is_ok_and(|json| json.len() <= most));
     }
 
     /// Returns the spec.
@@ -227,5 +231,26 @@ impl Record {
             )),
             _ => return None,
         }))
+    }
+}
+
+#[cfg(all(test, feature = "worker"))]
+mod tests {
+    use teamster_api::RunSpec;
+
+    use super::*;
+
+    #[test]
+    fn a_record_with_a_long_description_leaves_its_result_to_the_log() {
+        for (prompt, has_result) in [(10, true), (760 * 1024, false)] {
+            let spec = Spec::from(RunSpec::new("claude", "x".repeat(prompt)));
+            let mut record = Record::new("default", &spec);
+            let mut result = RunResult::default();
+            result.text = "y".repeat(200 * 1024);
+            let summary = RunSummary::new(record.info("r"), ViewState::Ended);
+            record.ended(summary, Some(Box::new(result)));
+            assert_eq!(record.result.is_some(), has_result);
+            assert!(serde_json::to_vec(&record).unwrap().len() < RECORD_BYTES);
+        }
     }
 }

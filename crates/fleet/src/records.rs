@@ -8,6 +8,7 @@ use async_nats::HeaderMap;
 use async_nats::jetstream::Message;
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
+use async_nats::jetstream::context::PublishError;
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::stream::DirectGetErrorKind;
 use futures_core::Stream;
@@ -94,13 +95,22 @@ impl Fleet {
 
     /// Publishes a message. Returns its number; `None` if it was refused, or there was no answer.
     pub(crate) async fn publish(&self, subject: &str, message: PublishMessage) -> Option<u64> {
+        self.try_publish(subject, message).await.ok()
+    }
+
+    /// Publishes a message. Returns its number.
+    pub(crate) async fn try_publish(
+        &self,
+        subject: &str,
+        message: PublishMessage,
+    ) -> Result<u64, PublishError> {
         let message = message.outbound_message(subject.to_owned());
         let headers = message.headers.unwrap_or_default();
         let sent = self
             .jetstream
             .publish_with_headers(message.subject, headers, message.payload)
             .await;
-        Some(sent.ok()?.await.ok()?.sequence)
+        Ok(sent?.await?.sequence)
     }
 
     /// Makes a change of a record, with these other fields, until what has come of it is certain.
@@ -153,9 +163,10 @@ impl Fleet {
             Ok(_) => Ok(true),
             Err(error) if error.to_string().contains("maximum messages exceeded") => {
                 let message = "the fleet's queue is full: try again later, or add workers";
-                let mut error = ServiceError::new(teamster_api::ProblemCode::OverQuota, message);
-                error.retryable = true;
-                Err(error)
+                Err(ServiceError::new(
+                    teamster_api::ProblemCode::OverQuota,
+                    message,
+                ))
             }
             Err(_) => self.refusal(subject).map_or(Ok(false), Err),
         }

@@ -87,6 +87,7 @@ impl FleetRuns {
             let before = submission;
             match submission.next() {
                 SubmitEffect::Change(change) => {
+                    let record = record.changed(change);
                     let stored = self.fleet.store(&key, &record, change.expected).await;
                     submission = submission.answered(stored.is_some());
                 }
@@ -102,8 +103,18 @@ impl FleetRuns {
                     Err(_) => {}
                 },
                 SubmitEffect::Hint => {
-                    let hint = self.fleet.hint(&subject, &key).await?;
-                    submission = submission.answered(hint);
+                    submission = match self.fleet.hint(&subject, &key).await {
+                        Err(error) if error.code == Some(ProblemCode::OverQuota) => {
+                            submission.full()
+                        }
+                        hint => submission.answered(hint?),
+                    };
+                }
+                SubmitEffect::Full => {
+                    let message = format!(
+                        "the fleet's queue is full, and run \"{run}\" was cancelled: try again later with another id, or add workers"
+                    );
+                    return Err(ServiceError::new(ProblemCode::OverQuota, message));
                 }
                 SubmitEffect::Acknowledged(true) => return Ok(Accepted::existed()),
                 SubmitEffect::Acknowledged(false) => return Ok(Accepted::new(Vec::new())),
@@ -113,7 +124,9 @@ impl FleetRuns {
                     return Err(ServiceError::new(ProblemCode::RunExists, message));
                 }
             }
-            if let Some(refusal) = self.fleet.refusal(&key.record()) {
+            if (before == submission || matches!(submission.next(), SubmitEffect::Read))
+                && let Some(refusal) = self.fleet.refusal(&key.record())
+            {
                 return Err(refusal);
             }
             if Instant::now() > until {

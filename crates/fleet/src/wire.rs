@@ -56,7 +56,7 @@ pub(crate) enum Answered {
     Failed(Box<Failure>),
 }
 
-/// An error of a service as data.
+/// An error of a service as data, without the processes of its machine.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Failure {
@@ -72,6 +72,9 @@ pub(crate) struct Failure {
     run_id: Option<String>,
     message: String,
     retryable: bool,
+    /// In milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    retry_after: Option<u64>,
 }
 
 impl From<ServiceError> for Failure {
@@ -84,6 +87,8 @@ impl From<ServiceError> for Failure {
             run_id: error.run_id,
             message: error.message,
             retryable: error.retryable,
+            retry_after: (error.retry_after)
+                .map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
         }
     }
 }
@@ -97,6 +102,7 @@ impl From<Failure> for ServiceError {
         error.agent_error = failure.agent_error;
         error.run_id = failure.run_id;
         error.retryable = failure.retryable;
+        error.retry_after = failure.retry_after.map(Duration::from_millis);
         error
     }
 }

@@ -6,6 +6,7 @@ mod carry;
 mod control;
 mod copy;
 mod folder;
+mod place;
 mod pull;
 
 use std::collections::BTreeSet;

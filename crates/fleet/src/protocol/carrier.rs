@@ -40,7 +40,7 @@ pub enum Effect {
     Acknowledge,
     /// Leave the hint to other workers: `Done`.
     Release,
-    /// Make the folder of a claim, durably, in place of an older one: `Done`.
+    /// Make the folder of a claim, durably, in place of an older one: `Done`, or `NotStored`.
     MakeFolder {
         /// The claim.
         nonce: Tag,
@@ -246,6 +246,14 @@ impl Carrier {
             (Stage::MakeFolder(claim, revision), Outcome::Done) => {
                 Stage::Change(Change::start(revision, claim))
             }
+            (Stage::MakeFolder(claim, revision), Outcome::NotStored) => {
+                let claimed = Seen {
+                    revision,
+                    head: Some(Head::claimed(State::Claimed, claim)),
+                    ..Seen::NOTHING
+                };
+                Change::hand_on(claimed).map_or(self.stage, Stage::Change)
+            }
             (Stage::DropFolder, Outcome::Done) => Stage::Over(Verdict::HandedOn),
             (Stage::Witness(claim, revision), Outcome::Stored(_)) => Stage::Decide(claim, revision),
             (Stage::Follow(claim, revision), Outcome::NeverBegun) => {
@@ -310,6 +318,7 @@ impl Carrier {
             (Step::Claim, Some(claim)) => Stage::Acknowledge(Then::MakeFolder(claim, revision)),
             (Step::Start | Step::Resume, Some(claim)) => Stage::Witness(claim, revision),
             (Step::End, _) => Stage::Over(Verdict::Ended),
+            (Step::HandOn, _) => Stage::Over(Verdict::HandedOn),
             (Step::GiveUp, _) => Stage::Over(Verdict::Lost),
             _ => self.acknowledge(Verdict::Conflict),
         }
@@ -319,6 +328,7 @@ impl Carrier {
         match change.step {
             Step::Start | Step::Resume => Stage::DropFolder,
             Step::End | Step::GiveUp => Stage::Over(Verdict::NotMine),
+            Step::HandOn => Stage::Over(Verdict::HandedOn),
             _ => self.acknowledge(Verdict::Taken),
         }
     }

@@ -12,7 +12,7 @@ pub enum Step {
     Claim,
     /// `claimed` → `started`.
     Start,
-    /// `started` again, by the process of the worker that goes on with it before the agent starts. From its revision on,
+    /// `started` again, by the process of the worker that continues with it before the agent starts. From its revision on,
     /// that process knows every wish to stop.
     Resume,
     /// `started` → `ended`.

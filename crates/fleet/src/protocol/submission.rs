@@ -10,10 +10,12 @@ pub enum SubmitEffect {
     Change(Change),
     /// Read the record, and compare its spec.
     Read,
-    /// Publish a hint, then report whether the queue has it.
+    /// Publish a hint, then report whether the queue has it, or that it is [full](Submission::full).
     Hint,
     /// Nothing: the record was deleted, so the id is used up.
     Refuse,
+    /// Nothing: the queue is full, and the run will not be carried out.
+    Full,
     /// Nothing: the run is acknowledged. An earlier submission has made it if this is `true`.
     Acknowledged(bool),
 }
@@ -26,8 +28,16 @@ pub struct Submission(Stage);
 enum Stage {
     Make,
     Settle,
-    Hint { existed: bool },
-    Acknowledged { existed: bool },
+    Hint {
+        existed: bool,
+    },
+    /// The queue is full: the record must not be carried out later.
+    Withdraw,
+    Cancel(Change),
+    Full,
+    Acknowledged {
+        existed: bool,
+    },
     Refuse,
 }
 
@@ -41,7 +51,9 @@ impl Submission {
     pub fn next(self) -> SubmitEffect {
         match self.0 {
             Stage::Make => SubmitEffect::Change(Change::submit()),
-            Stage::Settle => SubmitEffect::Read,
+            Stage::Settle | Stage::Withdraw => SubmitEffect::Read,
+            Stage::Cancel(change) => SubmitEffect::Change(change),
+            Stage::Full => SubmitEffect::Full,
             Stage::Hint { .. } => SubmitEffect::Hint,
             Stage::Refuse => SubmitEffect::Refuse,
             Stage::Acknowledged { existed } => SubmitEffect::Acknowledged(existed),
@@ -54,8 +66,21 @@ impl Submission {
         Self(match (self.0, is_done) {
             (Stage::Make, true) => Stage::Hint { existed: false },
             (Stage::Make, false) => Stage::Settle,
+            (Stage::Cancel(_), true) => Stage::Full,
+            (Stage::Cancel(_), false) => Stage::Withdraw,
             (Stage::Hint { existed }, true) => Stage::Acknowledged { existed },
             (stage, _) => stage,
+        })
+    }
+
+    /// Continues after a hint that was refused because the queue is full. A run of this submission is cancelled; one that
+    /// was there already gets its hint from [`care`](super::care).
+    #[must_use]
+    pub fn full(self) -> Self {
+        Self(match self.0 {
+            Stage::Hint { existed: false } => Stage::Withdraw,
+            Stage::Hint { existed: true } => Stage::Acknowledged { existed: true },
+            stage => stage,
         })
     }
 
@@ -64,6 +89,13 @@ impl Submission {
     #[must_use]
     pub fn read(self, seen: Seen) -> Self {
         Self(match (self.0, seen.head) {
+            (Stage::Withdraw, Some(head)) => match head.state {
+                State::Queued => Change::cancel(seen).map_or(self.0, Stage::Cancel),
+                State::Cancelled => Stage::Full,
+                // It was hinted meanwhile.
+                _ => Stage::Acknowledged { existed: false },
+            },
+            (Stage::Withdraw, None) if seen.revision > 0 => Stage::Full,
             // A claimed run had its hint; a killed submission may have left a queued one without.
             (Stage::Settle, Some(head)) if head.state == State::Queued => {
                 Stage::Hint { existed: true }

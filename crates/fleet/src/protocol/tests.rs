@@ -48,6 +48,16 @@ fn a_run_that_is_to_stop_is_not_started_by_a_worker_that_is_back() {
 }
 
 #[test]
+fn a_run_that_the_queue_has_refused_is_never_started() {
+    assert_holds(World::new(2).with(Kind::Full), 250_000);
+}
+
+#[test]
+fn a_claim_of_a_machine_whose_disk_is_full_is_handed_on() {
+    assert_holds(World::new(1).with(Kind::FullDisk), 10_000);
+}
+
+#[test]
 fn a_run_is_hinted_again_whatever_its_queue_has() {
     assert_holds(World::new(1).with(Kind::Others), 1_000);
 }
@@ -99,6 +109,7 @@ fn each_part_of_the_protocol_is_needed() {
         assert_finds(found, World::new(1).without(part));
     }
     for (faults, kind, part, found) in [
+        (1, Kind::Full, Part::Withdraw, Found::Untrue),
         (1, Kind::Others, Part::OwnHints, Found::NeverAtRest),
         (2, Kind::Stop, Part::Resume, Found::Untrue),
         (2, Kind::RefusedStart, Part::RefusalKept, Found::Untrue),

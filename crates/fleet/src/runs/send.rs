@@ -77,6 +77,10 @@ impl FleetRuns {
                     if self.keep_stop(&key, seen, now, Stop { kill }).await {
                         return Ok(Reply::Done);
                     }
+                    if let Some(refusal) = self.fleet.refusal(&key.record()) {
+                        return Err(refusal);
+                    }
+                    sleep(PAUSE).await;
                 }
                 _ => return Err(ServiceError::ended(run)),
             }

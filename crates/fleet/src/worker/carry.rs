@@ -14,6 +14,7 @@ use super::Shared;
 use super::bring;
 use super::control::Control;
 use super::copy::{Copy, release};
+use super::place::is_allowed;
 use super::pull::PROGRESS;
 use crate::frame::Frame;
 use crate::names::RunKey;
@@ -109,8 +110,17 @@ impl Carry {
                 Outcome::Done
             }
             Effect::MakeFolder { nonce, revision } => {
-                self.until_done(move |shared, key| shared.folders.make(key, nonce, revision))
-                    .await
+                let (shared, key) = (self.shared.clone(), self.key.clone());
+                let make = move || shared.folders.make(&key, nonce, revision);
+                match tokio::task::spawn_blocking(make).await {
+                    Ok(Ok(())) => Outcome::Done,
+                    Ok(Err(error)) => {
+                        let text = format!("its state cannot be written: {error}");
+                        self.shared.notice(&self.key, text);
+                        Outcome::NotStored
+                    }
+                    Err(_) => Outcome::NotStored,
+                }
             }
             Effect::DropFolder => {
                 self.control = None;
@@ -257,9 +267,9 @@ impl Carry {
     async fn preflight(&self) -> Result<(), ServiceError> {
         let spec = self.spec()?;
         check_spec(&spec)?;
-        if let Some(directory) = place(&spec).as_ref().and_then(Workspace::path)
-            && !self.shared.allows(directory)
-        {
+        if !is_allowed(place(&spec).as_ref(), |directory| {
+            self.shared.allows(directory)
+        }) {
             let message = "the worker does not allow this directory";
             return Err(ServiceError::new(ProblemCode::InvalidParams, message));
         }
@@ -363,10 +373,8 @@ impl Carry {
         .await;
         let mut attempt = 1;
         loop {
-            let error = match self.shared.runs.start(&self.key.run, spec.clone()).await {
-                Ok(_) => break,
-                Err(error) => error,
-            };
+            let started = self.shared.runs.start(&self.key.run, spec.clone());
+            let Err(error) = started.await else { break };
             self.shared
                 .notice(&self.key, format!("cannot be started: {error}"));
             // A run of this machine, or of another owner.

@@ -97,9 +97,16 @@ impl Control {
                     };
                     let answer =
                         answer.unwrap_or_else(|error| Answered::Failed(Box::new(error.into())));
-                    let json = serde_json::to_vec(&answer).unwrap_or_default();
+                    let mut json = serde_json::to_vec(&answer).unwrap_or_default();
+                    let client = &shared.fleet.client;
+                    if json.len() > client.server_info().max_payload {
+                        let message = "the answer is too large for the fleet's server: ask for less, or read it on the machine of the run";
+                        let error = ServiceError::new(ProblemCode::BodyTooLarge, message);
+                        let failed = Answered::Failed(Box::new(error.into()));
+                        json = serde_json::to_vec(&failed).unwrap_or_default();
+                    }
                     // Without an answer, the other side asks again.
-                    let _ = shared.fleet.client.publish(reply, json.into()).await;
+                    let _ = client.publish(reply, json.into()).await;
                 });
             }
             while answers.join_next().await.is_some() {}

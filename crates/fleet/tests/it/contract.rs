@@ -108,10 +108,12 @@ fn a_fleet_keeps_the_contract() {
         let worker = worker.on_notice(|text| eprintln!("{text}"));
         let working = tokio::spawn(worker.run(std::future::pending()));
         let runs = Arc::new(FleetRuns::new(&fleet));
-        while fleet.workers().await.unwrap().is_empty() {}
         let subject = ScriptedClaude::new(runs).with_repository(repository);
         tokio::select! {
-            () = contract(&subject) => {}
+            () = async {
+                while fleet.workers().await.unwrap().is_empty() {}
+                contract(&subject).await;
+            } => {}
             ended = working => panic!("the worker has ended: {ended:?}"),
         }
     });

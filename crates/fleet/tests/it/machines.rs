@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use teamster_api::{LiveState, RunHandle, RunService, RunSpec, ViewState};
+use teamster_api::{LiveState, ProblemCode, RunHandle, RunService, RunSpec, ViewState};
 use teamster_core::RunStatus;
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use teamster_testkit::proc::wait_until;
@@ -350,14 +350,8 @@ fn a_run_that_was_reported_as_failed_is_not_started_later() {
         assert_eq!(result.status, RunStatus::Failed);
         machine.drain();
         assert_eq!(shared.count(), 0);
-        assert_eq!(
-            read(&run)
-                .await
-                .iter()
-                .filter(|byte| **byte == b'\n')
-                .count(),
-            1
-        );
+        let log = String::from_utf8(read(&run).await).unwrap();
+        assert_eq!(log.lines().count(), 1, "{log}");
     });
 }
 
@@ -446,5 +440,36 @@ fn runs_of_two_owners_with_one_id_are_kept_apart() {
         assert_eq!(read(&bobs).await, fs::read(other.log("fix-1")).unwrap());
         assert_eq!(read(&anns).await, fs::read(machine.log("fix-1")).unwrap());
         assert_eq!(shared.count(), 2);
+    });
+}
+
+#[test]
+fn a_run_that_a_full_queue_has_refused_is_not_carried_out_later() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    shared.go();
+    block_on(async {
+        let options = FleetOptions::new(&server.url, "ann");
+        let fleet = Fleet::connect(options).await.unwrap();
+        let mut limits = limits();
+        limits.queue = 1;
+        fleet.init(&limits).await.unwrap();
+        let service: Arc<dyn RunService> = Arc::new(FleetRuns::new(&fleet));
+        let spec = RunSpec::new("claude", "hello");
+        let first = RunHandle::start(service.clone(), "first", spec.clone())
+            .await
+            .unwrap();
+        let full = RunHandle::start(service.clone(), "second", spec).await;
+        let full = full.unwrap_err();
+        assert_eq!(full.code, Some(ProblemCode::OverQuota), "{full}");
+        let second = service.show("second").await.unwrap();
+        assert_eq!(second.summary.status, Some(RunStatus::Aborted));
+        let mut machine = Machine::start(&server, "w1", &shared.agent());
+        let result = timeout(LIMIT, first.result()).await.unwrap().unwrap();
+        assert_eq!(result.status, RunStatus::Completed);
+        machine.drain();
+        assert_eq!(shared.count(), 1);
     });
 }

@@ -3,12 +3,12 @@
 mod label;
 mod machines;
 mod persons;
+mod submitter;
 
 use std::hash::{Hash, Hasher};
 
 use super::super::{
-    Care, Carrier, Change, Effect, Folder, Head, Next, Outcome, Seen, State, Submission,
-    SubmitEffect, Tag, care,
+    Care, Carrier, Change, Effect, Folder, Head, Next, Outcome, Seen, State, Submission, Tag, care,
 };
 use super::explore::{Found, Model};
 pub(super) use label::Label;
@@ -27,6 +27,10 @@ pub(super) enum Kind {
     RefusedStart,
     /// The queue has hints of other runs.
     Others,
+    /// A fault: the queue is full.
+    Full,
+    /// A fault: the disk of a machine is full.
+    FullDisk,
     /// A fault: the store loses an acknowledged change of the record.
     StoreLoses,
 }
@@ -48,6 +52,8 @@ pub(super) enum Part {
     HintAgain,
     /// The janitor knows the run's own hints from those of others.
     OwnHints,
+    /// A run that the queue has refused is cancelled.
+    Withdraw,
     /// That no agent is started is on the disk before it is reported.
     RefusalKept,
     /// A worker that is back changes the record before the agent starts, so it knows of the wish to stop.
@@ -140,7 +146,7 @@ pub(super) struct World {
     repeated: bool,
     started: u8,
     cancelled: bool,
-    /// The log has the end of a run for which no agent was started.
+    /// The run was refused, or its log has the end of a run for which no agent was started.
     refused: bool,
     hands: u8,
     faults: u8,
@@ -166,6 +172,8 @@ struct Rules {
     stop: bool,
     refused_start: bool,
     others: bool,
+    full: bool,
+    full_disk: bool,
     repeat: bool,
     store_loses: bool,
     without: Option<Part>,
@@ -263,6 +271,8 @@ impl World {
                 stop: false,
                 refused_start: false,
                 others: false,
+                full: false,
+                full_disk: false,
                 repeat: false,
                 store_loses: false,
                 without: None,
@@ -275,6 +285,8 @@ impl World {
             Kind::Cancel => self.rules.cancel = true,
             Kind::Stop => self.rules.stop = true,
             Kind::RefusedStart => self.rules.refused_start = true,
+            Kind::Full => self.rules.full = true,
+            Kind::FullDisk => self.rules.full_disk = true,
             Kind::Others => self.rules.others = true,
             Kind::Repeat => self.rules.repeat = true,
             Kind::StoreLoses => self.rules.store_loses = true,
@@ -393,46 +405,6 @@ impl World {
             all.push((" (stale)", self.older, stale));
         }
         all
-    }
-
-    fn submit(&self, steps: &mut Steps) {
-        let Submitter::Works(submission) = self.submitter else {
-            if self.rules.repeat && !self.repeated && self.submitter == Submitter::Acknowledged {
-                let mut after = self.clone();
-                after.repeated = true;
-                after.submitter = Submitter::Works(Submission::new());
-                steps.push((text("submitter repeats its request"), after));
-            }
-            return;
-        };
-        if let Some(mut killed) = self.fault() {
-            killed.submitter = Submitter::Gone;
-            steps.push((text("submitter is killed"), killed));
-        }
-        let continues = |mut after: Self, submission: Submission| {
-            after.submitter = match submission.next() {
-                SubmitEffect::Acknowledged(_) => Submitter::Acknowledged,
-                _ => Submitter::Works(submission),
-            };
-            after
-        };
-        let request = match submission.next() {
-            SubmitEffect::Change(change) => Late::Change(change),
-            SubmitEffect::Hint => Late::Hint,
-            SubmitEffect::Read => {
-                for (how, seen, after) in self.reads() {
-                    let what = Label(What::Submitter(submission.next()), how);
-                    steps.push((what, continues(after, submission.read(seen))));
-                }
-                return;
-            }
-            _ => return,
-        };
-        for (how, answer, after) in self.request(request) {
-            let is_done = matches!(answer, Answer::Stored(_));
-            let what = Label(What::Submitter(submission.next()), how);
-            steps.push((what, continues(after, submission.answered(is_done))));
-        }
     }
 
     fn repair(&self, steps: &mut Steps) {

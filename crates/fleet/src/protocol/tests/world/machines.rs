@@ -157,6 +157,11 @@ impl World {
                     self.host(at, |host| host.disk = Some(folder)),
                     Outcome::Done,
                 );
+                if self.rules.full_disk
+                    && let Some(full) = self.fault()
+                {
+                    go(": the disk is full", full, Outcome::NotStored);
+                }
             }
             Effect::DropFolder => go("", self.host(at, |host| host.disk = None), Outcome::Done),
             Effect::Witness(nonce) => {
