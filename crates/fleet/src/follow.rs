@@ -88,7 +88,18 @@ pub(crate) fn follow(
                     if has_log {
                         continue;
                     }
-                    end_of(&record, &key.run, next)
+                    // What the log has goes first.
+                    let mut lines = Vec::new();
+                    while readers.log.pending > 0 {
+                        let Some(message) = readers.log.next().await? else { break };
+                        let headers = message.headers.clone().unwrap_or_default();
+                        if let Some(frame) = Frame::read(&headers, &message.payload) {
+                            lines.extend(frames.add(frame, &key.run)?);
+                        }
+                    }
+                    let after = lines.last().map_or(next, |line: &LogLine| line.seq() + 1);
+                    lines.extend(end_of(&record, &key.run, after.max(next)));
+                    lines
                 }
                 // The connection is made again.
                 Ok(News::Log(None) | News::Record(None)) => {

@@ -115,9 +115,11 @@ impl Control {
     }
 }
 
-/// Fails unless the run of this machine is that of the folder: else another one has its id.
+/// Fails unless the run of this machine is that of the folder: else another one may have its id. Without a folder, the
+/// run has just ended here.
 fn begun(shared: &Shared, key: &RunKey) -> Result<(), ServiceError> {
     match shared.folders.look(key) {
+        Ok(None) => Ok(()),
         Ok(Some(folder)) if folder.has_begun => Ok(()),
         _ => Err(not_found(&key.run)),
     }

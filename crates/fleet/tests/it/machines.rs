@@ -1,191 +1,18 @@
-//! Workers as processes with machines of their own: each has its own state directory.
+//! Runs on workers that are killed, on one machine and on two.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
 use teamster_api::{LiveState, ProblemCode, RunHandle, RunService, RunSpec, ViewState};
 use teamster_core::RunStatus;
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use teamster_testkit::proc::wait_until;
-use tempfile::TempDir;
 use tokio::time::timeout;
 
-use super::contract::{limits, with_agent};
+use super::contract::limits;
+use super::machine::{LIMIT, Machine, Shared, block_on, read, runs, until_workers};
 use super::server::Server;
-
-/// Time limit of what should take seconds.
-const LIMIT: Duration = Duration::from_mins(1);
-
-/// Made by hand: what Claude Code prints for a prompt. Each start of the agent for a prompt is counted in a file that all
-/// machines share, and the answer comes when there is a file `go`.
-const COUNTS: &str = r#"#!/bin/sh
-while IFS= read -r line; do
-  case $line in
-    *'"subtype":"end_session"'*) exit 0 ;;
-    *'"type":"control_request"'*)
-      rest=${line#*'"request_id":"'}
-      printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "${rest%%\"*}" ;;
-    *)
-      echo "$$" >> SHARED/count
-      printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'
-      n=0
-      while [ ! -e SHARED/go ]; do
-        n=$((n + 1))
-        printf '{"type":"assistant","session_id":"s","message":{"id":"m%s","role":"assistant","content":[{"type":"text","text":"step %s"}]}}\n' "$n" "$n"
-        sleep 0.05
-      done
-      printf '{"type":"assistant","session_id":"s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"done"}]}}\n'
-      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"done","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' ;;
-  esac
-done
-"#;
-
-/// Files that all machines share.
-struct Shared(TempDir);
-
-impl Shared {
-    fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
-    }
-
-    fn agent(&self) -> String {
-        COUNTS.replace("SHARED", self.0.path().to_str().unwrap())
-    }
-
-    /// Returns how often an agent was started.
-    fn count(&self) -> usize {
-        fs::read_to_string(self.0.path().join("count")).map_or(0, |text| text.lines().count())
-    }
-
-    fn until_count(&self, wanted: usize) {
-        assert!(wait_until(LIMIT, || self.count() >= wanted));
-    }
-
-    /// Lets the agents end.
-    fn go(&self) {
-        fs::write(self.0.path().join("go"), "").unwrap();
-    }
-}
-
-/// A machine with a worker.
-struct Machine {
-    folder: TempDir,
-    name: String,
-    url: String,
-    worker: Child,
-}
-
-impl Machine {
-    fn start(server: &Server, name: &str, agent: &str) -> Self {
-        Self::dying(server, name, agent, None)
-    }
-
-    /// The same, with a worker that is killed before this effect.
-    fn dying(server: &Server, name: &str, agent: &str, before: Option<&str>) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let worker = work(folder.path(), &server.url, name, agent, before);
-        Self {
-            folder,
-            name: name.to_owned(),
-            url: server.url.clone(),
-            worker,
-        }
-    }
-
-    /// Kills the worker. Its runs go on.
-    fn kill(&mut self) {
-        self.worker.kill().unwrap();
-        self.worker.wait().unwrap();
-    }
-
-    /// Starts a worker again.
-    fn restart(&mut self, agent: &str) {
-        self.restart_dying(agent, None);
-    }
-
-    fn restart_dying(&mut self, agent: &str, before: Option<&str>) {
-        self.worker = work(self.folder.path(), &self.url, &self.name, agent, before);
-    }
-
-    fn until_dead(&mut self) {
-        assert!(wait_until(LIMIT, || self
-            .worker
-            .try_wait()
-            .unwrap()
-            .is_some()));
-    }
-
-    fn log(&self, run: &str) -> PathBuf {
-        let runs = self.folder.path().join("state/teamster/runs");
-        runs.join(run).join("events.ndjson")
-    }
-
-    /// Lets the worker end with its runs.
-    fn drain(&mut self) {
-        let worker = Pid::from_raw(self.worker.id().cast_signed());
-        kill(worker, Signal::SIGTERM).unwrap();
-        self.until_dead();
-    }
-}
-
-impl Drop for Machine {
-    fn drop(&mut self) {
-        let _ = self.worker.kill();
-        let _ = self.worker.wait();
-    }
-}
-
-fn work(folder: &Path, url: &str, name: &str, agent: &str, dies: Option<&str>) -> Child {
-    let test = std::env::current_exe().unwrap();
-    let program = test.ancestors().nth(2).unwrap().join("examples/worker");
-    let mut command = Command::new(program);
-    with_agent(&mut command, folder, agent);
-    command.args([url, name]).current_dir(folder);
-    if let Some(before) = dies {
-        command.env("WORKER_DIES_BEFORE", before);
-    }
-    command.stdin(Stdio::null()).stdout(Stdio::null());
-    command.spawn().unwrap()
-}
-
-/// Returns the runs of an owner, after the streams were made and so many workers are there.
-async fn runs(server: &Server, workers: usize) -> (Fleet, Arc<dyn RunService>) {
-    let options = FleetOptions::new(&server.url, "ann");
-    let fleet = Fleet::connect(options).await.unwrap();
-    fleet.init(&limits()).await.unwrap();
-    until_workers(&fleet, workers).await;
-    let runs = FleetRuns::new(&fleet);
-    (fleet, Arc::new(runs))
-}
-
-async fn until_workers(fleet: &Fleet, workers: usize) {
-    let there = async { while fleet.workers().await.unwrap().len() < workers {} };
-    timeout(LIMIT, there).await.unwrap();
-}
-
-/// Reads a log to its end.
-async fn read(run: &RunHandle) -> Vec<u8> {
-    let mut log = run.follow(0);
-    let mut text = Vec::new();
-    let all = async {
-        while let Some(line) = log.next().await {
-            text.extend_from_slice(line.unwrap().json());
-            text.push(b'\n');
-        }
-    };
-    timeout(LIMIT, all).await.unwrap();
-    text
-}
-
-fn block_on<T>(work: impl Future<Output = T>) -> T {
-    tokio::runtime::Runtime::new().unwrap().block_on(work)
-}
 
 #[test]
 fn a_run_is_carried_out_once_and_its_log_is_copied_byte_for_byte() {
@@ -471,5 +298,43 @@ fn a_run_that_a_full_queue_has_refused_is_not_carried_out_later() {
         assert_eq!(result.status, RunStatus::Completed);
         machine.drain();
         assert_eq!(shared.count(), 1);
+    });
+}
+
+#[test]
+fn a_run_that_was_given_up_keeps_what_its_log_has() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let mut machine = Machine::start(&server, "w1", &shared.agent());
+        until_workers(&fleet, 1).await;
+        let spec = RunSpec::new("claude", "hello");
+        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        let mut log = run.follow(0);
+        for _ in 0..10 {
+            timeout(LIMIT, log.next()).await.unwrap().unwrap().unwrap();
+        }
+        machine.kill();
+        shared.go();
+        // As a person would give it up, for which there is no command yet.
+        let client = async_nats::connect(&server.url).await.unwrap();
+        let jetstream = async_nats::jetstream::new(client);
+        let records = jetstream.get_stream("KV_tm_runs").await.unwrap();
+        let subject = "$KV.tm_runs.ann.run";
+        let record = records.direct_get_last_for_subject(subject).await.unwrap();
+        let mut record: serde_json::Value = serde_json::from_slice(&record.payload).unwrap();
+        record["state"] = "lost".into();
+        let json = serde_json::to_vec(&record).unwrap();
+        let stored = jetstream.publish(subject, json.into()).await.unwrap();
+        stored.await.unwrap();
+        let text = String::from_utf8(read(&run).await).unwrap();
+        let lines: Vec<_> = text.lines().collect();
+        assert!(lines.len() > 10, "{text}");
+        assert!(lines[lines.len() - 1].contains("was given up"), "{text}");
+        let original = fs::read_to_string(machine.log("run")).unwrap();
+        assert!(original.starts_with(&lines[..10].join("\n")), "{text}");
     });
 }

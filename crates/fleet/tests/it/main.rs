@@ -3,6 +3,7 @@
 #![expect(clippy::print_stderr, reason = "a skipped test names its reason")]
 
 mod contract;
+mod machine;
 mod machines;
 mod operator;
 mod server;

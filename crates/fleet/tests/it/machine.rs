@@ -1,0 +1,186 @@
+//! A worker as a process with a machine of its own: it has its own state directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use teamster_api::{RunHandle, RunService};
+use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
+use teamster_testkit::proc::wait_until;
+use tempfile::TempDir;
+use tokio::time::timeout;
+
+use super::contract::{limits, with_agent};
+use super::server::Server;
+
+/// Time limit of what should take seconds.
+pub(crate) const LIMIT: Duration = Duration::from_mins(1);
+
+/// Made by hand: what Claude Code prints for a prompt. Each start of the agent for a prompt is counted in a file that all
+/// machines share, and the answer comes when there is a file `go`.
+const COUNTS: &str = r#"#!/bin/sh
+while IFS= read -r line; do
+  case $line in
+    *'"subtype":"end_session"'*) exit 0 ;;
+    *'"type":"control_request"'*)
+      rest=${line#*'"request_id":"'}
+      printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "${rest%%\"*}" ;;
+    *)
+      echo "$$" >> SHARED/count
+      printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'
+      n=0
+      while [ ! -e SHARED/go ]; do
+        n=$((n + 1))
+        printf '{"type":"assistant","session_id":"s","message":{"id":"m%s","role":"assistant","content":[{"type":"text","text":"step %s"}]}}\n' "$n" "$n"
+        sleep 0.05
+      done
+      printf '{"type":"assistant","session_id":"s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"done"}]}}\n'
+      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"done","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' ;;
+  esac
+done
+"#;
+
+/// Files that all machines share.
+pub(crate) struct Shared(TempDir);
+
+impl Shared {
+    pub(crate) fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    pub(crate) fn agent(&self) -> String {
+        COUNTS.replace("SHARED", self.0.path().to_str().unwrap())
+    }
+
+    /// Returns how often an agent was started.
+    pub(crate) fn count(&self) -> usize {
+        fs::read_to_string(self.0.path().join("count")).map_or(0, |text| text.lines().count())
+    }
+
+    pub(crate) fn until_count(&self, wanted: usize) {
+        assert!(wait_until(LIMIT, || self.count() >= wanted));
+    }
+
+    /// Lets the agents end.
+    pub(crate) fn go(&self) {
+        fs::write(self.0.path().join("go"), "").unwrap();
+    }
+}
+
+/// A machine with a worker.
+pub(crate) struct Machine {
+    pub(crate) folder: TempDir,
+    name: String,
+    url: String,
+    pub(crate) worker: Child,
+}
+
+impl Machine {
+    pub(crate) fn start(server: &Server, name: &str, agent: &str) -> Self {
+        Self::dying(server, name, agent, None)
+    }
+
+    /// The same, with a worker that is killed before this effect.
+    pub(crate) fn dying(server: &Server, name: &str, agent: &str, before: Option<&str>) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let worker = work(folder.path(), &server.url, name, agent, before);
+        Self {
+            folder,
+            name: name.to_owned(),
+            url: server.url.clone(),
+            worker,
+        }
+    }
+
+    /// Kills the worker. Its runs go on.
+    pub(crate) fn kill(&mut self) {
+        self.worker.kill().unwrap();
+        self.worker.wait().unwrap();
+    }
+
+    /// Starts a worker again.
+    pub(crate) fn restart(&mut self, agent: &str) {
+        self.restart_dying(agent, None);
+    }
+
+    pub(crate) fn restart_dying(&mut self, agent: &str, before: Option<&str>) {
+        self.worker = work(self.folder.path(), &self.url, &self.name, agent, before);
+    }
+
+    pub(crate) fn until_dead(&mut self) {
+        assert!(wait_until(LIMIT, || self
+            .worker
+            .try_wait()
+            .unwrap()
+            .is_some()));
+    }
+
+    pub(crate) fn log(&self, run: &str) -> PathBuf {
+        let runs = self.folder.path().join("state/teamster/runs");
+        runs.join(run).join("events.ndjson")
+    }
+
+    /// Lets the worker end with its runs.
+    pub(crate) fn drain(&mut self) {
+        let worker = Pid::from_raw(self.worker.id().cast_signed());
+        kill(worker, Signal::SIGTERM).unwrap();
+        self.until_dead();
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        let _ = self.worker.kill();
+        let _ = self.worker.wait();
+    }
+}
+
+pub(crate) fn work(folder: &Path, url: &str, name: &str, agent: &str, dies: Option<&str>) -> Child {
+    let test = std::env::current_exe().unwrap();
+    let program = test.ancestors().nth(2).unwrap().join("examples/worker");
+    let mut command = Command::new(program);
+    with_agent(&mut command, folder, agent);
+    command.args([url, name]).current_dir(folder);
+    if let Some(before) = dies {
+        command.env("WORKER_DIES_BEFORE", before);
+    }
+    command.stdin(Stdio::null()).stdout(Stdio::null());
+    command.spawn().unwrap()
+}
+
+/// Returns the runs of an owner, after the streams were made and so many workers are there.
+pub(crate) async fn runs(server: &Server, workers: usize) -> (Fleet, Arc<dyn RunService>) {
+    let options = FleetOptions::new(&server.url, "ann");
+    let fleet = Fleet::connect(options).await.unwrap();
+    fleet.init(&limits()).await.unwrap();
+    until_workers(&fleet, workers).await;
+    let runs = FleetRuns::new(&fleet);
+    (fleet, Arc::new(runs))
+}
+
+pub(crate) async fn until_workers(fleet: &Fleet, workers: usize) {
+    let there = async { while fleet.workers().await.unwrap().len() < workers {} };
+    timeout(LIMIT, there).await.unwrap();
+}
+
+/// Reads a log to its end.
+pub(crate) async fn read(run: &RunHandle) -> Vec<u8> {
+    let mut log = run.follow(0);
+    let mut text = Vec::new();
+    let all = async {
+        while let Some(line) = log.next().await {
+            text.extend_from_slice(line.unwrap().json());
+            text.push(b'\n');
+        }
+    };
+    timeout(LIMIT, all).await.unwrap();
+    text
+}
+
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> T {
+    tokio::runtime::Runtime::new().unwrap().block_on(work)
+}
