@@ -64,7 +64,7 @@ pub(super) fn operations() -> Vec<Operation> {
                 "Removes the files that were declared for a run which will not be started. Repeating the request is safe.",
             )
             .reply(StatusCode::NO_CONTENT, "The files are gone.", vec![])
-            .problems(&[ProblemCode::RunExists]),
+            .problems(&[ProblemCode::InvalidParams, ProblemCode::RunExists]),
     ]
 }
 
