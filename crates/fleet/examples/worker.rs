@@ -6,7 +6,7 @@ use std::error::Error;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use teamster_fleet::{Fleet, FleetOptions, Worker, WorkerConfig};
+use teamster_fleet::{Fleet, FleetOptions, Worker, WorkerConfig, WorkerPolicy};
 use teamster_host::{Host, Role};
 use teamster_providers::Providers;
 use tokio::signal::unix::{SignalKind, signal};
@@ -21,8 +21,14 @@ fn main() -> Result<(), Box<dyn Error>> {
         return Err("expected the server's URL and the worker's name".into());
     };
     let mut config = WorkerConfig::new(name);
-    config.slots = 4;
-    config.directories = directories.iter().map(Into::into).collect();
+    // For tests: a policy of the worker.
+    if let Some(policy) = std::env::var_os("WORKER_POLICY") {
+        config.policy = WorkerPolicy::read(policy.as_ref())?;
+    } else {
+        config.policy.slots = 4;
+    }
+    let directories = directories.iter().map(Into::into);
+    config.policy.directories.extend(directories);
     tokio::runtime::Runtime::new()?.block_on(async {
         let fleet = Fleet::connect(FleetOptions::new(url, "worker")).await?;
         let worker = Worker::new(&fleet, &host, config)?;

@@ -23,4 +23,4 @@ pub use presence::{PresentAgent, PresentWorker};
 pub use runs::{DEFAULT_POOL, FleetRuns};
 pub use setup::{Finding, FindingVerdict};
 #[cfg(feature = "worker")]
-pub use worker::{Worker, WorkerConfig};
+pub use worker::{Worker, WorkerConfig, WorkerPolicy};

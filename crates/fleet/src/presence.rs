@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use async_nats::jetstream::consumer::DeliverPolicy;
 use serde::{Deserialize, Serialize};
-use teamster_api::ServiceError;
-use teamster_core::AgentError;
+use teamster_api::{ProblemCode, ServiceError, Spec};
 use teamster_core::text::one_line;
+use teamster_core::{AgentError, PermissionMode};
 
 use crate::Fleet;
 use crate::names::WORKERS;
@@ -39,6 +39,9 @@ pub struct PresentWorker {
     pub drains: bool,
     /// Version of its program.
     pub version: String,
+    /// The permission modes that it allows.
+    #[serde(default)]
+    pub permissions: Vec<PermissionMode>,
 }
 
 /// An agent of a worker.
@@ -88,25 +91,42 @@ impl Fleet {
         workers.sort_by(|a: &PresentWorker, b| a.worker.cmp(&b.worker));
         Ok(workers)
     }
+}
 
-    /// Refuses an agent that no worker knows. Without workers, nothing is known.
-    pub(crate) async fn check_agent(&self, provider: &str) -> Result<(), ServiceError> {
-        let workers = self.workers().await?;
-        let mut known: Vec<_> = workers
-            .iter()
-            .flat_map(|worker| &worker.agents)
-            .map(|agent| &*agent.id)
-            .collect();
-        if known.is_empty() || known.contains(&provider) {
-            return Ok(());
-        }
-        known.sort_unstable();
-        known.dedup();
-        let problem = format!(
-            "no worker of the fleet has an agent \"{}\"; there are {}",
-            one_line(provider),
-            known.join(", ")
-        );
-        Err(AgentError::refused("provider", problem).into())
+/// Refuses an agent that no worker knows. Without workers, nothing is known.
+pub(crate) fn check_agent(workers: &[PresentWorker], provider: &str) -> Result<(), ServiceError> {
+    let mut known: Vec<_> = workers
+        .iter()
+        .flat_map(|worker| &worker.agents)
+        .map(|agent| &*agent.id)
+        .collect();
+    if known.is_empty() || known.contains(&provider) {
+        return Ok(());
     }
+    known.sort_unstable();
+    known.dedup();
+    let problem = format!(
+        "no worker of the fleet has an agent \"{}\"; there are {}",
+        one_line(provider),
+        known.join(", ")
+    );
+    Err(AgentError::refused("provider", problem).into())
+}
+
+/// Refuses `bypass` unless a worker that is there allows it.
+pub(crate) fn check_bypass(workers: &[PresentWorker], spec: &Spec) -> Result<(), ServiceError> {
+    let permission = match spec {
+        Spec::Run(spec) => spec.permission,
+        Spec::Session(spec) => spec.permission,
+    };
+    let mut workers = workers.iter();
+    if permission != PermissionMode::Bypass
+        || workers.any(|worker| worker.permissions.contains(&permission))
+    {
+        return Ok(());
+    }
+    let problem = "no worker that is there allows `bypass`: choose another mode";
+    let mut error = ServiceError::from(AgentError::refused("permission", problem));
+    error.code = Some(ProblemCode::BypassNotAllowed);
+    Err(error)
 }

@@ -29,6 +29,9 @@ pub(crate) struct Record {
     /// The worker that has claimed the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) worker: Option<String>,
+    /// The longest time that this worker allows, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) max_time_ms: Option<u64>,
     pub(crate) pool: String,
     pub(crate) provider: String,
     /// What is to be done, read by workers that know its version.
@@ -71,6 +74,7 @@ impl Record {
             state: State::Queued,
             claim: None,
             worker: None,
+            max_time_ms: None,
             pool: pool.to_owned(),
             provider: spec.provider().to_owned(),
             spec: serde_json::to_value(spec).unwrap_or_default(),

@@ -15,13 +15,14 @@ use teamster_api::{
     RunQuery, RunService, RunSummary, RunView, ServiceError, ServiceFuture, Spec, WorkspaceDiff,
     is_new_run_id,
 };
+use teamster_core::AgentError;
 use teamster_core::text::one_line;
-use teamster_core::{AgentError, PermissionMode};
 use tokio::time::{Instant, sleep};
 
 use crate::Fleet;
 use crate::follow::follow;
 use crate::names::{RunKey, token, work};
+use crate::presence::{check_agent, check_bypass};
 use crate::protocol::{State, Submission, SubmitEffect};
 use crate::record::Record;
 use crate::records::{PATIENCE, PAUSE, not_found};
@@ -69,7 +70,9 @@ impl FleetRuns {
 
     async fn check_spec(&self, spec: &Spec) -> Result<(), ServiceError> {
         check_spec(spec)?;
-        self.fleet.check_agent(spec.provider()).await
+        let workers = self.fleet.workers().await?;
+        check_agent(&workers, spec.provider())?;
+        check_bypass(&workers, spec)
     }
 
     async fn submit(&self, run: &str, spec: Spec) -> Result<Accepted, ServiceError> {
@@ -207,25 +210,19 @@ impl FleetRuns {
 
 /// Refuses what a fleet does not carry out.
 pub(crate) fn check_spec(spec: &Spec) -> Result<(), ServiceError> {
-    let (trusted, permission) = match spec {
+    let trusted = match spec {
         Spec::Run(spec) => {
             spec.check()?;
-            (&spec.trusted, spec.permission)
+            &spec.trusted
         }
         Spec::Session(spec) => {
             spec.check()?;
-            (&spec.trusted, spec.permission)
+            &spec.trusted
         }
     };
     if let Some(name) = trusted.names().first() {
         let problem = "a fleet does not take this along: the worker's owner decides about it";
         return Err(AgentError::refused(*name, problem).into());
-    }
-    if permission == PermissionMode::Bypass {
-        let problem = "`bypass` is not allowed in a fleet: choose another mode";
-        let mut error = ServiceError::from(AgentError::refused("permission", problem));
-        error.code = Some(ProblemCode::BypassNotAllowed);
-        return Err(error);
     }
     let bytes = serde_json::to_vec(spec).map_or(0, |json| json.len());
     if bytes > SPEC_BYTES {

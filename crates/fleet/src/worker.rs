@@ -7,12 +7,13 @@ mod control;
 mod copy;
 mod folder;
 mod place;
+mod policy;
 mod pull;
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -25,13 +26,14 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
+use crate::Fleet;
 use crate::names::{RunKey, presence, token};
 use crate::presence::{PRESENT, PresentAgent, PresentWorker};
 use crate::protocol::{Carrier, Effect, Tag};
-use crate::{DEFAULT_POOL, Fleet};
 use carry::Carry;
 use control::Control;
 use folder::Folders;
+pub use policy::WorkerPolicy;
 
 /// The folder of workers in the user's state directory.
 const FOLDER: &str = "teamster/fleet";
@@ -44,22 +46,16 @@ const REPORT_EVERY: Duration = Duration::from_secs(10);
 pub struct WorkerConfig {
     /// Name of the worker, which is the same after a restart: letters, digits, `-` and `_`.
     pub name: String,
-    /// Pools from which it takes runs. Default: [`DEFAULT_POOL`].
-    pub pools: Vec<String>,
-    /// Number of runs at once. Default: 1.
-    pub slots: usize,
-    /// Directories that runs may name, with all below them. Default: none.
-    pub directories: Vec<PathBuf>,
+    /// What runs may do on it.
+    pub policy: WorkerPolicy,
 }
 
 impl WorkerConfig {
-    /// Creates the configuration of a worker with this name.
+    /// Creates the configuration of a worker with this name and the default policy.
     pub fn new(name: impl Into<String>) -> Self {
         Self {
             name: name.into(),
-            pools: vec![DEFAULT_POOL.to_owned()],
-            slots: 1,
-            directories: Vec::new(),
+            policy: WorkerPolicy::default(),
         }
     }
 }
@@ -108,10 +104,10 @@ impl Worker {
     /// Fails if a name cannot be in a subject, without a state directory, and if another process is this worker.
     pub fn new(fleet: &Fleet, host: &Host, mut config: WorkerConfig) -> Result<Self, ServiceError> {
         config.name = token("name", &config.name)?;
-        for pool in &config.pools {
+        for pool in &config.policy.pools {
             token("pool", pool)?;
         }
-        for directory in &mut config.directories {
+        for directory in &mut config.policy.directories {
             *directory = directory.canonicalize().map_err(|error| {
                 let message = format!("the directory {}: {error}", directory.display());
                 ServiceError::new(ProblemCode::InvalidParams, message)
@@ -138,7 +134,7 @@ impl Worker {
             machine: LocalMachine::new(host).without_versions(None),
             instance: Tag::random(),
             folders,
-            slots: Arc::new(Semaphore::new(config.slots)),
+            slots: Arc::new(Semaphore::new(config.policy.slots)),
             busy: Mutex::default(),
             agents: Mutex::default(),
             drains: AtomicBool::new(false),
@@ -267,12 +263,13 @@ impl Shared {
         let present = PresentWorker {
             worker: self.config.name.clone(),
             instance: self.instance,
-            pools: self.config.pools.clone(),
+            pools: self.config.policy.pools.clone(),
             agents: lock(&self.agents).clone(),
-            slots: self.config.slots,
+            slots: self.config.policy.slots,
             running: lock(&self.busy).len(),
             drains: self.drains.load(Ordering::Relaxed),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            permissions: self.config.policy.permissions.clone(),
         };
         let json = serde_json::to_vec(&present).unwrap_or_default();
         let subject = presence(&self.config.name);
@@ -297,7 +294,7 @@ impl Shared {
         let Ok(directory) = directory.canonicalize() else {
             return false;
         };
-        let mut allowed = self.config.directories.iter();
+        let mut allowed = self.config.policy.directories.iter();
         allowed.any(|root| directory.starts_with(root))
     }
 }

@@ -14,7 +14,6 @@ use super::Shared;
 use super::bring;
 use super::control::Control;
 use super::copy::{Copy, release};
-use super::place::is_allowed;
 use super::pull::PROGRESS;
 use crate::frame::Frame;
 use crate::names::RunKey;
@@ -267,12 +266,8 @@ impl Carry {
     async fn preflight(&self) -> Result<(), ServiceError> {
         let spec = self.spec()?;
         check_spec(&spec)?;
-        if !is_allowed(place(&spec).as_ref(), |directory| {
-            self.shared.allows(directory)
-        }) {
-            let message = "the worker does not allow this directory";
-            return Err(ServiceError::new(ProblemCode::InvalidParams, message));
-        }
+        let policy = &self.shared.config.policy;
+        policy.check(&spec, |directory| self.shared.allows(directory))?;
         let is_free = self.shared.runs.outline(&self.key.run).await;
         match is_free {
             Err(error) if error.code == Some(ProblemCode::RunNotFound) => {}
@@ -295,6 +290,18 @@ impl Carry {
             return Err(ServiceError::new(ProblemCode::Unsupported, message));
         }
         let mut spec = record.spec()?;
+        if let Some(limit) = record.max_time_ms {
+            let wanted = match &mut spec {
+                Spec::Run(spec) => &mut spec.max_time_ms,
+                Spec::Session(spec) => &mut spec.max_time_ms,
+            };
+            // 0 is no limit.
+            *wanted = Some(
+                wanted
+                    .filter(|wanted| *wanted > 0)
+                    .map_or(limit, |wanted| wanted.min(limit)),
+            );
+        }
         // Not the directory in which the worker was started.
         match &mut spec {
             Spec::Run(spec) if spec.place().is_none() => spec.workspace = Some(Workspace::Empty {}),
@@ -313,7 +320,12 @@ impl Carry {
         };
         let mut new = record.changed(change);
         match change.step {
-            Step::Claim => new.worker = Some(self.shared.config.name.clone()),
+            Step::Claim => {
+                new.worker = Some(self.shared.config.name.clone());
+                let limit = self.shared.config.policy.max_time;
+                new.max_time_ms =
+                    limit.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+            }
             // Before it is known that the run may be live: requests find it.
             Step::Start | Step::Resume => self.listen().await,
             Step::End => self.add_end(&mut new).await,
@@ -450,13 +462,6 @@ impl Carry {
             shared.folders.remove(&key)
         })
         .await;
-    }
-}
-
-fn place(spec: &Spec) -> Option<Workspace> {
-    match spec {
-        Spec::Run(spec) => spec.place(),
-        Spec::Session(spec) => spec.place(),
     }
 }
 

@@ -16,7 +16,7 @@ pub(super) fn is_allowed(place: Option<&Workspace>, allows: impl Fn(&Path) -> bo
 }
 
 /// Returns the path in the URL of a repository, if git reads it as one of this machine or gives it to a helper.
-fn local_path(url: &str) -> Option<&Path> {
+pub(super) fn local_path(url: &str) -> Option<&Path> {
     let path = match url.split_once("://") {
         Some((scheme, path)) if scheme.eq_ignore_ascii_case("file") => path,
         Some((scheme, _)) if !scheme.contains("::") => return None,

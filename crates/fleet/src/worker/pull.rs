@@ -48,7 +48,7 @@ pub(super) async fn start(
 ) -> Result<mpsc::Receiver<Hint>, ServiceError> {
     let (hints, pulled) = mpsc::channel(1);
     for agent in shared.ready_agents() {
-        for pool in &shared.config.pools {
+        for pool in &shared.config.policy.pools {
             let (name, subjects) = work_consumer(pool, &agent);
             // Without the right to make it, it is clear at once.
             consumer(shared, &name, &subjects).await?;

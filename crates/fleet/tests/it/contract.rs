@@ -102,8 +102,8 @@ fn a_fleet_keeps_the_contract() {
         fleet.init(&limits()).await.unwrap();
         let host = Host::new(Providers::builtin());
         let mut config = WorkerConfig::new("w1");
-        config.slots = 8;
-        config.directories = vec![repository.clone()];
+        config.policy.slots = 8;
+        config.policy.directories = vec![repository.clone()];
         let worker = Worker::new(&fleet, &host, config).unwrap();
         let worker = worker.on_notice(|text| eprintln!("{text}"));
         let working = tokio::spawn(worker.run(std::future::pending()));
