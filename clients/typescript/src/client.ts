@@ -101,7 +101,7 @@ export class Teamster {
   }
 
   /** A page of runs, newest first. */
-  runs(query: { state?: ViewState; since?: number; limit?: number; cursor?: string } = {}, options: CallOptions = {}): Promise<RunList> {
+  runs(query: { state?: ViewState; machine?: string; since?: number; limit?: number; cursor?: string } = {}, options: CallOptions = {}): Promise<RunList> {
     return json(this.connection, `/runs${search(query)}`, "runs", options);
   }
 

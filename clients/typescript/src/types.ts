@@ -1354,6 +1354,14 @@ export interface PermissionDenial {
 /** Actions that the agent may perform without a permission request. */
 export type PermissionMode = "default" | "read-only" | "accept-edits" | "bypass";
 
+/** The machines of a fleet that may carry a run or session out. Default: those of the default pool. */
+export interface Placement {
+  /** The pool whose machines may take it. */
+  pool?: string | null;
+  /** The only machine that may take it. Excludes `pool`. */
+  machine?: string | null;
+}
+
 /** One entry of a plan. */
 export interface PlanEntry {
   /** The task. */
@@ -1390,7 +1398,7 @@ export interface Problem {
 }
 
 /** A stable error code of the API. */
-export type ProblemCode = "UNAUTHORIZED" | "INSUFFICIENT_SCOPE" | "HOST_NOT_ALLOWED" | "ORIGIN_NOT_ALLOWED" | "BYPASS_NOT_ALLOWED" | "COMMAND_NOT_ALLOWED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "RUN_NOT_FOUND" | "RUN_ID_AMBIGUOUS" | "RUN_EXISTS" | "RUN_ENDED" | "RUN_LIVE" | "FILE_NOT_FOUND" | "FILE_DAMAGED" | "NO_WORKSPACE" | "CHANGES_CONFLICT" | "OVER_QUOTA" | "SESSION_NOT_FOUND" | "SESSION_BUSY" | "SESSION_IN_USE" | "NO_TURN" | "SESSION_ENDING" | "OVER_BUDGET" | "OUT_OF_TIME" | "REQUEST_NOT_FOUND" | "ALREADY_ANSWERED" | "INVALID_ANSWER" | "IDEMPOTENCY_KEY_REUSED" | "INVALID_BODY" | "INVALID_PARAMS" | "BODY_TOO_LARGE" | "BODY_TIMEOUT" | "UNSUPPORTED_MEDIA_TYPE" | "AGENT_NOT_FOUND" | "AGENT_REFUSED" | "SUPERVISOR_NOT_RUNNING" | "RUNNER_NOT_RESPONDING" | "TOO_MANY_CONNECTIONS" | "UNSUPPORTED" | "INTERNAL";
+export type ProblemCode = "UNAUTHORIZED" | "INSUFFICIENT_SCOPE" | "HOST_NOT_ALLOWED" | "ORIGIN_NOT_ALLOWED" | "BYPASS_NOT_ALLOWED" | "COMMAND_NOT_ALLOWED" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "RUN_NOT_FOUND" | "RUN_ID_AMBIGUOUS" | "RUN_EXISTS" | "RUN_ENDED" | "RUN_LIVE" | "FILE_NOT_FOUND" | "FILE_DAMAGED" | "NO_WORKSPACE" | "CHANGES_CONFLICT" | "OVER_QUOTA" | "SESSION_NOT_FOUND" | "SESSION_BUSY" | "SESSION_IN_USE" | "NO_TURN" | "SESSION_ENDING" | "OVER_BUDGET" | "OUT_OF_TIME" | "REQUEST_NOT_FOUND" | "ALREADY_ANSWERED" | "INVALID_ANSWER" | "IDEMPOTENCY_KEY_REUSED" | "INVALID_BODY" | "INVALID_PARAMS" | "BODY_TOO_LARGE" | "BODY_TIMEOUT" | "UNSUPPORTED_MEDIA_TYPE" | "AGENT_NOT_FOUND" | "AGENT_REFUSED" | "SUPERVISOR_NOT_RUNNING" | "RUNNER_NOT_RESPONDING" | "TOO_MANY_CONNECTIONS" | "FLEET_NOT_INITIALIZED" | "UNSUPPORTED" | "INTERNAL";
 
 /** The agents of a machine. */
 export interface ProviderList {
@@ -1408,7 +1416,7 @@ export interface ProviderLogin {
   from?: string | null;
 }
 
-/** An agent of this machine and its capabilities. */
+/** An agent of a machine and its capabilities. */
 export interface ProviderReport {
   /** The agent's id, such as `claude`. */
   id: string;
@@ -1444,10 +1452,27 @@ export interface ProviderReport {
   login: ProviderLogin;
   /** How a user logs in, in the imperative, such as "log in with `claude`". Empty if there is nothing to do. */
   howToLogIn?: string;
+  /** The machine of a fleet that has the agent. */
+  machine?: string | null;
   /** The agent can be used in sessions. */
   sessions: boolean;
   /** The agent's capabilities. */
   capabilities: Capabilities;
+}
+
+/** The reason for which a run is queued. */
+export type QueueReason = "pending" | "no_slot" | "no_machine" | "no_agent" | "old_version" | "on_hold" | "machine_absent" | "other";
+
+/** The reason for which a run of a fleet was not started yet. */
+export interface QueueStatus {
+  /** The pool whose machines may take it; absent if it is queued for one machine. */
+  pool?: string | null;
+  /** The reason, for programs. */
+  reason: QueueReason;
+  /** The reason, for people. */
+  detail: string;
+  /** The end of the reason, such as the reset of a limit, in milliseconds since the Unix epoch. Absent if unknown. */
+  until?: number | null;
 }
 
 /** The pending requests of all runs. */
@@ -1641,6 +1666,12 @@ export interface RunSpec {
   callback?: string | null;
   /** The depth of the agent, if another agent starts it. It only restricts: the machine's own limit counts, too. */
   depth?: AgentDepth | null;
+  /** The machines of a fleet that may carry it out. A server without a fleet refuses it. */
+  placement?: Placement;
+  /** Names of the secrets that the agent gets as variables, such as `NPM_TOKEN`. The values are on the machines of the fleet, each of which decides who may use them. A server without a fleet refuses it. */
+  secrets?: string[];
+  /** Start it over, as a new run that may cost twice, if its machine is lost. Requires the permission mode `read-only` without `allowedTools`. A server without a fleet refuses it. */
+  rerunIfLost?: boolean;
 }
 
 /** Final status of a run. */
@@ -1668,6 +1699,12 @@ export interface RunSummary {
   acceptedAt: number;
   /** The run's state. */
   state: ViewState;
+  /** The start of the state `queued` or `unknown`, in milliseconds since the Unix epoch. */
+  since?: number | null;
+  /** The reason for which it is `queued`. */
+  queue?: QueueStatus | null;
+  /** The machine of a fleet that has the run, or the only one that may take it. */
+  machine?: string | null;
   /** The outcome; absent while the run is live. */
   status?: RunStatus | null;
   /** The `seq` of the newest log entry. */
@@ -1716,6 +1753,12 @@ export interface RunView {
   acceptedAt: number;
   /** The run's state. */
   state: ViewState;
+  /** The start of the state `queued` or `unknown`, in milliseconds since the Unix epoch. */
+  since?: number | null;
+  /** The reason for which it is `queued`. */
+  queue?: QueueStatus | null;
+  /** The machine of a fleet that has the run, or the only one that may take it. */
+  machine?: string | null;
   /** The outcome; absent while the run is live. */
   status?: RunStatus | null;
   /** The `seq` of the newest log entry. */
@@ -1810,6 +1853,10 @@ export interface SessionSpec {
   callback?: string | null;
   /** The depth of the agent, if another agent starts it. It only restricts: the machine's own limit counts, too. */
   depth?: AgentDepth | null;
+  /** The machines of a fleet that may carry it out. A server without a fleet refuses it. */
+  placement?: Placement;
+  /** Names of the secrets that the agent gets as variables, such as `NPM_TOKEN`. The values are on the machines of the fleet, each of which decides who may use them. A server without a fleet refuses it. */
+  secrets?: string[];
 }
 
 /** `sleep.json`: current status of the loop. */
@@ -1866,6 +1913,12 @@ export interface StartedRun {
   acceptedAt: number;
   /** The run's state. */
   state: ViewState;
+  /** The start of the state `queued` or `unknown`, in milliseconds since the Unix epoch. */
+  since?: number | null;
+  /** The reason for which it is `queued`. */
+  queue?: QueueStatus | null;
+  /** The machine of a fleet that has the run, or the only one that may take it. */
+  machine?: string | null;
   /** The outcome; absent while the run is live. */
   status?: RunStatus | null;
   /** The `seq` of the newest log entry. */
@@ -2109,7 +2162,7 @@ export interface UsageSummary {
 }
 
 /** The state of a run. */
-export type ViewState = "running" | "waiting" | "ended";
+export type ViewState = "queued" | "running" | "waiting" | "unknown" | "ended";
 
 export interface DirectoryWorkspace {
   kind: "directory";

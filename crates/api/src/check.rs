@@ -3,7 +3,8 @@
 use teamster_core::AgentError;
 use teamster_core::text::{excerpt, one_line};
 
-use crate::{RunSpec, SessionSpec, Trusted, Workspace, Worktree, session_key_parts};
+use crate::placement::check_secrets;
+use crate::{Placement, RunSpec, SessionSpec, Trusted, Workspace, Worktree, session_key_parts};
 
 /// Returns the fields that a run and a session have in common.
 macro_rules! common {
@@ -30,6 +31,8 @@ macro_rules! common {
             workspace: $spec.workspace.as_ref(),
             system_prompts: (&$spec.system_prompt, &$spec.append_system_prompt),
             max_budget_usd: $spec.max_budget_usd,
+            placement: &$spec.placement,
+            secrets: &$spec.secrets,
             trusted: &$spec.trusted,
         }
     };
@@ -56,6 +59,7 @@ impl RunSpec {
         if self.new_session && self.session_key.is_none() {
             return refuse("new_session", "requires `session_key`");
         }
+        self.check_rerun()?;
         check_push(self.trusted.push.as_deref(), self.place().as_ref())?;
         if self.trusted.record_to.is_some() && self.allows_several_attempts() {
             return refuse(
@@ -137,6 +141,8 @@ struct Common<'a> {
     /// The replacing and the appended one.
     system_prompts: (&'a Option<String>, &'a Option<String>),
     max_budget_usd: Option<f64>,
+    placement: &'a Placement,
+    secrets: &'a [String],
     trusted: &'a Trusted,
 }
 
@@ -207,7 +213,8 @@ impl Common<'_> {
         if !self.trusted.keep_env.is_empty() && !self.trusted.clean_env {
             return refuse("keep_env", "requires `clean_env`");
         }
-        Ok(())
+        self.placement.check()?;
+        check_secrets(self.secrets)
     }
 }
 

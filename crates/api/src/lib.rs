@@ -18,9 +18,11 @@ mod log;
 mod machine;
 mod names;
 mod path;
+mod placement;
 mod problem;
 mod protocol;
 mod provider;
+mod queue;
 mod request;
 #[cfg(feature = "schema")]
 mod schema;
@@ -55,9 +57,11 @@ pub use names::{
     NEW_RUN_ID_RULE, is_new_run_id, is_run_id, is_turn_id, json_name, session_key_parts,
     session_of_turn, with_field_names, with_json_names,
 };
+pub use placement::Placement;
 pub use problem::{Problem, ProblemCode};
 pub use protocol::{Command, RefusalCode, Reply};
 pub use provider::{ProviderFacts, ProviderList, ProviderLogin, ProviderReport};
+pub use queue::{QueueReason, QueueStatus};
 pub use request::{Answer, PendingRequest, TypedAnswerError, typed_answer};
 #[cfg(feature = "schema")]
 pub use schema::SESSION_KEY_PATTERN;

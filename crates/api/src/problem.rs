@@ -106,6 +106,8 @@ pub enum ProblemCode {
     RunnerNotResponding,
     /// 503: all connections are in use.
     TooManyConnections,
+    /// 409: the streams of the fleet were not made.
+    FleetNotInitialized,
     /// 409: the service, or the runner, cannot do this.
     Unsupported,
     /// 500: the server failed.
@@ -143,6 +145,7 @@ impl ProblemCode {
             | Self::AgentRefused
             | Self::NoWorkspace
             | Self::ChangesConflict
+            | Self::FleetNotInitialized
             | Self::Unsupported => 409,
             Self::InvalidAnswer
             | Self::IdempotencyKeyReused

@@ -27,18 +27,34 @@ impl ProviderList {
     }
 }
 
-/// An agent of this machine and its capabilities.
+/// An agent of a machine and its capabilities.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
+#[non_exhaustive]
 pub struct ProviderReport {
     /// The report of `teamster doctor`.
     #[serde(flatten)]
     pub facts: ProviderFacts,
+    /// The machine of a fleet that has the agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     /// The agent can be used in sessions.
     pub sessions: bool,
     /// The agent's capabilities.
     pub capabilities: Capabilities,
+}
+
+impl ProviderReport {
+    /// Creates the report of an agent.
+    pub fn new(facts: ProviderFacts, sessions: bool, capabilities: Capabilities) -> Self {
+        Self {
+            facts,
+            machine: None,
+            sessions,
+            capabilities,
+        }
+    }
 }
 
 /// The report of `teamster doctor --json` about an agent.

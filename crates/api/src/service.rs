@@ -12,8 +12,8 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 use crate::history::{ForgetRuns, Forgotten};
 use crate::{
     AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest, LogLine,
-    Problem, ProblemCode, RefusalCode, Reply, RunInfo, RunKind, RunList, RunView, Spec, ViewState,
-    WorkspaceDiff,
+    Problem, ProblemCode, RefusalCode, Reply, RunInfo, RunKind, RunList, RunSummary, RunView, Spec,
+    ViewState, WorkspaceDiff,
 };
 
 /// The future of a call.
@@ -312,6 +312,9 @@ pub struct RunQuery {
     /// Only runs in this state.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<ViewState>,
+    /// Only runs of this machine of a fleet.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     /// Only runs that have not ended, each with its live status.
     #[serde(skip_serializing_if = "crate::is_default")]
     pub live: bool,
@@ -336,6 +339,13 @@ impl RunQuery {
         self.kind.is_none_or(|kind| kind == run.kind)
             && self.since.is_none_or(|since| run.accepted_at >= since)
             && self.thread.as_ref().is_none_or(|wanted| wanted == thread)
+    }
+
+    /// Returns whether the run, which is [selected](Self::selects), is also in the state and on the machine that are wanted.
+    pub fn shows(&self, run: &RunSummary) -> bool {
+        !(self.live && run.state == ViewState::Ended)
+            && self.state.is_none_or(|state| state == run.state)
+            && (self.machine.is_none() || self.machine == run.machine)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The descriptions of a run and of a session.
 
+mod session;
+
 use std::fmt;
 use std::path::PathBuf;
 
@@ -9,7 +11,9 @@ use teamster_core::{Image, PermissionMode};
 
 #[cfg(feature = "schema")]
 use crate::schema;
-use crate::{AgentDepth, Trusted, Workspace, Worktree};
+use crate::{AgentDepth, Placement, Trusted, Workspace, Worktree};
+
+pub use session::SessionSpec;
 
 /// A run to start.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
@@ -175,6 +179,21 @@ pub struct RunSpec {
     /// The depth of the agent, if another agent starts it. It only restricts: the machine's own limit counts, too.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub depth: Option<AgentDepth>,
+    /// The machines of a fleet that may carry it out. A server without a fleet refuses it.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub placement: Placement,
+    /// Names of the secrets that the agent gets as variables, such as `NPM_TOKEN`. The values are on the machines of the
+    /// fleet, each of which decides who may use them. A server without a fleet refuses it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(
+        feature = "schema",
+        schemars(inner(regex(pattern = r"^[A-Za-z_][A-Za-z0-9_]*$")))
+    )]
+    pub secrets: Vec<String>,
+    /// Start it over, as a new run that may cost twice, if its machine is lost. Requires the permission mode `read-only`
+    /// without `allowedTools`. A server without a fleet refuses it.
+    #[serde(default, skip_serializing_if = "crate::is_default")]
+    pub rerun_if_lost: bool,
     /// The part that no stranger may choose.
     #[serde(default, skip_serializing_if = "Trusted::is_empty")]
     #[cfg_attr(feature = "schema", schemars(skip))]
@@ -229,6 +248,9 @@ impl RunSpec {
             artifacts: Vec::new(),
             callback: None,
             depth: None,
+            placement: Placement::default(),
+            secrets: Vec::new(),
+            rerun_if_lost: false,
             trusted: Trusted::default(),
         }
     }
@@ -236,214 +258,6 @@ impl RunSpec {
     /// Returns whether the run may take more than one attempt.
     pub fn allows_several_attempts(&self) -> bool {
         self.retries > 0 || !self.fallback.is_empty() || self.max_wait_ms.is_some()
-    }
-}
-
-/// A session to start.
-#[derive(Clone, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(extend("not" = schema::excluded_in_session())))]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-#[non_exhaustive]
-pub struct SessionSpec {
-    /// The agent, such as `claude`.
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
-    pub provider: String,
-    /// The title under which the agent's CLI lists its session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
-    pub title: Option<String>,
-    /// The model, by the CLI's own name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
-    pub model: Option<String>,
-    /// Reasoning effort, in the CLI's own words.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
-    pub effort: Option<String>,
-    /// The model to which the CLI itself changes while its own is overloaded.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
-    pub fallback_model: Option<String>,
-    /// What the agent may do without approval. A server accepts `bypass` only if it allows it, and from a token with the
-    /// scope `admin`.
-    #[serde(default, skip_serializing_if = "crate::is_default")]
-    pub permission: PermissionMode,
-    /// Tools that are allowed without a request, in the CLI's own syntax. Needs a token with the scopes `run` and
-    /// `answer`, or `admin`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
-    )]
-    pub allowed_tools: Vec<String>,
-    /// Tools that are forbidden, in the CLI's own syntax.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
-    )]
-    pub denied_tools: Vec<String>,
-    /// The agent's working directory, an absolute path. Default: that of the server.
-    #[serde(
-        default,
-        with = "crate::path::optional",
-        skip_serializing_if = "Option::is_none"
-    )]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "Option<PathBuf>", regex(pattern = "^/"))
-    )]
-    pub working_directory: Option<PathBuf>,
-    /// Work in a new git worktree: `true`, or the name of its branch.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub worktree: Option<Worktree>,
-    /// Where the agent works, in the long form. Excludes `workingDirectory` and `worktree`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workspace: Option<Workspace>,
-    /// The agent's session to resume.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
-    pub session_id: Option<String>,
-    /// The conversation, such as `slack:U42`: its session is resumed, or started by the first run or session with this
-    /// key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(max = 500), regex(pattern = schema::SESSION_KEY_PATTERN))
-    )]
-    pub session_key: Option<String>,
-    /// The id of the session whose log has the beginning of this conversation. It is shown with the session and changes
-    /// nothing else: `sessionId` is the session that the agent resumes.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(length(min = 1), regex(pattern = r"[^\s\u0085]"))
-    )]
-    pub continues: Option<String>,
-    /// With `sessionId`: continue in a new session and leave that one unchanged.
-    #[serde(default, skip_serializing_if = "crate::is_default")]
-    pub fork: bool,
-    /// Replaces the CLI's system prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub system_prompt: Option<String>,
-    /// Text that is appended to the CLI's system prompt.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub append_system_prompt: Option<String>,
-    /// The maximum cost of all turns together, in US dollars.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(extend("exclusiveMinimum" = 0)))]
-    pub max_budget_usd: Option<f64>,
-    /// The maximum number of tokens of all turns together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(range(min = 1)))]
-    pub max_tokens: Option<u64>,
-    /// The maximum duration of all turns together, in milliseconds. 0: no limit.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_time_ms: Option<u64>,
-    /// The number of retries of a turn after transient failures.
-    #[serde(default, skip_serializing_if = "crate::is_default")]
-    pub retries: u32,
-    /// The maximum wait for a limit to reset, in milliseconds. Beyond it the next agent takes over, or the run or turn
-    /// fails. 0 is no limit. Default: 5 minutes with `retries`, else no wait.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_wait_ms: Option<u64>,
-    /// Agents that take over when the previous ones fail in the first turn, such as `codex` or `codex:gpt-5.1`.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(
-        feature = "schema",
-        schemars(inner(length(min = 1), regex(pattern = r"[^\s\u0085]")))
-    )]
-    pub fallback: Vec<String>,
-    /// The time limit for an answer to a request, in milliseconds. Then the request is denied; 0 denies at once.
-    /// Default: 1 hour.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ask_timeout_ms: Option<u64>,
-    /// Files that are collected from the working directory at the end of the session: paths in it with `*`, `**` and `?`, or
-    /// directories. Symbolic links are not followed.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(inner(length(min = 1))))]
-    pub artifacts: Vec<String>,
-    /// End the session after this time without a turn, in milliseconds. 0: never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub end_idle_ms: Option<u64>,
-    /// A URL that receives a request when the session ends or needs an answer.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(url, regex(pattern = "^https?://")))]
-    pub callback: Option<String>,
-    /// The depth of the agent, if another agent starts it. It only restricts: the machine's own limit counts, too.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub depth: Option<AgentDepth>,
-    /// The part that no stranger may choose.
-    #[serde(default, skip_serializing_if = "Trusted::is_empty")]
-    #[cfg_attr(feature = "schema", schemars(skip))]
-    pub trusted: Trusted,
-}
-
-/// Omits texts that may be private.
-impl fmt::Debug for SessionSpec {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SessionSpec")
-            .field("provider", &self.provider)
-            .field("model", &self.model)
-            .field("permission", &self.permission)
-            .field("trusted", &self.trusted)
-            .finish_non_exhaustive()
-    }
-}
-
-impl SessionSpec {
-    /// Creates the spec of a session of this agent, with the default for everything else.
-    pub fn new(provider: impl Into<String>) -> Self {
-        Self {
-            provider: provider.into(),
-            title: None,
-            model: None,
-            effort: None,
-            fallback_model: None,
-            permission: PermissionMode::Default,
-            allowed_tools: Vec::new(),
-            denied_tools: Vec::new(),
-            working_directory: None,
-            worktree: None,
-            workspace: None,
-            session_id: None,
-            session_key: None,
-            continues: None,
-            fork: false,
-            system_prompt: None,
-            append_system_prompt: None,
-            max_budget_usd: None,
-            max_tokens: None,
-            max_time_ms: None,
-            retries: 0,
-            max_wait_ms: None,
-            fallback: Vec::new(),
-            ask_timeout_ms: None,
-            artifacts: Vec::new(),
-            end_idle_ms: None,
-            callback: None,
-            depth: None,
-            trusted: Trusted::default(),
-        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use teamster_core::{AgentError, CostSource, RunResult, RunStatus, Usage, WorkspaceResult};
 
-use crate::{LiveStatus, PendingRequest, RunInfo, RunQuery, RunService, ServiceError};
+use crate::{LiveStatus, PendingRequest, QueueStatus, RunInfo, RunQuery, RunService, ServiceError};
 
 /// The state of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -13,10 +13,14 @@ use crate::{LiveStatus, PendingRequest, RunInfo, RunQuery, RunService, ServiceEr
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum ViewState {
+    /// The run waits in the queue of a fleet; `queue` has the reason.
+    Queued,
     /// The run is live.
     Running,
     /// The run is live, and one of its requests waits for an answer.
     Waiting,
+    /// The run was started, and its machine, one of a fleet, does not report. It may be going on.
+    Unknown,
     /// The run has ended; `status` has the outcome.
     Ended,
 }
@@ -32,6 +36,15 @@ pub struct RunSummary {
     pub info: RunInfo,
     /// The run's state.
     pub state: ViewState,
+    /// The start of the state `queued` or `unknown`, in milliseconds since the Unix epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<u64>,
+    /// The reason for which it is `queued`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueStatus>,
+    /// The machine of a fleet that has the run, or the only one that may take it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
     /// The outcome; absent while the run is live.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub status: Option<RunStatus>,
@@ -74,6 +87,9 @@ impl RunSummary {
         Self {
             info,
             state,
+            since: None,
+            queue: None,
+            machine: None,
             status: None,
             seq: 0,
             changed_at: None,

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use teamster_api::{Grants, RunInfo, RunKind, RunSummary, RunView, ServiceError, Spec, ViewState};
+use teamster_api::{
+    Grants, QueueReason, QueueStatus, RunInfo, RunKind, RunSummary, RunView, ServiceError, Spec,
+    ViewState,
+};
 use teamster_core::time::epoch_ms;
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
 
@@ -177,9 +180,9 @@ impl Record {
             return self.dated((**summary).clone());
         }
         if !self.state.is_final() {
-            return RunSummary::new(self.info(run), ViewState::Running);
+            return self.dated(self.live_summary(run));
         }
-        let mut summary = RunSummary::new(self.info(run), ViewState::Ended);
+        let mut summary = self.dated(RunSummary::new(self.info(run), ViewState::Ended));
         if let Some(result) = self.own_result(run) {
             summary.status = Some(result.status);
             summary.error = result.failure();
@@ -187,9 +190,23 @@ impl Record {
         summary
     }
 
-    /// Returns the summary that the machine has made, with the time at which the run was submitted.
+    fn live_summary(&self, run: &str) -> RunSummary {
+        let mut summary = RunSummary::new(self.info(run), ViewState::Running);
+        if self.state == State::Queued {
+            summary.state = ViewState::Queued;
+            summary.since = Some(self.times.queued);
+            let detail = format!("it waits for a worker of the pool {}", self.pool);
+            let mut queue = QueueStatus::new(QueueReason::Pending, detail);
+            queue.pool = Some(self.pool.clone());
+            summary.queue = Some(queue);
+        }
+        summary
+    }
+
+    /// Returns the summary that the machine has made, with the time at which the run was submitted, and its machine.
     pub(crate) fn dated(&self, mut summary: RunSummary) -> RunSummary {
         summary.info.accepted_at = self.times.queued;
+        summary.machine.clone_from(&self.worker);
         summary
     }
 

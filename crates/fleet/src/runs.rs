@@ -68,8 +68,17 @@ impl FleetRuns {
         RunKey::new(&self.fleet.owner, run)
     }
 
+    /// Returns the pool that takes the run.
+    fn pool_of(&self, spec: &Spec) -> Result<String, ServiceError> {
+        match &spec.placement().pool {
+            Some(pool) => token("placement", pool),
+            None => Ok(self.pool.clone()),
+        }
+    }
+
     async fn check_spec(&self, spec: &Spec) -> Result<(), ServiceError> {
         check_spec(spec)?;
+        self.pool_of(spec)?;
         let workers = self.fleet.workers().await?;
         check_agent(&workers, spec.provider())?;
         check_bypass(&workers, spec)
@@ -82,8 +91,9 @@ impl FleetRuns {
         }
         self.check_spec(&spec).await?;
         let key = self.key(run);
-        let record = Record::new(&self.pool, &spec);
-        let subject = work(&self.pool, spec.provider());
+        let pool = self.pool_of(&spec)?;
+        let record = Record::new(&pool, &spec);
+        let subject = work(&pool, spec.provider());
         let mut submission = Submission::new();
         let until = Instant::now() + PATIENCE;
         loop {
@@ -97,7 +107,7 @@ impl FleetRuns {
                 SubmitEffect::Read => match self.fleet.read(&key).await {
                     Ok(found) => {
                         let same = found.record.as_ref();
-                        if same.is_some_and(|other| !other.has_spec(&self.pool, &spec)) {
+                        if same.is_some_and(|other| !other.has_spec(&pool, &spec)) {
                             return Err(exists(run));
                         }
                         submission = submission.read(found.seen);
@@ -224,6 +234,10 @@ pub(crate) fn check_spec(spec: &Spec) -> Result<(), ServiceError> {
         let problem = "a fleet does not take this along: the worker's owner decides about it";
         return Err(AgentError::refused(*name, problem).into());
     }
+    if let Some(name) = missing(spec) {
+        let problem = "this version of a fleet does not have it: omit it";
+        return Err(AgentError::refused(name, problem).into());
+    }
     let bytes = serde_json::to_vec(spec).map_or(0, |json| json.len());
     if bytes > SPEC_BYTES {
         let message = format!(
@@ -232,6 +246,18 @@ pub(crate) fn check_spec(spec: &Spec) -> Result<(), ServiceError> {
         return Err(ServiceError::new(ProblemCode::BodyTooLarge, message));
     }
     Ok(())
+}
+
+/// Returns the field that no worker obeys yet, if it is set.
+fn missing(spec: &Spec) -> Option<&'static str> {
+    let reruns = matches!(spec, Spec::Run(spec) if spec.rerun_if_lost);
+    if spec.placement().machine.is_some() {
+        return Some("placement");
+    }
+    if !spec.secrets().is_empty() {
+        return Some("secrets");
+    }
+    reruns.then_some("rerun_if_lost")
 }
 
 fn exists(run: &str) -> ServiceError {
@@ -247,7 +273,7 @@ impl RunService for FleetRuns {
     fn started<'a>(&'a self, id: &'a str, spec: Spec) -> ServiceFuture<'a, Accepted> {
         Box::pin(async move {
             let (_, record) = self.fleet.find(&self.key(id)).await?;
-            if record.has_spec(&self.pool, &spec) {
+            if record.has_spec(&self.pool_of(&spec)?, &spec) {
                 return Ok(Accepted::existed());
             }
             Err(exists(id))

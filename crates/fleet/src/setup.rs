@@ -194,8 +194,8 @@ fn refuse_foreign(found: &stream::Config, wanted: &stream::Config) -> Result<(),
 /// The error of a fleet whose streams were not made.
 pub(crate) fn not_made() -> ServiceError {
     let message = format!(
-        "the fleet has no stream {}: an operator makes the streams first (`init`)",
+        "the fleet has no stream {}: an operator makes the streams first",
         names::RUNS
     );
-    ServiceError::new(ProblemCode::Unsupported, message)
+    ServiceError::new(ProblemCode::FleetNotInitialized, message)
 }

@@ -101,7 +101,7 @@ impl Host {
         spec: RunSpec,
         options: RunOptions,
     ) -> Result<PreparedRun, AgentError> {
-        spec.check()?;
+        spec.check_one_machine()?;
         let mut common = self.common(&spec.provider, options.id.clone())?;
         match self.run_of(&mut common, spec, options).await {
             Ok(prepared) => Ok(prepared(common)),
@@ -209,7 +209,7 @@ impl Host {
         spec: SessionSpec,
         options: SessionOptions,
     ) -> Result<PreparedSession, AgentError> {
-        spec.check()?;
+        spec.check_one_machine()?;
         let mut common = self.common(&spec.provider, options.id.clone())?;
         match self.session_of(&mut common, spec, options).await {
             Ok(prepared) => Ok(prepared(common)),
@@ -357,7 +357,7 @@ impl Host {
     ///
     /// Fails with the reason if one cannot.
     pub fn check_session(&self, spec: &SessionSpec) -> Result<(), AgentError> {
-        spec.check()?;
+        spec.check_one_machine()?;
         let info = self.agent(&spec.provider)?;
         let params = params::of_session(spec)?;
         let deny = |_: &str, _: &SessionCapabilities| Ok(PermissionPolicy::Deny);

@@ -20,7 +20,7 @@ use teamster_api::history::{ForgetRuns, Forgotten, RunCursor};
 use teamster_api::{
     Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
     LogLine, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService, RunView, ServiceError,
-    ServiceFuture, Spec, ViewState, Workspace, WorkspaceDiff, is_new_run_id,
+    ServiceFuture, Spec, Workspace, WorkspaceDiff, is_new_run_id,
 };
 use teamster_core::AgentError;
 use teamster_core::sync::ByName;
@@ -245,9 +245,7 @@ impl LocalRuns {
         let wants_status = query.live || query.live_status;
         for folders in folders.chunks(AT_ONCE) {
             for summary in self.index.summaries(folders, wants_status).await {
-                if query.live && summary.state == ViewState::Ended
-                    || query.state.is_some_and(|state| state != summary.state)
-                {
+                if !query.shows(&summary) {
                     continue;
                 }
                 if page.runs.len() == limit {

@@ -18,6 +18,8 @@ const ENDINGS = {completed: 'completed', failed: 'failed', aborted: 'cancelled',
 export function standing(run) {
   if (run.state === 'ended') return [ENDINGS[run.status] ?? run.status ?? 'ended', run.status === 'completed' ? 'done' : run.status === 'aborted' ? 'off' : 'bad'];
   if (state.lostAt !== 0) return ['cannot know', 'unknown'];
+  if (run.state === 'queued') return [run.queue ? `queued: ${run.queue.detail}` : 'queued', 'off'];
+  if (run.state === 'unknown') return [`cannot know: ${run.machine ?? 'its machine'} does not report`, 'unknown'];
   if (run.state === 'waiting') return ['waits for you', 'waits'];
   const silent = notAnswering(run);
   if (silent) return [silent.pid ? `does not answer (pid ${silent.pid})` : 'does not answer', 'bad'];
@@ -48,13 +50,17 @@ const KINDS = {session: 'session', tick: 'tick'};
 function row(run) {
   const standingOf = standingMark(run);
   const figures = h('span.figures');
+  const machine = h('span');
+  const place = h('span.place', machine, run.directory ? path(run.directory) : '', run.branch && [icon('branch'), run.branch]);
   const element = h('a.row.run', {href: `#/run/${run.runId}`},
     h('span.name', h('b', run.provider), run.model && h('span.model', run.model), KINDS[run.kind] && h('span.tag', KINDS[run.kind])),
-    h('span.place', run.directory ? path(run.directory) : '', run.branch && [icon('branch'), run.branch]),
+    place,
     standingOf, figures, ago(run.state === 'ended' ? run.changedAt ?? run.acceptedAt : run.acceptedAt));
   element.update = (now) => {
     standingOf.run = now;
     standingOf.refresh();
+    const where = now.machine ? `${now.machine} ` : '';
+    if (machine.textContent !== where) machine.textContent = where;
     const isFailed = now.state === 'ended' && now.error && now.status !== 'aborted';
     figures.classList.toggle('why', Boolean(isFailed));
     const text = isFailed ? now.error.message : [now.durationMs !== undefined && span(now.durationMs), now.workspace?.filesChanged > 0 && inWords(now.workspace), now.costUsd !== undefined && usd(now.costUsd, now.costSource),

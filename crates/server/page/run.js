@@ -93,13 +93,14 @@ export function run(main, id, whole) {
     const cost = known.costUsd !== undefined && usd(known.costUsd, known.costSource);
     const used = tokens(current?.usage ?? usage);
     // A selection stays while nothing changes.
-    const key = JSON.stringify([current?.runId, current?.durationMs, current?.state, current?.sessionId, cost, used, model, session]);
+    const key = JSON.stringify([current?.runId, current?.durationMs, current?.state, current?.sessionId, current?.machine, cost, used, model, session]);
     if (facts.dataset.key !== key) {
       facts.dataset.key = key;
       fill(facts,
         fact('Started', current && ago(current.acceptedAt)),
         fact('Took', current && (current.durationMs !== undefined ? span(current.durationMs) : current.state !== 'ended' && live(() => span(time() - current.acceptedAt)))),
         fact('Model', model ?? current?.model),
+        fact('Machine', current?.machine && h('code.wrap', current.machine)),
         fact('Directory', current?.directory && h('code.wrap', current.directory)),
         fact('Branch', current?.branch && h('code.wrap', current.branch)),
         fact('Tokens', used),

@@ -121,9 +121,9 @@ class AsyncTeamster:
         """Sessions, newest first."""
         return (await self._get("/sessions", "sessions", timeout, state=state))["sessions"]
 
-    async def runs(self, *, state: types.ViewState | None = None, since: int | None = None, limit: int | None = None, cursor: str | None = None, timeout: float | None = None) -> types.RunList:
+    async def runs(self, *, state: types.ViewState | None = None, machine: str | None = None, since: int | None = None, limit: int | None = None, cursor: str | None = None, timeout: float | None = None) -> types.RunList:
         """A page of runs, newest first."""
-        return await self._get("/runs", "runs", timeout, state=state, since=since, limit=limit, cursor=cursor)
+        return await self._get("/runs", "runs", timeout, state=state, machine=machine, since=since, limit=limit, cursor=cursor)
 
     async def requests(self, *, timeout: float | None = None) -> list[types.PendingRequest]:
         """Pending requests of all runs."""

@@ -1321,6 +1321,14 @@ class PermissionDenial(TypedDict):
 #: Actions that the agent may perform without a permission request.
 PermissionMode: TypeAlias = Literal["default", "read-only", "accept-edits", "bypass"]
 
+class Placement(TypedDict):
+    """The machines of a fleet that may carry a run or session out. Default: those of the default pool."""
+
+    #: The pool whose machines may take it.
+    pool: NotRequired[Union[str, None]]
+    #: The only machine that may take it. Excludes `pool`.
+    machine: NotRequired[Union[str, None]]
+
 class PlanEntry(TypedDict):
     """One entry of a plan."""
 
@@ -1357,7 +1365,7 @@ class Problem(TypedDict):
     detail: str
 
 #: A stable error code of the API.
-ProblemCode: TypeAlias = Literal["UNAUTHORIZED", "INSUFFICIENT_SCOPE", "HOST_NOT_ALLOWED", "ORIGIN_NOT_ALLOWED", "BYPASS_NOT_ALLOWED", "COMMAND_NOT_ALLOWED", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RUN_NOT_FOUND", "RUN_ID_AMBIGUOUS", "RUN_EXISTS", "RUN_ENDED", "RUN_LIVE", "FILE_NOT_FOUND", "FILE_DAMAGED", "NO_WORKSPACE", "CHANGES_CONFLICT", "OVER_QUOTA", "SESSION_NOT_FOUND", "SESSION_BUSY", "SESSION_IN_USE", "NO_TURN", "SESSION_ENDING", "OVER_BUDGET", "OUT_OF_TIME", "REQUEST_NOT_FOUND", "ALREADY_ANSWERED", "INVALID_ANSWER", "IDEMPOTENCY_KEY_REUSED", "INVALID_BODY", "INVALID_PARAMS", "BODY_TOO_LARGE", "BODY_TIMEOUT", "UNSUPPORTED_MEDIA_TYPE", "AGENT_NOT_FOUND", "AGENT_REFUSED", "SUPERVISOR_NOT_RUNNING", "RUNNER_NOT_RESPONDING", "TOO_MANY_CONNECTIONS", "UNSUPPORTED", "INTERNAL"]
+ProblemCode: TypeAlias = Literal["UNAUTHORIZED", "INSUFFICIENT_SCOPE", "HOST_NOT_ALLOWED", "ORIGIN_NOT_ALLOWED", "BYPASS_NOT_ALLOWED", "COMMAND_NOT_ALLOWED", "NOT_FOUND", "METHOD_NOT_ALLOWED", "RUN_NOT_FOUND", "RUN_ID_AMBIGUOUS", "RUN_EXISTS", "RUN_ENDED", "RUN_LIVE", "FILE_NOT_FOUND", "FILE_DAMAGED", "NO_WORKSPACE", "CHANGES_CONFLICT", "OVER_QUOTA", "SESSION_NOT_FOUND", "SESSION_BUSY", "SESSION_IN_USE", "NO_TURN", "SESSION_ENDING", "OVER_BUDGET", "OUT_OF_TIME", "REQUEST_NOT_FOUND", "ALREADY_ANSWERED", "INVALID_ANSWER", "IDEMPOTENCY_KEY_REUSED", "INVALID_BODY", "INVALID_PARAMS", "BODY_TOO_LARGE", "BODY_TIMEOUT", "UNSUPPORTED_MEDIA_TYPE", "AGENT_NOT_FOUND", "AGENT_REFUSED", "SUPERVISOR_NOT_RUNNING", "RUNNER_NOT_RESPONDING", "TOO_MANY_CONNECTIONS", "FLEET_NOT_INITIALIZED", "UNSUPPORTED", "INTERNAL"]
 
 class ProviderList(TypedDict):
     """The agents of a machine."""
@@ -1374,7 +1382,7 @@ ProviderLogin = TypedDict("ProviderLogin", {
 })
 
 class ProviderReport(TypedDict):
-    """An agent of this machine and its capabilities."""
+    """An agent of a machine and its capabilities."""
 
     #: The agent's id, such as `claude`.
     id: str
@@ -1410,10 +1418,27 @@ class ProviderReport(TypedDict):
     login: "ProviderLogin"
     #: How a user logs in, in the imperative, such as "log in with `claude`". Empty if there is nothing to do.
     howToLogIn: NotRequired[str]
+    #: The machine of a fleet that has the agent.
+    machine: NotRequired[Union[str, None]]
     #: The agent can be used in sessions.
     sessions: bool
     #: The agent's capabilities.
     capabilities: "Capabilities"
+
+#: The reason for which a run is queued.
+QueueReason: TypeAlias = Literal["pending", "no_slot", "no_machine", "no_agent", "old_version", "on_hold", "machine_absent", "other"]
+
+class QueueStatus(TypedDict):
+    """The reason for which a run of a fleet was not started yet."""
+
+    #: The pool whose machines may take it; absent if it is queued for one machine.
+    pool: NotRequired[Union[str, None]]
+    #: The reason, for programs.
+    reason: "QueueReason"
+    #: The reason, for people.
+    detail: str
+    #: The end of the reason, such as the reset of a limit, in milliseconds since the Unix epoch. Absent if unknown.
+    until: NotRequired[Union[int, None]]
 
 class RequestList(TypedDict):
     """The pending requests of all runs."""
@@ -1607,6 +1632,12 @@ class RunSpec(TypedDict):
     callback: NotRequired[Union[str, None]]
     #: The depth of the agent, if another agent starts it. It only restricts: the machine's own limit counts, too.
     depth: NotRequired[Union["AgentDepth", None]]
+    #: The machines of a fleet that may carry it out. A server without a fleet refuses it.
+    placement: NotRequired["Placement"]
+    #: Names of the secrets that the agent gets as variables, such as `NPM_TOKEN`. The values are on the machines of the fleet, each of which decides who may use them. A server without a fleet refuses it.
+    secrets: NotRequired[list[str]]
+    #: Start it over, as a new run that may cost twice, if its machine is lost. Requires the permission mode `read-only` without `allowedTools`. A server without a fleet refuses it.
+    rerunIfLost: NotRequired[bool]
 
 #: Final status of a run.
 RunStatus: TypeAlias = Literal["completed", "aborted", "timed_out", "incomplete", "failed"]
@@ -1634,6 +1665,12 @@ class RunSummary(TypedDict):
     acceptedAt: int
     #: The run's state.
     state: "ViewState"
+    #: The start of the state `queued` or `unknown`, in milliseconds since the Unix epoch.
+    since: NotRequired[Union[int, None]]
+    #: The reason for which it is `queued`.
+    queue: NotRequired[Union["QueueStatus", None]]
+    #: The machine of a fleet that has the run, or the only one that may take it.
+    machine: NotRequired[Union[str, None]]
     #: The outcome; absent while the run is live.
     status: NotRequired[Union["RunStatus", None]]
     #: The `seq` of the newest log entry.
@@ -1682,6 +1719,12 @@ class RunView(TypedDict):
     acceptedAt: int
     #: The run's state.
     state: "ViewState"
+    #: The start of the state `queued` or `unknown`, in milliseconds since the Unix epoch.
+    since: NotRequired[Union[int, None]]
+    #: The reason for which it is `queued`.
+    queue: NotRequired[Union["QueueStatus", None]]
+    #: The machine of a fleet that has the run, or the only one that may take it.
+    machine: NotRequired[Union[str, None]]
     #: The outcome; absent while the run is live.
     status: NotRequired[Union["RunStatus", None]]
     #: The `seq` of the newest log entry.
@@ -1776,6 +1819,10 @@ class SessionSpec(TypedDict):
     callback: NotRequired[Union[str, None]]
     #: The depth of the agent, if another agent starts it. It only restricts: the machine's own limit counts, too.
     depth: NotRequired[Union["AgentDepth", None]]
+    #: The machines of a fleet that may carry it out. A server without a fleet refuses it.
+    placement: NotRequired["Placement"]
+    #: Names of the secrets that the agent gets as variables, such as `NPM_TOKEN`. The values are on the machines of the fleet, each of which decides who may use them. A server without a fleet refuses it.
+    secrets: NotRequired[list[str]]
 
 class SleepFile(TypedDict):
     """`sleep.json`: current status of the loop."""
@@ -1828,6 +1875,12 @@ class StartedRun(TypedDict):
     acceptedAt: int
     #: The run's state.
     state: "ViewState"
+    #: The start of the state `queued` or `unknown`, in milliseconds since the Unix epoch.
+    since: NotRequired[Union[int, None]]
+    #: The reason for which it is `queued`.
+    queue: NotRequired[Union["QueueStatus", None]]
+    #: The machine of a fleet that has the run, or the only one that may take it.
+    machine: NotRequired[Union[str, None]]
     #: The outcome; absent while the run is live.
     status: NotRequired[Union["RunStatus", None]]
     #: The `seq` of the newest log entry.
@@ -2065,7 +2118,7 @@ class UsageSummary(TypedDict):
     diagnostics: "Diagnostics2"
 
 #: The state of a run.
-ViewState: TypeAlias = Literal["running", "waiting", "ended"]
+ViewState: TypeAlias = Literal["queued", "running", "waiting", "unknown", "ended"]
 
 class DirectoryWorkspace(TypedDict):
     kind: Literal["directory"]

@@ -25,11 +25,8 @@ fn report(id: &str, usable: bool, login: &str, sessions: bool) -> ProviderReport
     let mut capabilities = Capabilities::none();
     capabilities.effort = true;
     capabilities.permission_modes = &[PermissionMode::ReadOnly, PermissionMode::Default];
-    ProviderReport {
-        facts: serde_json::from_value(facts).unwrap(),
-        sessions,
-        capabilities,
-    }
+    let facts = serde_json::from_value(facts).unwrap();
+    ProviderReport::new(facts, sessions, capabilities)
 }
 
 impl MachineService for Machine {

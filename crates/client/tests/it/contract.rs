@@ -108,11 +108,7 @@ impl MachineService for Machine {
         capabilities.uncounted_tools = &["task"];
         Box::pin(async {
             let facts = serde_json::from_value(facts).unwrap();
-            Ok(vec![ProviderReport {
-                facts,
-                sessions: true,
-                capabilities,
-            }])
+            Ok(vec![ProviderReport::new(facts, true, capabilities)])
         })
     }
 

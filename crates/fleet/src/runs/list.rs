@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::sync::Arc;
 
 use teamster_api::history::{ForgetRuns, Forgotten, RunCursor};
-use teamster_api::{ProblemCode, RunInfo, RunList, RunQuery, RunSummary, ServiceError, ViewState};
+use teamster_api::{ProblemCode, RunInfo, RunList, RunQuery, RunSummary, ServiceError};
 use teamster_core::AgentError;
 
 use super::FleetRuns;
@@ -73,9 +73,7 @@ impl FleetRuns {
         let mut page = RunList::new(Vec::new());
         for records in all.chunks(AT_ONCE) {
             for mut summary in self.summaries(records).await {
-                if query.live && summary.state == ViewState::Ended
-                    || query.state.is_some_and(|state| state != summary.state)
-                {
+                if !query.shows(&summary) {
                     continue;
                 }
                 if page.runs.len() == limit {

@@ -289,7 +289,7 @@ impl Carry {
             let message = "the run is of a newer version of teamster";
             return Err(ServiceError::new(ProblemCode::Unsupported, message));
         }
-        let mut spec = record.spec()?;
+        let mut spec = record.spec()?.for_one_machine();
         if let Some(limit) = record.max_time_ms {
             let wanted = match &mut spec {
                 Spec::Run(spec) => &mut spec.max_time_ms,

@@ -25,7 +25,14 @@ fn a_run_is_carried_out_once_and_its_log_is_copied_byte_for_byte() {
         // Submitted while no worker is there.
         let spec = RunSpec::new("claude", "hello");
         let run = RunHandle::start(service, "run", spec).await.unwrap();
-        assert_eq!(run.view().await.unwrap().summary.state, ViewState::Running);
+        let queued = run.view().await.unwrap().summary;
+        assert_eq!((queued.state, &queued.machine), (ViewState::Queued, &None));
+        assert_eq!(queued.since, Some(queued.info.accepted_at));
+        let pool = queued
+            .queue
+            .as_ref()
+            .and_then(|queue| queue.pool.as_deref());
+        assert_eq!(pool, Some("default"));
         let machines = ["w1", "w2"].map(|name| Machine::start(&server, name, &shared.agent()));
         until_workers(&fleet, 2).await;
         shared.until_count(1);
@@ -260,10 +267,12 @@ fn runs_of_two_owners_with_one_id_are_kept_apart() {
         assert_eq!(result.status, RunStatus::Completed);
         // It waits for a machine that has no such run.
         let view = bobs.view().await.unwrap();
-        assert_eq!(view.summary.state, ViewState::Running);
+        assert_eq!(view.summary.state, ViewState::Queued);
         let other = Machine::start(&server, "w2", &shared.agent());
         let result = timeout(LIMIT, bobs.result()).await.unwrap().unwrap();
         assert_eq!(result.status, RunStatus::Completed);
+        let ended = bobs.view().await.unwrap();
+        assert_eq!(ended.summary.machine.as_deref(), Some("w2"));
         assert_eq!(read(&bobs).await, fs::read(other.log("fix-1")).unwrap());
         assert_eq!(read(&anns).await, fs::read(machine.log("fix-1")).unwrap());
         assert_eq!(shared.count(), 2);

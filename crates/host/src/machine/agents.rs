@@ -79,11 +79,8 @@ pub(super) async fn reports(
             continue;
         };
         let sessions = (host.providers()).session_runtime(&facts.id, RuntimeConfig::default());
-        reports.push(ProviderReport {
-            facts,
-            sessions: sessions.is_ok(),
-            capabilities: provider.capabilities().clone(),
-        });
+        let capabilities = provider.capabilities().clone();
+        reports.push(ProviderReport::new(facts, sessions.is_ok(), capabilities));
     }
     Ok(reports)
 }

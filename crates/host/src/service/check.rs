@@ -9,15 +9,10 @@ use crate::{Host, missing_program, params};
 /// Checks that the directory of a run or session exists, and that its agent is installed and not known to be logged out.
 /// Starts no process.
 pub(super) fn check(host: &Host, spec: &Spec) -> Result<(), AgentError> {
+    spec.check_one_machine()?;
     let (directory, trusted) = match spec {
-        Spec::Run(spec) => {
-            spec.check()?;
-            (spec.working_directory.as_deref(), &spec.trusted)
-        }
-        Spec::Session(spec) => {
-            spec.check()?;
-            (spec.working_directory.as_deref(), &spec.trusted)
-        }
+        Spec::Run(spec) => (spec.working_directory.as_deref(), &spec.trusted),
+        Spec::Session(spec) => (spec.working_directory.as_deref(), &spec.trusted),
     };
     let info = host.agent(spec.provider())?;
     if let Some(directory) = directory.filter(|path| !path.is_dir()) {

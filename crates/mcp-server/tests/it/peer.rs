@@ -151,11 +151,8 @@ impl MachineService for Machine {
                     "id": id, "name": "Mock", "usable": true, "inProcess": false, "tested": true,
                     "testedVersions": ["1"], "tooOld": false, "install": "-", "login": {"state": "yes"},
                 });
-                ProviderReport {
-                    facts: serde_json::from_value(facts).unwrap(),
-                    sessions: true,
-                    capabilities: Capabilities::none(),
-                }
+                let facts = serde_json::from_value(facts).unwrap();
+                ProviderReport::new(facts, true, Capabilities::none())
             });
             Ok(agents.into())
         })

@@ -212,6 +212,8 @@ struct ListQuery {
     thread: Option<String>,
     /// Only runs in this state.
     state: Option<ViewState>,
+    /// Only runs of this machine of a fleet.
+    machine: Option<String>,
     /// Only runs that have not ended, each with its live status (`live`).
     #[serde(default)]
     live: bool,
@@ -244,6 +246,7 @@ async fn list(State(shared): App, Query(query): Query<ListQuery>) -> Answer {
     runs.kind = query.kind;
     runs.thread = query.thread;
     runs.state = query.state;
+    runs.machine = query.machine;
     runs.live = query.live;
     runs.live_status = query.live_status;
     runs.since = query.since;

@@ -11,8 +11,7 @@ use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
     Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
     LogLine, NEW_RUN_ID_RULE, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService,
-    RunSummary, RunView, ServiceError, ServiceFuture, Spec, ViewState, WorkspaceDiff,
-    is_new_run_id,
+    RunSummary, RunView, ServiceError, ServiceFuture, Spec, WorkspaceDiff, is_new_run_id,
 };
 use teamster_core::sync::lock;
 use teamster_core::{AgentError, AgentEvent, PermissionRequest};
@@ -125,7 +124,7 @@ impl MemoryService {
 
     /// Refuses a spec that is wrong, or whose agent there is not.
     fn check_spec(&self, spec: &Spec) -> Result<(), ServiceError> {
-        check(spec)?;
+        spec.check_one_machine()?;
         let trusted = match spec {
             Spec::Run(spec) => &spec.trusted,
             Spec::Session(spec) => &spec.trusted,
@@ -197,9 +196,7 @@ impl MemoryService {
                 continue;
             }
             let summary = run.summary(query.live || query.live_status);
-            if query.live && summary.state == ViewState::Ended
-                || query.state.is_some_and(|state| state != summary.state)
-            {
+            if !query.shows(&summary) {
                 continue;
             }
             if page.runs.len() == limit {
@@ -286,14 +283,6 @@ fn cursor(text: &str) -> Result<(u64, String), ServiceError> {
     parts
         .and_then(|(at, id)| Some((at.parse().ok()?, id.to_owned())))
         .ok_or_else(|| AgentError::refused("cursor", "expected the `next` of a page").into())
-}
-
-fn check(spec: &Spec) -> Result<(), ServiceError> {
-    match spec {
-        Spec::Run(spec) => spec.check()?,
-        Spec::Session(spec) => spec.check()?,
-    }
-    Ok(())
 }
 
 pub(super) fn exists(id: &str) -> ServiceError {

@@ -150,6 +150,15 @@ impl Check<'_> {
         let refused = refused.expect_err("there is no such agent");
         assert_eq!(code(&refused), Some(ProblemCode::InvalidParams));
         assert!(refused.message.contains("no-such-agent"), "{refused}");
+        let mut spec = self.subject.run(Behavior::Answers);
+        if let Spec::Run(spec) = &mut spec {
+            spec.placement.pool = Some("a".to_owned());
+            spec.placement.machine = Some("b".to_owned());
+        }
+        let refused = service.start("contract-refused", spec).await;
+        let refused = refused.expect_err("a machine has its pools");
+        assert_eq!(code(&refused), Some(ProblemCode::InvalidParams));
+        assert!(refused.message.contains("placement"), "{refused}");
         // The history has the turns of sessions under such ids.
         let spec = self.subject.run(Behavior::Answers);
         let of_turn = service.start("contract-refused.1", spec).await;
@@ -247,6 +256,10 @@ impl Check<'_> {
         assert!(ids.contains(&"contract-list-1"), "{ids:?}");
         assert!(!ids.contains(&"contract-list-2"), "{ids:?}");
         assert!(page.runs.iter().all(|run| run.live.is_some()));
+        let mut elsewhere = RunQuery::default();
+        elsewhere.machine = Some("contract-elsewhere".to_owned());
+        let page = service.list(elsewhere).await.expect("runs are listed");
+        assert_eq!(page.runs, []);
         let mut wrong = RunQuery::default();
         wrong.cursor = Some("not a cursor".to_owned());
         let refused = service.list(wrong).await.expect_err("it is no cursor");

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use anstyle::Style;
 use serde::Serialize;
-use teamster_api::{LiveState, LiveStatus, PendingRequest, RunInfo, RunKind, RunSummary};
+use teamster_api::{
+    LiveState, LiveStatus, PendingRequest, QueueStatus, RunInfo, RunKind, RunSummary, ViewState,
+};
 use teamster_core::time::epoch_ms;
 
 use super::args::RunsListArgs;
@@ -22,6 +24,17 @@ use crate::{exit_code, words};
 struct Live {
     #[serde(flatten)]
     info: RunInfo,
+    /// State of the run.
+    state: ViewState,
+    /// Start of the state `queued` or `unknown`, in milliseconds since the Unix epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    since: Option<u64>,
+    /// Reason for which it is `queued`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    queue: Option<QueueStatus>,
+    /// Machine of a fleet that has the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    machine: Option<String>,
     /// Sequence number of the newest log entry.
     seq: u64,
     /// Time of the last write to the log, in milliseconds since the Unix epoch.
@@ -66,6 +79,10 @@ impl From<RunSummary> for Live {
     fn from(run: RunSummary) -> Self {
         Self {
             info: run.info,
+            state: run.state,
+            since: run.since,
+            queue: run.queue,
+            machine: run.machine,
             seq: run.seq,
             changed_at: run.changed_at,
             status: run.live,
@@ -77,7 +94,9 @@ impl From<RunSummary> for Live {
 fn table(runs: &[Live], out: &mut impl Write) -> io::Result<()> {
     let now = epoch_ms();
     let age = |ms: u64| words::duration_ms(now.saturating_sub(ms));
-    let mut table = Table::new([
+    // Only those of a fleet have one.
+    let has_machines = runs.iter().any(|run| run.machine.is_some());
+    let mut head = vec![
         "RUN",
         "BEGAN",
         "AGENT",
@@ -85,7 +104,11 @@ fn table(runs: &[Live], out: &mut impl Write) -> io::Result<()> {
         "TURNS",
         "COST",
         "QUIET FOR",
-    ]);
+    ];
+    if has_machines {
+        head.push("MACHINE");
+    }
+    let mut table = Table::new(head);
     for run in runs {
         let status = run.status.as_ref();
         let turns = (run.info.kind == RunKind::Session)
@@ -101,13 +124,32 @@ fn table(runs: &[Live], out: &mut impl Write) -> io::Result<()> {
                 .unwrap_or_default(),
             run.changed_at.map(age).unwrap_or_default(),
         ];
-        table.row(cells.map(|cell| (cell, Style::new())));
+        let mut cells = Vec::from(cells);
+        if has_machines {
+            let machine = run.machine.as_deref().map(words::one_line);
+            cells.push(machine.unwrap_or_default());
+        }
+        table.row(cells.into_iter().map(|cell| (cell, Style::new())));
     }
     table.write(out)
 }
 
 /// Returns the text of the STATE column.
 fn state(run: &Live) -> String {
+    match (run.state, &run.queue) {
+        (ViewState::Queued, Some(queue)) => {
+            return format!("queued: {}", words::one_line(&queue.detail));
+        }
+        (ViewState::Queued, None) => return "queued".to_owned(),
+        (ViewState::Unknown, _) => {
+            let machine = run.machine.as_deref().map(words::one_line);
+            return format!(
+                "unknown: {} does not report",
+                machine.as_deref().unwrap_or("its machine")
+            );
+        }
+        _ => {}
+    }
     match &*run.requests {
         [] => {}
         [request] => {
@@ -125,5 +167,37 @@ fn state(run: &Live) -> String {
         Some((LiveState::NotAnswering, Some(pid))) => format!("does not answer (pid {pid})"),
         Some((LiveState::NotAnswering, None)) => "does not answer".to_owned(),
         _ => "running".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use teamster_api::QueueReason;
+
+    use super::*;
+
+    #[test]
+    fn runs_of_a_fleet_are_shown_with_their_machine_or_why_they_wait() {
+        let mut queued = RunSummary::new(RunInfo::new("one", "codex"), ViewState::Queued);
+        queued.queue = Some(QueueStatus::new(
+            QueueReason::NoSlot,
+            "all slots are in use",
+        ));
+        let mut lost = RunSummary::new(RunInfo::new("two", "codex"), ViewState::Unknown);
+        lost.machine = Some("mini".to_owned());
+        let here = RunSummary::new(RunInfo::new("three", "codex"), ViewState::Running);
+        let shown = |runs: &[&RunSummary]| {
+            let live: Vec<Live> = runs.iter().map(|run| (*run).clone().into()).collect();
+            let mut bytes = Vec::new();
+            table(&live, &mut bytes).unwrap();
+            String::from_utf8(bytes).unwrap()
+        };
+        let fleet = shown(&[&queued, &lost]);
+        assert!(fleet.contains("queued: all slots are in use"), "{fleet}");
+        assert!(fleet.contains("unknown: mini does not report"), "{fleet}");
+        assert!(fleet.contains("MACHINE"), "{fleet}");
+        let alone = shown(&[&here]);
+        assert!(alone.contains("running"), "{alone}");
+        assert!(!alone.contains("MACHINE"), "{alone}");
     }
 }
