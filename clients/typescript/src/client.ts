@@ -1,10 +1,10 @@
 import { TeamsterError } from "./errors.js";
 import { watch } from "./follow.js";
-import { ascii, command, json, once, pathOf, requestPath, text, type CallOptions, type Connection } from "./http.js";
+import { ascii, command, json, once, optional, pathOf, requestPath, text, type CallOptions, type Connection } from "./http.js";
 import { Patience } from "./patience.js";
 import { Run } from "./run.js";
 import { Session } from "./session.js";
-import type { AgentList, Answer, Change, HistoryList, LimitList, PendingRequest, ProviderList, RequestList, RunList, SessionList, RunSpec, SessionSpec, StartedRun, UsageSummary, ViewState } from "./types.js";
+import type { AgentList, Answer, Change, FleetStatus, HistoryList, LimitList, PendingRequest, ProviderList, RequestList, RunList, SessionList, RunSpec, SessionSpec, StartedRun, UsageSummary, ViewState } from "./types.js";
 
 export interface Options {
   /** Address of the server. `http://127.0.0.1:7420` by default. */
@@ -143,6 +143,11 @@ export class Teamster {
   /** Limits of subscriptions, such as the 5-hour and the weekly one. */
   limits(options: CallOptions = {}): Promise<LimitList> {
     return json(this.connection, "/limits", "limits", options);
+  }
+
+  /** The fleet whose machines carry out the server's runs; undefined if the server's own machine does. */
+  fleet(options: CallOptions = {}): Promise<FleetStatus | undefined> {
+    return optional(this.connection, "/fleet", "workers", options);
   }
 
   /** All recorded runs, attached ones and ticks of agents too, newest first. */

@@ -120,6 +120,12 @@ export async function json<T extends object>(connection: Connection, path: strin
   return parse<T>(connection, (await text(connection, path, JSON_TYPE, options)) ?? "null", has);
 }
 
+/** The same, or undefined for a response without a body. */
+export async function optional<T extends object>(connection: Connection, path: string, has: keyof T & string, options: RequestOptions = {}): Promise<T | undefined> {
+  const found = await text(connection, path, JSON_TYPE, options);
+  return found === undefined ? undefined : parse<T>(connection, found, has);
+}
+
 /** Sends a command, whose response does not matter. */
 export async function command(connection: Connection, path: string, options: RequestOptions): Promise<void> {
   await text(connection, path, JSON_TYPE, options);

@@ -1007,6 +1007,72 @@ export interface FileManifest {
   parts: string[];
 }
 
+/** An agent of a worker. */
+export interface FleetAgent {
+  /** Id of the agent. */
+  id: string;
+  /** It is installed, and not known to be logged out. */
+  ready: boolean;
+  /** Version of its program, if known. */
+  version?: string | null;
+}
+
+/** A limit because of which an agent takes no runs where it has this login. */
+export interface FleetHold {
+  /** Id of the agent. */
+  agent: string;
+  /** Mark of the login that has reached it, from which neither the account nor the key can be read. */
+  login: string;
+  /** Name of the limit, such as `five_hour`, if known. */
+  limit?: string | null;
+  /** End of the limit, in milliseconds since the Unix epoch. */
+  until: number;
+}
+
+/** The runs that wait for a pool or a machine. */
+export interface FleetQueue {
+  /** Name of the pool; absent for the runs of one machine. */
+  pool?: string | null;
+  /** Name of the machine's worker; absent for the runs of a pool. */
+  machine?: string | null;
+  /** Number of runs that wait. */
+  waiting: number;
+  /** Time since which the oldest one waits, in milliseconds since the Unix epoch. */
+  oldestAt?: number | null;
+}
+
+/** The state of a fleet at one time. */
+export interface FleetStatus {
+  /** The workers that are present, by name. */
+  workers?: FleetWorker[];
+  /** The pools and machines for which runs wait, by name. */
+  queues?: FleetQueue[];
+  /** Number of runs by the state of their record, such as `started`. */
+  runs?: Record<string, number>;
+  /** The limits because of which agents take no runs. */
+  holds?: FleetHold[];
+  /** The owner whose runs are counted; absent if those of all owners are. */
+  owner?: string | null;
+}
+
+/** A worker that is present. */
+export interface FleetWorker {
+  /** Name of the worker. */
+  name: string;
+  /** Pools from which it takes runs. */
+  pools: string[];
+  /** The agents that its program knows. */
+  agents: FleetAgent[];
+  /** Number of runs at once. */
+  slots: number;
+  /** Number of runs that it carries out. */
+  running: number;
+  /** It takes no new runs, and ends with those that it has. */
+  draining?: boolean;
+  /** Version of its program. */
+  version: string;
+}
+
 /** Runs and logs to delete. Live runs are kept. */
 export interface ForgetRuns {
   /** Ids or unique id prefixes of runs to delete. If one of them cannot be deleted, none is. */
@@ -1721,6 +1787,8 @@ export interface RunSummary {
   costSource?: CostSource | null;
   /** The duration in milliseconds; absent while the run is live. */
   durationMs?: number | null;
+  /** The number of attempts that an ended run took, if there were several. */
+  attempts?: number | null;
   /** The error of a failed run. */
   error?: AgentError | null;
   /** What the run has left in its workspace; absent while it is live, and if it had none of its own. */
@@ -1775,6 +1843,8 @@ export interface RunView {
   costSource?: CostSource | null;
   /** The duration in milliseconds; absent while the run is live. */
   durationMs?: number | null;
+  /** The number of attempts that an ended run took, if there were several. */
+  attempts?: number | null;
   /** The error of a failed run. */
   error?: AgentError | null;
   /** What the run has left in its workspace; absent while it is live, and if it had none of its own. */
@@ -1935,6 +2005,8 @@ export interface StartedRun {
   costSource?: CostSource | null;
   /** The duration in milliseconds; absent while the run is live. */
   durationMs?: number | null;
+  /** The number of attempts that an ended run took, if there were several. */
+  attempts?: number | null;
   /** The error of a failed run. */
   error?: AgentError | null;
   /** What the run has left in its workspace; absent while it is live, and if it had none of its own. */

@@ -7,6 +7,7 @@ mod check;
 mod depth;
 mod diff;
 mod files;
+mod fleet;
 mod grants;
 mod handle;
 pub mod history;
@@ -45,6 +46,7 @@ pub use files::{
     ARTIFACTS, BUNDLE, FileHasher, FileList, FileManifest, INCLUDED, PART_BYTES, PATCH, RunFile,
     file_name, file_path, is_file_name,
 };
+pub use fleet::{FleetAgent, FleetHold, FleetQueue, FleetStatus, FleetWorker};
 pub use grants::Grants;
 pub use handle::{LogStream, RunHandle};
 pub use image::Images;

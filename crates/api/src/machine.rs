@@ -3,7 +3,7 @@
 use crate::agents::{AgentList, Command};
 use crate::history::{RunFilter, RunRecord};
 use crate::usage::{LimitList, UsageQuery, UsageSummary};
-use crate::{ProviderList, ProviderReport, ServiceFuture};
+use crate::{FleetStatus, ProviderList, ProviderReport, ServiceFuture};
 
 /// The agents of a machine, their usage and history, and its loops.
 pub trait MachineService: Send + Sync {
@@ -13,6 +13,12 @@ pub trait MachineService: Send + Sync {
     /// Returns the same with the version of teamster on the machine.
     fn report(&self) -> ServiceFuture<'_, ProviderList> {
         Box::pin(async { Ok(ProviderList::new(self.agents().await?)) })
+    }
+
+    /// Returns the workers and queues of the fleet whose machines carry out the runs; `None` if this machine does. Default:
+    /// `None`.
+    fn fleet(&self) -> ServiceFuture<'_, Option<FleetStatus>> {
+        Box::pin(async { Ok(None) })
     }
 
     /// Returns tokens and cost of all agents, from their files and the history.

@@ -68,6 +68,9 @@ pub struct RunSummary {
     /// The duration in milliseconds; absent while the run is live.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
+    /// The number of attempts that an ended run took, if there were several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
     /// The error of a failed run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<AgentError>,
@@ -98,6 +101,7 @@ impl RunSummary {
             cost_usd: None,
             cost_source: None,
             duration_ms: None,
+            attempts: None,
             error: None,
             workspace: None,
             requests: Vec::new(),

@@ -6,7 +6,7 @@ use serde::Serialize;
 use teamster_api::agents::{AgentList, Selection};
 use teamster_api::history::{ForgetRuns, Forgotten, HistoryList, RunRecord, RunState};
 use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
-use teamster_api::{ProviderList, ProviderReport};
+use teamster_api::{FleetStatus, ProviderList, ProviderReport};
 
 use crate::Client;
 use crate::call::{Call, Media};
@@ -149,6 +149,19 @@ impl Client {
     /// Fails if the server cannot be reached.
     pub async fn machine_report(&self) -> Result<ProviderList, ClientError> {
         self.http.json(&Call::get(&["providers"])?).await
+    }
+
+    /// Returns the state of the server's fleet; `None` if the server's own machine carries out its runs.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server cannot be reached, or does not reach its fleet.
+    pub async fn fleet(&self) -> Result<Option<FleetStatus>, ClientError> {
+        let body = self.http.bytes(&Call::get(&["fleet"])?).await?;
+        if body.is_empty() {
+            return Ok(None);
+        }
+        Ok(Some(self.http.read(&body)?))
     }
 
     /// Returns the agents in a loop and their supervisor. Without a supervisor, the status is what files show.

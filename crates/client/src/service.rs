@@ -8,9 +8,9 @@ use teamster_api::history::{ForgetRuns, Forgotten, RunFilter, RunRecord};
 use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
 use teamster_api::{
     Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
-    LogLine, MachineService, ProblemCode, ProviderList, ProviderReport, RefusalCode, Reply,
-    RunInfo, RunKind, RunList, RunQuery, RunService, RunView, ServiceError, ServiceFuture, Spec,
-    ViewState, WorkspaceDiff, is_file_name,
+    FleetStatus, LogLine, MachineService, ProblemCode, ProviderList, ProviderReport, RefusalCode,
+    Reply, RunInfo, RunKind, RunList, RunQuery, RunService, RunView, ServiceError, ServiceFuture,
+    Spec, ViewState, WorkspaceDiff, is_file_name,
 };
 use teamster_core::{AgentError, ErrorCode, ErrorKind};
 
@@ -322,6 +322,16 @@ impl MachineService for Client {
 
     fn report(&self) -> ServiceFuture<'_, ProviderList> {
         Box::pin(async move { Ok(self.machine_report().await?) })
+    }
+
+    fn fleet(&self) -> ServiceFuture<'_, Option<FleetStatus>> {
+        Box::pin(async move {
+            match Self::fleet(self).await {
+                // A server of an earlier version.
+                Err(error) if error.code == Some(ProblemCode::NotFound) => Ok(None),
+                status => Ok(status?),
+            }
+        })
     }
 
     fn usage(&self, query: UsageQuery) -> ServiceFuture<'_, UsageSummary> {

@@ -16,6 +16,7 @@ mod events;
 mod extract;
 mod feed;
 mod fields;
+mod figures;
 mod guard;
 mod keys;
 mod listen;

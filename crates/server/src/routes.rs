@@ -5,6 +5,7 @@
 
 mod agents;
 mod feed;
+mod fleet;
 mod history;
 mod login;
 mod meta;
@@ -46,6 +47,7 @@ pub(crate) fn operations() -> Vec<Operation> {
         feed::operations(),
         history::operations(),
         agents::operations(),
+        fleet::operations(),
         meta::operations(),
         login::operations(),
     ];

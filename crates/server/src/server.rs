@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::callbacks::Callbacks;
 use crate::feed::AgentsFeed;
+use crate::figures::Figures;
 use crate::keys::Keys;
 use crate::state::Shared;
 use crate::{ApiError, ServerConfig, guard, routes};
@@ -44,6 +45,7 @@ impl Server {
         let callbacks = Callbacks::new(config.clone(), runs.clone(), ending.clone());
         let shared = Arc::new(Shared {
             keys: Keys::new(config.owner.as_ref(), config.tokens.clone()),
+            figures: Figures::new(runs.clone(), machine.clone(), ending.clone()),
             runs,
             starts: ByName::new(),
             agents: Arc::new(AgentsFeed::new(machine.clone(), ending.clone())),

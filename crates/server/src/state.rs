@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::callbacks::Callbacks;
 use crate::feed::AgentsFeed;
+use crate::figures::Figures;
 use crate::keys::Keys;
 use crate::{ApiError, ServerConfig};
 
@@ -23,6 +24,7 @@ pub(crate) struct Shared {
     /// Serializes starts that have the same id or `Idempotency-Key`.
     pub(crate) starts: ByName<Mutex<()>>,
     pub(crate) agents: Arc<AgentsFeed>,
+    pub(crate) figures: Figures,
     pub(crate) callbacks: Arc<Callbacks>,
 }
 

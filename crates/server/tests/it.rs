@@ -7,6 +7,7 @@ mod it {
     mod document;
     mod faulty;
     mod feed;
+    mod fleet;
     mod login;
     mod page;
     mod refusals;

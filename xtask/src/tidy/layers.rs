@@ -26,6 +26,7 @@ const LAYERS: &[&[&str]] = &[
         "orchestrator",
         "usage",
         "client",
+        "metrics",
         "acp-server",
         "mcp-server",
     ],

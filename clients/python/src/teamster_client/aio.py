@@ -168,6 +168,11 @@ class AsyncTeamster:
         """Limits of subscriptions, such as the 5-hour and the weekly one."""
         return await self._get("/limits", "limits", timeout)
 
+    async def fleet(self, *, timeout: float | None = None) -> types.FleetStatus | None:
+        """The fleet whose machines carry out the server's runs; None if the server's own machine does."""
+        body = await self._send("GET", "/fleet", timeout)
+        return None if body is None else self._options.parse(body, "workers")
+
     async def history(self, *, since: int | None = None, until: int | None = None, status: str | None = None, agent: str | None = None,
                       key: str | None = None, directory: str | None = None, limit: int | None = None, cursor: str | None = None,
                       timeout: float | None = None) -> types.HistoryList:

@@ -167,6 +167,11 @@ class Teamster:
         """Limits of subscriptions, such as the 5-hour and the weekly one."""
         return self._get("/limits", "limits", timeout)
 
+    def fleet(self, *, timeout: float | None = None) -> types.FleetStatus | None:
+        """The fleet whose machines carry out the server's runs; None if the server's own machine does."""
+        body = self._send("GET", "/fleet", timeout)
+        return None if body is None else self._options.parse(body, "workers")
+
     def history(self, *, since: int | None = None, until: int | None = None, status: str | None = None, agent: str | None = None,
                       key: str | None = None, directory: str | None = None, limit: int | None = None, cursor: str | None = None,
                       timeout: float | None = None) -> types.HistoryList:

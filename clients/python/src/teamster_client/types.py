@@ -973,6 +973,72 @@ class FileManifest(TypedDict):
     #: SHA-256 of each part, in hexadecimal. An empty file has none.
     parts: list[str]
 
+class FleetAgent(TypedDict):
+    """An agent of a worker."""
+
+    #: Id of the agent.
+    id: str
+    #: It is installed, and not known to be logged out.
+    ready: bool
+    #: Version of its program, if known.
+    version: NotRequired[Union[str, None]]
+
+class FleetHold(TypedDict):
+    """A limit because of which an agent takes no runs where it has this login."""
+
+    #: Id of the agent.
+    agent: str
+    #: Mark of the login that has reached it, from which neither the account nor the key can be read.
+    login: str
+    #: Name of the limit, such as `five_hour`, if known.
+    limit: NotRequired[Union[str, None]]
+    #: End of the limit, in milliseconds since the Unix epoch.
+    until: int
+
+class FleetQueue(TypedDict):
+    """The runs that wait for a pool or a machine."""
+
+    #: Name of the pool; absent for the runs of one machine.
+    pool: NotRequired[Union[str, None]]
+    #: Name of the machine's worker; absent for the runs of a pool.
+    machine: NotRequired[Union[str, None]]
+    #: Number of runs that wait.
+    waiting: int
+    #: Time since which the oldest one waits, in milliseconds since the Unix epoch.
+    oldestAt: NotRequired[Union[int, None]]
+
+class FleetStatus(TypedDict):
+    """The state of a fleet at one time."""
+
+    #: The workers that are present, by name.
+    workers: NotRequired[list["FleetWorker"]]
+    #: The pools and machines for which runs wait, by name.
+    queues: NotRequired[list["FleetQueue"]]
+    #: Number of runs by the state of their record, such as `started`.
+    runs: NotRequired[dict[str, int]]
+    #: The limits because of which agents take no runs.
+    holds: NotRequired[list["FleetHold"]]
+    #: The owner whose runs are counted; absent if those of all owners are.
+    owner: NotRequired[Union[str, None]]
+
+class FleetWorker(TypedDict):
+    """A worker that is present."""
+
+    #: Name of the worker.
+    name: str
+    #: Pools from which it takes runs.
+    pools: list[str]
+    #: The agents that its program knows.
+    agents: list["FleetAgent"]
+    #: Number of runs at once.
+    slots: int
+    #: Number of runs that it carries out.
+    running: int
+    #: It takes no new runs, and ends with those that it has.
+    draining: NotRequired[bool]
+    #: Version of its program.
+    version: str
+
 class ForgetRuns(TypedDict):
     """Runs and logs to delete. Live runs are kept."""
 
@@ -1687,6 +1753,8 @@ class RunSummary(TypedDict):
     costSource: NotRequired[Union["CostSource", None]]
     #: The duration in milliseconds; absent while the run is live.
     durationMs: NotRequired[Union[int, None]]
+    #: The number of attempts that an ended run took, if there were several.
+    attempts: NotRequired[Union[int, None]]
     #: The error of a failed run.
     error: NotRequired[Union["AgentError", None]]
     #: What the run has left in its workspace; absent while it is live, and if it had none of its own.
@@ -1741,6 +1809,8 @@ class RunView(TypedDict):
     costSource: NotRequired[Union["CostSource", None]]
     #: The duration in milliseconds; absent while the run is live.
     durationMs: NotRequired[Union[int, None]]
+    #: The number of attempts that an ended run took, if there were several.
+    attempts: NotRequired[Union[int, None]]
     #: The error of a failed run.
     error: NotRequired[Union["AgentError", None]]
     #: What the run has left in its workspace; absent while it is live, and if it had none of its own.
@@ -1897,6 +1967,8 @@ class StartedRun(TypedDict):
     costSource: NotRequired[Union["CostSource", None]]
     #: The duration in milliseconds; absent while the run is live.
     durationMs: NotRequired[Union[int, None]]
+    #: The number of attempts that an ended run took, if there were several.
+    attempts: NotRequired[Union[int, None]]
     #: The error of a failed run.
     error: NotRequired[Union["AgentError", None]]
     #: What the run has left in its workspace; absent while it is live, and if it had none of its own.

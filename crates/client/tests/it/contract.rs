@@ -7,8 +7,8 @@ use teamster_api::agents::{AgentList, Command as LoopCommand};
 use teamster_api::history::{RunFilter, RunRecord};
 use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
 use teamster_api::{
-    Command, MachineService, ProblemCode, ProviderReport, Reply, RunService, RunSpec, ServiceError,
-    ServiceFuture, SessionSpec, Spec, Worktree,
+    Command, FleetQueue, FleetStatus, MachineService, ProblemCode, ProviderReport, Reply,
+    RunService, RunSpec, ServiceError, ServiceFuture, SessionSpec, Spec, Worktree,
 };
 use teamster_client::Client;
 use teamster_core::{AgentEvent, Capabilities, PermissionMode, PermissionRequest, Text, ToolKind};
@@ -112,6 +112,12 @@ impl MachineService for Machine {
         })
     }
 
+    fn fleet(&self) -> ServiceFuture<'_, Option<FleetStatus>> {
+        let mut status = FleetStatus::default();
+        status.queues = vec![FleetQueue::default()];
+        Box::pin(async { Ok(Some(status)) })
+    }
+
     fn usage(&self, _: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
         unknown()
     }
@@ -164,6 +170,10 @@ async fn a_machine_is_the_same_over_http() {
     let here = Machine.agents().await.unwrap();
     let json = |reports| serde_json::to_value::<Vec<ProviderReport>>(reports).unwrap();
     assert_eq!(json(there), json(here));
+    assert_eq!(
+        machine.fleet().await.unwrap(),
+        Machine.fleet().await.unwrap()
+    );
     assert_eq!(machine.limits().await.unwrap(), LimitList::new(Vec::new()));
     let filter = RunFilter::default().provider("mock").session_id("s1");
     let runs = machine.history(filter).await.unwrap();

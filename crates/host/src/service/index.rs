@@ -354,6 +354,7 @@ impl CachedRun {
             let mut summary = self.summary_of(&progress, ViewState::Ended);
             if let Some(line) = last {
                 summary.seq = line.seq();
+                summary.attempts = attempts(&line);
                 if let Some(result) = line.result() {
                     apply_result(&mut summary, &result);
                 }
@@ -396,6 +397,16 @@ async fn with_prompt(summary: Arc<RunSummary>, folder: RunFolder) -> Result<RunV
 fn prompt(folder: &RunFolder) -> Option<String> {
     let spec = folder.spec().ok()??;
     spec.prompt().map(str::to_owned)
+}
+
+/// Returns the number of the last entry's attempt, if it is not the first.
+fn attempts(last: &LogLine) -> Option<u32> {
+    let attempt = match last.entry().ok()? {
+        RunLogEntry::Agent(entry) => entry.attempt,
+        RunLogEntry::Run(entry) => entry.attempt,
+        _ => return None,
+    };
+    (attempt > 1).then_some(attempt)
 }
 
 fn apply_result(summary: &mut RunSummary, result: &RunResult) {
@@ -460,4 +471,23 @@ pub(crate) async fn not_ended(run: &RunFolder) -> Result<(), ServiceError> {
         return Err(RunsError::Ended { id }.into());
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_ended_run_has_the_number_of_its_attempts_if_there_were_several() {
+        for (attempt, expected) in [(1, None), (3, Some(3))] {
+            let mut done = teamster_core::LogEntry::new(
+                9,
+                1,
+                AgentEvent::Done(teamster_core::Done::new(Box::default())),
+            );
+            done.attempt = attempt;
+            let json = serde_json::to_vec(&RunLogEntry::Agent(done)).unwrap();
+            assert_eq!(attempts(&LogLine::from_json(json, "r").unwrap()), expected);
+        }
+    }
 }

@@ -53,6 +53,8 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("GET", "/v1/providers", "read"),
     ("GET", "/v1/usage", "read"),
     ("GET", "/v1/limits", "read"),
+    ("GET", "/v1/fleet", "read"),
+    ("GET", "/metrics", "read"),
     ("POST", "/v1/login", "-"),
     ("DELETE", "/v1/login", "-"),
     ("GET", "/healthz", "-"),

@@ -1,7 +1,7 @@
 //! A server over a service in memory.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -9,7 +9,8 @@ use teamster_api::agents::{AgentList, AgentState, AgentStatus, Command, Status};
 use teamster_api::history::{RunFilter, RunRecord};
 use teamster_api::usage::{Dimension, Figures, LimitList, PriceSource, UsageQuery, UsageSummary};
 use teamster_api::{
-    MachineService, ProblemCode, ProviderReport, RunService, ServiceError, ServiceFuture,
+    FleetStatus, MachineService, ProblemCode, ProviderReport, RunService, ServiceError,
+    ServiceFuture,
 };
 use teamster_core::{AgentError, AgentEvent, PermissionRequest, Text, ToolKind};
 use teamster_server::{OwnerToken, Scope, Server, ServerConfig, Tokens};
@@ -27,6 +28,8 @@ pub(crate) struct Served {
     pub(crate) address: String,
     pub(crate) token: String,
     pub(crate) runs: MemoryService,
+    /// The fleet of the machine.
+    pub(crate) fleet: Arc<Mutex<Option<FleetStatus>>>,
     folder: Arc<TempDir>,
     server: Server,
     serving: JoinHandle<()>,
@@ -51,11 +54,18 @@ fn script(prompt: &str) -> Vec<Step> {
 }
 
 /// A machine with one agent in a loop, whose supervisor does not run.
-struct Machine;
+struct Machine {
+    fleet: Arc<Mutex<Option<FleetStatus>>>,
+}
 
 impl MachineService for Machine {
     fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>> {
         Box::pin(async { Ok(Vec::new()) })
+    }
+
+    fn fleet(&self) -> ServiceFuture<'_, Option<FleetStatus>> {
+        let fleet = self.fleet.lock().unwrap().clone();
+        Box::pin(async { Ok(fleet) })
     }
 
     fn usage(&self, query: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
@@ -137,10 +147,17 @@ impl Served {
     ) -> Self {
         let owner = OwnerToken::read_or_make(&folder.path().join("token")).unwrap();
         let token = owner.secret().to_owned();
+        let fleet = Arc::new(Mutex::default());
         let mut config = ServerConfig::new(Tokens::at(folder.path()));
         config.owner = Some(owner);
         configure(&mut config);
-        let server = Server::new(config, service, Arc::new(Machine));
+        let server = Server::new(
+            config,
+            service,
+            Arc::new(Machine {
+                fleet: fleet.clone(),
+            }),
+        );
         let address = "127.0.0.1:0".parse().unwrap();
         let bound = runtime.block_on(server.bind(&address)).unwrap();
         let url = bound.url();
@@ -148,6 +165,7 @@ impl Served {
             address: url.strip_prefix("http://").unwrap().to_owned(),
             token,
             runs,
+            fleet,
             folder,
             serving: runtime.spawn(bound.serve()),
             server,

@@ -1,0 +1,12 @@
+#![doc = include_str!("../README.md")]
+#![warn(missing_docs)]
+
+mod families;
+#[cfg(feature = "listen")]
+mod listen;
+mod metrics;
+mod tracked;
+
+#[cfg(feature = "listen")]
+pub use listen::serve;
+pub use metrics::{CONTENT_TYPE, Metrics, WorkerFigures};
