@@ -56,8 +56,8 @@ pub use launch::{Launch, Launched};
 pub use log::{Attempt, LifecycleEntry, LogLine, Next, Outcome, RunEvent, RunLogEntry};
 pub use machine::MachineService;
 pub use names::{
-    NEW_RUN_ID_RULE, is_new_run_id, is_run_id, is_turn_id, json_name, session_key_parts,
-    session_of_turn, with_field_names, with_json_names,
+    NEW_RUN_ID_RULE, is_new_run_id, is_owned_run_id, is_run_id, is_turn_id, json_name,
+    session_key_parts, session_of_turn, with_field_names, with_json_names,
 };
 pub use placement::Placement;
 pub use problem::{Problem, ProblemCode};

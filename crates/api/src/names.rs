@@ -5,11 +5,30 @@ use percent_encoding::percent_decode_str;
 /// The maximum length of a part of a conversation's key, in bytes.
 const LONGEST_PART: usize = 500;
 
-/// Returns whether this text can be the id of a run: 1 to 100 ASCII letters, digits and `_`, `-`, `:`, `.`, of which `.`
-/// is not first. It is the name of a folder.
+/// The maximum length of an owner, in bytes.
+const LONGEST_OWNER: usize = 64;
+
+/// Returns whether this text can be the id of a run: 1 to 100 ASCII letters, digits and `_`, `-`, `:`, `.`, `~`, of which
+/// `.` and `~` are not first, after the [owner](is_owned_run_id) if it has one. It is the name of a folder.
 pub fn is_run_id(text: &str) -> bool {
-    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-".contains(&byte);
-    (1..=100).contains(&text.len()) && text.bytes().all(is_part) && !text.starts_with('.')
+    let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_.:-~".contains(&byte);
+    let is_id = |id: &str| {
+        (1..=100).contains(&id.len()) && id.bytes().all(is_part) && !id.starts_with(['.', '~'])
+    };
+    let is_owner = |owner: &str| {
+        let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"_-".contains(&byte);
+        (1..=LONGEST_OWNER).contains(&owner.len()) && owner.bytes().all(is_part)
+    };
+    match text.split_once('@') {
+        Some((owner, id)) => is_owner(owner) && is_id(id),
+        None => is_id(text),
+    }
+}
+
+/// Returns whether this is the id of a run of another owner than the user of this machine, such as `ann@fix-1`. Only what
+/// carries out runs for others gives such ids: [`is_new_run_id`] refuses them.
+pub fn is_owned_run_id(text: &str) -> bool {
+    text.contains('@') && is_run_id(text) && !is_turn_id(text)
 }
 
 /// Returns whether this id has the form of a turn's: a text, a dot and digits. No run can have one.
@@ -34,9 +53,10 @@ pub const NEW_RUN_ID_RULE: &str = "use up to 100 letters, digits, `-`, `_`, `.` 
     and no dot and number at the end: such ids are those of turns";
 
 /// Returns whether a new run or session can have this id: one that [can be an id](is_run_id) and is none of a
-/// [turn](is_turn_id), which the history has among its runs. Every service refuses others.
+/// [turn](is_turn_id), which the history has among its runs. Every service refuses others, and those with the `@` of an
+/// [owner](is_owned_run_id) or the `~` of a run that was started over.
 pub fn is_new_run_id(text: &str) -> bool {
-    is_run_id(text) && !is_turn_id(text)
+    is_run_id(text) && !is_turn_id(text) && !text.contains(['@', '~'])
 }
 
 /// Returns a field's name in JSON, such as `sessionId` for `session_id`.
@@ -158,6 +178,33 @@ mod tests {
             assert_eq!(is_new_run_id(id), is_id && !is_turn, "{id:?}");
         }
         assert!(is_run_id(&"a".repeat(100)) && !is_run_id(&"a".repeat(101)));
+    }
+
+    #[test]
+    fn an_id_with_an_owner_is_none_that_a_person_can_give() {
+        for (id, is_id, is_owned) in [
+            ("ann@fix-1", true, true),
+            ("a_b-1@a:b.c~2", true, true),
+            ("ann@fix-1.2", true, false),
+            ("fix-1~2", true, false),
+            ("@fix-1", false, false),
+            ("ann@", false, false),
+            ("ann@.x", false, false),
+            ("ann@~2", false, false),
+            ("a.b@x", false, false),
+            ("ann@bob@x", false, false),
+            ("~x", false, false),
+            (&*format!("{}@x", "a".repeat(65)), false, false),
+            (&*format!("ann@{}", "x".repeat(100)), true, true),
+            (&*format!("ann@{}", "x".repeat(101)), false, false),
+        ] {
+            assert_eq!(
+                (is_run_id(id), is_owned_run_id(id)),
+                (is_id, is_owned),
+                "{id}"
+            );
+            assert!(!is_new_run_id(id), "{id}");
+        }
     }
 
     #[test]

@@ -160,7 +160,6 @@ impl Fleet {
     }
 
     /// Returns the manifests of the files that a run takes along.
-    #[cfg(feature = "worker")]
     pub(crate) async fn uploads(&self, key: &RunKey) -> Result<Vec<FileManifest>, ServiceError> {
         self.manifests(key, UPLOADS).await
     }
@@ -180,7 +179,6 @@ impl Fleet {
     }
 
     /// Reads a part of a file that a run takes along.
-    #[cfg(feature = "worker")]
     pub(crate) async fn upload_part(
         &self,
         key: &RunKey,

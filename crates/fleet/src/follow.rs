@@ -152,7 +152,7 @@ fn reset(seq: u64, run: &str) -> Option<LogLine> {
 }
 
 /// Returns the last entry of a run whose log is not there: it has aged out, or there never was one.
-fn end_of(record: &Record, run: &str, next: u64) -> Vec<LogLine> {
+pub(crate) fn end_of(record: &Record, run: &str, next: u64) -> Vec<LogLine> {
     let known = record.summary.as_ref().map_or(0, |summary| summary.seq);
     let Some(result) = record.result.clone().or_else(|| record.own_result(run)) else {
         return Vec::new();

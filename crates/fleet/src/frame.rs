@@ -37,6 +37,8 @@ pub(crate) struct Frame {
     pub(crate) parts: u32,
     /// Changes with each change of what is shown of the run beside its log.
     pub(crate) state: String,
+    /// The frame has the last entry of the log.
+    ends: bool,
     payload: Bytes,
 }
 
@@ -52,6 +54,7 @@ impl Frame {
             part: u32::try_from(number("Tm-Part")?).ok()?,
             parts: u32::try_from(number("Tm-Parts")?).ok()?,
             state: text("Tm-State").unwrap_or_default().to_owned(),
+            ends: text("Tm-End").is_some(),
             payload: payload.clone(),
         })
     }
@@ -69,6 +72,7 @@ impl Frame {
             part: 0,
             parts: 1,
             state: String::new(),
+            ends: false,
             payload: Bytes::new(),
         }
     }
@@ -93,6 +97,7 @@ impl Frame {
                 part: u32::try_from(part).unwrap_or(u32::MAX),
                 parts: u32::try_from(parts).unwrap_or(u32::MAX),
                 state: state.to_owned(),
+                ends: last.is_end(),
                 payload: packed.slice(part * PART_BYTES..packed.len().min((part + 1) * PART_BYTES)),
             })
             .collect()
@@ -100,7 +105,7 @@ impl Frame {
 
     /// Returns the message, after the one with this number.
     pub(crate) fn message(&self, expected: u64) -> PublishMessage {
-        PublishMessage::build()
+        let message = PublishMessage::build()
             .payload(self.payload.clone())
             .header("Tm-Version", VERSION)
             .header("Tm-Nonce", &*self.nonce.to_string())
@@ -109,7 +114,12 @@ impl Frame {
             .header("Tm-Part", &*self.part.to_string())
             .header("Tm-Parts", &*self.parts.to_string())
             .header("Tm-State", &*self.state)
-            .expected_last_subject_sequence(expected)
+            .expected_last_subject_sequence(expected);
+        if self.ends {
+            message.header("Tm-End", "1")
+        } else {
+            message
+        }
     }
 
     /// What a copier needs of the last message of a log, which has this number.
@@ -119,6 +129,7 @@ impl Frame {
             number,
             nonce: self.nonce,
             next: if is_whole { self.next } else { self.from },
+            is_end: is_whole && self.ends,
         }
     }
 }
@@ -200,9 +211,13 @@ mod tests {
             Tail {
                 number: 8,
                 nonce: Tag::of(9),
-                next: 5
+                next: 5,
+                is_end: false,
             }
         );
+        let end = r#"{"seq":5,"atMs":1,"attempt":1,"type":"done","result":{}}"#;
+        let end = LogLine::from_json(end.into(), "r").unwrap();
+        assert!(sent(&Frame::of(Tag::of(9), &[end], ""))[0].tail(9).is_end);
         let read = Frames::default().add(frame.clone(), "r").unwrap();
         assert_eq!(read, lines);
         let witness = sent(&[Frame::witness(Tag::of(9))]).remove(0);

@@ -20,7 +20,7 @@ mod worker;
 pub use fleet::{Fleet, FleetOptions};
 pub use layout::FleetLimits;
 pub use presence::{PresentAgent, PresentWorker};
-pub use runs::{DEFAULT_POOL, FleetRuns};
+pub use runs::{DEFAULT_POOL, FleetRuns, Rerun};
 pub use setup::{Finding, FindingVerdict};
 #[cfg(feature = "worker")]
 pub use worker::{Worker, WorkerConfig, WorkerPolicy};

@@ -6,7 +6,9 @@
 
 use std::fmt::Write as _;
 
-use teamster_api::{ServiceError, is_new_run_id};
+#[cfg(feature = "worker")]
+use teamster_api::is_owned_run_id;
+use teamster_api::{ServiceError, is_run_id, is_turn_id};
 use teamster_core::AgentError;
 use teamster_core::text::one_line;
 
@@ -99,7 +101,8 @@ impl RunKey {
     /// Reads the key `<owner>.<run>`.
     pub(crate) fn parse(key: &str) -> Option<Self> {
         let (owner, run) = key.split_once('.')?;
-        let run = unescape(run).filter(|run| is_new_run_id(run))?;
+        let is_id = |run: &String| is_run_id(run) && !run.contains('@') && !is_turn_id(run);
+        let run = unescape(run).filter(is_id)?;
         token("owner", owner).ok().map(|owner| Self { owner, run })
     }
 
@@ -113,7 +116,21 @@ impl RunKey {
         Self::parse(subject.strip_prefix("tm.log.")?)
     }
 
-    /// The text of a hint, and the name of a folder.
+    /// The id of the run on the machine that carries it out: none that a person or another owner can have there. It is the
+    /// name of a folder.
+    #[cfg(feature = "worker")]
+    pub(crate) fn local(&self) -> String {
+        format!("{}@{}", self.owner, self.run)
+    }
+
+    /// Reads the [local id](Self::local).
+    #[cfg(feature = "worker")]
+    pub(crate) fn of_local(local: &str) -> Option<Self> {
+        let (owner, run) = local.split_once('@')?;
+        is_owned_run_id(local).then(|| Self::new(owner, run))
+    }
+
+    /// The text of a hint.
     pub(crate) fn key(&self) -> String {
         format!("{}.{}", self.owner, escape(&self.run))
     }

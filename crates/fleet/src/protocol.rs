@@ -22,7 +22,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-pub use care::{Care, care};
+pub use care::{Care, Known, care};
 pub use carrier::{Carrier, Effect, Folder, Next, Outcome, Reason, Verdict};
 pub use change::{Change, Settled, Step};
 pub use copier::{Copier, CopyEffect, Tail};
@@ -34,6 +34,9 @@ pub use submission::{Submission, SubmitEffect};
 pub struct Tag(u128);
 
 impl Tag {
+    /// What the end of a log has in place of a claim if a person has given its run up.
+    pub const GIVEN_UP: Self = Self(0);
+
     /// Creates a random one.
     pub fn random() -> Self {
         Self(uuid::Uuid::new_v4().as_u128())
@@ -167,5 +170,12 @@ impl Seen {
         revision: 0,
         head: None,
         stop: false,
+    };
+
+    /// What takes the place of [`NOTHING`](Self::NOTHING) if it was read for a long time where a record was: the record is
+    /// gone, and its marker too.
+    pub const GONE: Self = Self {
+        revision: u64::MAX,
+        ..Self::NOTHING
     };
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+#[cfg(feature = "worker")]
+use async_nats::HeaderMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teamster_api::{
@@ -11,6 +13,7 @@ use teamster_api::{
 use teamster_core::time::epoch_ms;
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
 
+use crate::names::work;
 use crate::protocol::{Change, Claim, Head, State, Step};
 
 /// Largest result that is in a record, in bytes of JSON. A longer one is in the last entry of the log alone.
@@ -49,6 +52,40 @@ pub(crate) struct Record {
     pub(crate) summary: Option<Box<RunSummary>>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) result: Option<Box<RunResult>>,
+    /// Of a run that was given up, nothing is left to do.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) settled: bool,
+}
+
+/// What the header of a record tells of it, for those who do not need its content.
+#[cfg(feature = "worker")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Heading {
+    pub(crate) head: Head,
+    /// The subject of the run's hints.
+    pub(crate) queue: String,
+    pub(crate) settled: bool,
+}
+
+#[cfg(feature = "worker")]
+impl Heading {
+    /// Reads the header of a record. Returns `None` if it has none of this version.
+    pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
+        let text = |name: &str| headers.get(name).map(async_nats::HeaderValue::as_str);
+        let state = serde_json::from_value(text("Tm-State")?.into()).ok()?;
+        let claim = match (text("Tm-Instance"), text("Tm-Nonce")) {
+            (Some(instance), Some(nonce)) => Some(Claim {
+                instance: instance.parse().ok()?,
+                nonce: nonce.parse().ok()?,
+            }),
+            _ => None,
+        };
+        Some(Self {
+            head: Head { state, claim },
+            queue: text("Tm-Queue")?.to_owned(),
+            settled: text("Tm-Settled").is_some(),
+        })
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -90,7 +127,30 @@ impl Record {
             stop: None,
             summary: None,
             result: None,
+            settled: false,
         }
+    }
+
+    /// Returns the subject of the run's hints.
+    pub(crate) fn queue(&self) -> String {
+        work(&self.pool, &self.provider)
+    }
+
+    /// Returns what of the record is in its header, too.
+    pub(crate) fn heading(&self) -> Vec<(&'static str, String)> {
+        let state = serde_json::to_value(self.state).unwrap_or_default();
+        let mut heading = vec![
+            ("Tm-State", state.as_str().unwrap_or_default().to_owned()),
+            ("Tm-Queue", self.queue()),
+        ];
+        if let Some(claim) = self.claim {
+            heading.push(("Tm-Instance", claim.instance.to_string()));
+            heading.push(("Tm-Nonce", claim.nonce.to_string()));
+        }
+        if self.settled {
+            heading.push(("Tm-Settled", "1".to_owned()));
+        }
+        heading
     }
 
     pub(crate) fn head(&self) -> Head {
@@ -143,6 +203,38 @@ impl Record {
         spec.map_err(|error| {
             AgentError::invalid_params(format!("the spec is of another version: {error}")).into()
         })
+    }
+
+    /// Returns whether the run was submitted as the other one, which is new.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        self.pool == other.pool && self.spec == other.spec
+    }
+
+    /// Returns the record of another run with the same description, which is submitted now.
+    pub(crate) fn again(&self) -> Self {
+        Self {
+            state: State::Queued,
+            claim: None,
+            worker: None,
+            times: Times {
+                queued: epoch_ms(),
+                claimed: None,
+                started: None,
+                ended: None,
+            },
+            stop: None,
+            summary: None,
+            result: None,
+            settled: false,
+            ..self.clone()
+        }
+    }
+
+    /// Returns whether the run is to be submitted once more if it is given up, which a run that may change something cannot
+    /// want.
+    #[cfg(feature = "worker")]
+    pub(crate) fn wants_rerun(&self) -> bool {
+        matches!(self.spec(), Ok(Spec::Run(spec)) if spec.rerun_if_lost && spec.check().is_ok())
     }
 
     /// Returns whether the run was submitted with this spec.

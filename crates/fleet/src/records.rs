@@ -13,11 +13,21 @@ use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::stream::DirectGetErrorKind;
 use futures_core::Stream;
 use teamster_api::ServiceError;
+#[cfg(feature = "worker")]
+use teamster_api::{RunSummary, ViewState};
+#[cfg(feature = "worker")]
+use tokio::time::timeout;
 use tokio::time::{Instant, sleep};
 
+#[cfg(feature = "worker")]
+use crate::follow::follow;
 use crate::layout::RECORD_AGE;
 use crate::names::{LOG, RUNS, RunKey};
+#[cfg(feature = "worker")]
+use crate::protocol::State;
 use crate::protocol::{Change, Seen, Settled};
+#[cfg(feature = "worker")]
+use crate::record::Heading;
 use crate::record::Record;
 use crate::{Fleet, setup};
 
@@ -87,6 +97,9 @@ impl Fleet {
         let mut message = PublishMessage::build()
             .payload(json.into())
             .expected_last_subject_sequence(expected);
+        for (name, value) in record.heading() {
+            message = message.header(name, &*value);
+        }
         if record.state.is_final() {
             message = message.ttl(RECORD_AGE);
         }
@@ -227,6 +240,70 @@ impl Fleet {
             records.extend(record_of(&message));
         }
         Ok(records)
+    }
+
+    /// Returns the headings and revisions of those of these records for which there may be something to do. Their contents
+    /// are not read.
+    #[cfg(feature = "worker")]
+    pub(crate) async fn headings(
+        &self,
+        subjects: &str,
+    ) -> Result<Vec<(RunKey, u64, Heading)>, ServiceError> {
+        let mut messages = self
+            .messages(RUNS, subjects, DeliverPolicy::LastPerSubject, true)
+            .await?;
+        let mut headings = Vec::new();
+        while messages.pending > 0 {
+            let Some(message) = messages.next().await? else {
+                break;
+            };
+            let heading = message.headers.as_ref().and_then(Heading::read);
+            let key = RunKey::of_record(&message.subject);
+            let (Some(key), Some(heading), Ok(info)) = (key, heading, message.info()) else {
+                continue;
+            };
+            let is_over = heading.head.state.is_final()
+                && (heading.head.state != State::Lost || heading.settled);
+            if !is_over {
+                headings.push((key, info.stream_sequence, heading));
+            }
+        }
+        Ok(headings)
+    }
+
+    /// Returns the record of a run with what its complete log tells of its end.
+    #[cfg(feature = "worker")]
+    pub(crate) async fn ended_by_log(
+        &self,
+        key: &RunKey,
+        mut record: Record,
+    ) -> Result<Record, ServiceError> {
+        let mut log = follow(self.clone(), key.clone(), 0);
+        let (mut seq, mut result) = (0, None);
+        let read = async {
+            while let Some(line) = next(&mut log).await {
+                let line = line?;
+                (seq, result) = (line.seq(), line.result());
+            }
+            Ok::<_, ServiceError>(())
+        };
+        // The log may just have aged out.
+        let read = timeout(PATIENCE, read).await;
+        read.map_err(|_| self.failed(&key.log(), "the log cannot be read to its end"))??;
+        if let Some(result) = result {
+            let mut summary = RunSummary::new(record.info(&key.run), ViewState::Ended);
+            summary.seq = seq;
+            summary.status = Some(result.status);
+            summary.error = result.failure();
+            summary.session_id = result.session_id.as_deref().map(str::to_owned);
+            summary.usage = result.usage.clone();
+            summary.cost_usd = result.total_cost_usd;
+            summary.cost_source = result.cost_source;
+            summary.duration_ms = Some(result.duration_ms);
+            summary.workspace = result.workspace.clone();
+            record.ended(summary, Some(result));
+        }
+        Ok(record)
     }
 
     /// Returns the newest message of a run's log.

@@ -1,9 +1,11 @@
 //! The runs of a fleet as a service.
 
+mod again;
 mod changes;
 mod files;
 mod list;
 mod send;
+mod submit;
 
 use std::sync::Arc;
 
@@ -17,17 +19,17 @@ use teamster_api::{
 };
 use teamster_core::AgentError;
 use teamster_core::text::one_line;
-use tokio::time::{Instant, sleep};
 
 use crate::Fleet;
 use crate::follow::follow;
-use crate::names::{RunKey, token, work};
+use crate::names::{RunKey, token};
 use crate::presence::{check_agent, check_bypass};
-use crate::protocol::{State, Submission, SubmitEffect};
+use crate::protocol::State;
 use crate::record::Record;
-use crate::records::{PATIENCE, PAUSE, not_found};
+use crate::records::not_found;
 use crate::wire::{Answered, Question};
 
+pub use again::Rerun;
 #[cfg(feature = "worker")]
 pub(crate) use files::DIFF;
 
@@ -90,67 +92,8 @@ impl FleetRuns {
             return Err(AgentError::refused("run_id", problem).into());
         }
         self.check_spec(&spec).await?;
-        let key = self.key(run);
-        let pool = self.pool_of(&spec)?;
-        let record = Record::new(&pool, &spec);
-        let subject = work(&pool, spec.provider());
-        let mut submission = Submission::new();
-        let until = Instant::now() + PATIENCE;
-        loop {
-            let before = submission;
-            match submission.next() {
-                SubmitEffect::Change(change) => {
-                    let record = record.changed(change);
-                    let stored = self.fleet.store(&key, &record, change.expected).await;
-                    submission = submission.answered(stored.is_some());
-                }
-                SubmitEffect::Read => match self.fleet.read(&key).await {
-                    Ok(found) => {
-                        let same = found.record.as_ref();
-                        if same.is_some_and(|other| !other.has_spec(&pool, &spec)) {
-                            return Err(exists(run));
-                        }
-                        submission = submission.read(found.seen);
-                    }
-                    Err(error) if !error.retryable => return Err(error),
-                    Err(_) => {}
-                },
-                SubmitEffect::Hint => {
-                    submission = match self.fleet.hint(&subject, &key).await {
-                        Err(error) if error.code == Some(ProblemCode::OverQuota) => {
-                            submission.full()
-                        }
-                        hint => submission.answered(hint?),
-                    };
-                }
-                SubmitEffect::Full => {
-                    let message = format!(
-                        "the fleet's queue is full, and run \"{run}\" was cancelled: try again later with another id, or add workers"
-                    );
-                    return Err(ServiceError::new(ProblemCode::OverQuota, message));
-                }
-                SubmitEffect::Acknowledged(true) => return Ok(Accepted::existed()),
-                SubmitEffect::Acknowledged(false) => return Ok(Accepted::new(Vec::new())),
-                SubmitEffect::Refuse => {
-                    let message =
-                        format!("a run \"{run}\" was deleted: give every run an id of its own");
-                    return Err(ServiceError::new(ProblemCode::RunExists, message));
-                }
-            }
-            if (before == submission || matches!(submission.next(), SubmitEffect::Read))
-                && let Some(refusal) = self.fleet.refusal(&key.record())
-            {
-                return Err(refusal);
-            }
-            if Instant::now() > until {
-                return Err(self
-                    .fleet
-                    .failed(&key.record(), "the run may be there: repeat the call"));
-            }
-            if before == submission || matches!(submission.next(), SubmitEffect::Read) {
-                sleep(PAUSE).await;
-            }
-        }
+        let record = Record::new(&self.pool_of(&spec)?, &spec);
+        self.fleet.submit(&self.key(run), record).await
     }
 
     /// Returns the view of a run: its machine's, or what the record has.
@@ -250,14 +193,10 @@ pub(crate) fn check_spec(spec: &Spec) -> Result<(), ServiceError> {
 
 /// Returns the field that no worker obeys yet, if it is set.
 fn missing(spec: &Spec) -> Option<&'static str> {
-    let reruns = matches!(spec, Spec::Run(spec) if spec.rerun_if_lost);
     if spec.placement().machine.is_some() {
         return Some("placement");
     }
-    if !spec.secrets().is_empty() {
-        return Some("secrets");
-    }
-    reruns.then_some("rerun_if_lost")
+    (!spec.secrets().is_empty()).then_some("secrets")
 }
 
 fn exists(run: &str) -> ServiceError {

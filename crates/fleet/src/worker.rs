@@ -6,6 +6,7 @@ mod carry;
 mod control;
 mod copy;
 mod folder;
+mod outside;
 mod place;
 mod policy;
 mod pull;
@@ -81,8 +82,8 @@ struct Shared {
     instance: Tag,
     folders: Folders,
     slots: Arc<Semaphore>,
-    /// The ids of the runs that are carried out: on this machine, those of two owners are the same.
-    busy: Mutex<BTreeSet<String>>,
+    /// The runs that are carried out.
+    busy: Mutex<BTreeSet<RunKey>>,
     agents: Mutex<Vec<PresentAgent>>,
     drains: AtomicBool,
 }
@@ -130,7 +131,7 @@ impl Worker {
             on_notice: Box::new(|_| ()),
             before_effect: Box::new(|_| ()),
             fleet: fleet.clone(),
-            runs: LocalRuns::new(host)?,
+            runs: LocalRuns::new(host)?.of_owners(),
             machine: LocalMachine::new(host).without_versions(None),
             instance: Tag::random(),
             folders,
@@ -222,9 +223,9 @@ impl Worker {
 }
 
 impl Shared {
-    /// Marks a run as carried out here. Returns `false` if it is already, or one with its id.
+    /// Marks a run as carried out here. Returns `false` if it is already.
     fn take(&self, key: &RunKey) -> bool {
-        lock(&self.busy).insert(key.run.clone())
+        lock(&self.busy).insert(key.clone())
     }
 
     /// Reports something about a run to the person who looks after the worker.
@@ -233,7 +234,7 @@ impl Shared {
     }
 
     fn let_go(&self, key: &RunKey) {
-        lock(&self.busy).remove(&key.run);
+        lock(&self.busy).remove(key);
     }
 
     /// Finds out which agents this machine has.

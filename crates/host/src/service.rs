@@ -20,7 +20,7 @@ use teamster_api::history::{ForgetRuns, Forgotten, RunCursor};
 use teamster_api::{
     Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
     LogLine, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService, RunView, ServiceError,
-    ServiceFuture, Spec, Workspace, WorkspaceDiff, is_new_run_id,
+    ServiceFuture, Spec, Workspace, WorkspaceDiff, is_new_run_id, is_owned_run_id,
 };
 use teamster_core::AgentError;
 use teamster_core::sync::ByName;
@@ -68,6 +68,8 @@ pub struct LocalRuns {
     index: Arc<Index>,
     changes: Arc<Changes>,
     is_patient: bool,
+    /// The runs are those of other owners.
+    is_owned: bool,
     store: Source,
 }
 
@@ -94,6 +96,7 @@ impl LocalRuns {
             changes: Arc::new(Changes::new(index.clone())),
             index,
             is_patient: false,
+            is_owned: false,
             store: Source::default(),
         }
     }
@@ -120,6 +123,23 @@ impl LocalRuns {
         self
     }
 
+    /// Starts runs of other owners, and only those: with ids such as `ann@fix-1`, which the user of this machine cannot
+    /// give. Default: only runs of the user.
+    #[must_use]
+    pub fn of_owners(mut self) -> Self {
+        self.is_owned = true;
+        self
+    }
+
+    /// Returns whether this service can start a run with this id.
+    fn can_be_new(&self, id: &str) -> bool {
+        if self.is_owned {
+            is_owned_run_id(id)
+        } else {
+            is_new_run_id(id)
+        }
+    }
+
     /// Starts a run or session that is not there yet.
     async fn carry_out(&self, id: &str, spec: Spec) -> Result<Accepted, AgentError> {
         match (&self.tasks, spec) {
@@ -129,7 +149,7 @@ impl LocalRuns {
     }
 
     async fn start_run(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
-        if !is_new_run_id(id) {
+        if !self.can_be_new(id) {
             return Err(RunsError::InvalidId { id: id.to_owned() }.into());
         }
         // In a task of its own: a caller that gives up must not let another start of the id begin before this one is decided.
@@ -381,6 +401,9 @@ impl RunService for LocalRuns {
 
     fn offer<'a>(&'a self, id: &'a str, manifest: FileManifest) -> ServiceFuture<'a, Vec<u32>> {
         Box::pin(async move {
+            if !self.can_be_new(id) {
+                return Err(RunsError::InvalidId { id: id.to_owned() }.into());
+            }
             self.must_be_free(id).await?;
             let id = id.to_owned();
             unlimited(move || state::uploads()?.offer(&id, &manifest)).await

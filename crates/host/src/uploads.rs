@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use sha2::{Digest, Sha256};
-use teamster_api::{FileManifest, ProblemCode, ServiceError, is_new_run_id, is_run_id};
+use teamster_api::{
+    FileManifest, ProblemCode, ServiceError, is_new_run_id, is_owned_run_id, is_run_id,
+};
 use teamster_process::{FileMode, replace_file};
 
 use crate::{environment, value};
@@ -142,7 +144,7 @@ impl Uploads {
     }
 
     fn folder(&self, id: &str, name: &str) -> Result<PathBuf, ServiceError> {
-        if !is_new_run_id(id) {
+        if !(is_new_run_id(id) || is_owned_run_id(id)) {
             let message = format!(
                 "\"{}\" cannot be the id of a run",
                 teamster_core::text::one_line(id)

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use teamster_api::{KeptSpec, LiveState, LiveStatus, LogLine, RunInfo, is_new_run_id, is_run_id};
+use teamster_api::{
+    KeptSpec, LiveState, LiveStatus, LogLine, RunInfo, is_new_run_id, is_owned_run_id, is_run_id,
+};
 use teamster_process::{make_private_folder, sweep_leftovers};
 
 use crate::files::{self, lock_exclusively, open_lock, sync_folder, write_synced};
@@ -63,7 +65,7 @@ impl Runs {
         spec: Option<&KeptSpec>,
         limits: LogLimits,
     ) -> Result<NewRun, RunsError> {
-        if !is_new_run_id(&info.run_id) {
+        if !(is_new_run_id(&info.run_id) || is_owned_run_id(&info.run_id)) {
             let id = info.run_id.clone();
             return Err(RunsError::InvalidId { id });
         }

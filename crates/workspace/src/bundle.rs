@@ -12,7 +12,10 @@ pub(crate) fn reference(id: &str, name: &str) -> String {
 
 /// Returns an id as a part of the name of a ref: characters that no ref may have are percent-encoded.
 pub(crate) fn encoded_id(id: &str) -> String {
-    let id = id.replace(':', "%3A").replace("..", "%2E%2E");
+    let id = id
+        .replace(':', "%3A")
+        .replace('~', "%7E")
+        .replace("..", "%2E%2E");
     match id.strip_suffix('.') {
         Some(start) => format!("{start}%2E"),
         None => match id.strip_suffix(".lock") {
@@ -50,6 +53,7 @@ mod tests {
             ("a:b..c.", "refs/teamster/a%3Ab%2E%2Ec%2E/wip"),
             ("x.lock", "refs/teamster/x%2Elock/wip"),
             ("x.2", "refs/teamster/x.2/wip"),
+            ("ann@x~2", "refs/teamster/ann@x%7E2/wip"),
         ] {
             assert_eq!(reference(id, "wip"), name);
         }

@@ -59,6 +59,8 @@ pub enum Effect {
     Refuse(Reason),
     /// Copy the log to its end, or the reason why no agent was started: `Finished`, `NeverBegun`, `Fenced` or `Vanished`.
     Follow,
+    /// Stop the agent if it still runs, and wait for its end and for that of a runner that may still begin: `Done`.
+    Stop,
 }
 
 /// What has come of an [`Effect`].
@@ -87,7 +89,7 @@ pub enum Outcome {
     Finished,
     /// The runner has ended before the agent was started.
     NeverBegun,
-    /// The log has messages of another claim.
+    /// The log has messages of another claim, or was ended because the run was given up.
     Fenced,
     /// The agent was started, and its log is gone from the disk.
     Vanished,
@@ -111,9 +113,7 @@ pub enum Verdict {
     NotMine,
     /// The record and a witness contradict each other.
     Conflict,
-    /// The log has messages of another claim.
-    Fenced,
-    /// The run has begun, and its log is gone.
+    /// The run has begun, and its log is gone; or a person has given it up, and its agent was stopped.
     Lost,
     /// The run has ended.
     Ended,
@@ -132,6 +132,7 @@ pub enum Next {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Carrier {
     instance: Tag,
+    /// Whether there is a hint that is not acknowledged.
     from_hint: bool,
     /// Whether a record that was read has the wish to stop.
     stop: bool,
@@ -156,6 +157,10 @@ enum Stage {
     Spawn(Claim, u64),
     Refuse(Reason, Claim, u64),
     Follow(Claim, u64),
+    Stop,
+    /// What the record and the folder say is to be found out again: another one has changed the record of a run that may
+    /// have begun here.
+    Again,
     Over(Verdict),
 }
 
@@ -188,7 +193,7 @@ impl Carrier {
     /// Returns what is to be done next.
     pub fn next(self) -> Next {
         Next::Do(match self.stage {
-            Stage::Look | Stage::Decide(..) => Effect::Look,
+            Stage::Look | Stage::Decide(..) | Stage::Again => Effect::Look,
             Stage::Read(_) | Stage::Settle(_) => Effect::Read,
             Stage::Preflight(_) => Effect::Preflight,
             Stage::Release => Effect::Release,
@@ -204,6 +209,7 @@ impl Carrier {
             Stage::Spawn(..) => Effect::Spawn,
             Stage::Refuse(reason, ..) => Effect::Refuse(reason),
             Stage::Follow(..) => Effect::Follow,
+            Stage::Stop => Effect::Stop,
             Stage::Over(verdict) => return Next::Over(verdict),
         })
     }
@@ -240,6 +246,7 @@ impl Carrier {
                 Settled::Another => self.refused(change),
             },
             (Stage::Acknowledge(Then::MakeFolder(claim, revision)), Outcome::Done) => {
+                self.from_hint = false;
                 Stage::MakeFolder(claim, revision)
             }
             (Stage::Acknowledge(Then::Over(verdict)), Outcome::Done) => Stage::Over(verdict),
@@ -289,10 +296,14 @@ impl Carrier {
             (Stage::Follow(claim, revision), Outcome::Vanished) => {
                 Stage::Change(Change::lost(revision, claim))
             }
-            (Stage::Follow(..), Outcome::Fenced) => Stage::Over(Verdict::Fenced),
+            (Stage::Follow(..), Outcome::Fenced) => Stage::Again,
+            (Stage::Stop, Outcome::Done) => Stage::Over(Verdict::Lost),
             (stage, _) => stage,
         };
-        Self { stage, ..self }
+        match stage {
+            Stage::Again => Self::returned(self.instance),
+            stage => Self { stage, ..self },
+        }
     }
 
     fn pulled_record(self, folder: Option<Folder>, seen: Seen) -> Stage {
@@ -326,8 +337,9 @@ impl Carrier {
 
     fn refused(self, change: Change) -> Stage {
         match change.step {
-            Step::Start | Step::Resume => Stage::DropFolder,
-            Step::End | Step::GiveUp => Stage::Over(Verdict::NotMine),
+            Step::Start => Stage::DropFolder,
+            Step::Resume | Step::End | Step::GiveUp => Stage::Again,
+            Step::Conflict if !self.from_hint => Stage::Again,
             Step::HandOn => Stage::Over(Verdict::HandedOn),
             _ => self.acknowledge(Verdict::Taken),
         }
@@ -363,6 +375,8 @@ impl Carrier {
                     Stage::Change(Change::resume(seen.revision, claim))
                 }
                 State::Ended => Stage::Over(Verdict::Ended),
+                // A runner may have begun since the folder was looked at.
+                State::Lost => Stage::Stop,
                 _ if folder.has_begun => Stage::Over(Verdict::Conflict),
                 _ => Stage::DropFolder,
             },

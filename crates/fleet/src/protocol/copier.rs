@@ -11,6 +11,8 @@ pub struct Tail {
     pub nonce: Tag,
     /// The number of the entry that comes next: of a frame whose parts are not all there, its first.
     pub next: u64,
+    /// Whether it has the last entry of the log.
+    pub is_end: bool,
 }
 
 /// What a [`Copier`] needs next.

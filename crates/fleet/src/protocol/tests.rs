@@ -77,6 +77,43 @@ fn a_hint_that_is_newer_than_what_is_read_is_left_to_others() {
 }
 
 #[test]
+fn a_run_whose_log_has_its_end_does_not_wait_for_its_machine() {
+    let without = World::new(1).without(Part::EndAgain);
+    assert_finds(Found::NeverAtRest, without);
+}
+
+#[test]
+fn a_run_that_was_given_up_is_stopped_where_it_is_and_starts_no_more() {
+    assert_holds(World::new(2).with(Kind::GiveUp), 250_000);
+    for (part, found) in [
+        (Part::Fence, Found::NeverAtRest),
+        (Part::StopGivenUp, Found::Unwatched),
+    ] {
+        println!("without {part:?}");
+        assert_finds(found, World::new(1).with(Kind::GiveUp).without(part));
+    }
+}
+
+#[test]
+fn a_run_that_was_given_up_is_submitted_once_more_only_once() {
+    assert_holds(World::new(1).with(Kind::Rerun), 30_000);
+    for (part, found) in [
+        (Part::RerunAgain, Found::NeverAtRest),
+        (Part::Expected, Found::Twice),
+    ] {
+        println!("without {part:?}");
+        assert_finds(found, World::new(1).with(Kind::Rerun).without(part));
+    }
+}
+
+#[test]
+fn a_record_that_is_gone_takes_no_slot() {
+    assert_holds(World::new(1).with(Kind::Gone), 10_000);
+    let without = World::new(1).with(Kind::Gone).without(Part::Patience);
+    assert_finds(Found::NeverAtRest, without);
+}
+
+#[test]
 fn a_repeated_submission_is_the_same_run() {
     assert_holds(World::new(1).with(Kind::Repeat), 50_000);
 }
@@ -125,4 +162,5 @@ fn each_part_of_the_protocol_is_needed() {
 fn the_copy_of_a_log_has_no_gap_and_is_complete() {
     assert_holds(Copies::new(3), 3_000);
     assert_finds(Found::Gap, Copies::new(1).careless());
+    assert_finds(Found::Continued, Copies::new(1).careless());
 }

@@ -1,22 +1,22 @@
 //! Files that a run takes along and brings back.
 
-use teamster_api::{BUNDLE, DiffQuery, PATCH, ProblemCode, RunService, ServiceError};
+use teamster_api::{
+    BUNDLE, DiffQuery, FileHasher, FileManifest, PATCH, ProblemCode, RunService, ServiceError,
+};
 
 use super::Shared;
+use super::outside::Outside;
 use crate::names::RunKey;
 use crate::runs::DIFF;
-use teamster_api::FileManifest;
 
 /// Gives the uploads of a run to this machine.
 pub(super) async fn uploads(shared: &Shared, key: &RunKey) -> Result<(), ServiceError> {
+    let run = key.local();
     for manifest in shared.fleet.uploads(key).await? {
         let name = manifest.name.clone();
-        for number in shared.runs.offer(&key.run, manifest).await? {
+        for number in shared.runs.offer(&run, manifest).await? {
             let part = shared.fleet.upload_part(key, &name, number).await?;
-            shared
-                .runs
-                .write_part(&key.run, &name, number, part)
-                .await?;
+            shared.runs.write_part(&run, &name, number, part).await?;
         }
     }
     Ok(())
@@ -24,7 +24,7 @@ pub(super) async fn uploads(shared: &Shared, key: &RunKey) -> Result<(), Service
 
 /// Brings the changes and the files of an ended run to the fleet, before its end is known there.
 pub(super) async fn results(shared: &Shared, key: &RunKey) -> Result<(), ServiceError> {
-    let run = &key.run;
+    let run = &key.local();
     match shared.runs.diff(run, DiffQuery::default()).await {
         Ok(diff) => {
             let json = serde_json::to_vec(&diff).unwrap_or_default();
@@ -48,17 +48,41 @@ pub(super) async fn results(shared: &Shared, key: &RunKey) -> Result<(), Service
         Err(error) => return Err(error),
     };
     for file in files {
-        let manifest = shared.runs.manifest(run, &file.name).await?;
-        for number in 0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX) {
-            let part = shared.runs.read_part(run, &file.name, number).await?;
-            shared
-                .fleet
-                .put_result(key, &file.name, number, part)
-                .await?;
-        }
-        shared.fleet.put_result_manifest(key, &manifest).await?;
+        bring_file(shared, key, &file.name).await?;
     }
     Ok(())
+}
+
+/// Brings one file, part by part.
+async fn bring_file(shared: &Shared, key: &RunKey, name: &str) -> Result<(), ServiceError> {
+    let run = &key.local();
+    let manifest = shared.runs.manifest(run, name).await?;
+    let size = usize::try_from(manifest.part_bytes).unwrap_or(usize::MAX);
+    let mut hasher = FileHasher::new(name);
+    let mut content = Vec::new();
+    let mut parts = 0..u32::MAX;
+    let mut put = async |part: Vec<u8>| {
+        hasher.update(&part);
+        let number = parts.next().unwrap_or(u32::MAX);
+        shared.fleet.put_result(key, name, number, part).await
+    };
+    for number in 0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX) {
+        let part = shared.runs.read_part(run, name, number).await?;
+        if number == 0 && name == BUNDLE {
+            content = Outside::of(key).bundle(&part);
+        } else {
+            content.extend(part);
+        }
+        while content.len() >= size {
+            let rest = content.split_off(size);
+            put(std::mem::replace(&mut content, rest)).await?;
+        }
+    }
+    if !content.is_empty() {
+        put(content).await?;
+    }
+    let manifest = hasher.finish();
+    shared.fleet.put_result_manifest(key, &manifest).await
 }
 
 /// Removes the changes of a run from the fleet. Its collected files stay.

@@ -10,8 +10,12 @@ use teamster_api::ServiceError;
 use tokio::time::{Instant, sleep};
 
 use super::Shared;
-use crate::names::{RunKey, WORK, WORKERS, work};
-use crate::protocol::{Care, State, care};
+use crate::Fleet;
+use crate::follow::end_of;
+use crate::frame::Frame;
+use crate::names::{RunKey, WORK, WORKERS};
+use crate::protocol::{Care, Known, Seen, State, Tag, care};
+use crate::record::{Heading, Record};
 use crate::records::{Changed, next};
 
 /// Key of the right to repair. No worker can have this name.
@@ -47,24 +51,20 @@ async fn pass(shared: &Shared, waiting: &mut Waiting) -> Result<(), ServiceError
     }
     let fleet = &shared.fleet;
     // Before the workers: one that was claimed since then is of a worker that is there.
-    let records = fleet.records(ALL).await?;
+    let records = fleet.headings(ALL).await?;
     let workers = fleet.workers().await?;
     let present: HashSet<_> = workers.iter().map(|worker| worker.instance).collect();
     let queues = queues(shared).await?;
     let mut quiet = HashSet::new();
     let now = Instant::now();
     let mut seen_now = Waiting::new();
-    for (key, found) in &records {
-        let revision = found.seen.revision;
-        if let Some(record) = &found.record
-            && record.state == State::Queued
-        {
-            let known = waiting.get(key).filter(|(known, _)| *known == revision);
+    for (key, revision, heading) in &records {
+        if heading.head.state == State::Queued {
+            let known = waiting.get(key).filter(|(known, _)| known == revision);
             let since = known.map_or(now, |(_, since)| *since);
-            seen_now.insert(key.clone(), (revision, since));
-            let queue = work(&record.pool, &record.provider);
-            if now - since >= QUIET && queues.contains(&queue) {
-                quiet.insert(queue);
+            seen_now.insert(key.clone(), (*revision, since));
+            if now - since >= QUIET && queues.contains(&heading.queue) {
+                quiet.insert(heading.queue.clone());
             }
         }
     }
@@ -74,34 +74,107 @@ async fn pass(shared: &Shared, waiting: &mut Waiting) -> Result<(), ServiceError
         let keys = hinted_in(shared, &queue).await?;
         hinted.insert(queue, keys);
     }
-    for (key, found) in records {
-        let Some(record) = found.record else {
-            continue;
-        };
-        let is_absent = record
-            .claim
-            .is_none_or(|claim| !present.contains(&claim.instance));
-        let queue = work(&record.pool, &record.provider);
-        // Of a queue that was not read, any hint may be that of the run.
-        let has_hint = match hinted.get(&queue) {
-            Some(keys) => keys.contains(&key.key()),
-            None => queues.contains(&queue),
-        };
-        let cared = match care(found.seen, is_absent, has_hint) {
-            Some(Care::HandOn(change)) => match fleet.change(&key, change, record).await {
-                Ok(Changed::Done) => fleet.hint(&queue, &key).await.map(drop),
-                other => other.map(drop),
+    for (key, revision, heading) in records {
+        let claim = heading.head.claim;
+        let mut known = Known {
+            is_absent: claim.is_none_or(|claim| !present.contains(&claim.instance)),
+            // Of a queue that was not read, any hint may be that of the run.
+            has_hint: match hinted.get(&heading.queue) {
+                Some(keys) => keys.contains(&key.key()),
+                None => queues.contains(&heading.queue),
             },
-            // Without an answer, the next pass does it again.
-            Some(Care::Hint) => fleet.hint(&queue, &key).await.map(drop),
-            None => Ok(()),
+            ..Known::default()
+        };
+        let seen = Seen {
+            revision,
+            head: Some(heading.head),
+            stop: false,
         };
         // One that cannot be repaired does not keep the others from it.
-        if let Err(error) = cared {
+        if let Err(error) = repair(fleet, &key, seen, &mut known, &heading).await {
             shared.notice(&key, format!("cannot be repaired: {error}"));
         }
     }
     Ok(())
+}
+
+/// Repairs one record.
+async fn repair(
+    fleet: &Fleet,
+    key: &RunKey,
+    seen: Seen,
+    known: &mut Known,
+    heading: &Heading,
+) -> Result<(), ServiceError> {
+    let is_lost = heading.head.state == State::Lost;
+    if is_lost || heading.head.state == State::Started && known.is_absent {
+        let tail = fleet.log_tail(key).await?;
+        known.tail = tail.and_then(|message| {
+            let frame = Frame::read(&message.headers, &message.payload)?;
+            Some(frame.tail(message.sequence))
+        });
+    }
+    let mut cared = care(seen, *known);
+    if cared == Some(Care::Hint) {
+        // Without an answer, the next pass does it again.
+        return fleet.hint(&heading.queue, key).await.map(drop);
+    }
+    if cared.is_none() && !is_lost {
+        return Ok(());
+    }
+    let found = fleet.read(key).await?;
+    let Some(record) = found
+        .record
+        .filter(|_| found.seen.revision == seen.revision)
+    else {
+        // It was changed meanwhile, or the read is stale.
+        return Ok(());
+    };
+    if is_lost {
+        known.wants_rerun = record.wants_rerun();
+        cared = care(seen, *known);
+    }
+    match cared {
+        Some(Care::HandOn(change)) => {
+            // Killed before the hint, or without an answer to it, a later pass finds the record without one.
+            match fleet.change(key, change, record).await? {
+                Changed::Done => fleet.hint(&heading.queue, key).await.map(drop),
+                Changed::Another => Ok(()),
+            }
+        }
+        Some(Care::End(change)) => {
+            let record = fleet.ended_by_log(key, record).await?;
+            fleet.change(key, change, record).await.map(drop)
+        }
+        Some(Care::Fence(expected)) => {
+            let next = known.tail.map_or(1, |tail| tail.next);
+            let lines = end_of(&record, &key.run, next);
+            for frame in Frame::of(Tag::GIVEN_UP, &lines, "") {
+                fleet.publish(&key.log(), frame.message(expected)).await;
+            }
+            Ok(())
+        }
+        Some(Care::Rerun) => match fleet.submit_again(key, &record).await {
+            Err(error) if error.retryable => Err(error),
+            // One that cannot be submitted now cannot be later.
+            again => {
+                settle(fleet, key, seen, record).await;
+                again.map(drop)
+            }
+        },
+        Some(Care::Hint) => Ok(()),
+        None => {
+            settle(fleet, key, seen, record).await;
+            Ok(())
+        }
+    }
+}
+
+/// Writes down that nothing is left to do for a run that was given up.
+async fn settle(fleet: &Fleet, key: &RunKey, seen: Seen, mut record: Record) {
+    record.settled = true;
+    // Without an answer, the next pass does it again.
+    fleet.store(key, &record, seen.revision).await;
 }
 
 /// Takes the right to repair for a while, unless another worker has it.

@@ -4,26 +4,37 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::{AckKind, Message};
-use teamster_api::{ProblemCode, RunService, RunSummary, ServiceError, Spec, ViewState, Workspace};
+use teamster_api::{
+    Command, ProblemCode, RunService, RunSummary, ServiceError, Spec, ViewState, Workspace,
+};
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
 use teamster_host::state;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::Shared;
 use super::bring;
 use super::control::Control;
 use super::copy::{Copy, release};
+use super::outside::Outside;
 use super::pull::PROGRESS;
 use crate::frame::Frame;
 use crate::names::RunKey;
-use crate::protocol::{Carrier, Change, Effect, Folder, Next, Outcome, Reason, Step, Tag, Verdict};
+use crate::protocol::{
+    Carrier, Change, Effect, Folder, Next, Outcome, Reason, Seen, Step, Tag, Verdict,
+};
 use crate::record::Record;
 use crate::records::PAUSE;
 use crate::runs::check_spec;
 
 /// Pause after an error of this machine or of the server.
 const RETRY: Duration = Duration::from_secs(1);
+/// Time after which a record that is not found is gone, and was not only missed by a stale read.
+const MISSED: Duration = Duration::from_secs(30);
+/// Number of deliveries of a hint after which its record is taken for gone.
+const DELIVERIES: i64 = 30;
+/// Time in which the agent of a run that was given up must end until it is killed, and in which its runner must begin.
+const GRACE: Duration = Duration::from_secs(15);
 /// How often a start is tried whose runner has ended without an answer.
 const STARTS: u32 = 5;
 
@@ -33,6 +44,8 @@ pub(super) struct Carry {
     key: RunKey,
     carrier: Carrier,
     hint: Option<Message>,
+    /// Since when no record is found.
+    missed: Option<Instant>,
     /// The newest record that was read or written, and its revision.
     record: Option<(u64, Record)>,
     control: Option<Control>,
@@ -52,6 +65,7 @@ impl Carry {
             key,
             carrier,
             hint,
+            missed: None,
             record: None,
             control: None,
             refused: None,
@@ -152,6 +166,10 @@ impl Carry {
                 }
             },
             Effect::Refuse(reason) => self.refuse(reason).await,
+            Effect::Stop => {
+                self.stop().await;
+                Outcome::Done
+            }
             Effect::Follow => {
                 let Some(folder) = self.look().await else {
                     return Outcome::Vanished;
@@ -161,6 +179,34 @@ impl Carry {
                     .copy(folder.has_begun, refusal.as_ref())
                     .await
             }
+        }
+    }
+
+    /// Stops the agent, and waits for its end.
+    async fn stop(&self) {
+        let runs = &self.shared.runs;
+        let local = self.key.local();
+        let may_begin = self.shared.folders.may_have_spawned(&self.key);
+        let until = Instant::now() + GRACE;
+        loop {
+            let kill = Instant::now() > until;
+            match runs.outline(&local).await {
+                Ok(view) if view.summary.state == ViewState::Ended => return,
+                Err(error) if error.code == Some(ProblemCode::RunNotFound) => {
+                    // A runner that a killed worker has started has begun by then, or never will.
+                    if kill || matches!(may_begin, Ok(false)) {
+                        return;
+                    }
+                }
+                _ => {}
+            }
+            if let Err(error) = runs.send(&local, Command::Cancel { kill }).await
+                && kill
+            {
+                self.shared
+                    .notice(&self.key, format!("cannot be stopped: {error}"));
+            }
+            sleep(RETRY).await;
         }
     }
 
@@ -196,7 +242,7 @@ impl Carry {
                 return Some(folder);
             }
             match self.shared.folders.may_have_spawned(&self.key) {
-                // A run with this id is another one.
+                // A run with this id is an earlier one, whose record was deleted.
                 Ok(false) => return Some(folder),
                 Ok(true) => {}
                 Err(_) => {
@@ -205,7 +251,7 @@ impl Carry {
                 }
             }
             // The runner has accepted the run before the worker could write that down.
-            let run = &self.key.run;
+            let run = &self.key.local();
             let accepted = match self.spec() {
                 Ok(spec) => self.shared.runs.started(run, spec).await.map(drop),
                 Err(_) => self.shared.runs.outline(run).await.map(drop),
@@ -229,6 +275,7 @@ impl Carry {
             match self.shared.fleet.read(&self.key).await {
                 Ok(found) => {
                     if let Some(record) = found.record {
+                        self.missed = None;
                         let revision = found.seen.revision;
                         // A stale read has older content than what is known.
                         if self
@@ -238,7 +285,11 @@ impl Carry {
                         {
                             self.record = Some((revision, record));
                         }
-                    } else {
+                    } else if found.seen == Seen::NOTHING {
+                        let missed = *self.missed.get_or_insert_with(Instant::now);
+                        if missed.elapsed() > MISSED || self.is_old_hint() {
+                            return Outcome::Record(Seen::GONE);
+                        }
                         // What is read next may be newer.
                         sleep(PAUSE).await;
                     }
@@ -247,6 +298,12 @@ impl Carry {
                 Err(_) => sleep(RETRY).await,
             }
         }
+    }
+
+    /// Returns whether the hint was delivered so often that its record will not appear any more.
+    fn is_old_hint(&self) -> bool {
+        let hint = self.hint.as_ref().and_then(|hint| hint.info().ok());
+        hint.is_some_and(|info| info.delivered > DELIVERIES)
     }
 
     /// Does work for which the hint must not go to another worker.
@@ -268,12 +325,12 @@ impl Carry {
         check_spec(&spec)?;
         let policy = &self.shared.config.policy;
         policy.check(&spec, |directory| self.shared.allows(directory))?;
-        let is_free = self.shared.runs.outline(&self.key.run).await;
+        let is_free = self.shared.runs.outline(&self.key.local()).await;
         match is_free {
             Err(error) if error.code == Some(ProblemCode::RunNotFound) => {}
             Err(error) => return Err(error),
             Ok(_) => {
-                let message = "a run of this machine has the same id";
+                let message = "this machine has an earlier run with this id";
                 return Err(ServiceError::new(ProblemCode::RunExists, message));
             }
         }
@@ -333,6 +390,10 @@ impl Carry {
         }
         let stored = self.shared.fleet.store(&self.key, &new, change.expected);
         if let Some(revision) = stored.await {
+            if change.step == Step::HandOn {
+                // Without it, a janitor finds the record without a hint.
+                let _ = self.shared.fleet.hint(&new.queue(), &self.key).await;
+            }
             self.record = Some((revision, new));
             return Outcome::Stored(revision);
         }
@@ -361,7 +422,8 @@ impl Carry {
             (summary.seq, summary.status) = (1, Some(result.status));
             summary.error = result.failure();
             record.ended(summary, Some(Box::new(result)));
-        } else if let Ok(view) = self.shared.runs.show(&self.key.run).await {
+        } else if let Ok(view) = self.shared.runs.show(&self.key.local()).await {
+            let view = Outside::of(&self.key).view(view);
             record.ended(Arc::unwrap_or_clone(view.summary), view.result);
         }
     }
@@ -379,22 +441,24 @@ impl Carry {
         let spec = self.spec().map_err(agent_error)?;
         self.until_done(move |shared, key| {
             let runs = state::runs().map_err(std::io::Error::other)?;
-            runs.keep(&key.run).map_err(std::io::Error::other)?;
+            runs.keep(&key.local()).map_err(std::io::Error::other)?;
             shared.folders.spawns(key)
         })
         .await;
+        let local = self.key.local();
         let mut attempt = 1;
         loop {
-            let started = self.shared.runs.start(&self.key.run, spec.clone());
-            let Err(error) = started.await else { break };
+            let started = self.shared.runs.start(&local, spec.clone()).await;
+            let Err(error) = started else { break };
+            let error = Outside::of(&self.key).error(error);
             self.shared
                 .notice(&self.key, format!("cannot be started: {error}"));
-            // A run of this machine, or of another owner.
+            // An earlier run of this id, whose record was deleted.
             if error.code == Some(ProblemCode::RunExists) {
                 return Err(agent_error(error));
             }
             // The runner may have accepted the run, and its answer was lost.
-            if self.shared.runs.outline(&self.key.run).await.is_ok() {
+            if self.shared.runs.outline(&local).await.is_ok() {
                 break;
             }
             let may_pass = matches!(error.code, None | Some(ProblemCode::Internal));
@@ -457,7 +521,7 @@ impl Carry {
         // What is left is found when the worker is started again.
         let _ = tokio::task::spawn_blocking(move || {
             if let Ok(runs) = state::runs() {
-                let _ = runs.release(&key.run);
+                let _ = runs.release(&key.local());
             }
             shared.folders.remove(&key)
         })

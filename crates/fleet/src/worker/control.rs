@@ -9,6 +9,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
+use super::outside::Outside;
 use super::{Shared, bring};
 use crate::names::{RunKey, late_controls};
 use crate::records::{PAUSE, next, not_found};
@@ -28,7 +29,7 @@ impl Control {
     /// Begins to listen for requests about a live run. From then on, they reach this machine.
     pub(super) async fn listen(shared: &Arc<Shared>, key: &RunKey) -> Result<Self, ServiceError> {
         let key = key.clone();
-        Self::on(shared, key.control(), true, move |_, _| {
+        Self::on(shared, key.control(), move |_, _| {
             let key = key.clone();
             Box::pin(async move { Some(key) })
         })
@@ -39,16 +40,12 @@ impl Control {
     pub(super) async fn listen_late(shared: &Arc<Shared>) -> Result<Self, ServiceError> {
         let prefix = late_controls(&shared.config.name);
         let subjects = format!("{prefix}>");
-        Self::on(shared, subjects, false, move |shared, subject| {
+        Self::on(shared, subjects, move |shared, subject| {
             let key = subject.strip_prefix(&prefix).and_then(RunKey::parse);
             Box::pin(async move {
                 let key = key?;
                 let found = shared.fleet.read(&key).await.ok()?;
-                let record = found.record?;
-                // Another run may have the same id here. One that was not started for it has no summary of this machine.
-                let had_workspace =
-                    (record.summary.as_ref()).is_some_and(|summary| summary.workspace.is_some());
-                (had_workspace && record.worker? == shared.config.name).then_some(key)
+                (found.record?.worker? == shared.config.name).then_some(key)
             })
         })
         .await
@@ -57,7 +54,6 @@ impl Control {
     async fn on(
         shared: &Arc<Shared>,
         subjects: String,
-        is_live: bool,
         run_of: impl Fn(Arc<Shared>, &str) -> BoxFuture<'static, Option<RunKey>> + Send + 'static,
     ) -> Result<Self, ServiceError> {
         let client = shared.fleet.client.clone();
@@ -92,7 +88,7 @@ impl Control {
                 let shared = shared.clone();
                 answers.spawn(async move {
                     let answer = match run.await {
-                        Some(key) => answer(&shared, &key, is_live, &request.payload).await,
+                        Some(key) => answer(&shared, &key, &request.payload).await,
                         None => Err(not_found(&request.subject)),
                     };
                     let answer =
@@ -115,37 +111,31 @@ impl Control {
     }
 }
 
-/// Fails unless the run of this machine is that of the folder: else another one may have its id. Without a folder, the
-/// run has just ended here.
-fn begun(shared: &Shared, key: &RunKey) -> Result<(), ServiceError> {
-    match shared.folders.look(key) {
-        Ok(None) => Ok(()),
-        Ok(Some(folder)) if folder.has_begun => Ok(()),
-        _ => Err(not_found(&key.run)),
-    }
+/// Returns the answer, with the names that the run has outside.
+async fn answer(shared: &Shared, key: &RunKey, payload: &[u8]) -> Result<Answered, ServiceError> {
+    let asked: Asked = serde_json::from_slice(payload).map_err(|error| internal(&error))?;
+    let outside = Outside::of(key);
+    let answered = answer_here(shared, key, &outside, asked.question).await;
+    answered.map_err(|error| outside.error(error))
 }
 
-async fn answer(
+async fn answer_here(
     shared: &Shared,
     key: &RunKey,
-    is_live: bool,
-    payload: &[u8],
+    outside: &Outside,
+    question: Question,
 ) -> Result<Answered, ServiceError> {
-    let asked: Asked = serde_json::from_slice(payload).map_err(|error| internal(&error))?;
-    let run = &*key.run;
-    if is_live && !matches!(asked.question, Question::Command(_)) {
-        begun(shared, key)?;
-    }
-    Ok(match asked.question {
-        Question::Show => Answered::View(Box::new(shared.runs.show(run).await?)),
+    let run = &*key.local();
+    Ok(match question {
+        Question::Show => {
+            let view = shared.runs.show(run).await?;
+            Answered::View(Box::new(outside.view(view)))
+        }
         Question::Command(command) => {
+            let command = outside.command(command);
             let until = Instant::now() + STARTS;
             let reply = loop {
-                let sent = match begun(shared, key) {
-                    Ok(()) => shared.runs.send(run, command.clone()).await,
-                    Err(error) => Err(error),
-                };
-                match sent {
+                match shared.runs.send(run, command.clone()).await {
                     // Its runner is being started.
                     Err(error)
                         if error.code == Some(ProblemCode::RunNotFound)
@@ -161,7 +151,7 @@ async fn answer(
                     reply => break reply?,
                 }
             };
-            Answered::Reply(Box::new(reply))
+            Answered::Reply(Box::new(outside.reply(reply)))
         }
         Question::Diff(query) => Answered::Diff(Box::new(shared.runs.diff(run, query).await?)),
         Question::Apply => Answered::Applied(Box::new(shared.runs.apply(run).await?)),

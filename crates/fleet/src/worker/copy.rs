@@ -12,9 +12,10 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::Shared;
 use super::bring;
 use super::carry::refused_result;
+use super::outside::Outside;
 use crate::frame::Frame;
 use crate::names::RunKey;
-use crate::protocol::{Copier, CopyEffect, Outcome, Tag};
+use crate::protocol::{Copier, CopyEffect, Outcome, State, Tag};
 use crate::records::{PAUSE, next};
 
 /// Time for which entries are gathered into one frame.
@@ -33,10 +34,15 @@ pub(super) struct Copy<'a> {
     shared: &'a Shared,
     key: &'a RunKey,
     nonce: Tag,
+    /// The id of the run on this machine.
+    local: String,
+    outside: Outside,
     /// The number of the next entry of the source, and the source.
     source: Option<(u64, Lines)>,
     looked: Instant,
     is_stopped: bool,
+    /// The record is final, although the log is not complete.
+    is_given_up: bool,
 }
 
 impl<'a> Copy<'a> {
@@ -45,9 +51,12 @@ impl<'a> Copy<'a> {
             shared,
             key,
             nonce,
+            local: key.local(),
+            outside: Outside::of(key),
             source: None,
             looked: Instant::now(),
             is_stopped: false,
+            is_given_up: false,
         }
     }
 
@@ -61,10 +70,20 @@ impl<'a> Copy<'a> {
             copier = match copier.next() {
                 CopyEffect::Stop => return Outcome::Fenced,
                 CopyEffect::ReadTail => match self.shared.fleet.log_tail(self.key).await {
-                    Ok(message) => copier.tail(message.and_then(|message| {
-                        let frame = Frame::read(&message.headers, &message.payload)?;
-                        Some(frame.tail(message.sequence))
-                    })),
+                    Ok(message) => {
+                        let tail = message.and_then(|message| {
+                            let frame = Frame::read(&message.headers, &message.payload)?;
+                            Some(frame.tail(message.sequence))
+                        });
+                        if tail.is_none() {
+                            // The end of a run that was given up may have aged out, too.
+                            self.stop_if_wanted().await;
+                        }
+                        if self.is_given_up {
+                            return Outcome::Fenced;
+                        }
+                        copier.tail(tail)
+                    }
                     Err(_) => {
                         sleep(RETRY).await;
                         copier
@@ -77,6 +96,7 @@ impl<'a> Copy<'a> {
                         None => self.gather(from).await,
                     };
                     match lines {
+                        Ok(_) if self.is_given_up => return Outcome::Fenced,
                         Ok(lines) if lines.is_empty() => return Outcome::Finished,
                         Ok(lines) => {
                             if lines.last().is_some_and(LogLine::is_end) && refused.is_none() {
@@ -121,7 +141,7 @@ impl<'a> Copy<'a> {
 
     /// Returns what changes when more than the log of the run has changed.
     async fn state(&mut self) -> String {
-        let Ok(view) = self.shared.runs.outline(&self.key.run).await else {
+        let Ok(view) = self.shared.runs.outline(&self.local).await else {
             return String::new();
         };
         let requests = view.summary.requests.iter();
@@ -133,7 +153,7 @@ impl<'a> Copy<'a> {
     /// Waits for entries from this number on. Returns none after the last one.
     async fn gather(&mut self, from: u64) -> Result<Vec<LogLine>, ServiceError> {
         if self.source.as_ref().is_none_or(|(next, _)| *next != from) {
-            let lines = self.shared.runs.follow(&self.key.run, from - 1);
+            let lines = self.shared.runs.follow(&self.local, from - 1);
             self.source = Some((from, lines));
         }
         let mut lines: Vec<LogLine> = Vec::new();
@@ -146,7 +166,7 @@ impl<'a> Copy<'a> {
             };
             match timeout_at(deadline, next(source)).await {
                 Ok(Some(line)) => {
-                    let line = line?;
+                    let line = self.outside.line(line?);
                     bytes += line.json().len();
                     *number = line.seq() + 1;
                     let is_end = line.is_end();
@@ -158,23 +178,28 @@ impl<'a> Copy<'a> {
                 }
                 Ok(None) => return Ok(lines),
                 Err(_) if until.is_some() => return Ok(lines),
-                Err(_) => self.stop_if_wanted().await,
+                Err(_) => {
+                    self.stop_if_wanted().await;
+                    if self.is_given_up {
+                        return Ok(lines);
+                    }
+                }
             }
         }
     }
 
-    /// Stops the run if the record has that wish.
+    /// Reads the record. Stops the run if that has the wish.
     async fn stop_if_wanted(&mut self) {
         self.looked = Instant::now();
-        if self.is_stopped {
-            return;
-        }
         let Ok(found) = self.shared.fleet.read(self.key).await else {
             return;
         };
-        if let Some(stop) = found.record.and_then(|record| record.stop) {
+        let Some(record) = found.record else { return };
+        // One that was ended by its log has that, so nothing is left to copy.
+        self.is_given_up = record.state.is_final() && record.state != State::Ended;
+        if let Some(stop) = record.stop.filter(|_| !self.is_stopped) {
             let cancel = Command::Cancel { kill: stop.kill };
-            let stopped = self.shared.runs.send(&self.key.run, cancel).await;
+            let stopped = self.shared.runs.send(&self.local, cancel).await;
             self.is_stopped = stopped.is_ok();
         }
     }

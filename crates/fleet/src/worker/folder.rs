@@ -70,7 +70,7 @@ impl Folders {
                     let _ = fs::remove_dir_all(entry.path());
                 }
             } else {
-                keys.extend(RunKey::parse(&name));
+                keys.extend(RunKey::of_local(&name));
             }
         }
         keys.sort();
@@ -78,7 +78,7 @@ impl Folders {
     }
 
     fn path(&self, key: &RunKey) -> PathBuf {
-        self.root.join(key.key())
+        self.root.join(key.local())
     }
 
     /// Returns the folder of a run, without what its runner has. What has begun was not refused.
@@ -100,7 +100,9 @@ impl Folders {
     /// Makes the folder of a claim, in place of an older one.
     pub(super) fn make(&self, key: &RunKey, nonce: Tag, revision: u64) -> io::Result<()> {
         self.remove(key)?;
-        let draft = self.root.join(format!("{HIDDEN}new-{}-{nonce}", key.key()));
+        let draft = self
+            .root
+            .join(format!("{HIDDEN}new-{}-{nonce}", key.local()));
         let _ = fs::remove_dir_all(&draft);
         DirBuilder::new().mode(0o700).create(&draft)?;
         let kept = Kept {
@@ -162,7 +164,7 @@ impl Folders {
     pub(super) fn remove(&self, key: &RunKey) -> io::Result<()> {
         let gone = self
             .root
-            .join(format!("{HIDDEN}old-{}-{}", key.key(), Tag::random()));
+            .join(format!("{HIDDEN}old-{}-{}", key.local(), Tag::random()));
         match fs::rename(self.path(key), &gone) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
             renamed => renamed?,

@@ -134,7 +134,7 @@ async fn accept(shared: &Shared, message: Message) -> Option<Hint> {
         return None;
     };
     if !shared.take(&key) {
-        // It is carried out here, or one with its id. If it is queued again, the hint comes again.
+        // It is carried out here. If it is queued again, the hint comes again.
         let _ = message.ack_with(AckKind::Nak(Some(ACKNOWLEDGE))).await;
         return None;
     }

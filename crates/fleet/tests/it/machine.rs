@@ -119,9 +119,28 @@ impl Machine {
             .is_some()));
     }
 
+    /// The log of a run of Ann's on this machine.
     pub(crate) fn log(&self, run: &str) -> PathBuf {
+        self.log_of("ann", run)
+    }
+
+    pub(crate) fn log_of(&self, owner: &str, run: &str) -> PathBuf {
         let runs = self.folder.path().join("state/teamster/runs");
-        runs.join(run).join("events.ndjson")
+        runs.join(format!("{owner}@{run}")).join("events.ndjson")
+    }
+
+    /// The log of a run of Ann's as it is outside of this machine, if it is here.
+    pub(crate) fn shown(&self, run: &str) -> Option<Vec<u8>> {
+        self.shown_of("ann", run)
+    }
+
+    pub(crate) fn shown_of(&self, owner: &str, run: &str) -> Option<Vec<u8>> {
+        let log = fs::read_to_string(self.log_of(owner, run)).ok()?;
+        assert!(
+            log.contains(&format!("\"runId\":\"{owner}@{run}\"")),
+            "{log}"
+        );
+        Some(log.replace(&format!("{owner}@{run}"), run).into_bytes())
     }
 
     /// Lets the worker end with its runs.

@@ -38,8 +38,9 @@ fn a_run_is_carried_out_once_and_its_log_is_copied_byte_for_byte() {
         shared.until_count(1);
         shared.go();
         let copy = read(&run).await;
-        let logs: Vec<_> = machines.iter().map(|machine| machine.log("run")).collect();
-        let originals: Vec<_> = logs.iter().filter_map(|log| fs::read(log).ok()).collect();
+        let originals: Vec<_> = (machines.iter())
+            .filter_map(|machine| machine.shown("run"))
+            .collect();
         assert_eq!(originals, [copy]);
         let result = run.result().await.unwrap();
         assert_eq!(result.status, RunStatus::Completed);
@@ -73,7 +74,7 @@ fn a_run_outlives_its_worker_and_the_server_and_is_not_started_again() {
         machine.restart(&shared.agent());
         let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
         assert_eq!(result.status, RunStatus::Completed);
-        assert_eq!(read(&run).await, fs::read(machine.log("run")).unwrap());
+        assert_eq!(read(&run).await, machine.shown("run").unwrap());
         assert_eq!(shared.count(), 1);
         assert!(!other.log("run").exists());
         // What is over leaves nothing behind at the worker.
@@ -136,8 +137,8 @@ fn dies_before(effects: &[&str]) {
                 .unwrap();
             assert_eq!(result.status, RunStatus::Completed, "{effect}");
             assert_eq!(shared.count(), 1, "{effect}");
-            let original = fs::read(machine.log("run")).unwrap();
-            assert_eq!(read(&run).await, original, "{effect}");
+            let original = machine.shown("run");
+            assert_eq!(Some(read(&run).await), original, "{effect}");
         });
     }
 }
@@ -258,23 +259,25 @@ fn runs_of_two_owners_with_one_id_are_kept_apart() {
         until_workers(&fleet, 1).await;
         let spec = RunSpec::new("claude", "of ann");
         let anns = RunHandle::start(anns, "fix-1", spec).await.unwrap();
-        shared.until_count(1);
         let spec = RunSpec::new("claude", "of bob");
         let bobs = Arc::new(FleetRuns::new(&bob));
         let bobs = RunHandle::start(bobs, "fix-1", spec).await.unwrap();
+        // Both at once, on one machine.
+        shared.until_count(2);
+        let view = bobs.view().await.unwrap();
+        assert_eq!(view.summary.info.run_id, "fix-1");
+        assert_eq!(view.prompt.as_deref(), Some("of bob"));
+        bobs.cancel(true).await.unwrap();
+        let result = timeout(LIMIT, bobs.result()).await.unwrap().unwrap();
+        assert_eq!(result.status, RunStatus::Aborted);
         shared.go();
         let result = timeout(LIMIT, anns.result()).await.unwrap().unwrap();
         assert_eq!(result.status, RunStatus::Completed);
-        // It waits for a machine that has no such run.
-        let view = bobs.view().await.unwrap();
-        assert_eq!(view.summary.state, ViewState::Queued);
-        let other = Machine::start(&server, "w2", &shared.agent());
-        let result = timeout(LIMIT, bobs.result()).await.unwrap().unwrap();
-        assert_eq!(result.status, RunStatus::Completed);
         let ended = bobs.view().await.unwrap();
-        assert_eq!(ended.summary.machine.as_deref(), Some("w2"));
-        assert_eq!(read(&bobs).await, fs::read(other.log("fix-1")).unwrap());
-        assert_eq!(read(&anns).await, fs::read(machine.log("fix-1")).unwrap());
+        assert_eq!(ended.summary.machine.as_deref(), Some("w1"));
+        assert_eq!(read(&anns).await, machine.shown("fix-1").unwrap());
+        let bobs_log = machine.shown_of("bob", "fix-1").unwrap();
+        assert_eq!(read(&bobs).await, bobs_log);
         assert_eq!(shared.count(), 2);
     });
 }
@@ -343,7 +346,7 @@ fn a_run_that_was_given_up_keeps_what_its_log_has() {
         let lines: Vec<_> = text.lines().collect();
         assert!(lines.len() > 10, "{text}");
         assert!(lines[lines.len() - 1].contains("was given up"), "{text}");
-        let original = fs::read_to_string(machine.log("run")).unwrap();
+        let original = String::from_utf8(machine.shown("run").unwrap()).unwrap();
         assert!(original.starts_with(&lines[..10].join("\n")), "{text}");
     });
 }

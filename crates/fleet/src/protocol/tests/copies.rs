@@ -31,6 +31,10 @@ pub(super) struct Copies {
     /// The number of the entry that the reader has next.
     read: u64,
     has_gap: bool,
+    /// The log was ended because the run was given up.
+    is_given_up: bool,
+    /// After that, it got another entry.
+    is_continued: bool,
     faults: u8,
     limit: u8,
     /// Silence is taken for success, and no message expects another one.
@@ -59,6 +63,7 @@ impl Copies {
             number: 1,
             nonce: NONCE,
             next: 1,
+            is_end: false,
         };
         Self {
             tails: [Some(witness), None],
@@ -67,6 +72,8 @@ impl Copies {
             late: Vec::new(),
             read: 1,
             has_gap: false,
+            is_given_up: false,
+            is_continued: false,
             faults: 0,
             limit,
             is_careless: false,
@@ -96,8 +103,10 @@ impl Copies {
             number: self.number,
             nonce: NONCE,
             next: frame.next,
+            is_end: frame.next > LAST,
         };
         self.tails = [Some(tail), self.tails[0]];
+        self.is_continued |= self.is_given_up;
         self.has_gap |= frame.from > self.read;
         self.read = self.read.max(frame.next);
         Some(self.number)
@@ -171,7 +180,23 @@ impl Model for Copies {
             killed.copier = None;
             steps.push((Label::Text("the copier is killed"), killed));
         }
-        if let Some(mut aged) = self.fault() {
+        if !self.is_given_up {
+            let mut after = self.clone();
+            after.is_given_up = true;
+            after.number += 1;
+            let end = Tail {
+                number: after.number,
+                nonce: Tag::GIVEN_UP,
+                next: LAST + 1,
+                is_end: true,
+            };
+            after.tails = [Some(end), after.tails[0]];
+            steps.push((Label::Text("the run is given up"), after));
+        }
+        // That of a run that was given up is long gone then, and the record says so.
+        if !self.is_given_up
+            && let Some(mut aged) = self.fault()
+        {
             aged.tails = [None, None];
             steps.push((Label::Text("the log ages out"), aged));
         }
@@ -183,10 +208,13 @@ impl Model for Copies {
     }
 
     fn violation(&self) -> Option<Found> {
+        if self.is_continued {
+            return Some(Found::Continued);
+        }
         self.has_gap.then_some(Found::Gap)
     }
 
     fn is_named(&self) -> bool {
-        self.read == LAST + 1
+        self.read == LAST + 1 || self.is_given_up
     }
 }

@@ -30,6 +30,10 @@ pub(super) enum Found {
     Twice,
     /// The run was reported as cancelled or failed before its start, but was started.
     Untrue,
+    /// The log of a run had its end, and got another entry.
+    Continued,
+    /// The agent of a run that was given up works on beside a worker.
+    Unwatched,
     /// A reader of the log has missed an entry.
     Gap,
     /// From here on, no way without another fault leads to a state at rest that a person can tell from a working one.

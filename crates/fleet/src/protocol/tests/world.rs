@@ -8,7 +8,8 @@ mod submitter;
 use std::hash::{Hash, Hasher};
 
 use super::super::{
-    Care, Carrier, Change, Effect, Folder, Head, Next, Outcome, Seen, State, Submission, Tag, care,
+    Care, Carrier, Change, Effect, Folder, Head, Known, Next, Outcome, Seen, State, Submission,
+    Tag, Tail, care,
 };
 use super::explore::{Found, Model};
 pub(super) use label::Label;
@@ -33,6 +34,12 @@ pub(super) enum Kind {
     FullDisk,
     /// A fault: the store loses an acknowledged change of the record.
     StoreLoses,
+    /// A person gives a started run up whose machine is not there. As a fault, its worker is only asleep.
+    GiveUp,
+    /// The same, and the run is to be submitted once more then.
+    Rerun,
+    /// A fault: the record is gone for good, without a marker.
+    Gone,
 }
 
 /// A part of the protocol that can be taken out.
@@ -58,6 +65,16 @@ pub(super) enum Part {
     RefusalKept,
     /// A worker that is back changes the record before the agent starts, so it knows of the wish to stop.
     Resume,
+    /// The janitor ends a run whose log has its end.
+    EndAgain,
+    /// The log of a run that was given up gets an end of its own.
+    Fence,
+    /// A worker that is back stops the agent of a run that was given up.
+    StopGivenUp,
+    /// The janitor submits a run once more.
+    RerunAgain,
+    /// A record that is gone is told from a stale read.
+    Patience,
 }
 
 /// What the janitor knows about a claiming process.
@@ -115,6 +132,7 @@ enum Late {
     Change(Change),
     Hint,
     Witness(Tag),
+    Rerun,
 }
 
 /// The answer to a request.
@@ -138,14 +156,22 @@ pub(super) struct World {
     record: Seen,
     /// What a stale read returns.
     older: Seen,
-    log: Option<Tag>,
+    /// The last message of the log.
+    log: Option<Tail>,
     queue: u8,
     late: Vec<Late>,
     hosts: [Host; 2],
     submitter: Submitter,
     repeated: bool,
     started: u8,
+    /// A person was told that the agent was not started.
     cancelled: bool,
+    /// Records of the run that was submitted once more.
+    reruns: u8,
+    /// The record was lost.
+    is_gone: bool,
+    /// The log had its end, and got another entry.
+    continued: bool,
     /// The run was refused, or its log has the end of a run for which no agent was started.
     refused: bool,
     hands: u8,
@@ -159,6 +185,7 @@ impl Hash for World {
         (self.record, self.older, self.log, self.queue, &self.late).hash(hasher);
         (self.hosts, self.submitter, self.repeated, self.started).hash(hasher);
         (self.cancelled, self.refused, self.hands, self.faults).hash(hasher);
+        (self.reruns, self.is_gone, self.continued).hash(hasher);
     }
 }
 
@@ -176,6 +203,9 @@ struct Rules {
     full_disk: bool,
     repeat: bool,
     store_loses: bool,
+    give_up: bool,
+    rerun: bool,
+    gone: bool,
     without: Option<Part>,
 }
 
@@ -204,8 +234,16 @@ impl Model for World {
     }
 
     fn violation(&self) -> Option<Found> {
-        if self.started > 1 {
+        let is_lost = (self.record.head).is_some_and(|head| head.state == State::Lost);
+        let is_left = |host: &Host| host.running && host.carrier.is_none();
+        if self.started > 1 || self.reruns > 1 {
             Some(Found::Twice)
+        } else if is_lost
+            && (self.hosts.iter()).any(|host| host.power == Power::Up && is_left(host))
+        {
+            Some(Found::Unwatched)
+        } else if self.continued {
+            Some(Found::Continued)
         } else if (self.cancelled || self.refused) && self.started > 0 {
             Some(Found::Untrue)
         } else {
@@ -216,8 +254,9 @@ impl Model for World {
     fn is_named(&self) -> bool {
         let all_gone = self.hosts.iter().all(|host| host.power == Power::Gone);
         let Some(head) = self.record.head else {
-            // Not acknowledged.
-            return self.submitter == Submitter::Gone;
+            // Not acknowledged, or lost: then no slot may be taken.
+            let is_free = self.hosts.iter().all(|host| host.carrier.is_none());
+            return is_free && (self.is_gone || self.submitter == Submitter::Gone);
         };
         match head.state {
             // It waits, and the reason is shown: no worker.
@@ -226,9 +265,17 @@ impl Model for World {
             State::Claimed => {
                 self.hands >= self.rules.hands && self.rules.presence == Presence::Unknown
             }
-            // Shown as unknown: its machine does not report.
+            // Shown as unknown: its machine does not report. What has ended is not.
             State::Started => {
-                (0..2).any(|at| self.hosts[at].power == Power::Gone && self.claimed_by(head, at))
+                !self
+                    .log
+                    .is_some_and(|tail| tail.is_end && head.is_of(tail.nonce))
+                    && (0..2)
+                        .any(|at| self.hosts[at].power == Power::Gone && self.claimed_by(head, at))
+            }
+            // Its readers have an end.
+            State::Lost => {
+                (self.reruns > 0 || !self.rules.rerun) && self.log.is_some_and(|tail| tail.is_end)
             }
             _ => true,
         }
@@ -260,6 +307,9 @@ impl World {
             repeated: false,
             started: 0,
             cancelled: false,
+            reruns: 0,
+            is_gone: false,
+            continued: false,
             refused: false,
             hands: 0,
             faults: 0,
@@ -275,6 +325,9 @@ impl World {
                 full_disk: false,
                 repeat: false,
                 store_loses: false,
+                give_up: false,
+                rerun: false,
+                gone: false,
                 without: None,
             },
         }
@@ -290,6 +343,9 @@ impl World {
             Kind::Others => self.rules.others = true,
             Kind::Repeat => self.rules.repeat = true,
             Kind::StoreLoses => self.rules.store_loses = true,
+            Kind::GiveUp => self.rules.give_up = true,
+            Kind::Rerun => (self.rules.give_up, self.rules.rerun) = (true, true),
+            Kind::Gone => self.rules.gone = true,
         }
         self
     }
@@ -347,8 +403,28 @@ impl World {
     }
 
     fn publish_witness(&mut self, nonce: Tag) -> bool {
-        let is_first = self.log.is_none();
-        self.log = self.log.or(Some(nonce));
+        self.publish_log(0, nonce, false)
+    }
+
+    /// Publishes an entry after the message with this number.
+    fn publish_log(&mut self, expected: u64, nonce: Tag, is_end: bool) -> bool {
+        let last = self.log.map_or(0, |tail| tail.number);
+        if last != expected {
+            return false;
+        }
+        self.continued |= self.log.is_some_and(|tail| tail.is_end);
+        self.log = Some(Tail {
+            number: last + 1,
+            nonce,
+            next: 1 + u64::from(is_end),
+            is_end,
+        });
+        true
+    }
+
+    fn publish_rerun(&mut self) -> bool {
+        let is_first = self.reruns == 0 || self.lacks(Part::Expected);
+        self.reruns += u8::from(is_first);
         is_first
     }
 
@@ -357,6 +433,7 @@ impl World {
             Late::Change(change) => drop(self.apply(change)),
             Late::Hint => self.publish_hint(),
             Late::Witness(nonce) => drop(self.publish_witness(nonce)),
+            Late::Rerun => drop(self.publish_rerun()),
         }
     }
 
@@ -372,6 +449,7 @@ impl World {
             Late::Witness(nonce) => {
                 (after.publish_witness(nonce) || self.lacks(Part::Witness)).then_some(0)
             }
+            Late::Rerun => after.publish_rerun().then_some(0),
         };
         let mut all = vec![match stored {
             Some(number) => ("", Answer::Stored(number), after),
@@ -399,6 +477,9 @@ impl World {
     /// What a read returns: the record, or an older one.
     fn reads(&self) -> Vec<(&'static str, Seen, Self)> {
         let mut all = vec![("", self.record, self.clone())];
+        if self.is_gone && !self.lacks(Part::Patience) {
+            all[0].1 = Seen::GONE;
+        }
         if self.older != self.record
             && let Some(stale) = self.fault()
         {
@@ -425,7 +506,13 @@ impl World {
         // What is with a worker is in the queue as well, for the server.
         let pulled: u8 = self.hosts.iter().map(|host| host.unacknowledged).sum();
         let has_hint = self.queue + pulled > 0 || self.rules.others && self.lacks(Part::OwnHints);
-        match care(self.record, is_absent, has_hint) {
+        let known = Known {
+            is_absent,
+            has_hint,
+            tail: self.log,
+            wants_rerun: self.rules.rerun && self.reruns == 0,
+        };
+        match care(self.record, known) {
             Some(Care::HandOn(change)) if self.hands < self.rules.hands => {
                 let mut after = self.clone();
                 if after.apply(change).is_some() {
@@ -438,6 +525,24 @@ impl World {
                 let mut after = self.clone();
                 after.publish_hint();
                 steps.push((text("janitor: hint again"), after));
+            }
+            Some(Care::End(change)) if !self.lacks(Part::EndAgain) => {
+                for (how, _, after) in self.request(Late::Change(change)) {
+                    steps.push((Label(What::Text("janitor ends"), how), after));
+                }
+            }
+            Some(Care::Fence(expected)) if !self.lacks(Part::Fence) => {
+                let mut after = self.clone();
+                after.publish_log(expected, Tag::GIVEN_UP, true);
+                steps.push((text("janitor ends the log of what was given up"), after));
+            }
+            Some(Care::Rerun) if !self.lacks(Part::RerunAgain) => {
+                for (how, _, after) in self.request(Late::Rerun) {
+                    steps.push((
+                        Label(What::Text("janitor submits it once more"), how),
+                        after,
+                    ));
+                }
             }
             _ => {}
         }

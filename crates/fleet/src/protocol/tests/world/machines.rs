@@ -173,7 +173,11 @@ impl World {
                     go(how, after, outcome);
                 }
             }
-            Effect::ReadWitness => go("", self.clone(), Outcome::Witness(self.log)),
+            Effect::ReadWitness => go(
+                "",
+                self.clone(),
+                Outcome::Witness(self.log.map(|tail| tail.nonce)),
+            ),
             Effect::Spawn => {
                 let spawns =
                     host.disk.is_some_and(|folder| !folder.has_begun) || self.lacks(Part::Begun);
@@ -203,14 +207,36 @@ impl World {
                     go("", after, Outcome::Done);
                 }
             }
+            // It waits for a runner that may still begin.
+            Effect::Stop if host.spawned > 0 => {}
+            Effect::Stop => {
+                let after = self.host(at, |host| {
+                    if !self.lacks(Part::StopGivenUp) {
+                        host.ended |= host.running;
+                        host.running = false;
+                    }
+                });
+                go("", after, Outcome::Done);
+            }
             Effect::Follow => {
                 let never = host.disk.is_some_and(|folder| !folder.has_begun) && host.spawned == 0;
-                if host.is_refused || host.disk.is_some_and(|folder| folder.is_refused) {
+                let is_refused =
+                    host.is_refused || host.disk.is_some_and(|folder| folder.is_refused);
+                let Some(Folder { nonce, .. }) = host.disk else {
+                    return;
+                };
+                if self.log.is_some_and(|tail| tail.nonce != nonce) {
+                    go(": fenced", self.clone(), Outcome::Fenced);
+                } else if is_refused || host.ended {
+                    // The model of copies has what comes before the end.
                     let mut after = self.clone();
-                    after.refused = true;
-                    go(": no agent", after, Outcome::Finished);
-                } else if host.ended {
-                    go("", self.clone(), Outcome::Finished);
+                    if !self.log.is_some_and(|tail| tail.is_end) {
+                        let last = self.log.map_or(0, |tail| tail.number);
+                        after.publish_log(last, nonce, true);
+                    }
+                    after.refused |= is_refused;
+                    let how = if is_refused { ": no agent" } else { "" };
+                    go(how, after, Outcome::Finished);
                 } else if never {
                     go(": the runner is gone", self.clone(), Outcome::NeverBegun);
                 }

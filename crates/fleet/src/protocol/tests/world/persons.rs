@@ -1,7 +1,7 @@
 //! What persons do, and what happens to the store.
 
 use super::super::super::{Change, State};
-use super::{Host, Power, Steps, World, text};
+use super::{Host, Power, Seen, Steps, World, text};
 
 impl World {
     pub(super) fn persons_and_stores(&self, steps: &mut Steps) {
@@ -36,6 +36,18 @@ impl World {
             after.cancelled = true;
             steps.push((text("cancelled while the machine is not there"), after));
         }
+        self.give_up(steps);
+        if self.rules.gone
+            && self
+                .record
+                .head
+                .is_some_and(|head| head.state == State::Started)
+            && let Some(mut gone) = self.fault()
+        {
+            (gone.record, gone.older) = (Seen::NOTHING, Seen::NOTHING);
+            gone.is_gone = true;
+            steps.push((text("the record is gone"), gone));
+        }
         if self.rules.store_loses
             && self
                 .record
@@ -52,6 +64,29 @@ impl World {
         {
             aged.log = None;
             steps.push((text("the log ages out"), aged));
+        }
+    }
+
+    /// A person gives the run up.
+    fn give_up(&self, steps: &mut Steps) {
+        let Some(change) = Change::give_up(self.record).filter(|_| self.rules.give_up) else {
+            return;
+        };
+        let at = (0..2).find(|at| self.claimed_by(change.head, *at));
+        let is_up = at.is_some_and(|at| self.hosts[at].power == Power::Up);
+        // A worker that is asleep is taken for absent.
+        let Some(mut after) = (if is_up {
+            self.fault()
+        } else {
+            Some(self.clone())
+        }) else {
+            return;
+        };
+        if after.apply(change).is_some() {
+            // Of a runner that is under way, or a worker that is asleep, it is not known.
+            let is_under_way = self.hosts.iter().any(|host| host.spawned > 0);
+            after.cancelled |= self.started == 0 && !is_up && !is_under_way;
+            steps.push((text("given up"), after));
         }
     }
 }

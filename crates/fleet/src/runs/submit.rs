@@ -1,0 +1,78 @@
+//! Submitting runs.
+
+use teamster_api::{Accepted, ProblemCode, ServiceError};
+use tokio::time::{Instant, sleep};
+
+use super::exists;
+use crate::Fleet;
+use crate::names::RunKey;
+use crate::protocol::{Submission, SubmitEffect};
+use crate::record::Record;
+use crate::records::{PATIENCE, PAUSE};
+
+impl Fleet {
+    /// Submits a run with this new record, until it is certain that it is there and waits.
+    pub(crate) async fn submit(
+        &self,
+        key: &RunKey,
+        record: Record,
+    ) -> Result<Accepted, ServiceError> {
+        let run = &*key.run;
+        let subject = record.queue();
+        let mut submission = Submission::new();
+        let until = Instant::now() + PATIENCE;
+        loop {
+            let before = submission;
+            match submission.next() {
+                SubmitEffect::Change(change) => {
+                    let record = record.changed(change);
+                    let stored = self.store(key, &record, change.expected).await;
+                    submission = submission.answered(stored.is_some());
+                }
+                SubmitEffect::Read => match self.read(key).await {
+                    Ok(found) => {
+                        let same = found.record.as_ref();
+                        if same.is_some_and(|other| !other.is_same(&record)) {
+                            return Err(exists(run));
+                        }
+                        submission = submission.read(found.seen);
+                    }
+                    Err(error) if !error.retryable => return Err(error),
+                    Err(_) => {}
+                },
+                SubmitEffect::Hint => {
+                    submission = match self.hint(&subject, key).await {
+                        Err(error) if error.code == Some(ProblemCode::OverQuota) => {
+                            submission.full()
+                        }
+                        hint => submission.answered(hint?),
+                    };
+                }
+                SubmitEffect::Full => {
+                    let message = format!(
+                        "the fleet's queue is full, and run \"{run}\" was cancelled: try again later with another id, or add workers"
+                    );
+                    return Err(ServiceError::new(ProblemCode::OverQuota, message));
+                }
+                SubmitEffect::Acknowledged(true) => return Ok(Accepted::existed()),
+                SubmitEffect::Acknowledged(false) => return Ok(Accepted::new(Vec::new())),
+                SubmitEffect::Refuse => {
+                    let message =
+                        format!("a run \"{run}\" was deleted: give every run an id of its own");
+                    return Err(ServiceError::new(ProblemCode::RunExists, message));
+                }
+            }
+            if (before == submission || matches!(submission.next(), SubmitEffect::Read))
+                && let Some(refusal) = self.refusal(&key.record())
+            {
+                return Err(refusal);
+            }
+            if Instant::now() > until {
+                return Err(self.failed(&key.record(), "the run may be there: repeat the call"));
+            }
+            if before == submission || matches!(submission.next(), SubmitEffect::Read) {
+                sleep(PAUSE).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,297 @@
+//! The names of a run on this machine and outside.
+//!
+//! Here it has its owner in its id, so that two owners and the user of this machine can have runs with one id. What leaves
+//! this machine has the id that the fleet knows.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use teamster_api::{Command, LogLine, PendingRequest, Reply, RunSummary, RunView, ServiceError};
+
+use crate::names::RunKey;
+
+/// The names of a run.
+#[derive(Debug, Clone)]
+pub(super) struct Outside {
+    local: String,
+    run: String,
+    /// What the branch of a run begins with here if it has no other name.
+    branch: String,
+}
+
+/// Where in an entry of a log a field is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    Entry,
+    Result,
+    Workspace,
+    Meta,
+}
+
+impl Outside {
+    pub(super) fn of(key: &RunKey) -> Self {
+        Self {
+            local: key.local(),
+            run: key.run.clone(),
+            branch: format!("teamster/{}@", key.owner),
+        }
+    }
+
+    /// Returns an id of the run, of one of its turns or requests, as it is outside.
+    fn id(&self, id: &str) -> Option<String> {
+        replaced(id, &self.local, &self.run)
+    }
+
+    fn rename(&self, id: &mut String) {
+        if let Some(outside) = self.id(id) {
+            *id = outside;
+        }
+    }
+
+    fn rename_branch(&self, branch: &mut Option<String>) {
+        if let Some(name) = branch
+            && let Some(rest) = name.strip_prefix(&self.branch)
+        {
+            *name = format!("teamster/{rest}");
+        }
+    }
+
+    fn rename_request(&self, request: &mut PendingRequest) {
+        self.rename(&mut request.run_id);
+        self.rename(&mut request.request_id);
+    }
+
+    /// Returns a command from outside for the run of this machine.
+    pub(super) fn command(&self, mut command: Command) -> Command {
+        if let Command::Answer { request_id, .. } = &mut command
+            && let Some(local) = replaced(request_id, &self.run, &self.local)
+        {
+            *request_id = local;
+        }
+        command
+    }
+
+    pub(super) fn reply(&self, mut reply: Reply) -> Reply {
+        match &mut reply {
+            Reply::Requests { requests } => {
+                requests
+                    .iter_mut()
+                    .for_each(|request| self.rename_request(request));
+            }
+            Reply::Status { status } => {
+                if let Some(turn) = &mut status.turn {
+                    self.rename(&mut turn.run_id);
+                }
+            }
+            Reply::Turn { run_id, .. } => self.rename(run_id),
+            Reply::Refused { message, .. } => *message = self.text(message),
+            _ => {}
+        }
+        reply
+    }
+
+    pub(super) fn summary(&self, mut summary: RunSummary) -> RunSummary {
+        self.rename(&mut summary.info.run_id);
+        self.rename_branch(&mut summary.info.branch);
+        for request in &mut summary.requests {
+            self.rename_request(request);
+        }
+        if let Some(turn) = summary.live.as_mut().and_then(|live| live.turn.as_mut()) {
+            self.rename(&mut turn.run_id);
+        }
+        if let Some(workspace) = &mut summary.workspace {
+            self.rename_branch(&mut workspace.branch);
+        }
+        summary
+    }
+
+    pub(super) fn view(&self, mut view: RunView) -> RunView {
+        view.summary = Arc::new(self.summary(Arc::unwrap_or_clone(view.summary)));
+        if let Some(workspace) = view.result.as_mut().and_then(|it| it.workspace.as_mut()) {
+            self.rename_branch(&mut workspace.branch);
+        }
+        view
+    }
+
+    pub(super) fn error(&self, mut error: ServiceError) -> ServiceError {
+        error.message = self.text(&error.message);
+        if let Some(run) = &mut error.run_id {
+            self.rename(run);
+        }
+        if let Some(agent) = &mut error.agent_error {
+            agent.message = self.text(&agent.message);
+        }
+        error
+    }
+
+    fn text(&self, text: &str) -> String {
+        text.replace(&self.local, &self.run)
+    }
+
+    /// Returns the beginning of a git bundle of the run, which has the names of its refs in lines before an empty one.
+    pub(super) fn bundle(&self, beginning: &[u8]) -> Vec<u8> {
+        let of_refs = |branch: &str| format!(" refs/{branch}").into_bytes();
+        let (here, outside) = (of_refs(&self.branch), of_refs("teamster/"));
+        let mut renamed = Vec::with_capacity(beginning.len());
+        let mut lines = beginning.split_inclusive(|byte| *byte == b'\n');
+        let mut read = 0;
+        for line in lines.by_ref() {
+            read += line.len();
+            match line.windows(here.len()).position(|part| part == here) {
+                Some(at) => {
+                    renamed.extend_from_slice(&line[..at]);
+                    renamed.extend_from_slice(&outside);
+                    renamed.extend_from_slice(&line[at + here.len()..]);
+                }
+                None => renamed.extend_from_slice(line),
+            }
+            if line == b"\n" {
+                break;
+            }
+        }
+        renamed.extend_from_slice(&beginning[read..]);
+        renamed
+    }
+
+    /// Returns an entry of the log. What the agent wrote is not changed.
+    pub(super) fn line(&self, line: LogLine) -> LogLine {
+        let renamed = std::str::from_utf8(line.json()).ok();
+        let renamed = renamed.and_then(|json| self.object(json, Place::Entry));
+        let renamed = renamed.and_then(|json| LogLine::from_json(json.into_bytes(), &self.run));
+        renamed.unwrap_or(line)
+    }
+
+    /// Returns an object with the ids as they are outside; `None` if it is none.
+    fn object(&self, json: &str, place: Place) -> Option<String> {
+        let Fields(fields) = serde_json::from_str(json).ok()?;
+        let is_end = fields.iter().any(|(name, value)| {
+            name == "type" && matches!(value.get(), r#""done""# | r#""run:end""#)
+        });
+        let mut renamed = String::with_capacity(json.len());
+        for (name, value) in fields {
+            renamed.push(if renamed.is_empty() { '{' } else { ',' });
+            renamed.push_str(&serde_json::to_string(&name).ok()?);
+            renamed.push(':');
+            let value = value.get();
+            let other = match (place, &*name) {
+                (Place::Entry | Place::Meta, "runId") | (Place::Entry, "requestId") => {
+                    self.string(value, |id| self.id(&id))
+                }
+                (Place::Workspace, "branch") => self.string(value, |name| {
+                    let mut branch = Some(name);
+                    self.rename_branch(&mut branch);
+                    branch
+                }),
+                (Place::Entry, "result") if is_end => self.object(value, Place::Result),
+                (Place::Result, "workspace") => self.object(value, Place::Workspace),
+                (Place::Result, "meta") => self.object(value, Place::Meta),
+                _ => None,
+            };
+            renamed.push_str(other.as_deref().unwrap_or(value));
+        }
+        if renamed.is_empty() {
+            renamed.push('{');
+        }
+        renamed.push('}');
+        Some(renamed)
+    }
+
+    fn string(&self, json: &str, rename: impl Fn(String) -> Option<String>) -> Option<String> {
+        let text = serde_json::from_str(json).ok()?;
+        serde_json::to_string(&rename(text)?).ok()
+    }
+}
+
+/// Returns an id with another beginning, if it is that of a run, or of one of its turns or requests.
+fn replaced(id: &str, from: &str, to: &str) -> Option<String> {
+    let rest = id.strip_prefix(from)?;
+    let is_part = rest.is_empty() || rest.starts_with(['.', '/']);
+    is_part.then(|| format!("{to}{rest}"))
+}
+
+/// The fields of an object in their order, with their texts as they are.
+struct Fields<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct InOrder;
+
+        impl<'de> Visitor<'de> for InOrder {
+            type Value = Vec<(String, &'de RawValue)>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut fields = Vec::new();
+                while let Some(field) = map.next_entry()? {
+                    fields.push(field);
+                }
+                Ok(fields)
+            }
+        }
+
+        deserializer.deserialize_map(InOrder).map(Fields)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_leaves_the_machine_has_the_id_of_the_fleet_and_the_agents_words_stay() {
+        let outside = Outside::of(&RunKey::new("ann", "fix"));
+        // Made by hand: entries of a log.
+        for (local, shown) in [
+            (
+                r#"{"seq":1,"atMs":2,"runId":"ann@fix","attempt":1,"type":"text","text":"ann@fix \ud83d"}"#,
+                r#"{"seq":1,"atMs":2,"runId":"fix","attempt":1,"type":"text","text":"ann@fix \ud83d"}"#,
+            ),
+            (
+                r#"{"seq":1,"atMs":2,"runId":"ann@fix.3","attempt":1,"type":"permission","requestId":"ann@fix.3/1"}"#,
+                r#"{"seq":1,"atMs":2,"runId":"fix.3","attempt":1,"type":"permission","requestId":"fix.3/1"}"#,
+            ),
+            (
+                r#"{"seq":1,"type":"run:end","runId":"ann@fix","result":{"meta":{"runId":"ann@fix"}}}"#,
+                r#"{"seq":1,"type":"run:end","runId":"fix","result":{"meta":{"runId":"fix"}}}"#,
+            ),
+            (
+                r#"{"seq":1,"type":"done","result":{"workspace":{"branch":"teamster/ann@fix"},"x":{}}}"#,
+                r#"{"seq":1,"type":"done","result":{"workspace":{"branch":"teamster/fix"},"x":{}}}"#,
+            ),
+            (
+                r#"{"seq":1,"type":"tool_use","input":{"runId":"ann@fix"},"result":{"meta":{"runId":"ann@fix"}}}"#,
+                r#"{"seq":1,"type":"tool_use","input":{"runId":"ann@fix"},"result":{"meta":{"runId":"ann@fix"}}}"#,
+            ),
+            (
+                r#"{"seq":1,"runId":"ann@fix-2","type":"text"}"#,
+                r#"{"seq":1,"runId":"ann@fix-2","type":"text"}"#,
+            ),
+        ] {
+            let line = LogLine::from_json(local.into(), "ann@fix").unwrap();
+            let is_end = line.is_end();
+            let line = outside.line(line);
+            assert_eq!(std::str::from_utf8(line.json()).unwrap(), shown);
+            assert_eq!(line.is_end(), is_end);
+        }
+        let answer = |id: &str| {
+            let json = serde_json::json!({
+                "command": "answer", "requestId": id, "answer": { "decision": "allow" },
+            });
+            serde_json::from_value::<Command>(json).unwrap()
+        };
+        assert_eq!(outside.command(answer("fix/1")), answer("ann@fix/1"));
+        assert_eq!(outside.command(answer("fix-2/1")), answer("fix-2/1"));
+        let bundle = |refs: &str| format!("# v2 git bundle\n-1 old\n2 {refs}\n\nPACK {refs}");
+        assert_eq!(
+            outside.bundle(bundle("refs/teamster/ann@fix/head").as_bytes()),
+            bundle("refs/teamster/fix/head")
+                .replace("PACK refs/teamster/", "PACK refs/teamster/ann@")
+                .as_bytes()
+        );
+    }
+}
