@@ -8,6 +8,7 @@ import {join} from 'node:path';
 import {promisify} from 'node:util';
 import {browser, go, isClean, open, require, text} from './browser.mjs';
 import {checkChanges} from './page-changes.mjs';
+import {checkFleet} from './page-fleet.mjs';
 import {LIMIT, PROGRAM, Server, check, until} from './server.mjs';
 
 async function prepare(folder) {
@@ -484,6 +485,7 @@ await check('a session is started by the form, and takes prompts, steering and i
 });
 
 await checkChanges(chromium, server);
+await checkFleet(chromium, server);
 
 await chromium.close();
 await server.end();

@@ -5,6 +5,7 @@ import {agents} from './agents.js';
 import {start as drawAttention, title} from './attention.js';
 import {cost} from './cost.js';
 import {clock, fill, h} from './dom.js';
+import {find as findFleet, fleet, hasFleet} from './fleet.js';
 import {now} from './now.js';
 import {run} from './run.js';
 import {start} from './start.js';
@@ -66,6 +67,7 @@ const VIEWS = [
   [/^#\/run\/([^/]+)(\/all)?$/, run, '#/now'],
   [/^#\/agents(?:\/([^/]+))?$/, agents, '#/agents'],
   [/^#\/cost$/, cost, '#/cost'],
+  [/^#\/fleet$/, fleet, '#/fleet'],
   [/^#\/new$/, start, ''],
   [/^/, now, '#/now'],
 ];
@@ -93,9 +95,9 @@ function showConnection() {
   if (state.lostAt !== 0) lost.textContent = `No connection to the server since ${clock(state.lostAt)}. Runs go on without it; this page catches up.`;
 }
 
-const STEPS = '.request, .row, .card.agent, .file > summary';
+const STEPS = '.request, .row, .card.agent, .card.worker, .file > summary';
 
-/// Moves the focus among requests, runs, agents and changed files.
+/// Moves the focus among requests, runs, agents, workers and changed files.
 function step(by) {
   const all = [...main.querySelectorAll(STEPS)].filter((one) => one.checkVisibility());
   const at = all.indexOf(document.activeElement?.closest?.(STEPS));
@@ -120,6 +122,7 @@ function onKey(event) {
     1: () => { location.hash = '#/now'; },
     2: () => { location.hash = '#/agents'; },
     3: () => { location.hash = '#/cost'; },
+    4: () => { if (hasFleet()) location.hash = '#/fleet'; },
     c: () => { location.hash = '#/new'; },
     j: () => step(1),
     k: () => step(-1),
@@ -151,6 +154,7 @@ unauthorized.addEventListener('unauthorized', () => {
 
 watch(() => {
   showConnection();
+  findFleet();
   // Another tab logged in.
   if (isOut && state.snapshots > outAt) comeIn();
   if (!isOut) view?.update();

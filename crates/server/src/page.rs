@@ -46,6 +46,7 @@ const FILES: &[File] = &[
     file!("diff.js", SCRIPT),
     file!("dom.js", SCRIPT),
     file!("entries.js", SCRIPT),
+    file!("fleet.js", SCRIPT),
     file!("history.js", SCRIPT),
     file!("main.js", SCRIPT),
     file!("now.js", SCRIPT),
