@@ -9,6 +9,8 @@ import {promisify} from 'node:util';
 import {browser, go, isClean, open, require, text} from './browser.mjs';
 import {checkChanges} from './page-changes.mjs';
 import {checkFleet} from './page-fleet.mjs';
+import {checkForms} from './page-forms.mjs';
+import {checkViews} from './page-views.mjs';
 import {LIMIT, PROGRAM, Server, check, until} from './server.mjs';
 
 async function prepare(folder) {
@@ -129,8 +131,8 @@ await check('a question of an MCP server is answered by its form', async () => {
   assert.equal((await server.api(`/runs/${id}`)).state, 'waiting');
   await page.fill('.request input[type=text]', 'lighthouse');
   await page.fill('.request input[type=number]', '2');
-  await page.selectOption('.request select', 'bin');
-  await page.check('.request input[type=checkbox]');
+  await page.selectOption('.request label:has-text("Kind") select', {label: 'bin'});
+  await page.selectOption('.request label:has-text("Publish it") select', {label: 'Yes'});
   await page.click('.request .allow');
   const {result} = await server.reaches(id, 'ended');
   assert.deepEqual(JSON.parse(result.finalMessage ?? result.text).content, {name: 'lighthouse', count: 2, kind: 'bin', publish: true});
@@ -301,8 +303,7 @@ await check('what cannot be seen in a command is marked on the card that asks fo
     await text(page, '.request .subject'),
     'cat U+202Etxt.ssapU+202C U+2066# U+2069U+200BnotesU+00A0xU+001B[8mU+000D; rm -r U+E0041',
   );
-  await page.evaluate(() => document.querySelectorAll('details').forEach((one) => { one.open = true; }));
-  assert.match(await text(page, '.request details'), /reU\+200DadU\+202E it/);
+  assert.match(await text(page, '.request .whole'), /reU\+200DadU\+202E it/);
   await page.click('.request .deny');
   await server.reaches(id, 'ended');
   const shown = await page.evaluate(async () => {
@@ -484,6 +485,8 @@ await check('a session is started by the form, and takes prompts, steering and i
   await page.context().close();
 });
 
+await checkForms(chromium, server);
+await checkViews(chromium, server);
 await checkChanges(chromium, server);
 await checkFleet(chromium, server);
 

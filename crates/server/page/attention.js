@@ -1,8 +1,8 @@
 // Draws attention to requests: the title, the favicon, the count beside Now, and notifications.
 
 import {marked} from './dom.js';
+import {subject} from './edit.js';
 import {requests, state, watch} from './state.js';
-import {subject} from './request.js';
 
 const seen = new Set();
 let isFirst = true;
@@ -36,7 +36,7 @@ function show() {
 
 function notify(request, run) {
   // Only one tab notifies, and only while it has no focus.
-  if (!state.leads || document.hasFocus() || !('Notification' in window) || Notification.permission !== 'granted') return;
+  if (!state.leads || document.hasFocus() || !canNotify() || Notification.permission !== 'granted') return;
   try {
     const notification = new Notification(`${run.provider} needs an answer`, {
       body: marked(request.message ?? [request.toolName, subject(request.input)].filter(Boolean).join(': ').slice(0, 200)),
@@ -49,17 +49,49 @@ function notify(request, run) {
       notification.close();
     };
   } catch {
-    // Chrome on Android supports notifications of service workers only.
+    isRefused = true;
+    offer();
   }
+}
+
+/// True if the browser has refused to make a notification: Chrome on Android makes those of service workers only.
+let isRefused = false;
+
+function canNotify() {
+  return window.isSecureContext && 'Notification' in window && !isRefused;
+}
+
+/// Tries whether a page can make notifications. Without a permission, one that can be made is not shown.
+function probe() {
+  if (!canNotify() || Notification.permission === 'granted') return;
+  try {
+    new Notification('teamster').onerror = () => {};
+  } catch {
+    isRefused = true;
+  }
+}
+
+const INSTEAD = ' To hear of requests without a look at this page, give the server an address that it calls: teamster serve --callback URL.';
+
+/// Says how requests are notified of here, or why they are not.
+function standing() {
+  if (!window.isSecureContext) return `A browser shows notifications of pages on HTTPS or localhost only, and this one is on neither.${INSTEAD}`;
+  if (!canNotify()) return `This browser shows no notifications of an open page.${INSTEAD}`;
+  if (Notification.permission === 'granted') return 'Requests are notified of while this page is open and has no focus.';
+  if (Notification.permission === 'denied') return `They are blocked for this page: its settings in the browser allow them.${INSTEAD}`;
+  return 'The bell turns them on.';
+}
+
+/// Shows the bell where it does something, and the standing beside the keys.
+function offer() {
+  document.querySelector('#notify').hidden = !canNotify() || Notification.permission !== 'default';
+  document.querySelector('#notifications').textContent = standing();
 }
 
 /// Starts to draw attention.
 export function start() {
   watch(show);
-  const button = document.querySelector('#notify');
-  const update = () => {
-    button.hidden = !('Notification' in window) || !window.isSecureContext || Notification.permission !== 'default';
-  };
-  button.addEventListener('click', () => Notification.requestPermission().then(update));
-  update();
+  document.querySelector('#notify').addEventListener('click', () => Notification.requestPermission().then(offer));
+  probe();
+  offer();
 }

@@ -11,7 +11,7 @@ const CHUNK = 100;
 /// Maximum length of a line that is shown without a click.
 const LONGEST = 4000;
 
-const KINDS = {added: 'added', deleted: 'deleted'};
+const KINDS = {added: 'added', deleted: 'deleted', range: 'range'};
 
 /// Shows the hunks of a file.
 export function hunksOf(file, isSplit) {
@@ -24,8 +24,22 @@ export function hunksOf(file, isSplit) {
   };
   // Of a new or a deleted file there is one side.
   const hasBoth = every.some((line) => line.kind !== 'added') && every.some((line) => line.kind !== 'deleted');
-  const rows = (isSplit && hasBoth ? pairs : lines)(file.hunks, form);
-  const box = h('div.hunks', {onpointerdown: choose});
+  return boxOf((isSplit && hasBoth ? pairs : lines)(file.hunks, form), total, form);
+}
+
+/// Shows lines without numbers, such as of a part of a file.
+export function partOf(all) {
+  const content = all.filter(({kind}) => kind !== 'range');
+  const form = {digits: 0, isCrlf: content.length > 0 && content.every((line) => line.text.endsWith('\r'))};
+  const rows = function* () {
+    for (const line of all) yield {element: lineOf(line, undefined, undefined, {...form, isCrlf: form.isCrlf && line.kind !== 'range'}), count: 1};
+  };
+  return boxOf(rows(), all.length, form);
+}
+
+/// Shows rows, as many at once as a browser lays out without a pause.
+function boxOf(rows, total, form) {
+  const box = h(form.digits === 0 ? 'div.hunks.part' : 'div.hunks', {onpointerdown: choose});
   box.style.setProperty('--digits', form.digits);
   let shown = 0;
   const more = h('button.more-lines', {type: 'button', onclick: () => add()});
@@ -56,7 +70,7 @@ export function hunksOf(file, isSplit) {
   };
   box.append(more);
   add();
-  return [form.isCrlf && h('p.note', 'Its lines end with CR LF.'), box];
+  return [form.isCrlf && h('p.note', 'Its lines end with CR LF.'), box].filter(Boolean);
 }
 
 /// Side by side, a selection stays on the side on which it begins.

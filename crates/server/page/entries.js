@@ -2,7 +2,8 @@
 
 import {figures} from './changes.js';
 import {clock, count, fill, h, keyed, live, many, put, span, time, usd} from './dom.js';
-import {details, iconOf, subject} from './request.js';
+import {details, subject} from './edit.js';
+import {iconOf} from './request.js';
 import {block, formatted, inline} from './text.js';
 
 const STATUS = {completed: ['Completed', 'done'], failed: ['Failed', 'bad'], aborted: ['Cancelled', 'off'], timed_out: ['Timed out', 'bad'], incomplete: ['Broke off', 'bad']};

@@ -72,6 +72,15 @@ const VIEWS = [
   [/^/, now, '#/now'],
 ];
 
+/// A part of an address without its `%`; one that no browser would make stays as it is.
+function decoded(text) {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
 /// Shows the view that the address names.
 function show() {
   if (isOut) return;
@@ -80,7 +89,7 @@ function show() {
   const [, argument, more] = pattern.exec(location.hash);
   main.className = make.name;
   window.scrollTo({top: 0});
-  view = make(main, argument === undefined ? undefined : decodeURIComponent(argument), more !== undefined);
+  view = make(main, argument === undefined ? undefined : decoded(argument), more !== undefined);
   title(view.title);
   for (const link of document.querySelectorAll('.tabs a')) {
     if (link.getAttribute('href') === tab) link.setAttribute('aria-current', 'page');
