@@ -1,6 +1,7 @@
 //! Options that several commands share. A command's own arguments are in its folder of `commands`.
 
 mod agent;
+mod fleet;
 mod mcp;
 mod output;
 pub(crate) mod provider;
@@ -12,8 +13,13 @@ pub(crate) use agent::{
     AgentSessionArgs, AskTimeoutArgs, ChatLimitArgs, ModelArgs, PERMISSIONS, PermissionArgs,
     ProcessArgs, ResultArgs, StdinMode, SystemArgs, TimeoutArgs,
 };
+#[cfg(feature = "fleet")]
+pub(crate) use fleet::FleetArgs;
+pub(crate) use fleet::PlacementArgs;
 pub(crate) use mcp::{McpArgs, ServerArgs};
 pub(crate) use output::{AttachOutputArgs, OutputArgs};
+#[cfg(feature = "fleet")]
+pub(crate) use remote::REMOTE_VARIABLE;
 pub(crate) use remote::{REMOTE_TOKEN_VARIABLE, RemoteArgs};
 pub(crate) use store::{STORE_VARIABLE, StoreArgs};
 pub(crate) use teamster::Fallback;

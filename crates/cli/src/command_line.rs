@@ -9,6 +9,8 @@ use std::ffi::OsString;
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
+#[cfg(feature = "fleet")]
+use crate::args::FleetArgs;
 use crate::args::RemoteArgs;
 use crate::commands::acp::args::AcpArgs;
 use crate::commands::agents::args::AgentsArgs;
@@ -19,6 +21,8 @@ use crate::commands::chat::args::ChatArgs;
 use crate::commands::completions::args::CompletionsArgs;
 use crate::commands::demo::args::DemoArgs;
 use crate::commands::doctor::args::DoctorArgs;
+#[cfg(feature = "fleet")]
+use crate::commands::fleet::args::FleetCommandArgs;
 use crate::commands::r#loop::args::LoopArgs;
 use crate::commands::man::args::ManArgs;
 use crate::commands::mcp::args::McpCommandArgs;
@@ -34,6 +38,8 @@ use crate::commands::token::args::TokenArgs;
 use crate::commands::trust::args::TrustArgs;
 use crate::commands::usage::args::UsageArgs;
 use crate::commands::wait::args::WaitArgs;
+#[cfg(feature = "fleet")]
+use crate::commands::worker::args::WorkerArgs;
 use crate::exit_code;
 
 pub(crate) use machine::machine;
@@ -58,6 +64,7 @@ Examples:
   teamster acp claude                            serve an agent to an editor (ACP)
   teamster serve                                 serve an HTTP API for detached runs
   teamster --remote ssh:box runs list --live     list runs of another machine
+  teamster worker tls://nats.example             carry out runs of a fleet of machines
   teamster mcp check                             test the MCP servers of ./.mcp.json
   teamster mock-model hello.toml                 serve a scripted model, for tests";
 
@@ -79,6 +86,9 @@ Examples:
 pub(crate) struct Cli {
     #[command(flatten)]
     pub(crate) remote: RemoteArgs,
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    pub(crate) fleet: FleetArgs,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -110,10 +120,12 @@ impl Cli {
         command: fn(Box<T>) -> Command,
     ) -> Option<Self> {
         let without_name = args.iter().take(index).chain(args.iter().skip(index + 1));
-        let OneCommand { remote, options } = OneCommand::<T>::try_parse_from(without_name).ok()?;
+        let read = OneCommand::<T>::try_parse_from(without_name).ok()?;
         Some(Self {
-            remote,
-            command: command(Box::new(options)),
+            remote: read.remote,
+            #[cfg(feature = "fleet")]
+            fleet: read.fleet,
+            command: command(Box::new(read.options)),
         })
     }
 }
@@ -124,6 +136,9 @@ impl Cli {
 struct OneCommand<T: Args> {
     #[command(flatten)]
     remote: RemoteArgs,
+    #[cfg(feature = "fleet")]
+    #[command(flatten)]
+    fleet: FleetArgs,
     #[command(flatten)]
     options: T,
 }
@@ -134,6 +149,7 @@ fn command_index(args: &[OsString]) -> usize {
     while let Some(flag) = args.get(index).and_then(|arg| arg.to_str()) {
         match flag {
             "--remote" | "--remote-token-file" => index += 2,
+            "--fleet" => index += 1,
             flag if flag.starts_with("--remote=") || flag.starts_with("--remote-token-file=") => {
                 index += 1;
             }
@@ -182,6 +198,10 @@ pub(crate) enum Command {
     Acp(Box<AcpArgs>),
     Serve(ServeArgs),
     Token(TokenArgs),
+    #[cfg(feature = "fleet")]
+    Fleet(FleetCommandArgs),
+    #[cfg(feature = "fleet")]
+    Worker(WorkerArgs),
     Usage(UsageArgs),
     Loop(LoopArgs),
     Supervise(SuperviseArgs),

@@ -9,6 +9,8 @@ pub(crate) mod chat;
 pub(crate) mod completions;
 pub(crate) mod demo;
 pub(crate) mod doctor;
+#[cfg(feature = "fleet")]
+pub(crate) mod fleet;
 pub(crate) mod r#loop;
 pub(crate) mod man;
 pub(crate) mod mcp;
@@ -23,3 +25,5 @@ pub(crate) mod token;
 pub(crate) mod trust;
 pub(crate) mod usage;
 pub(crate) mod wait;
+#[cfg(feature = "fleet")]
+pub(crate) mod worker;

@@ -3,6 +3,7 @@
 mod owner;
 mod prompt;
 mod questions;
+mod queue;
 mod run;
 mod screen;
 mod signals;
@@ -12,6 +13,7 @@ mod view;
 pub(crate) use owner::Owner;
 pub(crate) use prompt::UserPrompt;
 pub(crate) use questions::Questions;
+pub(crate) use queue::report_queue;
 pub(crate) use run::{Entries, Run};
 pub(crate) use screen::Screen;
 pub(crate) use signals::Signals;

@@ -4,6 +4,7 @@ use std::env;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use teamster::Providers;
 use teamster::agent_loop::supervisor::{FILE_NAME, FILE_VARIABLE};
@@ -24,6 +25,20 @@ pub(crate) fn host() -> &'static Host {
 pub(crate) fn set_host(host: Host) {
     // Fails only if `main_with` is called twice.
     drop(HOST.set(host));
+}
+
+/// Whether commands are about the runs of a fleet.
+static USES_FLEET: AtomicBool = AtomicBool::new(false);
+
+/// Returns whether commands are about the runs of a fleet.
+pub(crate) fn uses_fleet() -> bool {
+    USES_FLEET.load(Ordering::Relaxed)
+}
+
+/// Notes that commands are about the runs of a fleet.
+#[cfg(feature = "fleet")]
+pub(crate) fn use_fleet() {
+    USES_FLEET.store(true, Ordering::Relaxed);
 }
 
 /// Returns the path of this program.

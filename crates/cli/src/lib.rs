@@ -12,6 +12,8 @@ mod detached;
 mod dialog;
 mod drive;
 mod exit_code;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod global;
 mod hints;
 mod mcp_servers;
@@ -87,7 +89,7 @@ pub fn main_with(providers: Providers) -> ExitCode {
     };
     let machine = match command_line::machine(&cli) {
         Ok(machine) => machine,
-        Err(error) => return exit(Err(exit_code::misuse(error))),
+        Err(error) => return exit(Err(error)),
     };
     exit(match cli.command {
         Command::Run(args) => commands::run::main(*args, &machine),
@@ -100,7 +102,11 @@ pub fn main_with(providers: Providers) -> ExitCode {
         Command::Requests(args) => commands::requests::main(&args, &machine),
         Command::Answer(args) => commands::answer::main(&args, &machine),
         Command::Runs(args) => commands::runs::main(&args.command, &machine),
-        Command::Serve(args) => commands::serve::main(&args),
+        Command::Serve(args) => commands::serve::main(&args, &machine),
+        #[cfg(feature = "fleet")]
+        Command::Worker(args) => commands::worker::main(args),
+        #[cfg(feature = "fleet")]
+        Command::Fleet(args) => commands::fleet::main(args.command),
         Command::Token(args) => commands::token::main(&args),
         Command::Trust(args) => commands::trust::main(&args),
         Command::Usage(args) => commands::usage::main(&args, &machine),

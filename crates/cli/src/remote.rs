@@ -21,13 +21,21 @@ pub(crate) use upload::upload;
 /// The environment variable with the command in place of `ssh`, as the shell reads it.
 const SSH_VARIABLE: &str = "TEAMSTER_SSH";
 
+/// The option that names a server.
+const REMOTE: &str = "--remote";
+/// The option that names the machines of a fleet.
+#[cfg(feature = "fleet")]
+const FLEET: &str = "--fleet";
+
 /// The machine whose runs, sessions and agents a command is about: its services, and what a terminal shows of it.
 #[derive(Clone)]
 pub(crate) struct Machine {
     runs: Arc<dyn RunService>,
     agents: Arc<dyn MachineService>,
-    /// The URL of the server that `--remote` names; `None` for this machine.
+    /// The URL of the server that `--remote` names, or the servers of the fleet; `None` for this machine.
     url: Option<String>,
+    /// The option that names it.
+    flag: &'static str,
 }
 
 impl Machine {
@@ -38,6 +46,7 @@ impl Machine {
             runs: Arc::new(LocalRuns::lazy(host).patient()),
             agents: Arc::new(LocalMachine::new(host)),
             url: None,
+            flag: REMOTE,
         }
     }
 
@@ -51,6 +60,7 @@ impl Machine {
             runs: Arc::new(LocalRuns::lazy(host).with_store(store.clone())),
             agents: Arc::new(LocalMachine::new(host).with_store(store)),
             url: None,
+            flag: REMOTE,
         }
     }
 
@@ -60,7 +70,28 @@ impl Machine {
             url: Some(client.url().to_owned()),
             runs: Arc::new(client.clone()),
             agents: Arc::new(client),
+            flag: REMOTE,
         }
+    }
+
+    /// Returns the machines of the fleet with these servers as one.
+    #[cfg(feature = "fleet")]
+    pub(crate) fn fleet(
+        runs: Arc<dyn RunService>,
+        agents: Arc<dyn MachineService>,
+        url: String,
+    ) -> Self {
+        Self {
+            runs,
+            agents,
+            url: Some(url),
+            flag: FLEET,
+        }
+    }
+
+    /// Returns the option that names it.
+    pub(crate) fn flag(&self) -> &'static str {
+        self.flag
     }
 
     pub(crate) fn is_here(&self) -> bool {
@@ -144,13 +175,13 @@ pub(crate) fn connect(url: &str, args: &RemoteArgs) -> anyhow::Result<Machine> {
     Ok(Machine::there(client.on_connection_change(report)))
 }
 
-/// Checks that a directory on the server is an absolute path.
-pub(crate) fn absolute(flag: &str, path: &Path) -> anyhow::Result<PathBuf> {
+/// Checks that a directory on another machine is an absolute path.
+pub(crate) fn absolute(flag: &str, path: &Path, remote: &str) -> anyhow::Result<PathBuf> {
     if path.is_absolute() {
         return Ok(path.to_owned());
     }
     bail!(
-        "{flag} {}: with --remote, name an absolute path of the server's machine",
+        "{flag} {}: with {remote}, name an absolute path of the other machine",
         path.display()
     )
 }

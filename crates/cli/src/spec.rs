@@ -12,11 +12,13 @@ use std::time::Duration;
 use anyhow::{Context, bail};
 use teamster::Timeouts;
 use teamster::mcp::source::merge;
-use teamster_api::{Trusted, Workspace, Worktree};
+use teamster_api::{Placement, Trusted, Workspace, Worktree};
 use teamster_core::time::millis;
 use teamster_host::{is_url, resolve};
 
-use crate::args::{ChatLimitArgs, Fallback, McpArgs, OutputArgs, ProcessArgs, TimeoutArgs};
+use crate::args::{
+    ChatLimitArgs, Fallback, McpArgs, OutputArgs, PlacementArgs, ProcessArgs, TimeoutArgs,
+};
 use crate::mcp_servers;
 pub(crate) use input::{environment, read_prompt, schema, system_prompts};
 
@@ -187,6 +189,18 @@ fn repository(
         commit,
         subdirectory,
     })
+}
+
+/// Returns the machines of a fleet that may take it, and the names of its secrets.
+pub(crate) fn placed(args: PlacementArgs) -> (Placement, Vec<String>) {
+    let PlacementArgs {
+        pool,
+        machine,
+        secret,
+    } = args;
+    let mut placement = Placement::default();
+    (placement.pool, placement.machine) = (pool, machine);
+    (placement, secret)
 }
 
 pub(crate) fn chat_limits(args: ChatLimitArgs, trusted: &mut Trusted) {

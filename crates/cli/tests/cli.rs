@@ -16,6 +16,8 @@ mod detached;
 mod doctor;
 mod embedded;
 mod estimates;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod help;
 mod json_rpc;
 #[cfg(target_os = "linux")]

@@ -8,7 +8,9 @@ use std::time::{Duration, Instant};
 
 use async_nats::jetstream::context::ContextBuilder;
 use async_nats::jetstream::{self, Context};
-use async_nats::{Client, ConnectOptions, Event, ServerError};
+use async_nats::{
+    Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerAddr, ServerError,
+};
 use teamster_api::{ProblemCode, ServiceError};
 use teamster_core::sync::lock;
 
@@ -109,12 +111,21 @@ impl Fleet {
                 ServiceError::new(ProblemCode::InvalidParams, message)
             })?;
         }
-        let servers: Vec<_> = options.url.split(',').map(str::trim).collect();
-        let client = connect.connect(servers).await.map_err(|error| {
-            ServiceError::unreachable(format!(
-                "the fleet's server cannot be reached: {error}; check its address and that it runs"
-            ))
-        })?;
+        let mut servers = Vec::new();
+        for server in options.url.split(',') {
+            let server: ServerAddr = server.trim().parse().map_err(|_| not_an_address())?;
+            // The library ignores what a URL has of a login.
+            connect = match (server.username(), server.password()) {
+                (Some(user), Some(password)) => {
+                    connect.user_and_password(user.to_owned(), password.to_owned())
+                }
+                (Some(token), None) => connect.token(token.to_owned()),
+                (None, _) => connect,
+            };
+            servers.push(server);
+        }
+        let client = connect.connect(servers).await;
+        let client = client.map_err(|error| not_connected(&error))?;
         let jetstream = ContextBuilder::new()
             .timeout(ANSWER)
             .ack_timeout(ANSWER)
@@ -157,6 +168,30 @@ impl Fleet {
         self.refusal(subject).unwrap_or_else(|| {
             ServiceError::unreachable(format!("the fleet's server does not answer: {error}"))
         })
+    }
+}
+
+/// The error of an address that is none, which may have a password.
+fn not_an_address() -> ServiceError {
+    let message = "expected the address of the fleet's server, such as `tls://nats.example`";
+    ServiceError::new(ProblemCode::InvalidParams, message)
+}
+
+/// The error of a server that could not be reached, or refuses the connection.
+fn not_connected(error: &ConnectError) -> ServiceError {
+    match error.kind() {
+        ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
+            let message = "the fleet's server refuses the credentials: check their file, or ask the operator of the fleet";
+            ServiceError::new(ProblemCode::Unauthorized, message)
+        }
+        ConnectErrorKind::ServerParse => not_an_address(),
+        ConnectErrorKind::Tls => ServiceError::unreachable(format!(
+            "the fleet's server has no certificate that is trusted here: {error}; check its address, and the \
+             certificates of this machine"
+        )),
+        _ => ServiceError::unreachable(format!(
+            "the fleet's server cannot be reached: {error}; check its address and that it runs"
+        )),
     }
 }
 

@@ -216,7 +216,8 @@ impl Fleet {
             if error.to_string().contains("stream not found") {
                 return setup::not_made();
             }
-            self.failed(subjects, error)
+            self.no_jetstream(&error)
+                .unwrap_or_else(|| self.failed(subjects, error))
         })?;
         let pending = consumer.cached_info().num_pending;
         let messages = consumer.messages().await;

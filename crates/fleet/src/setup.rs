@@ -142,6 +142,14 @@ impl Fleet {
         limits.replicas.unwrap_or(if is_cluster { 3 } else { 1 })
     }
 
+    /// Returns the error of a request that JetStream has not answered, because the server has none.
+    pub(crate) fn no_jetstream(&self, error: &dyn std::fmt::Display) -> Option<ServiceError> {
+        let text = error.to_string();
+        let is_absent = text.contains("JetStream resource does not exist")
+            || text.contains("jetstream not enabled");
+        is_absent.then(no_jetstream)
+    }
+
     async fn settings(&self, name: &str) -> Result<Option<stream::Config>, ServiceError> {
         match self.jetstream.get_stream(name).await {
             Ok(stream) => Ok(Some(stream.cached_info().config.clone())),
@@ -157,7 +165,9 @@ impl Fleet {
                 {
                     Err(no_jetstream())
                 }
-                _ => Err(self.failed(&format!("STREAM.INFO.{name}"), error)),
+                _ => Err(self
+                    .no_jetstream(&error)
+                    .unwrap_or_else(|| self.failed(&format!("STREAM.INFO.{name}"), error))),
             },
         }
     }

@@ -11,6 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use jiff::{Timestamp, Zoned};
+use teamster_api::history::RunRecord;
 use teamster_api::usage::{Dimension, Figures, UsageQuery, UsageSummary};
 use teamster_core::AgentError;
 use teamster_store::StoreError;
@@ -126,6 +127,25 @@ impl CollectedUsage {
     pub fn total(&self) -> Figures {
         self.accounts.total()
     }
+}
+
+/// Returns the usage of these runs alone, without the files of CLIs, by a query at this time, in whose time zone days are.
+///
+/// # Errors
+///
+/// Fails if the query is not valid.
+pub fn usage_of_runs(
+    query: &UsageQuery,
+    runs: &[RunRecord],
+    now: &Zoned,
+) -> Result<UsageSummary, AgentError> {
+    let period = Period::of(query, now)?;
+    let providers = providers(query)?;
+    let mut accounts = Accounts::new(period.since, period.until, now.time_zone().clone());
+    let runs = history::of(runs, &providers);
+    let joined = accounts.join(runs.known);
+    let by = query.by.unwrap_or(Dimension::Day);
+    Ok(accounts.summary(by, query.models, joined, runs.other_runs))
 }
 
 /// Collects the usage of a query at this time, in whose time zone days are. Blocks: it reads many files.

@@ -7,6 +7,10 @@ use clap::Args;
 /// The environment variable with the server's token, unless a file has it.
 pub(crate) use teamster_host::REMOTE_TOKEN_VARIABLE;
 
+/// The environment variable with the server's URL.
+#[cfg(feature = "fleet")]
+pub(crate) const REMOTE_VARIABLE: &str = "TEAMSTER_REMOTE";
+
 /// A remote server, used instead of this machine.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Remote")]

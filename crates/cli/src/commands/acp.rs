@@ -99,7 +99,7 @@ fn there(
     mut session: SessionSpec,
     local: &Local,
 ) -> anyhow::Result<u8> {
-    remote::prepare_session(&mut session, local).map_err(refused)?;
+    remote::prepare_session(&mut session, local, machine.flag()).map_err(refused)?;
     let idle = match &local.upload {
         Some(_) => REMOTE_IDLE_OF_COPY,
         None => REMOTE_IDLE,

@@ -36,7 +36,7 @@ pub(crate) fn main(args: ChatArgs, machine: &Machine) -> anyhow::Result<u8> {
     }
     if local.detach {
         if !machine.is_here() {
-            remote::prepare_session(&mut spec, &local).map_err(refused)?;
+            remote::prepare_session(&mut spec, &local, machine.flag()).map_err(refused)?;
         }
         return start::detached(machine, spec, &local);
     }

@@ -8,10 +8,12 @@ use std::sync::Arc;
 
 use anyhow::{Context, anyhow, bail};
 use teamster::agent_loop::supervisor::FILE_NAME;
+use teamster_api::{MachineService, RunService};
 use teamster_host::limits::raise_descriptors;
 use teamster_host::{LocalMachine, LocalRuns};
 use teamster_server::{Bound, ListenAddress, OwnerToken, Server, ServerConfig, Tokens};
 
+use crate::remote::Machine;
 use crate::report::note;
 use crate::runtime::server_runtime;
 use crate::signals::Source;
@@ -22,10 +24,10 @@ use args::ServeArgs;
 const DESCRIPTORS: u64 = 65_536;
 
 /// Serves until a signal and returns the exit code.
-pub(crate) fn main(args: &ServeArgs) -> anyhow::Result<u8> {
-    let (config, runs, machine) = prepare(args).map_err(exit_code::misuse)?;
+pub(crate) fn main(args: &ServeArgs, machine: &Machine) -> anyhow::Result<u8> {
+    let (config, runs, machine) = prepare(args, machine).map_err(exit_code::misuse)?;
     let owner = config.owner.clone();
-    let server = Server::new(config, Arc::new(runs), Arc::new(machine));
+    let server = Server::new(config, runs, machine);
     raise_descriptors(DESCRIPTORS);
     let runtime = server_runtime()?;
     if args.stdio {
@@ -86,7 +88,10 @@ async fn serve_stdio(server: &Server) -> anyhow::Result<u8> {
 }
 
 /// Creates the configuration and the services from the arguments. Every error is a usage error.
-fn prepare(args: &ServeArgs) -> anyhow::Result<(ServerConfig, LocalRuns, LocalMachine)> {
+fn prepare(
+    args: &ServeArgs,
+    machine: &Machine,
+) -> anyhow::Result<(ServerConfig, Arc<dyn RunService>, Arc<dyn MachineService>)> {
     if args.stdio && (io::stdin().is_terminal() || io::stdout().is_terminal()) {
         bail!(
             "--stdio serves a program: on another machine, `teamster --remote ssh:HOST runs list` starts it by itself"
@@ -118,6 +123,14 @@ fn prepare(args: &ServeArgs) -> anyhow::Result<(ServerConfig, LocalRuns, LocalMa
     config.callback.clone_from(&args.callback);
     config.allow_private_callbacks = args.allow_private_callbacks;
     config.on_warning = |text| crate::report::warn(&[text.to_owned()]);
+    if !machine.is_here() {
+        if args.agents.is_some() {
+            bail!(
+                "--agents: a fleet has no agents in loops, they are on one machine each: omit it"
+            );
+        }
+        return Ok((config, machine.runs(), machine.agents()));
+    }
     let agents = match &args.agents {
         Some(file) if !file.is_file() => {
             return Err(anyhow!("--agents: no such file: {}", file.display()));
@@ -127,7 +140,8 @@ fn prepare(args: &ServeArgs) -> anyhow::Result<(ServerConfig, LocalRuns, LocalMa
     };
     let host = crate::global::host();
     let machine = LocalMachine::new(host).with_loops(agents);
-    Ok((config, LocalRuns::new(host)?, machine))
+    let runs = LocalRuns::new(host)?;
+    Ok((config, Arc::new(runs), Arc::new(machine)))
 }
 
 /// Prints the addresses to stdout, for scripts, and login instructions to stderr if it is a terminal.

@@ -4,6 +4,8 @@ use teamster::agent_loop::supervisor::Error as SupervisorError;
 use teamster_api::agents::ErrorCode;
 use teamster_api::{ProblemCode, ServiceError};
 
+use crate::global::uses_fleet;
+
 /// Returns the next step after an error, as it is printed after the error's text.
 pub(crate) fn advice(error: &anyhow::Error) -> Option<String> {
     error.chain().find_map(|cause| {
@@ -45,7 +47,10 @@ fn of_supervisor(error: &SupervisorError) -> Option<String> {
 /// Returns the next step after the refusal of a server.
 pub(crate) fn of_problem(code: ProblemCode) -> Option<&'static str> {
     Some(match code {
+        // The fleet's server knows no tokens.
+        ProblemCode::Unauthorized | ProblemCode::InsufficientScope if uses_fleet() => return None,
         ProblemCode::Unauthorized => ": check TEAMSTER_REMOTE_TOKEN or --remote-token-file",
+        ProblemCode::FleetNotInitialized => ": `teamster fleet init` makes them",
         ProblemCode::InsufficientScope => {
             "; `teamster token add NAME --scope SCOPE` on its machine creates one"
         }

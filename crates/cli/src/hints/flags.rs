@@ -125,6 +125,8 @@ pub(crate) fn option(field: &str) -> Option<Cow<'static, str>> {
         "workspace" => "--worktree-from, --repo or --empty-dir",
         "setup_timeout_ms" => "--setup-timeout",
         "artifacts" => "--artifact",
+        "placement" => "--pool or --machine",
+        "secrets" => "--secret",
         "ask_timeout_ms" => "--ask-timeout",
         "max_wait_ms" => "--max-wait",
         "idle_exit_ms" => "--idle-exit",
@@ -135,6 +137,7 @@ pub(crate) fn option(field: &str) -> Option<Cow<'static, str>> {
         | "lifecycle"
         | "no_history"
         | "push"
+        | "rerun_if_lost"
         | "retries"
         | "run_id"
         | "setup"

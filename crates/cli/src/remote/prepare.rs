@@ -1,4 +1,4 @@
-//! Descriptions of runs and sessions as a server takes them.
+//! Descriptions of runs and sessions as a server, or a fleet, takes them. `remote` is the option that names it.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -18,15 +18,19 @@ const LONGEST_WAIT_MS: u64 = 365 * 24 * 3_600_000;
 
 /// Prepares a run for a server. Returns the file for its last message, which this program writes. Every error is a
 /// usage error.
-pub(crate) fn prepare_run(spec: &mut RunSpec, local: &Local) -> anyhow::Result<Option<PathBuf>> {
+pub(crate) fn prepare_run(
+    spec: &mut RunSpec,
+    local: &Local,
+    remote: &str,
+) -> anyhow::Result<Option<PathBuf>> {
     let output_file = spec.trusted.output_file.take();
     let images = std::mem::take(&mut spec.trusted.images);
-    check(&mut spec.trusted, local)?;
+    check(&mut spec.trusted, local, remote)?;
     for file in images {
         spec.images.push(read_image(&file)?);
     }
-    spec.working_directory = directory(spec.working_directory.as_deref())?;
-    workspace(spec.workspace.as_mut())?;
+    spec.working_directory = directory(spec.working_directory.as_deref(), remote)?;
+    workspace(spec.workspace.as_mut(), remote)?;
     spec.ask_timeout_ms = if local.detach {
         spec.ask_timeout_ms.map(|ms| ms.min(LONGEST_WAIT_MS))
     } else {
@@ -37,10 +41,14 @@ pub(crate) fn prepare_run(spec: &mut RunSpec, local: &Local) -> anyhow::Result<O
 }
 
 /// Prepares a session for a server. Every error is a usage error.
-pub(crate) fn prepare_session(spec: &mut SessionSpec, local: &Local) -> anyhow::Result<()> {
-    check(&mut spec.trusted, local)?;
-    spec.working_directory = directory(spec.working_directory.as_deref())?;
-    workspace(spec.workspace.as_mut())?;
+pub(crate) fn prepare_session(
+    spec: &mut SessionSpec,
+    local: &Local,
+    remote: &str,
+) -> anyhow::Result<()> {
+    check(&mut spec.trusted, local, remote)?;
+    spec.working_directory = directory(spec.working_directory.as_deref(), remote)?;
+    workspace(spec.workspace.as_mut(), remote)?;
     spec.ask_timeout_ms = spec.ask_timeout_ms.map(|ms| ms.min(LONGEST_WAIT_MS));
     Ok(())
 }
@@ -55,7 +63,7 @@ pub(crate) fn read_image(file: &Path) -> anyhow::Result<Image> {
 }
 
 /// Rejects what cannot be chosen over HTTP. What the server's owner may allow is left to the server.
-fn check(trusted: &mut Trusted, local: &Local) -> anyhow::Result<()> {
+fn check(trusted: &mut Trusted, local: &Local, remote: &str) -> anyhow::Result<()> {
     // The variable is about the store of this machine.
     if trusted.store == std::env::var(STORE_VARIABLE).ok() {
         trusted.store = None;
@@ -87,22 +95,22 @@ fn check(trusted: &mut Trusted, local: &Local) -> anyhow::Result<()> {
     if let Some(name) = names.into_iter().next() {
         let flag = hints::option(name).unwrap_or(name.into());
         bail!(
-            "{flag} cannot be used with --remote: omit it, or run the command on the server's machine"
+            "{flag} cannot be used with {remote}: omit it, or run the command on the other machine"
         );
     }
     Ok(())
 }
 
-fn workspace(workspace: Option<&mut Workspace>) -> anyhow::Result<()> {
+fn workspace(workspace: Option<&mut Workspace>, remote: &str) -> anyhow::Result<()> {
     if let Some(workspace) = workspace
-        && let Some(path) = directory(workspace.path().map(PathBuf::as_path))?
+        && let Some(path) = directory(workspace.path().map(PathBuf::as_path), remote)?
     {
         workspace.set_path(path);
     }
     Ok(())
 }
 
-fn directory(directory: Option<&Path>) -> anyhow::Result<Option<PathBuf>> {
-    let directory = directory.map(|cwd| absolute("--cwd", cwd));
+fn directory(directory: Option<&Path>, remote: &str) -> anyhow::Result<Option<PathBuf>> {
+    let directory = directory.map(|cwd| absolute("--cwd", cwd, remote));
     directory.transpose()
 }

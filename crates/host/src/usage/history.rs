@@ -52,7 +52,7 @@ pub(super) fn runs(
     }
 }
 
-fn of(records: &[RunRecord], providers: &[Provider]) -> Runs {
+pub(super) fn of(records: &[RunRecord], providers: &[Provider]) -> Runs {
     let mut runs = Runs::default();
     for record in records {
         let mut other_runs = false;

@@ -9,7 +9,8 @@ use clap_complete::ArgValueCandidates;
 use crate::args::provider::{self, ProviderParser};
 use crate::args::{
     AgentSessionArgs, AskTimeoutArgs, COMMON, ChatLimitArgs, Fallback, McpArgs, ModelArgs,
-    OutputArgs, PermissionArgs, ProcessArgs, ResultArgs, StoreArgs, SystemArgs, value,
+    OutputArgs, PermissionArgs, PlacementArgs, ProcessArgs, ResultArgs, StoreArgs, SystemArgs,
+    value,
 };
 use crate::{completion, exit_code};
 
@@ -118,6 +119,8 @@ pub(crate) struct ChatArgs {
     pub(crate) limits: ChatLimitArgs,
     #[command(flatten)]
     pub(crate) turns: TurnArgs,
+    #[command(flatten)]
+    pub(crate) placement: PlacementArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }

@@ -6,7 +6,7 @@ use teamster_core::time::millis;
 use super::args::{ChatArgs, TurnArgs};
 use crate::args::{AskTimeoutArgs, ResultArgs, StoreArgs};
 use crate::spec::{
-    Local, Place, agent, chat_limits, fallbacks, limit_ms, mcp_servers, process_args,
+    Local, Place, agent, chat_limits, fallbacks, limit_ms, mcp_servers, placed, process_args,
     system_prompts, warn,
 };
 
@@ -39,6 +39,7 @@ pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
                 max_tokens,
                 max_time,
             },
+        placement,
         store: StoreArgs { url },
     } = args;
     let mut warnings = Vec::new();
@@ -54,6 +55,7 @@ pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
     spec.ask_timeout_ms = ask_timeout.map(millis);
     spec.end_idle_ms = end_idle.map(limit_ms);
     spec.artifacts = artifact;
+    (spec.placement, spec.secrets) = placed(placement);
     let trusted = &mut spec.trusted;
     let upload;
     Place {

@@ -11,7 +11,8 @@ use crate::args::provider::{self, ProviderParser};
 use crate::args::value::{self, named_values};
 use crate::args::{
     AgentSessionArgs, AskTimeoutArgs, COMMON, Fallback, McpArgs, ModelArgs, OutputArgs,
-    PermissionArgs, ProcessArgs, ResultArgs, StdinMode, StoreArgs, SystemArgs, TimeoutArgs,
+    PermissionArgs, PlacementArgs, ProcessArgs, ResultArgs, StdinMode, StoreArgs, SystemArgs,
+    TimeoutArgs,
 };
 use crate::{completion, exit_code};
 
@@ -130,6 +131,8 @@ pub(crate) struct RunArgs {
     pub(crate) limits: LimitArgs,
     #[command(flatten)]
     pub(crate) retry: RetryArgs,
+    #[command(flatten)]
+    pub(crate) fleet: RunPlacementArgs,
     #[command(flatten)]
     pub(crate) store: StoreArgs,
 }
@@ -277,6 +280,18 @@ pub(crate) struct RetryArgs {
     /// Use this id for the run [default: a new UUID]
     #[arg(long, value_name = "ID", hide_short_help = true)]
     pub(crate) run_id: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Remote")]
+pub(crate) struct RunPlacementArgs {
+    #[command(flatten)]
+    pub(crate) placement: PlacementArgs,
+    /// In a fleet: start the run over, as a new one, if its machine is lost; it may cost twice
+    ///
+    /// For runs that change nothing: with --permission read-only, and without --allow-tool.
+    #[arg(long, hide_short_help = true)]
+    pub(crate) rerun_if_lost: bool,
 }
 
 /// Values of `--prompt-via` with their help texts.

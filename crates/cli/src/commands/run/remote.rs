@@ -1,13 +1,13 @@
-//! `teamster run --remote`: starts a run on a server and shows it.
+//! `teamster run --remote` and `--fleet`: starts a run on another machine and shows it.
 
 use anyhow::{Context, anyhow};
 use teamster::AbortHandle;
-use teamster_api::{ProblemCode, RunHandle, RunLogEntry, RunSpec, ServiceError};
+use teamster_api::{ProblemCode, RunHandle, RunLogEntry, RunSpec, ServiceError, ViewState};
 use teamster_host::{Output, write_output};
 
 use super::{final_text, resume_arguments};
 use crate::branch::{bring_back, not_back};
-use crate::detached::Entries;
+use crate::detached::{Entries, report_queue};
 use crate::drive::{self, Feed};
 use crate::exit_code::refused;
 use crate::remote::{Machine, prepare_run};
@@ -18,7 +18,7 @@ use crate::start;
 
 /// Starts the run on the server, shows it unless it is detached, and returns the exit code.
 pub(crate) fn main(mut spec: RunSpec, local: &Local, machine: &Machine) -> anyhow::Result<u8> {
-    let file = prepare_run(&mut spec, local).map_err(refused)?;
+    let file = prepare_run(&mut spec, local, machine.flag()).map_err(refused)?;
     let output = file.as_deref().map(Output::open).transpose();
     let output = output.map_err(refused)?;
     if local.detach {
@@ -43,6 +43,7 @@ fn show(
         .info();
     // It shortens paths only, so the run is shown without it, too.
     let shown = runtime.block_on(run.outline());
+    let is_queued = (shown.as_ref()).is_ok_and(|view| view.summary.state == ViewState::Queued);
     let mut view = drive::View::new(info, local.output);
     view.directory = shown.map_or_else(
         |_| spec.working_directory.clone(),
@@ -52,6 +53,9 @@ fn show(
     view.permission = Some(spec.permission);
     let mut sink = drive::sink(local.output, view, final_text(spec, info));
     let shown = runtime.block_on(async {
+        if is_queued && !local.output.quiet {
+            tokio::spawn(report_queue(run.clone()));
+        }
         let feed = RemoteLog::new(run.clone());
         let mut signals =
             Signals::stop(feed.abort_handle()).context("cannot listen for signals")?;

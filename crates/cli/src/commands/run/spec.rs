@@ -3,10 +3,10 @@
 use teamster_api::RunSpec;
 use teamster_core::time::millis;
 
-use super::args::{InputArgs, LimitArgs, RetryArgs, RunArgs, SessionArgs};
+use super::args::{InputArgs, LimitArgs, RetryArgs, RunArgs, RunPlacementArgs, SessionArgs};
 use crate::args::{AskTimeoutArgs, ResultArgs, StoreArgs};
 use crate::spec::{
-    Local, Place, agent, fallbacks, limit_ms, limits_of_silence, mcp_servers, process_args,
+    Local, Place, agent, fallbacks, limit_ms, limits_of_silence, mcp_servers, placed, process_args,
     read_prompt, schema, system_prompts, warn,
 };
 
@@ -60,6 +60,10 @@ pub(crate) fn of_run(args: RunArgs) -> anyhow::Result<(RunSpec, Local)> {
                 lifecycle,
                 run_id,
             },
+        fleet: RunPlacementArgs {
+            placement,
+            rerun_if_lost,
+        },
         store: StoreArgs { url },
     } = args;
     let mut warnings = Vec::new();
@@ -79,6 +83,8 @@ pub(crate) fn of_run(args: RunArgs) -> anyhow::Result<(RunSpec, Local)> {
     spec.fallback = fallbacks(&fallback);
     spec.ask_timeout_ms = ask_timeout.map(millis);
     spec.artifacts = artifact;
+    (spec.placement, spec.secrets) = placed(placement);
+    spec.rerun_if_lost = rerun_if_lost;
     let trusted = &mut spec.trusted;
     let upload;
     Place {

@@ -88,7 +88,11 @@ fn print(
     };
     line("prompt", Some(prompt))?;
     let host = words::one_line(&run.host);
-    line("process", Some(format!("{} on {host}", run.pid)))?;
+    // A fleet knows the machine of a run only.
+    match run.pid {
+        0 => line("machine", Some(host).filter(|host| !host.is_empty()))?,
+        pid => line("process", Some(format!("{pid} on {host}")))?,
+    }
     let error = |error: &teamster::AgentError| {
         let message = hints::message(error);
         let message = words::printable(&message);

@@ -1,0 +1,30 @@
+//! Why a run of a fleet waits.
+
+use std::time::Duration;
+
+use teamster_api::{RunHandle, ViewState};
+use tokio::time::sleep;
+
+use crate::report::note;
+use crate::words;
+
+/// Interval in which a queued run is looked at. One that is taken at once is not reported.
+const LOOK: Duration = Duration::from_secs(2);
+
+/// Reports on stderr why the run is queued, whenever that changes, until it is no longer. Returns at once if it is not.
+pub(crate) async fn report_queue(run: RunHandle) {
+    let mut reported = None;
+    loop {
+        sleep(LOOK).await;
+        let Ok(view) = run.outline().await else {
+            return;
+        };
+        let (ViewState::Queued, Some(queue)) = (view.summary.state, &view.summary.queue) else {
+            return;
+        };
+        if reported.as_ref() != Some(&queue.detail) {
+            note(&format!("queued: {}", words::one_line(&queue.detail)));
+            reported = Some(queue.detail.clone());
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! The machines of a fleet as one: their agents, and the history and usage of the user's runs.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use serde_json::json;
+use teamster_api::agents::{AgentList, Command};
+use teamster_api::history::{RunFilter, RunRecord, RunState};
+use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
+use teamster_api::{
+    MachineService, ProblemCode, ProviderReport, RunQuery, RunService, RunSummary, ServiceError,
+    ServiceFuture, ViewState, list_all,
+};
+use teamster_fleet::Fleet;
+use teamster_host::usage::usage_of_runs;
+
+use crate::zone;
+
+/// The machines of a fleet.
+pub(super) struct FleetMachine {
+    fleet: Fleet,
+    runs: Arc<dyn RunService>,
+}
+
+impl FleetMachine {
+    pub(super) fn new(fleet: Fleet, runs: Arc<dyn RunService>) -> Self {
+        Self { fleet, runs }
+    }
+
+    async fn reports(&self) -> Result<Vec<ProviderReport>, ServiceError> {
+        let providers = crate::global::providers();
+        let mut reports = Vec::new();
+        for worker in self.fleet.workers().await? {
+            for agent in worker.agents {
+                // One that only a newer version knows has no capabilities here.
+                let Some(provider) = providers.get(&agent.id) else {
+                    continue;
+                };
+                let info = provider.info();
+                let facts = json!({
+                    "id": info.id,
+                    "name": info.name,
+                    "usable": agent.ready,
+                    "inProcess": false,
+                    "version": agent.version,
+                    "tested": true,
+                    "testedVersions": [],
+                    "tooOld": false,
+                    "install": info.install,
+                    "login": {"state": "unknown"},
+                });
+                let facts = serde_json::from_value(facts)
+                    .map_err(|error| ServiceError::new(ProblemCode::Internal, error.to_string()))?;
+                let config = teamster_process::RuntimeConfig::default();
+                let sessions = providers.session_runtime(&agent.id, config).is_ok();
+                let capabilities = provider.capabilities().clone();
+                let mut report = ProviderReport::new(facts, sessions, capabilities);
+                report.machine = Some(worker.worker.clone());
+                reports.push(report);
+            }
+        }
+        Ok(reports)
+    }
+
+    async fn records(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, ServiceError> {
+        let mut query = RunQuery::default();
+        query.since = filter.since_ms;
+        let mut records: Vec<_> = (list_all(&*self.runs, query).await?.iter())
+            .map(|run| record(run))
+            .filter(|run| is_selected(run, filter))
+            .collect();
+        records.truncate(filter.limit.map_or(usize::MAX, |limit| limit as usize));
+        Ok(records)
+    }
+}
+
+impl MachineService for FleetMachine {
+    fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>> {
+        Box::pin(self.reports())
+    }
+
+    fn usage(&self, query: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
+        Box::pin(async move {
+            let runs = self.records(&RunFilter::default()).await?;
+            let now = Timestamp::now().to_zoned(zone::local());
+            Ok(usage_of_runs(&query, &runs, &now)?)
+        })
+    }
+
+    fn limits(&self) -> ServiceFuture<'_, LimitList> {
+        Box::pin(async { Ok(LimitList::new(Vec::new())) })
+    }
+
+    fn history(&self, filter: RunFilter) -> ServiceFuture<'_, Vec<RunRecord>> {
+        Box::pin(async move { self.records(&filter).await })
+    }
+
+    fn history_of<'a>(&'a self, id: &'a str) -> ServiceFuture<'a, RunRecord> {
+        Box::pin(async move {
+            let id = self.runs.resolve(id).await?.run_id;
+            let view = self.runs.show(&id).await?;
+            let mut record = record(&view.summary);
+            record.num_turns = view.result.and_then(|result| result.num_turns);
+            Ok(record)
+        })
+    }
+
+    fn loops(&self, command: Command) -> ServiceFuture<'_, AgentList> {
+        Box::pin(async move {
+            match command {
+                Command::Status => Ok(AgentList::none()),
+                _ => Err(no_loops()),
+            }
+        })
+    }
+
+    fn loop_log<'a>(&'a self, _: &'a str, _: usize) -> ServiceFuture<'a, String> {
+        Box::pin(async { Err(no_loops()) })
+    }
+}
+
+fn no_loops() -> ServiceError {
+    ServiceError::new(
+        ProblemCode::AgentNotFound,
+        "a fleet has no agents in loops: they are on one machine each",
+    )
+}
+
+/// Returns a run of the fleet as the history has those of one machine.
+fn record(run: &RunSummary) -> RunRecord {
+    let state = match run.state {
+        ViewState::Queued => RunState::from_name("queued"),
+        ViewState::Unknown => RunState::from_name("unknown"),
+        ViewState::Ended => run.status.map_or(RunState::Interrupted, RunState::from),
+        _ => RunState::Running,
+    };
+    let info = &run.info;
+    let mut record = RunRecord::new(&*info.run_id, &*info.provider, state, info.accepted_at);
+    record.model.clone_from(&info.model);
+    record.session_id.clone_from(&run.session_id);
+    record.working_directory.clone_from(&info.directory);
+    record.ended_at = run.changed_at.filter(|_| run.state == ViewState::Ended);
+    record.duration_ms = run.duration_ms;
+    record.usage = run.usage;
+    record.cost_usd = run.cost_usd;
+    record.cost_source = run.cost_source;
+    record.error.clone_from(&run.error);
+    record.workspace.clone_from(&run.workspace);
+    record.attempts = u32::from(run.state == ViewState::Ended);
+    record.host = run.machine.clone().unwrap_or_default();
+    record.heartbeat_at = run.changed_at.unwrap_or(info.accepted_at);
+    record
+}
+
+fn is_selected(run: &RunRecord, filter: &RunFilter) -> bool {
+    let RunFilter {
+        limit: _,
+        provider,
+        status,
+        conversation,
+        session_id,
+        working_directory,
+        since_ms,
+        until_ms,
+        after,
+        ..
+    } = filter;
+    let is = |wanted: &Option<String>, found: Option<&String>| {
+        wanted.is_none() || wanted.as_ref() == found
+    };
+    is(provider, Some(&run.provider))
+        && is(conversation, run.conversation.as_ref())
+        && is(session_id, run.session_id.as_ref())
+        && status.is_none_or(|status| status == run.status)
+        && (working_directory.is_none() || *working_directory == run.working_directory)
+        && since_ms.is_none_or(|since| run.started_at >= since)
+        && until_ms.is_none_or(|until| run.started_at < until)
+        && after
+            .as_ref()
+            .is_none_or(|after| (run.started_at, &run.run_id) < (after.started_at, &after.run_id))
+}
