@@ -4,7 +4,8 @@ pub(crate) mod args;
 mod check;
 mod status;
 
-use teamster_fleet::{Fleet, FleetLimits};
+use teamster_api::RunService;
+use teamster_fleet::{Fleet, FleetLimits, FleetRuns};
 
 use crate::fleet::{connect, settings::Settings, wait};
 use crate::report::note;
@@ -18,6 +19,8 @@ pub(crate) fn main(command: FleetCommand) -> anyhow::Result<u8> {
         FleetCommand::Init(args) => init(&args),
         FleetCommand::Check(args) => check::main(&args),
         FleetCommand::Status(args) => status::main(&args),
+        FleetCommand::GiveUp(args) => give_up(&args.id),
+        FleetCommand::Rerun(args) => rerun(&args.id),
     }
 }
 
@@ -67,4 +70,25 @@ fn init(args: &FleetInitArgs) -> anyhow::Result<u8> {
     wait(fleet.init(&limits))?;
     note("the fleet is ready: start `teamster worker` on each machine that is to carry runs out");
     Ok(exit_code::SUCCESS)
+}
+
+/// Gives a run up.
+fn give_up(id: &str) -> anyhow::Result<u8> {
+    let runs = FleetRuns::new(&fleet()?);
+    wait(async {
+        let run = runs.resolve(id).await?.run_id;
+        runs.give_up(&run).await
+    })?;
+    Ok(exit_code::SUCCESS)
+}
+
+/// Starts a run once more, and prints the id of the new one.
+fn rerun(id: &str) -> anyhow::Result<u8> {
+    let runs = FleetRuns::new(&fleet()?);
+    let rerun = wait(async {
+        let run = runs.resolve(id).await?.run_id;
+        runs.rerun(&run).await
+    })?;
+    crate::report::warn(&rerun.accepted.warnings);
+    exit_code::of_lines([rerun.run_id])
 }

@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
+const SHORT: &str = "\
+The way from nothing to a run on another machine: teamster fleet --help";
+
 const EXAMPLES: &str = "\
 A fleet is a NATS server with JetStream, which keeps the queue, and machines that take runs from it:
   nats-server -js                                    on any machine, for a first try
@@ -16,7 +19,7 @@ A fleet is a NATS server with JetStream, which keeps the queue, and machines tha
 
 /// Set up a fleet of machines, and look after it.
 #[derive(Debug, Args)]
-#[command(after_help = EXAMPLES, arg_required_else_help = true, subcommand_required = true)]
+#[command(after_help = SHORT, after_long_help = EXAMPLES, arg_required_else_help = true, subcommand_required = true)]
 pub(crate) struct FleetCommandArgs {
     #[command(subcommand)]
     pub(crate) command: FleetCommand,
@@ -28,6 +31,8 @@ pub(crate) enum FleetCommand {
     Init(FleetInitArgs),
     Check(FleetCheckArgs),
     Status(FleetStatusArgs),
+    GiveUp(FleetGiveUpArgs),
+    Rerun(FleetRerunArgs),
 }
 
 /// Keep how your fleet is reached, for --fleet.
@@ -85,4 +90,24 @@ pub(crate) struct FleetStatusArgs {
     /// Print one JSON object
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+/// Give up a run whose machine does not report.
+///
+/// It is shown as failed from now on, though it may have worked. If its machine comes back, its agent is stopped there.
+/// A run whose machine is there is cancelled instead.
+#[derive(Debug, Args)]
+pub(crate) struct FleetGiveUpArgs {
+    /// The run's id, or a unique prefix of it
+    pub(crate) id: String,
+}
+
+/// Start a run once more, as a new run with the same description; print its id.
+///
+/// For a run that has ended, was given up, or whose machine does not report. What it has changed outside of its machine
+/// stays, and both may cost.
+#[derive(Debug, Args)]
+pub(crate) struct FleetRerunArgs {
+    /// The run's id, or a unique prefix of it
+    pub(crate) id: String,
 }
