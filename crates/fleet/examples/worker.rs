@@ -3,6 +3,7 @@
 #![expect(clippy::print_stderr, reason = "an example shows what it does")]
 
 use std::error::Error;
+use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -26,6 +27,10 @@ fn main() -> Result<(), Box<dyn Error>> {
         config.policy = WorkerPolicy::read(policy.as_ref())?;
     } else {
         config.policy.slots = 4;
+    }
+    // For tests: the time after which runs are interrupted.
+    if let Ok(seconds) = std::env::var("WORKER_DRAIN_SECONDS") {
+        config.drain_timeout = Some(Duration::from_secs(seconds.parse()?));
     }
     let directories = directories.iter().map(Into::into);
     config.policy.directories.extend(directories);

@@ -1,12 +1,16 @@
 //! The copy of a log as a stream of its entries.
 
+use std::time::Duration;
+
 use async_nats::jetstream::Message;
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_stream::try_stream;
+use bytes::Bytes;
 use futures_core::stream::BoxStream;
 use teamster_api::{LogLine, RunLogEntry, ServiceError};
 use teamster_core::time::epoch_ms;
 use teamster_core::{AgentEvent, Done, LogEntry};
+use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::Fleet;
@@ -15,6 +19,31 @@ use crate::names::{LOG, RUNS, RunKey};
 use crate::protocol::State;
 use crate::record::Record;
 use crate::records::{Messages, PAUSE, not_found, record_of};
+
+/// Interval in which a reader reports that it is there.
+pub(crate) const WATCH_EVERY: Duration = Duration::from_secs(5);
+
+/// Tells the machine of a run that its log is read now, until this is dropped.
+struct Watch(JoinHandle<()>);
+
+impl Watch {
+    fn begin(fleet: &Fleet, key: &RunKey) -> Self {
+        let (client, subject) = (fleet.client.clone(), key.watch());
+        Self(tokio::spawn(async move {
+            loop {
+                // Without it, entries arrive a little later.
+                let _ = client.publish(subject.clone(), Bytes::new()).await;
+                sleep(WATCH_EVERY).await;
+            }
+        }))
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
 
 /// What has come of a run, or an entry of it.
 enum News {
@@ -57,7 +86,8 @@ pub(crate) fn follow(
     after: u64,
 ) -> BoxStream<'static, Result<LogLine, ServiceError>> {
     Box::pin(try_stream! {
-        fleet.find(&key).await?;
+        let (_, record) = fleet.find(&key).await?;
+        let _watch = (!record.state.is_final()).then(|| Watch::begin(&fleet, &key));
         let mut readers = Readers::open(&fleet, &key).await?;
         let mut frames = Frames::default();
         // The number of the next entry.

@@ -148,6 +148,11 @@ impl RunKey {
         format!("tm.ctl.{}", self.key())
     }
 
+    /// The subject on which readers of the run's log say that they are there.
+    pub(crate) fn watch(&self) -> String {
+        format!("tm.watch.{}", self.key())
+    }
+
     /// The subject of requests about the run after its end, to the worker that had it.
     pub(crate) fn late_control(&self, worker: &str) -> String {
         format!("tm.late.{worker}.{}", self.key())
@@ -176,9 +181,13 @@ pub(crate) fn logs_of(owner: &str) -> String {
 }
 
 /// The subject of a worker's presence.
-#[cfg(feature = "worker")]
 pub(crate) fn presence(worker: &str) -> String {
     format!("$KV.tm_workers.{worker}")
+}
+
+/// The subject of requests to a worker to take no more runs.
+pub(crate) fn drain(worker: &str) -> String {
+    format!("tm.drain.{worker}")
 }
 
 /// The subject of hints for workers of a pool with this agent.
@@ -190,7 +199,7 @@ pub(crate) fn work(pool: &str, provider: &str) -> String {
 #[cfg(feature = "worker")]
 pub(crate) fn work_consumer(pool: &str, provider: &str) -> (String, String) {
     let provider = escape(provider);
-    let mut name = format!("{pool}_{}", provider.replace('=', "-"));
+    let mut name = format!("{pool}_{provider}");
     // Where the pool ends.
     if name.matches('_').count() > 1 {
         name = format!("{}_{name}", pool.len());
@@ -245,9 +254,11 @@ mod tests {
     fn each_pool_and_agent_has_a_queue_of_its_own() {
         assert_eq!(work("default", "claude"), "tm.work.default.claude.n");
         let (name, subjects) = work_consumer("default", "my agent");
-        assert_eq!(name, "default_my-20agent");
+        assert_eq!(name, "default_my=20agent");
         assert_eq!(subjects, "tm.work.default.my=20agent.*");
-        let names = [("a_b", "c"), ("a", "b_c")].map(|(pool, agent)| work_consumer(pool, agent).0);
-        assert_ne!(names[0], names[1]);
+        let names = [("a_b", "c"), ("a", "b_c"), ("a", "b c"), ("a", "b-20c")]
+            .map(|(pool, agent)| work_consumer(pool, agent).0);
+        let different: std::collections::BTreeSet<_> = names.iter().collect();
+        assert_eq!(different.len(), names.len(), "{names:?}");
     }
 }

@@ -1,8 +1,9 @@
 //! The presence of workers.
 
-#[cfg(feature = "worker")]
 use std::time::Duration;
 
+use async_nats::Request;
+use async_nats::client::RequestErrorKind;
 use async_nats::jetstream::consumer::DeliverPolicy;
 use serde::{Deserialize, Serialize};
 use teamster_api::{ProblemCode, ServiceError, Spec};
@@ -10,12 +11,15 @@ use teamster_core::text::one_line;
 use teamster_core::{AgentError, PermissionMode};
 
 use crate::Fleet;
-use crate::names::WORKERS;
+use crate::names::{WORKERS, drain, presence, token};
 use crate::protocol::Tag;
 
 /// Time after which a worker that does not report is absent.
 #[cfg(feature = "worker")]
 pub(crate) const PRESENT: Duration = Duration::from_secs(30);
+
+/// Time in which a worker must answer.
+const ANSWER: Duration = Duration::from_secs(5);
 
 /// A worker that is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -69,7 +73,48 @@ impl PresentAgent {
     }
 }
 
+/// Whether a worker reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reports {
+    /// It does.
+    Yes,
+    /// It does not since this time, in milliseconds since the Unix epoch; `None` if it is long ago.
+    NotSince(Option<u64>),
+}
+
 impl Fleet {
+    /// Finds out whether a worker with this name reports.
+    pub(crate) async fn reports(&self, worker: &str) -> Result<Reports, ServiceError> {
+        let last = self.last(WORKERS, &presence(worker)).await?;
+        Ok(match last {
+            None => Reports::NotSince(None),
+            // A marker of one that is gone has no content.
+            Some(marker) if marker.payload.is_empty() => {
+                let at = marker.time.unix_timestamp_nanos() / 1_000_000;
+                Reports::NotSince(u64::try_from(at).ok())
+            }
+            Some(_) => Reports::Yes,
+        })
+    }
+
+    /// Lets a worker take no more runs, and end with those that it has, as on its own machine.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::NotFound`] if no such worker is there.
+    pub async fn drain(&self, worker: &str) -> Result<(), ServiceError> {
+        let subject = drain(&token("worker", worker)?);
+        let request = Request::new().timeout(Some(ANSWER));
+        match self.client.send_request(subject.clone(), request).await {
+            Ok(_) => Ok(()),
+            Err(error) if error.kind() == RequestErrorKind::NoResponders => {
+                let message = format!("no worker \"{worker}\" is there: it takes no runs");
+                Err(ServiceError::new(ProblemCode::NotFound, message))
+            }
+            Err(error) => Err(self.failed(&subject, error)),
+        }
+    }
+
     /// Returns the workers that are there.
     ///
     /// # Errors

@@ -216,6 +216,7 @@ impl Record {
             state: State::Queued,
             claim: None,
             worker: None,
+            max_time_ms: None,
             times: Times {
                 queued: epoch_ms(),
                 claimed: None,

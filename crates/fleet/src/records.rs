@@ -16,11 +16,15 @@ use teamster_api::ServiceError;
 #[cfg(feature = "worker")]
 use teamster_api::{RunSummary, ViewState};
 #[cfg(feature = "worker")]
+use teamster_core::RunResult;
+#[cfg(feature = "worker")]
 use tokio::time::timeout;
 use tokio::time::{Instant, sleep};
 
 #[cfg(feature = "worker")]
 use crate::follow::follow;
+#[cfg(feature = "worker")]
+use crate::frame::{Frame, Frames};
 use crate::layout::RECORD_AGE;
 use crate::names::{LOG, RUNS, RunKey};
 #[cfg(feature = "worker")]
@@ -272,6 +276,15 @@ impl Fleet {
         Ok(headings)
     }
 
+    /// Returns the result in the last message of a run's log; `None` if it is not in that alone, or cannot be read.
+    #[cfg(feature = "worker")]
+    pub(crate) async fn last_done(&self, key: &RunKey) -> Option<Box<RunResult>> {
+        let message = self.log_tail(key).await.ok()??;
+        let frame = Frame::read(&message.headers, &message.payload)?;
+        let lines = Frames::default().add(frame, &key.run).ok()?;
+        lines.last()?.result()
+    }
+
     /// Returns the record of a run with what its complete log tells of its end.
     #[cfg(feature = "worker")]
     pub(crate) async fn ended_by_log(
@@ -348,10 +361,15 @@ pub(crate) fn record_of(message: &Message) -> Option<(RunKey, Found)> {
     Some((key, found(revision, &headers, &message.payload)))
 }
 
+/// Returns whether a message of a bucket is the marker of a key that is gone.
+pub(crate) fn is_marker(headers: Option<&HeaderMap>) -> bool {
+    headers.is_some_and(|headers| {
+        headers.get("KV-Operation").is_some() || headers.get("Nats-Marker-Reason").is_some()
+    })
+}
+
 fn found(revision: u64, headers: &HeaderMap, payload: &[u8]) -> Found {
-    let is_marker =
-        headers.get("KV-Operation").is_some() || headers.get("Nats-Marker-Reason").is_some();
-    let record: Option<Record> = (!is_marker)
+    let record: Option<Record> = (!is_marker(Some(headers)))
         .then(|| serde_json::from_slice(payload).ok())
         .flatten();
     Found {

@@ -14,8 +14,8 @@ use teamster_api::history::{ForgetRuns, Forgotten};
 use teamster_api::{
     Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
     LiveState, LiveStatus, LogLine, NEW_RUN_ID_RULE, ProblemCode, Reply, RunInfo, RunList,
-    RunQuery, RunService, RunSummary, RunView, ServiceError, ServiceFuture, Spec, WorkspaceDiff,
-    is_new_run_id,
+    RunQuery, RunService, RunSummary, RunView, ServiceError, ServiceFuture, Spec, ViewState,
+    WorkspaceDiff, is_new_run_id,
 };
 use teamster_core::AgentError;
 use teamster_core::text::one_line;
@@ -23,7 +23,7 @@ use teamster_core::text::one_line;
 use crate::Fleet;
 use crate::follow::follow;
 use crate::names::{RunKey, token};
-use crate::presence::{check_agent, check_bypass};
+use crate::presence::{Reports, check_agent, check_bypass};
 use crate::protocol::State;
 use crate::record::Record;
 use crate::records::not_found;
@@ -102,7 +102,7 @@ impl FleetRuns {
         let (_, record) = self.fleet.find(&key).await?;
         let mut view = self.view_of(&key, record).await?;
         // The machine does not listen any more: the run may just have ended.
-        if view.summary.state != teamster_api::ViewState::Ended {
+        if view.summary.state != ViewState::Ended {
             let (_, now) = self.fleet.find(&key).await?;
             if now.state.is_final() {
                 view = self.view_of(&key, now).await?;
@@ -127,15 +127,33 @@ impl FleetRuns {
         }
         let mut view = record.view(&key.run);
         if is_silent {
-            let since = record.times.started.unwrap_or_default();
-            let live = LiveStatus::new(LiveState::NotAnswering, since);
-            Arc::make_mut(&mut view.summary).live = Some(live);
+            let summary = Arc::make_mut(&mut view.summary);
+            let started = record.times.started.unwrap_or_default();
+            // Nothing is written: each reader can see it.
+            match self.reports(&record).await? {
+                Reports::NotSince(at) => {
+                    summary.state = ViewState::Unknown;
+                    summary.since = Some(at.map_or(started, |at| at.max(started)));
+                }
+                // It has just come back, or is about to end.
+                Reports::Yes => {
+                    summary.live = Some(LiveStatus::new(LiveState::NotAnswering, started));
+                }
+            }
         }
         if record.state.is_final() && view.result.is_none() {
             // Too long for the record: it is in the log.
             view.result = self.last_result(key).await?;
         }
         Ok(view)
+    }
+
+    /// Finds out whether the worker of a started run reports.
+    async fn reports(&self, record: &Record) -> Result<Reports, ServiceError> {
+        match &record.worker {
+            Some(worker) => self.fleet.reports(worker).await,
+            None => Ok(Reports::NotSince(None)),
+        }
     }
 
     async fn last_result(

@@ -5,6 +5,7 @@ mod care;
 mod carry;
 mod control;
 mod copy;
+mod drain;
 mod folder;
 mod outside;
 mod place;
@@ -49,6 +50,9 @@ pub struct WorkerConfig {
     pub name: String,
     /// What runs may do on it.
     pub policy: WorkerPolicy,
+    /// Time after which the runs are interrupted that a worker still has when it ends. Default: none, they go on to their
+    /// end.
+    pub drain_timeout: Option<Duration>,
 }
 
 impl WorkerConfig {
@@ -57,6 +61,7 @@ impl WorkerConfig {
         Self {
             name: name.into(),
             policy: WorkerPolicy::default(),
+            drain_timeout: None,
         }
     }
 }
@@ -86,6 +91,8 @@ struct Shared {
     busy: Mutex<BTreeSet<RunKey>>,
     agents: Mutex<Vec<PresentAgent>>,
     drains: AtomicBool,
+    /// What is still carried out is to be interrupted.
+    interrupts: AtomicBool,
 }
 
 impl fmt::Debug for Shared {
@@ -139,6 +146,7 @@ impl Worker {
             busy: Mutex::default(),
             agents: Mutex::default(),
             drains: AtomicBool::new(false),
+            interrupts: AtomicBool::new(false),
             config,
         };
         Ok(Self {
@@ -163,7 +171,8 @@ impl Worker {
         self
     }
 
-    /// Takes runs until `drain` resolves, then carries those to their end that it has taken.
+    /// Takes runs until `drain` resolves or [`Fleet::drain`] asks for it, then carries those to their end that it has
+    /// taken. After the time of [`WorkerConfig::drain_timeout`], they are interrupted: they end as aborted.
     ///
     /// Dropping the future ends the worker at once. Its runs go on, and the next worker follows them.
     ///
@@ -192,11 +201,13 @@ impl Worker {
             }
         }
         let _late = Control::listen_late(&shared).await?;
+        let mut requested = drain::listen(&shared, &mut tasks).await?;
         let mut pulled = pull::start(&shared, &mut tasks).await?;
         tokio::pin!(drain);
         loop {
             tokio::select! {
                 () = &mut drain => break,
+                Some(()) = requested.recv() => break,
                 Some(hint) = pulled.recv() => {
                     let carrier = Carrier::pulled(shared.instance);
                     let carry = Carry::new(shared.clone(), hint.key, carrier, Some(hint.message));
@@ -210,7 +221,9 @@ impl Worker {
         while let Ok(hint) = pulled.try_recv() {
             hint.release(&shared).await;
         }
-        while carries.join_next().await.is_some() {}
+        // At once, so that a person sees it.
+        let _ = shared.report().await;
+        drain::finish(&shared, &mut carries).await;
         tasks.shutdown().await;
         // At once, and not only when its time has passed.
         let gone = PublishMessage::build().header("KV-Operation", "DEL");

@@ -5,6 +5,7 @@ use teamster_api::{Accepted, ProblemCode, ServiceError, is_run_id};
 use super::FleetRuns;
 use crate::Fleet;
 use crate::names::RunKey;
+use crate::presence::Reports;
 use crate::protocol::{Change, State};
 use crate::record::Record;
 use crate::records::Changed;
@@ -107,11 +108,10 @@ impl FleetRuns {
         Ok(rerun)
     }
 
-    /// Returns the worker of a started run if it is there.
+    /// Returns the name of the worker of a started run if that reports.
     async fn worker_of(&self, record: &Record) -> Result<Option<String>, ServiceError> {
-        let workers = self.fleet.workers().await?;
-        let mut there = workers.into_iter().map(|worker| worker.worker);
-        Ok(there.find(|worker| Some(worker) == record.worker.as_ref()))
+        let reports = self.reports(record).await? == Reports::Yes;
+        Ok(record.worker.clone().filter(|_| reports))
     }
 }
 

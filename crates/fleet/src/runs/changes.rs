@@ -1,6 +1,6 @@
 //! What changes in the runs of an owner.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use async_nats::jetstream::Message;
@@ -11,9 +11,10 @@ use teamster_api::{Change, RunSummary, ServiceError, ViewState};
 
 use super::FleetRuns;
 use crate::frame::Frame;
-use crate::names::{LOG, RUNS, RunKey, logs_of, records_of};
+use crate::names::{LOG, RUNS, RunKey, WORKERS, logs_of, records_of};
+use crate::protocol::State;
 use crate::record::Record;
-use crate::records::record_of;
+use crate::records::{is_marker, record_of};
 
 /// The number of ended runs in a snapshot.
 const NEWEST: usize = 50;
@@ -28,6 +29,11 @@ impl FleetRuns {
                 .fleet
                 .messages(RUNS, &records_of(&owner), DeliverPolicy::LastPerSubject, false)
                 .await?;
+            let mut workers = self
+                .fleet
+                .messages(WORKERS, "$KV.tm_workers.>", DeliverPolicy::New, true)
+                .await?;
+            let mut absent: HashSet<String> = HashSet::new();
             let mut all = Vec::new();
             while records.pending > 0 {
                 let Some(message) = records.next().await? else { break };
@@ -54,8 +60,26 @@ impl FleetRuns {
                 let news = tokio::select! {
                     message = records.next() => message.map(News::Record),
                     message = logs.next() => message.map(News::Log),
+                    message = workers.next() => message.map(News::Worker),
                 };
                 let changed = match news? {
+                    News::Worker(Some(message)) => {
+                        let Some(worker) = message.subject.strip_prefix("$KV.tm_workers.") else {
+                            continue;
+                        };
+                        // Not each report, but only that there are none any more, and the first one after that.
+                        let is_other = if is_marker(message.headers.as_ref()) {
+                            absent.insert(worker.to_owned())
+                        } else {
+                            absent.remove(worker)
+                        };
+                        if is_other {
+                            for run in self.of_worker(&mut known, worker).await {
+                                yield Change::Run { run };
+                            }
+                        }
+                        continue;
+                    }
                     News::Record(Some(message)) => {
                         let Some((key, found)) = record_of(&message) else { continue };
                         let Some(record) = found.record else {
@@ -80,7 +104,7 @@ impl FleetRuns {
                         }
                         key
                     }
-                    News::Record(None) | News::Log(None) => break,
+                    News::Record(None) | News::Log(None) | News::Worker(None) => break,
                 };
                 let Some(record) = known.records.get(&changed.run).cloned() else { continue };
                 let mut now = self.summary_of(&changed, record).await;
@@ -97,10 +121,35 @@ impl FleetRuns {
     }
 }
 
-/// A message about a run.
+impl FleetRuns {
+    /// Returns those started runs of a worker that are shown otherwise now.
+    async fn of_worker(&self, known: &mut Known, worker: &str) -> Vec<Arc<RunSummary>> {
+        let started: Vec<_> = (known.records.iter())
+            .filter(|(_, record)| {
+                record.state == State::Started && record.worker.as_deref() == Some(worker)
+            })
+            .map(|(run, record)| (self.key(run), record.clone()))
+            .collect();
+        let mut changed = Vec::new();
+        for (key, record) in started {
+            let mut now = self.summary_of(&key, record).await;
+            if now.live.is_some() {
+                Arc::make_mut(&mut now).live = None;
+            }
+            if known.shown.get(&key.run) != Some(&now) {
+                known.shown.insert(key.run, now.clone());
+                changed.push(now);
+            }
+        }
+        changed
+    }
+}
+
+/// A message about a run or a worker.
 enum News {
     Record(Option<Message>),
     Log(Option<Message>),
+    Worker(Option<Message>),
 }
 
 /// What a reader of changes knows.

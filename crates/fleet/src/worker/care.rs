@@ -56,6 +56,7 @@ async fn pass(shared: &Shared, waiting: &mut Waiting) -> Result<(), ServiceError
     let present: HashSet<_> = workers.iter().map(|worker| worker.instance).collect();
     let queues = queues(shared).await?;
     let mut quiet = HashSet::new();
+    let mut queued: HashMap<&str, usize> = HashMap::new();
     let now = Instant::now();
     let mut seen_now = Waiting::new();
     for (key, revision, heading) in &records {
@@ -63,16 +64,21 @@ async fn pass(shared: &Shared, waiting: &mut Waiting) -> Result<(), ServiceError
             let known = waiting.get(key).filter(|(known, _)| known == revision);
             let since = known.map_or(now, |(_, since)| *since);
             seen_now.insert(key.clone(), (*revision, since));
-            if now - since >= QUIET && queues.contains(&heading.queue) {
-                quiet.insert(heading.queue.clone());
+            *queued.entry(&heading.queue).or_default() += 1;
+            if now - since >= QUIET {
+                quiet.insert(&*heading.queue);
             }
         }
     }
     *waiting = seen_now;
     let mut hinted = HashMap::new();
     for queue in quiet {
-        let keys = hinted_in(shared, &queue).await?;
-        hinted.insert(queue, keys);
+        // With a hint for each, none is missing. One that is of no more use goes when it is pulled.
+        let hints = queues.get(queue).copied().unwrap_or_default();
+        if hints > 0 && hints < queued[queue] {
+            let keys = hinted_in(shared, queue).await?;
+            hinted.insert(queue.to_owned(), keys);
+        }
     }
     for (key, revision, heading) in records {
         let claim = heading.head.claim;
@@ -81,7 +87,7 @@ async fn pass(shared: &Shared, waiting: &mut Waiting) -> Result<(), ServiceError
             // Of a queue that was not read, any hint may be that of the run.
             has_hint: match hinted.get(&heading.queue) {
                 Some(keys) => keys.contains(&key.key()),
-                None => queues.contains(&heading.queue),
+                None => queues.contains_key(&heading.queue),
             },
             ..Known::default()
         };
@@ -194,15 +200,15 @@ async fn has_right(shared: &Shared) -> Result<bool, ServiceError> {
     Ok(shared.fleet.publish(RIGHT, message).await.is_some())
 }
 
-/// Returns the queues that have hints.
-async fn queues(shared: &Shared) -> Result<HashSet<String>, ServiceError> {
+/// Returns the queues that have hints, with their number.
+async fn queues(shared: &Shared) -> Result<HashMap<String, usize>, ServiceError> {
     let stream = shared.fleet.stream(WORK).await?;
     let found = stream.info_with_subjects("tm.work.>").await;
     let mut found = found.map_err(|error| shared.fleet.failed(WORK, error))?;
-    let mut queues = HashSet::new();
+    let mut queues = HashMap::new();
     while let Some(subject) = next(&mut found).await {
-        let (subject, _) = subject.map_err(|error| shared.fleet.failed(WORK, error))?;
-        queues.insert(subject);
+        let (subject, hints) = subject.map_err(|error| shared.fleet.failed(WORK, error))?;
+        queues.insert(subject, hints);
     }
     Ok(queues)
 }

@@ -1,13 +1,14 @@
 //! One run on this machine: what its [`Carrier`] decides is done here.
 
+mod start;
+
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_nats::jetstream::{AckKind, Message};
-use teamster_api::{
-    Command, ProblemCode, RunService, RunSummary, ServiceError, Spec, ViewState, Workspace,
-};
-use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
+use teamster_api::{ProblemCode, RunService, RunSummary, ServiceError, Spec, ViewState, Workspace};
+use teamster_core::AgentError;
 use teamster_host::state;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, sleep, timeout};
@@ -20,12 +21,11 @@ use super::outside::Outside;
 use super::pull::PROGRESS;
 use crate::frame::Frame;
 use crate::names::RunKey;
-use crate::protocol::{
-    Carrier, Change, Effect, Folder, Next, Outcome, Reason, Seen, Step, Tag, Verdict,
-};
+use crate::protocol::{Carrier, Change, Effect, Folder, Next, Outcome, Seen, Step, Tag, Verdict};
 use crate::record::Record;
 use crate::records::PAUSE;
 use crate::runs::check_spec;
+pub(super) use start::refused_result;
 
 /// Pause after an error of this machine or of the server.
 const RETRY: Duration = Duration::from_secs(1);
@@ -33,10 +33,6 @@ const RETRY: Duration = Duration::from_secs(1);
 const MISSED: Duration = Duration::from_secs(30);
 /// Number of deliveries of a hint after which its record is taken for gone.
 const DELIVERIES: i64 = 30;
-/// Time in which the agent of a run that was given up must end until it is killed, and in which its runner must begin.
-const GRACE: Duration = Duration::from_secs(15);
-/// How often a start is tried whose runner has ended without an answer.
-const STARTS: u32 = 5;
 
 /// A run that is carried out.
 pub(super) struct Carry {
@@ -101,6 +97,7 @@ impl Carry {
         match effect {
             Effect::Look => Outcome::Folder(self.look().await),
             Effect::Read => self.read().await,
+            Effect::Preflight if self.shared.drains.load(Ordering::Relaxed) => Outcome::NotReady,
             Effect::Preflight => match self.patiently(self.preflight()).await {
                 Ok(()) => Outcome::Ready(Tag::random()),
                 Err(error) => {
@@ -179,34 +176,6 @@ impl Carry {
                     .copy(folder.has_begun, refusal.as_ref())
                     .await
             }
-        }
-    }
-
-    /// Stops the agent, and waits for its end.
-    async fn stop(&self) {
-        let runs = &self.shared.runs;
-        let local = self.key.local();
-        let may_begin = self.shared.folders.may_have_spawned(&self.key);
-        let until = Instant::now() + GRACE;
-        loop {
-            let kill = Instant::now() > until;
-            match runs.outline(&local).await {
-                Ok(view) if view.summary.state == ViewState::Ended => return,
-                Err(error) if error.code == Some(ProblemCode::RunNotFound) => {
-                    // A runner that a killed worker has started has begun by then, or never will.
-                    if kill || matches!(may_begin, Ok(false)) {
-                        return;
-                    }
-                }
-                _ => {}
-            }
-            if let Err(error) = runs.send(&local, Command::Cancel { kill }).await
-                && kill
-            {
-                self.shared
-                    .notice(&self.key, format!("cannot be stopped: {error}"));
-            }
-            sleep(RETRY).await;
         }
     }
 
@@ -334,8 +303,14 @@ impl Carry {
                 return Err(ServiceError::new(ProblemCode::RunExists, message));
             }
         }
-        bring::uploads(&self.shared, &self.key).await?;
-        self.shared.runs.check(&spec).await
+        self.shared.runs.check(&spec).await?;
+        let shared = self.shared.clone();
+        let written = tokio::task::spawn_blocking(move || shared.folders.try_out()).await;
+        written
+            .unwrap_or_else(|error| Err(std::io::Error::other(error)))
+            .map_err(|error| super::unwritable(&error))?;
+        // Last: it may be much.
+        bring::uploads(&self.shared, &self.key).await
     }
 
     /// Returns the spec as this machine carries it out.
@@ -423,96 +398,15 @@ impl Carry {
             summary.error = result.failure();
             record.ended(summary, Some(Box::new(result)));
         } else if let Ok(view) = self.shared.runs.show(&self.key.local()).await {
-            let view = Outside::of(&self.key).view(view);
+            let mut view = Outside::of(&self.key).view(view);
+            let summary = Arc::make_mut(&mut view.summary);
+            // As its readers see it: also what is missing in the fleet.
+            if let Some(result) = self.shared.fleet.last_done(&self.key).await {
+                summary.workspace.clone_from(&result.workspace);
+                view.result = Some(result);
+            }
             record.ended(Arc::unwrap_or_clone(view.summary), view.result);
         }
-    }
-
-    /// Starts the runner, unless it has begun.
-    async fn spawn(&self) -> Result<(), AgentError> {
-        match self.look().await {
-            None => return Ok(()),
-            Some(folder) if folder.has_begun => {
-                self.begun().await;
-                return Ok(());
-            }
-            Some(_) => {}
-        }
-        let spec = self.spec().map_err(agent_error)?;
-        self.until_done(move |shared, key| {
-            let runs = state::runs().map_err(std::io::Error::other)?;
-            runs.keep(&key.local()).map_err(std::io::Error::other)?;
-            shared.folders.spawns(key)
-        })
-        .await;
-        let local = self.key.local();
-        let mut attempt = 1;
-        loop {
-            let started = self.shared.runs.start(&local, spec.clone()).await;
-            let Err(error) = started else { break };
-            let error = Outside::of(&self.key).error(error);
-            self.shared
-                .notice(&self.key, format!("cannot be started: {error}"));
-            // An earlier run of this id, whose record was deleted.
-            if error.code == Some(ProblemCode::RunExists) {
-                return Err(agent_error(error));
-            }
-            // The runner may have accepted the run, and its answer was lost.
-            if self.shared.runs.outline(&local).await.is_ok() {
-                break;
-            }
-            let may_pass = matches!(error.code, None | Some(ProblemCode::Internal));
-            if !may_pass || attempt == STARTS {
-                return Err(agent_error(error));
-            }
-            attempt += 1;
-            sleep(RETRY).await;
-        }
-        self.begun().await;
-        Ok(())
-    }
-
-    /// Writes down that no agent is started, unless one was.
-    async fn refuse(&mut self, reason: Reason) -> Outcome {
-        if self.look().await.is_none_or(|folder| folder.has_begun) {
-            return Outcome::Done;
-        }
-        let error = match (reason, self.refused.take()) {
-            (Reason::Failed, Some(error)) => error,
-            (Reason::Failed, None) => AgentError::new(
-                ErrorCode::Io,
-                ErrorKind::Internal,
-                "the run was not started",
-            ),
-            (Reason::Stopped, _) => {
-                let message = "the run was cancelled before its agent was started";
-                AgentError::new(ErrorCode::Aborted, ErrorKind::Aborted, message)
-            }
-        };
-        self.until_done(move |shared, key| shared.folders.refuse(key, &error))
-            .await
-    }
-
-    /// Returns the reason why no agent is started.
-    async fn refusal(&self, folder: Folder) -> Option<AgentError> {
-        if folder.has_begun || !folder.is_refused {
-            return None;
-        }
-        loop {
-            match self.shared.folders.refusal(&self.key) {
-                Ok(error) => return error,
-                Err(error) => {
-                    let text = format!("its state cannot be read: {error}");
-                    self.shared.notice(&self.key, text);
-                    sleep(RETRY).await;
-                }
-            }
-        }
-    }
-
-    async fn begun(&self) {
-        self.until_done(|shared, key| shared.folders.begun(key))
-            .await;
     }
 
     /// Lets the log be pruned, and removes the folder: the record has the end.
@@ -526,27 +420,5 @@ impl Carry {
             shared.folders.remove(&key)
         })
         .await;
-    }
-}
-
-/// Returns the result of a run for which no agent was started.
-pub(super) fn refused_result(error: &AgentError) -> RunResult {
-    let is_aborted = error.code == ErrorCode::Aborted;
-    let status = if is_aborted {
-        RunStatus::Aborted
-    } else {
-        RunStatus::Failed
-    };
-    let mut result = RunResult::default().status(status);
-    result.aborted = is_aborted;
-    result.errors.push(error.clone());
-    result
-}
-
-/// Returns the error of a refused start as the result of a run has it.
-fn agent_error(error: ServiceError) -> AgentError {
-    match error.agent_error {
-        Some(error) => *error,
-        None => AgentError::new(ErrorCode::Io, ErrorKind::Internal, error.message),
     }
 }

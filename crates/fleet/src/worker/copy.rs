@@ -2,24 +2,28 @@
 
 use std::time::Duration;
 
+use async_nats::Subscriber;
 use async_nats::jetstream::Message;
 use futures_core::stream::BoxStream;
 use teamster_api::{Command, LogLine, ProblemCode, RunLogEntry, RunService, ServiceError};
 use teamster_core::time::epoch_ms;
 use teamster_core::{AgentError, AgentEvent, Done, LogEntry};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::Shared;
 use super::bring;
 use super::carry::refused_result;
 use super::outside::Outside;
+use crate::follow::WATCH_EVERY;
 use crate::frame::Frame;
 use crate::names::RunKey;
 use crate::protocol::{Copier, CopyEffect, Outcome, State, Tag};
 use crate::records::{PAUSE, next};
 
-/// Time for which entries are gathered into one frame.
+/// Time for which entries are gathered into one frame while the log is read.
 const GATHER: Duration = Duration::from_millis(100);
+/// The same while nothing reads it.
+const GATHER_UNREAD: Duration = Duration::from_millis(500);
 /// Size at which a frame is sent, in bytes of its entries.
 const FRAME_BYTES: usize = 512 * 1024;
 /// Interval in which the record is read: a person may have wanted a stop that did not reach this machine.
@@ -40,6 +44,9 @@ pub(super) struct Copy<'a> {
     /// The number of the next entry of the source, and the source.
     source: Option<(u64, Lines)>,
     looked: Instant,
+    /// The reports of readers of the copy, and the time of the last one.
+    readers: Option<Subscriber>,
+    read_at: Option<Instant>,
     is_stopped: bool,
     /// The record is final, although the log is not complete.
     is_given_up: bool,
@@ -55,6 +62,8 @@ impl<'a> Copy<'a> {
             outside: Outside::of(key),
             source: None,
             looked: Instant::now(),
+            readers: None,
+            read_at: None,
             is_stopped: false,
             is_given_up: false,
         }
@@ -64,6 +73,9 @@ impl<'a> Copy<'a> {
     pub(super) async fn copy(mut self, has_begun: bool, refused: Option<&AgentError>) -> Outcome {
         let mut copier = Copier::new(self.nonce);
         if refused.is_none() {
+            // Without them, entries arrive a little later.
+            let subscribed = self.shared.fleet.client.subscribe(self.key.watch()).await;
+            self.readers = subscribed.ok();
             self.stop_if_wanted().await;
         }
         loop {
@@ -98,9 +110,14 @@ impl<'a> Copy<'a> {
                     match lines {
                         Ok(_) if self.is_given_up => return Outcome::Fenced,
                         Ok(lines) if lines.is_empty() => return Outcome::Finished,
-                        Ok(lines) => {
-                            if lines.last().is_some_and(LogLine::is_end) && refused.is_none() {
-                                self.bring_results().await;
+                        Ok(mut lines) => {
+                            if refused.is_none()
+                                && let Some(end) = lines.pop_if(|line| line.is_end())
+                            {
+                                lines.push(match self.bring_results().await {
+                                    None => end,
+                                    Some(missing) => with_missing(end, &missing, &self.key.run),
+                                });
                             }
                             self.send(copier, expected, &lines).await
                         }
@@ -150,6 +167,21 @@ impl<'a> Copy<'a> {
         format!("{:?} {session} {}", view.summary.state, requests.join(" "))
     }
 
+    /// Returns the time for which entries are gathered.
+    async fn pace(&mut self) -> Duration {
+        if let Some(readers) = &mut self.readers {
+            while let Ok(Some(_)) = timeout(Duration::ZERO, next(readers)).await {
+                self.read_at = Some(Instant::now());
+            }
+        }
+        let is_read = |at: Instant| at.elapsed() < 3 * WATCH_EVERY;
+        if self.read_at.is_some_and(is_read) {
+            GATHER
+        } else {
+            GATHER_UNREAD
+        }
+    }
+
     /// Waits for entries from this number on. Returns none after the last one.
     async fn gather(&mut self, from: u64) -> Result<Vec<LogLine>, ServiceError> {
         if self.source.as_ref().is_none_or(|(next, _)| *next != from) {
@@ -174,7 +206,9 @@ impl<'a> Copy<'a> {
                     if bytes >= FRAME_BYTES || is_end {
                         return Ok(lines);
                     }
-                    until.get_or_insert_with(|| Instant::now() + GATHER);
+                    if until.is_none() {
+                        until = Some(Instant::now() + self.pace().await);
+                    }
                 }
                 Ok(None) => return Ok(lines),
                 Err(_) if until.is_some() => return Ok(lines),
@@ -204,17 +238,40 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// Brings the results to the fleet. What cannot be read here is left out; for the fleet's server it waits.
-    async fn bring_results(&mut self) {
+    /// Brings the results to the fleet. What cannot be read here, or has no room there, is left out: returns why, and where
+    /// it is. For the fleet's server it waits.
+    async fn bring_results(&mut self) -> Option<String> {
         while let Err(error) = bring::results(self.shared, self.key).await {
             let text = format!("its files cannot be brought to the fleet: {error}");
             self.shared.notice(self.key, text);
             if error.code.is_some() {
-                return;
+                let worker = &self.shared.config.name;
+                let error = self.outside.error(error).message;
+                return Some(format!(
+                    "not all changes and files of the run are in the fleet, but on worker {worker}: {error}"
+                ));
             }
             sleep(RETRY).await;
         }
+        None
     }
+}
+
+/// Adds to the end of a log what is missing in the fleet, if the run has a workspace.
+fn with_missing(end: LogLine, missing: &str, run: &str) -> LogLine {
+    let Ok(RunLogEntry::Agent(mut entry)) = end.entry() else {
+        return end;
+    };
+    let AgentEvent::Done(done) = &mut entry.event else {
+        return end;
+    };
+    let Some(workspace) = &mut done.result.workspace else {
+        return end;
+    };
+    let error = workspace.error.take();
+    let known = error.map(|error| format!("{error}; ")).unwrap_or_default();
+    workspace.error = Some(format!("{known}{missing}"));
+    LogLine::of_entry(RunLogEntry::Agent(entry), run)
 }
 
 /// The log of a run that was refused.

@@ -97,6 +97,15 @@ impl Folders {
         }))
     }
 
+    /// Tries whether a folder can be made: a claim to a run would be of no use else.
+    pub(super) fn try_out(&self) -> io::Result<()> {
+        let draft = self.root.join(format!("{HIDDEN}try-{}", Tag::random()));
+        DirBuilder::new().mode(0o700).create(&draft)?;
+        let written = write_synced(&draft.join(CLAIM), &[0; 512]);
+        fs::remove_dir_all(&draft)?;
+        written
+    }
+
     /// Makes the folder of a claim, in place of an older one.
     pub(super) fn make(&self, key: &RunKey, nonce: Tag, revision: u64) -> io::Result<()> {
         self.remove(key)?;

@@ -60,8 +60,8 @@ fn is_own_process(test: &str) -> bool {
 }
 
 /// Makes a repository with one commit in this folder.
-fn repository() -> PathBuf {
-    let folder = env::current_dir().unwrap().join("repository");
+pub(crate) fn repository(folder: &Path) -> PathBuf {
+    let folder = folder.join("repository");
     fs::create_dir(&folder).unwrap();
     fs::write(folder.join("README.md"), "old\n").unwrap();
     for args in [
@@ -93,7 +93,7 @@ fn a_fleet_keeps_the_contract() {
         return;
     }
     let server = Server::start().unwrap();
-    let repository = repository();
+    let repository = repository(&env::current_dir().unwrap());
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let fleet = Fleet::connect(FleetOptions::new(&server.url, "ann"))

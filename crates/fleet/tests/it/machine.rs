@@ -96,6 +96,25 @@ impl Machine {
         }
     }
 
+    /// The same, with these variables, and a directory that runs may name.
+    pub(crate) fn with(
+        server: &Server,
+        name: &str,
+        agent: &str,
+        directory: Option<&Path>,
+        variables: &[(&str, &str)],
+    ) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let mut command = command(folder.path(), &server.url, name, agent);
+        command.args(directory).envs(variables.iter().copied());
+        Self {
+            worker: command.spawn().unwrap(),
+            folder,
+            name: name.to_owned(),
+            url: server.url.clone(),
+        }
+    }
+
     /// Kills the worker. Its runs go on.
     pub(crate) fn kill(&mut self) {
         self.worker.kill().unwrap();
@@ -159,16 +178,21 @@ impl Drop for Machine {
 }
 
 pub(crate) fn work(folder: &Path, url: &str, name: &str, agent: &str, dies: Option<&str>) -> Child {
+    let mut command = command(folder, url, name, agent);
+    if let Some(before) = dies {
+        command.env("WORKER_DIES_BEFORE", before);
+    }
+    command.spawn().unwrap()
+}
+
+fn command(folder: &Path, url: &str, name: &str, agent: &str) -> Command {
     let test = std::env::current_exe().unwrap();
     let program = test.ancestors().nth(2).unwrap().join("examples/worker");
     let mut command = Command::new(program);
     with_agent(&mut command, folder, agent);
     command.args([url, name]).current_dir(folder);
-    if let Some(before) = dies {
-        command.env("WORKER_DIES_BEFORE", before);
-    }
     command.stdin(Stdio::null()).stdout(Stdio::null());
-    command.spawn().unwrap()
+    command
 }
 
 /// Returns the runs of an owner, after the streams were made and so many workers are there.

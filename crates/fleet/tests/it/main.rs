@@ -3,6 +3,7 @@
 #![expect(clippy::print_stderr, reason = "a skipped test names its reason")]
 
 mod contract;
+mod given_up;
 mod machine;
 mod machines;
 mod operator;

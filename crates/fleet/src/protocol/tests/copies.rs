@@ -193,7 +193,7 @@ impl Model for Copies {
             after.tails = [Some(end), after.tails[0]];
             steps.push((Label::Text("the run is given up"), after));
         }
-        // That of a run that was given up is long gone then, and the record says so.
+        // That of a run that was given up is long gone then, and the record is final.
         if !self.is_given_up
             && let Some(mut aged) = self.fault()
         {

@@ -1,15 +1,16 @@
 //! The store, two machines, a submitter, and what can happen to them.
 
+mod janitor;
 mod label;
 mod machines;
 mod persons;
+mod store;
 mod submitter;
 
 use std::hash::{Hash, Hasher};
 
 use super::super::{
-    Care, Carrier, Change, Effect, Folder, Head, Known, Next, Outcome, Seen, State, Submission,
-    Tag, Tail, care,
+    Carrier, Change, Effect, Folder, Head, Next, Outcome, Seen, State, Submission, Tag, Tail,
 };
 use super::explore::{Found, Model};
 pub(super) use label::Label;
@@ -73,7 +74,7 @@ pub(super) enum Part {
     StopGivenUp,
     /// The janitor submits a run once more.
     RerunAgain,
-    /// A record that is gone is told from a stale read.
+    /// A record that is gone is not taken for a stale read.
     Patience,
 }
 
@@ -164,7 +165,7 @@ pub(super) struct World {
     submitter: Submitter,
     repeated: bool,
     started: u8,
-    /// A person was told that the agent was not started.
+    /// A person was shown that the agent was not started.
     cancelled: bool,
     /// Records of the run that was submitted once more.
     reruns: u8,
@@ -383,169 +384,6 @@ impl World {
         let mut after = self.clone();
         change(&mut after.hosts[at]);
         after
-    }
-
-    fn apply(&mut self, change: Change) -> Option<u64> {
-        if self.record.revision != change.expected && !self.lacks(Part::Expected) {
-            return None;
-        }
-        self.older = self.record;
-        self.record = Seen {
-            revision: self.record.revision + 1,
-            head: Some(change.head),
-            stop: self.record.stop,
-        };
-        Some(self.record.revision)
-    }
-
-    fn publish_hint(&mut self) {
-        self.queue = (self.queue + 1).min(2);
-    }
-
-    fn publish_witness(&mut self, nonce: Tag) -> bool {
-        self.publish_log(0, nonce, false)
-    }
-
-    /// Publishes an entry after the message with this number.
-    fn publish_log(&mut self, expected: u64, nonce: Tag, is_end: bool) -> bool {
-        let last = self.log.map_or(0, |tail| tail.number);
-        if last != expected {
-            return false;
-        }
-        self.continued |= self.log.is_some_and(|tail| tail.is_end);
-        self.log = Some(Tail {
-            number: last + 1,
-            nonce,
-            next: 1 + u64::from(is_end),
-            is_end,
-        });
-        true
-    }
-
-    fn publish_rerun(&mut self) -> bool {
-        let is_first = self.reruns == 0 || self.lacks(Part::Expected);
-        self.reruns += u8::from(is_first);
-        is_first
-    }
-
-    fn apply_late(&mut self, late: Late) {
-        match late {
-            Late::Change(change) => drop(self.apply(change)),
-            Late::Hint => self.publish_hint(),
-            Late::Witness(nonce) => drop(self.publish_witness(nonce)),
-            Late::Rerun => drop(self.publish_rerun()),
-        }
-    }
-
-    /// All that can happen to a request: the answer of the store, or silence, in which it was applied or will be.
-    fn request(&self, late: Late) -> Vec<(&'static str, Answer, Self)> {
-        let mut after = self.clone();
-        let stored = match late {
-            Late::Change(change) => after.apply(change),
-            Late::Hint => {
-                after.publish_hint();
-                Some(0)
-            }
-            Late::Witness(nonce) => {
-                (after.publish_witness(nonce) || self.lacks(Part::Witness)).then_some(0)
-            }
-            Late::Rerun => after.publish_rerun().then_some(0),
-        };
-        let mut all = vec![match stored {
-            Some(number) => ("", Answer::Stored(number), after),
-            None => (": refused", Answer::Refused, after),
-        }];
-        if let Some(mut lost) = self.fault() {
-            let mut delayed = lost.clone();
-            lost.apply_late(late);
-            all.push((", answer lost", Answer::Silence, lost));
-            delayed.late.push(late);
-            all.push((", delayed", Answer::Silence, delayed));
-        }
-        all
-    }
-
-    fn arrive_late(&self, steps: &mut Steps) {
-        for (index, late) in self.late.iter().enumerate() {
-            let mut after = self.clone();
-            after.late.remove(index);
-            after.apply_late(*late);
-            steps.push((Label(What::Late(*late), ""), after));
-        }
-    }
-
-    /// What a read returns: the record, or an older one.
-    fn reads(&self) -> Vec<(&'static str, Seen, Self)> {
-        let mut all = vec![("", self.record, self.clone())];
-        if self.is_gone && !self.lacks(Part::Patience) {
-            all[0].1 = Seen::GONE;
-        }
-        if self.older != self.record
-            && let Some(stale) = self.fault()
-        {
-            all.push((" (stale)", self.older, stale));
-        }
-        all
-    }
-
-    fn repair(&self, steps: &mut Steps) {
-        let is_absent =
-            self.record
-                .head
-                .is_some_and(|head| match self.rules.presence {
-                    Presence::Unknown => true,
-                    Presence::Instance => (0..2).all(|at| {
-                        let host = &self.hosts[at];
-                        let instance = instance_of(at, host.kills);
-                        host.power != Power::Up
-                            || head.claim.is_none_or(|claim| claim.instance != instance)
-                    }),
-                    Presence::Name => (0..2)
-                        .all(|at| self.hosts[at].power != Power::Up || !self.claimed_by(head, at)),
-                });
-        // What is with a worker is in the queue as well, for the server.
-        let pulled: u8 = self.hosts.iter().map(|host| host.unacknowledged).sum();
-        let has_hint = self.queue + pulled > 0 || self.rules.others && self.lacks(Part::OwnHints);
-        let known = Known {
-            is_absent,
-            has_hint,
-            tail: self.log,
-            wants_rerun: self.rules.rerun && self.reruns == 0,
-        };
-        match care(self.record, known) {
-            Some(Care::HandOn(change)) if self.hands < self.rules.hands => {
-                let mut after = self.clone();
-                if after.apply(change).is_some() {
-                    after.hands += 1;
-                    // A janitor that is killed in between leaves the hint to the next.
-                    steps.push((text("janitor hands on"), after));
-                }
-            }
-            Some(Care::Hint) if !self.lacks(Part::HintAgain) => {
-                let mut after = self.clone();
-                after.publish_hint();
-                steps.push((text("janitor: hint again"), after));
-            }
-            Some(Care::End(change)) if !self.lacks(Part::EndAgain) => {
-                for (how, _, after) in self.request(Late::Change(change)) {
-                    steps.push((Label(What::Text("janitor ends"), how), after));
-                }
-            }
-            Some(Care::Fence(expected)) if !self.lacks(Part::Fence) => {
-                let mut after = self.clone();
-                after.publish_log(expected, Tag::GIVEN_UP, true);
-                steps.push((text("janitor ends the log of what was given up"), after));
-            }
-            Some(Care::Rerun) if !self.lacks(Part::RerunAgain) => {
-                for (how, _, after) in self.request(Late::Rerun) {
-                    steps.push((
-                        Label(What::Text("janitor submits it once more"), how),
-                        after,
-                    ));
-                }
-            }
-            _ => {}
-        }
     }
 }
 

@@ -1,0 +1,278 @@
+//! Runs whose machine is not heard of, and what a person decides about them.
+
+use std::fs;
+use std::future::poll_fn;
+use std::sync::Arc;
+
+use futures_core::Stream;
+use serde_json::json;
+use teamster_api::{
+    Change, LiveState, ProblemCode, RunHandle, RunService, RunSpec, RunSummary, ServiceError,
+    ViewState,
+};
+use teamster_core::{PermissionMode, RunStatus};
+use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
+use teamster_testkit::proc::wait_until;
+use tokio::time::{Instant, timeout};
+
+use super::contract::{limits, repository};
+use super::machine::{LIMIT, Machine, Shared, block_on, read, runs, until_workers};
+use super::server::Server;
+
+/// Waits until the run is shown in this state.
+async fn until_shown(run: &RunHandle, state: ViewState) -> Arc<RunSummary> {
+    let until = Instant::now() + LIMIT;
+    loop {
+        let view = run.view().await.unwrap();
+        if view.summary.state == state {
+            return view.summary;
+        }
+        assert!(Instant::now() < until, "{:?}", view.summary);
+    }
+}
+
+async fn until_gone(fleet: &Fleet) {
+    let gone = async { while !fleet.workers().await.unwrap().is_empty() {} };
+    timeout(LIMIT, gone).await.unwrap();
+}
+
+fn code<T: std::fmt::Debug>(refused: Result<T, ServiceError>) -> Option<ProblemCode> {
+    refused.unwrap_err().code
+}
+
+#[test]
+fn a_run_of_a_lost_machine_is_unknown_until_a_person_decides() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let decides = FleetRuns::new(&fleet);
+        let mut machine = Machine::start(&server, "w1", &shared.agent());
+        until_workers(&fleet, 1).await;
+        let mut spec = RunSpec::new("claude", "hello");
+        spec.permission = PermissionMode::ReadOnly;
+        spec.rerun_if_lost = true;
+        let run = RunHandle::start(service.clone(), "run", spec)
+            .await
+            .unwrap();
+        let mut log = run.follow(0);
+        for _ in 0..10 {
+            timeout(LIMIT, log.next()).await.unwrap().unwrap().unwrap();
+        }
+        // Of a machine that is there, nothing is given up.
+        let refused = decides.give_up("run").await.unwrap_err();
+        assert_eq!(refused.code, Some(ProblemCode::RunLive));
+        assert!(refused.message.contains("cancel"), "{refused}");
+        assert_eq!(code(decides.rerun("run").await), Some(ProblemCode::RunLive));
+        let mut changes = service.changes();
+        let first = poll_fn(|context| changes.as_mut().poll_next(context)).await;
+        assert!(matches!(first, Some(Ok(Change::Snapshot { .. }))));
+        let began = teamster_core::time::epoch_ms();
+        machine.kill();
+        // It may come back at once.
+        let silent = run.view().await.unwrap().summary;
+        assert_eq!(silent.state, ViewState::Running);
+        assert_eq!(silent.live.as_ref().unwrap().state, LiveState::NotAnswering);
+        let unknown = until_shown(&run, ViewState::Unknown).await;
+        // Those who watch see it by themselves.
+        let watched = async {
+            loop {
+                let change = poll_fn(|context| changes.as_mut().poll_next(context)).await;
+                if let Change::Run { run } = change.unwrap().unwrap()
+                    && run.state == ViewState::Unknown
+                {
+                    return run;
+                }
+            }
+        };
+        assert_eq!(timeout(LIMIT, watched).await.unwrap(), unknown);
+        assert!(unknown.since.unwrap() >= began, "{unknown:?}");
+        assert_eq!(unknown.machine.as_deref(), Some("w1"));
+        decides.give_up("run").await.unwrap();
+        decides.give_up("run").await.unwrap();
+        let lost = run.view().await.unwrap();
+        assert_eq!(lost.summary.status, Some(RunStatus::Failed));
+        let error = lost.summary.error.as_ref().unwrap();
+        assert!(error.message.contains("given up"), "{error:?}");
+        // Another worker submits it once more, and ends its log.
+        let again = RunHandle::new(service.clone(), "run~2");
+        let other = Machine::start(&server, "w2", &shared.agent());
+        shared.until_count(2);
+        assert!(other.log("run~2").exists());
+        let rerun = decides.rerun("run").await.unwrap();
+        assert_eq!((&*rerun.run_id, rerun.accepted.existed), ("run~2", true));
+        assert!(rerun.accepted.warnings[0].contains("may have worked"));
+        let text = String::from_utf8(read(&run).await).unwrap();
+        let last = text.lines().last().unwrap();
+        assert!(last.contains("given up"), "{text}");
+        // The agent of the machine that comes back is stopped there, and what it wrote stays there.
+        let live = fs::read(machine.log("run")).unwrap();
+        assert!(!live.ends_with(b"}\n") || !String::from_utf8_lossy(&live).contains("\"done\""));
+        machine.restart_dying(&shared.agent(), Some("Stop"));
+        machine.until_dead();
+        machine.restart(&shared.agent());
+        let stopped = wait_until(LIMIT, || {
+            let log = fs::read_to_string(machine.log("run")).unwrap_or_default();
+            log.lines()
+                .last()
+                .is_some_and(|line| line.contains("\"type\":\"done\""))
+        });
+        assert!(stopped);
+        shared.go();
+        let result = timeout(LIMIT, again.result()).await.unwrap().unwrap();
+        assert_eq!(result.status, RunStatus::Completed);
+        machine.drain();
+        assert_eq!(String::from_utf8(read(&run).await).unwrap(), text);
+        assert_eq!(
+            run.view().await.unwrap().summary.status,
+            Some(RunStatus::Failed)
+        );
+        assert_eq!(shared.count(), 2);
+        assert_eq!(
+            code(decides.give_up("run~2").await),
+            Some(ProblemCode::RunEnded)
+        );
+        let left = fs::read_dir(machine.folder.path().join("state/teamster/fleet/w1")).unwrap();
+        assert_eq!(left.count(), 1);
+    });
+}
+
+#[test]
+fn a_run_that_ended_before_its_machine_was_lost_is_ended_by_another() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    shared.go();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let mut machine = Machine::dying(&server, "w1", &shared.agent(), Some("step: End"));
+        until_workers(&fleet, 1).await;
+        let spec = RunSpec::new("claude", "hello");
+        let run = RunHandle::start(service.clone(), "run", spec)
+            .await
+            .unwrap();
+        machine.until_dead();
+        until_gone(&fleet).await;
+        assert_eq!(run.view().await.unwrap().summary.state, ViewState::Unknown);
+        let decides = FleetRuns::new(&fleet);
+        let _other = Machine::start(&server, "w2", &shared.agent());
+        let ended = until_shown(&run, ViewState::Ended).await;
+        assert_eq!(ended.status, Some(RunStatus::Completed));
+        assert_eq!(ended.machine.as_deref(), Some("w1"));
+        assert_eq!(ended.session_id.as_deref(), Some("s"));
+        assert_eq!(
+            ended.usage.as_ref().and_then(|usage| usage.output_tokens),
+            Some(5)
+        );
+        let result = run.view().await.unwrap().result.unwrap();
+        assert_eq!(result.text, "done");
+        // Once more on purpose, under another id.
+        let rerun = decides.rerun("run").await.unwrap();
+        assert_eq!((&*rerun.run_id, rerun.accepted.existed), ("run~2", false));
+        assert_eq!(rerun.accepted.warnings, Vec::<String>::new());
+        let again = RunHandle::new(service, "run~2");
+        let result = timeout(LIMIT, again.result()).await.unwrap().unwrap();
+        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(shared.count(), 2);
+    });
+}
+
+#[test]
+fn a_worker_that_is_asked_from_elsewhere_ends_and_interrupts_what_it_has_after_a_while() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let mut machine = Machine::with(
+            &server,
+            "w1",
+            &shared.agent(),
+            None,
+            &[("WORKER_DRAIN_SECONDS", "1")],
+        );
+        until_workers(&fleet, 1).await;
+        let spec = RunSpec::new("claude", "hello");
+        let run = RunHandle::start(service.clone(), "run", spec.clone())
+            .await
+            .unwrap();
+        shared.until_count(1);
+        let nothing = fleet.drain("w7").await.unwrap_err();
+        assert!(nothing.message.contains("no worker \"w7\""), "{nothing}");
+        fleet.drain("w1").await.unwrap();
+        let second = RunHandle::start(service, "second", spec).await.unwrap();
+        let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
+        assert_eq!((result.status, result.aborted), (RunStatus::Aborted, true));
+        machine.until_dead();
+        assert_eq!(fleet.workers().await.unwrap(), []);
+        assert_eq!(read(&run).await, machine.shown("run").unwrap());
+        let queued = second.view().await.unwrap().summary.state;
+        assert_eq!(queued, ViewState::Queued);
+        assert_eq!(shared.count(), 1);
+    });
+}
+
+/// Made by hand: an agent that writes a file for which the fleet has no room.
+const WRITES: &str = r#"#!/bin/sh
+while IFS= read -r line; do
+  case $line in
+    *'"subtype":"end_session"'*) exit 0 ;;
+    *'"type":"control_request"'*)
+      rest=${line#*'"request_id":"'}
+      printf '{"type":"control_response","response":{"subtype":"success","request_id":"%s","response":{}}}\n' "${rest%%\"*}" ;;
+    *)
+      head -c 3000000 /dev/urandom > large
+      printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'
+      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"done","terminal_reason":"completed"}\n' ;;
+  esac
+done
+"#;
+
+#[test]
+fn a_run_for_whose_changes_the_fleet_has_no_room_says_where_they_are() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    block_on(async {
+        let fleet = Fleet::connect(FleetOptions::new(&server.url, "ann"))
+            .await
+            .unwrap();
+        let mut limits = limits();
+        limits.file_bytes = 1 << 20;
+        fleet.init(&limits).await.unwrap();
+        let files = tempfile::tempdir().unwrap();
+        let repository = repository(files.path());
+        let _machine = Machine::with(&server, "w1", WRITES, Some(&repository), &[]);
+        until_workers(&fleet, 1).await;
+        let mut spec = RunSpec::new("claude", "hello");
+        let place = json!({ "kind": "worktree", "directory": repository });
+        spec.workspace = Some(serde_json::from_value(place).unwrap());
+        let service: Arc<dyn RunService> = Arc::new(FleetRuns::new(&fleet));
+        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        let text = String::from_utf8(read(&run).await).unwrap();
+        // For a moment, it is still the machine that answers.
+        let until = Instant::now() + LIMIT;
+        let view = loop {
+            let view = run.view().await.unwrap();
+            let workspace = view.summary.workspace.as_ref().unwrap();
+            if workspace.error.is_some() {
+                break view;
+            }
+            assert!(Instant::now() < until, "{workspace:?}");
+        };
+        for workspace in [&view.summary.workspace, &view.result.unwrap().workspace] {
+            let workspace = workspace.as_ref().unwrap();
+            assert_eq!(workspace.branch.as_deref(), Some("teamster/run"));
+            let error = workspace.error.as_deref().unwrap();
+            assert!(
+                error.contains("on worker w1") && error.contains("no more space"),
+                "{error}"
+            );
+            assert!(text.lines().last().unwrap().contains(error), "{text}");
+        }
+    });
+}
