@@ -10,13 +10,14 @@ use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
 use async_nats::jetstream::context::PublishError;
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
-use async_nats::jetstream::stream::DirectGetErrorKind;
+use async_nats::jetstream::stream::{self, DirectGetErrorKind};
 use futures_core::Stream;
 use teamster_api::ServiceError;
 #[cfg(feature = "worker")]
 use teamster_api::{RunSummary, ViewState};
 #[cfg(feature = "worker")]
 use teamster_core::RunResult;
+use tokio::runtime::Handle;
 #[cfg(feature = "worker")]
 use tokio::time::timeout;
 use tokio::time::{Instant, sleep};
@@ -208,9 +209,10 @@ impl Fleet {
         headers_only: bool,
     ) -> Result<Messages, ServiceError> {
         let handle = self.stream(stream).await?;
+        // Its name is a part of the subject that permissions are about.
+        let name = format!("r{}", uuid::Uuid::new_v4().simple());
         let config = OrderedConfig {
-            // Its name is a part of the subject that permissions are about.
-            name: Some(format!("r{}", uuid::Uuid::new_v4().simple())),
+            name: Some(name.clone()),
             filter_subject: subjects.to_owned(),
             deliver_policy: from,
             headers_only,
@@ -226,7 +228,11 @@ impl Fleet {
         let pending = consumer.cached_info().num_pending;
         let messages = consumer.messages().await;
         let messages = messages.map_err(|error| self.failed(subjects, error))?;
-        Ok(Messages { messages, pending })
+        Ok(Messages {
+            messages,
+            pending,
+            consumer: Some((handle, name)),
+        })
     }
 
     /// Returns all records with these subjects, which no other one can follow.
@@ -334,6 +340,16 @@ pub(crate) struct Messages {
     messages: Ordered,
     /// Messages that were there already and were not read yet.
     pub(crate) pending: u64,
+    consumer: Option<(stream::Stream<()>, String)>,
+}
+
+impl Drop for Messages {
+    /// Removes the consumer, of which a server has a limited number. It would go by itself after minutes.
+    fn drop(&mut self) {
+        if let (Some((stream, name)), Ok(runtime)) = (self.consumer.take(), Handle::try_current()) {
+            runtime.spawn(async move { stream.delete_consumer(&name).await });
+        }
+    }
 }
 
 impl Messages {
