@@ -64,4 +64,136 @@ export async function checkViews(chromium, server) {
     isClean(page);
     await page.context().close();
   });
+
+  await check('the prompt of a run is its first card, folded if it is long, and absent where it is not kept', async () => {
+    const page = await open(chromium, server, {width: 390, height: 844});
+    const shown = async (prompt) => {
+      const id = await server.run(prompt);
+      await server.reaches(id, 'ended');
+      await go(page, `#/run/${id}`);
+      await page.waitForSelector('.card.done');
+      await page.waitForSelector('.story > :first-child > .card.user:has-text("Prompt")');
+      return page.locator('.asked details');
+    };
+    assert.equal(await (await shown('echo **this** <b>\n- and that')).count(), 0);
+    assert.deepEqual([await page.locator('.asked p').innerText(), await page.locator('.asked li').innerText()], ['echo this <b>', 'and that']);
+    const long = `echo ${'line\n'.repeat(30)}the end`;
+    const folded = await shown(long);
+    assert.match(await folded.locator('summary').innerText(), /^\W*Prompt echo line… 31 lines/);
+    assert.equal(await folded.locator('p').isVisible(), false);
+    await folded.locator('summary').click();
+    assert.match(await folded.locator('p').innerText(), /the end$/);
+    assert.equal(await (await shown(`echo ${'word '.repeat(1000)}`)).count(), 1);
+    // What the server does not keep is not shown.
+    await page.route(/\/v1\/runs\/[^/]+$/, async (route) => {
+      const response = await route.fetch();
+      const {prompt, ...run} = await response.json();
+      await route.fulfill({json: run});
+    });
+    await page.reload();
+    await page.waitForSelector('.card.done');
+    assert.equal(await page.locator('.asked .card.user').count(), 0);
+    isClean(page);
+    await page.context().close();
+  });
+
+  await check('everything that is touched has 44 px at the width of a phone', async () => {
+    const page = await open(chromium, server, {width: 390, height: 844});
+    const id = await server.run('story');
+    await server.reaches(id, 'waiting');
+    const small = () => page.evaluate(() => {
+      for (const one of document.querySelectorAll('details')) one.open = true;
+      const targets = [...document.querySelectorAll('a, button, input, select, textarea, summary')].filter((one) => one.checkVisibility() && !one.matches('.skip'));
+      // A link in a sentence is as high as its line.
+      const alone = targets.filter((one) => one.localName !== 'a' || getComputedStyle(one).display !== 'inline');
+      return alone.map((one) => one.closest('label.check, label.choice') ?? one).filter((one) => {
+        const {width, height} = one.getBoundingClientRect();
+        return width < 43.9 || height < 43.9;
+      }).map((one) => `${one.outerHTML.slice(0, 120)} ${one.getBoundingClientRect().width}x${one.getBoundingClientRect().height}`);
+    });
+    for (const [hash, selector] of [['#/now', '.request'], [`#/run/${id}`, '.request'], ['#/agents', '.card.agent'], ['#/cost', '.controls'], ['#/new', 'option[value=claude]']]) {
+      await go(page, hash);
+      await page.waitForSelector(selector, {state: 'attached'});
+      assert.deepEqual(await small(), [], hash);
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), hash);
+    }
+    await page.click('#help');
+    assert.deepEqual(await small(), []);
+    await page.click('#keys-close');
+    await server.api(`/requests/${id}/1`, {decision: 'deny'});
+    await server.reaches(id, 'ended');
+    await go(page, `#/run/${id}`);
+    await page.waitForSelector('.follow .composer');
+    assert.deepEqual(await small(), []);
+    await page.context().close();
+  });
+
+  await check('a message, a command, a diff and the prompt are copied as they are', async () => {
+    const page = await open(chromium, server);
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], {origin: server.url});
+    const id = await server.run('story');
+    await server.reaches(id, 'waiting');
+    await go(page, `#/run/${id}`);
+    await page.waitForSelector('.request');
+    const copies = async (selector) => {
+      await page.locator(selector).first().hover();
+      await page.locator(`${selector} .copy`).first().click();
+      await page.waitForSelector(`${selector} .copy[data-done=Copied]`);
+      return page.evaluate(() => navigator.clipboard.readText());
+    };
+    assert.equal(await copies('.request .copied'), 'cargo add httpdate && cargo nextest run --workspace');
+    assert.equal(await copies('.asked .card'), 'story');
+    assert.match(await copies('.card.text:has-text("httpdate")'), /^The crate is not among.*\n\n- `httpdate` reads/);
+    await page.click('.card.tool:has-text("Edit") summary');
+    assert.match(await copies('.card.tool:has-text("Edit") .hunks'), /^-    headers\.get.*\n\+    let value = /);
+    await server.api(`/requests/${id}/1`, {decision: 'deny'});
+    await server.reaches(id, 'ended');
+    isClean(page);
+    await page.context().close();
+  });
+
+  await check('an ended run is followed up in its session, and begins a new one like it', async () => {
+    const page = await open(chromium, server);
+    const id = await server.run('echo first', {model: 'opus'});
+    const {sessionId} = await server.reaches(id, 'ended');
+    await go(page, `#/run/${id}`);
+    const asked = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/v1/runs'));
+    await page.fill('.follow textarea', 'echo second');
+    await page.click('.follow button:has-text("Follow up")');
+    const {provider, ...body} = (await asked).postDataJSON();
+    assert.deepEqual(body, {prompt: 'echo second', sessionId, workingDirectory: server.work, model: 'opus', permission: 'default'});
+    await page.waitForFunction((id) => !location.hash.endsWith(id), id);
+    await page.waitForSelector('.asked .card:has-text("echo second")');
+    await page.waitForSelector('.card.done:has-text("Completed")');
+    // One that cannot be followed up has the reason beside it.
+    await page.route('**/v1/runs', (route) => route.fulfill({status: 422, json: {detail: 'no such directory'}}));
+    await page.fill('.follow textarea', 'echo third');
+    await page.press('.follow textarea', 'Control+Enter');
+    await page.waitForSelector('.follow .error:has-text("no such directory")');
+    await page.unroute('**/v1/runs');
+    await page.click('a:has-text("New run like this")');
+    await page.waitForFunction(() => document.querySelector('textarea[name=prompt]')?.value === 'echo second');
+    await page.waitForSelector('.note:has-text("Its permissions and limits are not known here")');
+    assert.deepEqual(await page.evaluate(() => ['directory', 'model'].map((name) => document.querySelector(`input[name=${name}]`).value)), [server.work, 'opus']);
+    await page.waitForSelector('option[value=claude]', {state: 'attached'});
+    await page.click('form.start .primary');
+    await page.waitForSelector('main.run .card.done:has-text("Completed")');
+    // A session is followed by a session.
+    const {runId} = await server.api('/sessions', {provider: 'claude', workingDirectory: server.work});
+    await server.api(`/sessions/${runId}/turns`, {prompt: 'echo in a session'});
+    await page.waitForFunction(async (id) => (await (await fetch(`v1/runs/${id}`)).json()).sessionId, runId);
+    await server.api(`/runs/${runId}/cancel`, {});
+    await server.reaches(runId, 'ended');
+    await go(page, `#/run/${runId}`);
+    await page.fill('.follow textarea', 'echo again');
+    await page.click('.follow button:has-text("Follow up")');
+    await page.waitForFunction((id) => !location.hash.endsWith(id), runId);
+    await page.waitForSelector('.log .card.text:has-text("echo again")');
+    const next = new URL(page.url()).hash.split('/').pop();
+    assert.equal((await server.api(`/runs/${next}`)).continues, runId);
+    await server.api(`/runs/${next}/cancel`, {});
+    await server.reaches(next, 'ended');
+    isClean(page, '422');
+    await page.context().close();
+  });
 }

@@ -3,7 +3,7 @@
 
 import {get} from './api.js';
 import {hunksOf} from './diff.js';
-import {fill, h, icon, many} from './dom.js';
+import {copier, fill, h, icon, many} from './dom.js';
 import {settle} from './settle.js';
 
 /// Largest diff that is read at once.
@@ -249,14 +249,7 @@ function modes({oldMode, newMode}) {
   return mode && mode !== '100644' ? h('span.tag', {title: mode}, word(mode)) : undefined;
 }
 
-/// Shows a command, with a button that copies it where the browser allows that.
+/// Shows a command, with a button that copies it.
 function command(what, line) {
-  const copy = navigator.clipboard && h('button.quiet', {
-    type: 'button',
-    'aria-label': `Copy ${line}`,
-    onclick: async () => {
-      await navigator.clipboard.writeText(line).then(() => { copy.textContent = 'Copied'; }, () => copy.remove());
-    },
-  }, 'Copy');
-  return h('p.command', h('span', what), h('code.wrap', line), copy);
+  return h('p.command', h('span', what), h('code.wrap', line), copier(line, () => line, true));
 }

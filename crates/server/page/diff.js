@@ -1,7 +1,7 @@
 // The hunks of a changed file, unified or side by side. Numbers and signs are made by the style sheet, so that a
 // selection has the text alone.
 
-import {h, put} from './dom.js';
+import {copier, h, put} from './dom.js';
 import {grow} from './text.js';
 
 /// Number of lines that are shown at once; a click shows as many more.
@@ -24,7 +24,7 @@ export function hunksOf(file, isSplit) {
   };
   // Of a new or a deleted file there is one side.
   const hasBoth = every.some((line) => line.kind !== 'added') && every.some((line) => line.kind !== 'deleted');
-  return boxOf((isSplit && hasBoth ? pairs : lines)(file.hunks, form), total, form);
+  return boxOf((isSplit && hasBoth ? pairs : lines)(file.hunks, form), total, form, () => patchOf(file));
 }
 
 /// Shows lines without numbers, such as of a part of a file.
@@ -34,11 +34,21 @@ export function partOf(all) {
   const rows = function* () {
     for (const line of all) yield {element: lineOf(line, undefined, undefined, {...form, isCrlf: form.isCrlf && line.kind !== 'range'}), count: 1};
   };
-  return boxOf(rows(), all.length, form);
+  return boxOf(rows(), all.length, form, () => `${all.map(signed).join('\n')}\n`);
 }
 
-/// Shows rows, as many at once as a browser lays out without a pause.
-function boxOf(rows, total, form) {
+const SIGNS = {added: '+', deleted: '-', range: ''};
+const signed = ({kind, text, noNewline}) => `${SIGNS[kind] ?? ' '}${text}${noNewline ? '\n\\ No newline at end of file' : ''}`;
+const rangeOf = ({oldStart, oldLines, newStart, newLines, section}) => `@@ -${oldStart},${oldLines} +${newStart},${newLines} @@${section ? ` ${section}` : ''}`;
+
+/// The hunks of a file as a patch.
+function patchOf({path, oldPath, status, hunks}) {
+  const names = [status === 'added' ? '--- /dev/null' : `--- a/${oldPath ?? path}`, status === 'deleted' ? '+++ /dev/null' : `+++ b/${path}`];
+  return `${[...names, ...hunks.flatMap((hunk) => [rangeOf(hunk), ...hunk.lines.map(signed)])].join('\n')}\n`;
+}
+
+/// Shows rows, as many at once as a browser lays out without a pause. `text` returns all of them, to be copied.
+function boxOf(rows, total, form, text) {
   const box = h(form.digits === 0 ? 'div.hunks.part' : 'div.hunks', {onpointerdown: choose});
   box.style.setProperty('--digits', form.digits);
   let shown = 0;
@@ -68,7 +78,7 @@ function boxOf(rows, total, form) {
     }
     more.remove();
   };
-  box.append(more);
+  put(box, copier('this diff', text), more);
   add();
   return [form.isCrlf && h('p.note', 'Its lines end with CR LF.'), box].filter(Boolean);
 }
@@ -79,9 +89,7 @@ function choose(event) {
   if (cell) event.currentTarget.dataset.side = cell === cell.parentElement.firstElementChild ? 'old' : 'new';
 }
 
-function range({oldStart, oldLines, newStart, newLines, section}) {
-  return h('code.range', `@@ -${oldStart},${oldLines} +${newStart},${newLines} @@${section ? ` ${section}` : ''}`);
-}
+const range = (hunk) => h('code.range', rangeOf(hunk));
 
 function lineOf({kind, text, noNewline}, old, now, {digits, isCrlf}) {
   const number = (value) => (value === undefined ? '' : String(value)).padStart(digits);

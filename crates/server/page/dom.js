@@ -86,6 +86,27 @@ export function hasHidden(text) {
   return [...text.matchAll(HIDDEN)].some(({0: character, index}) => !belongs(character, index, text, 'code'));
 }
 
+/// A button that copies a text, where the browser allows that; `what` it is, and `text` returns it. With `isNamed`, it
+/// shows the word, else an icon.
+export function copier(what, text, isNamed = false) {
+  if (!navigator.clipboard) return undefined;
+  const done = (word) => {
+    if (isNamed) fill(button, word);
+    button.dataset.done = word;
+  };
+  const button = h(`button.quiet.${isNamed ? 'named' : 'copy'}`, {
+    type: 'button',
+    title: `Copy ${what}`,
+    'aria-label': `Copy ${what}`,
+    onclick: (event) => {
+      // In the first line of something that opens, it opens nothing.
+      event.preventDefault();
+      return navigator.clipboard.writeText(text()).then(() => done('Copied'), () => button.remove());
+    },
+  }, isNamed ? 'Copy' : icon('copy'));
+  return button;
+}
+
 /// Replaces all children.
 export function fill(element, ...children) {
   element.replaceChildren();

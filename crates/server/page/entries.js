@@ -1,8 +1,8 @@
 // The log of a run as cards.
 
 import {figures} from './changes.js';
-import {clock, count, fill, h, keyed, live, many, put, span, time, usd} from './dom.js';
-import {details, subject} from './edit.js';
+import {clock, copier, count, fill, h, keyed, live, many, put, span, time, usd} from './dom.js';
+import {details, headline} from './edit.js';
 import {iconOf} from './request.js';
 import {block, formatted, inline} from './text.js';
 
@@ -83,7 +83,7 @@ export class Entries {
   on_text(entry) {
     this.piece(entry, 'text', () => {
       const card = h('div.card.text');
-      card.show = () => fill(card, formatted(card.text));
+      card.show = () => fill(card, copier('this message', () => card.text), formatted(card.text));
       return card;
     });
   }
@@ -105,7 +105,7 @@ export class Entries {
 
   on_user_message(entry) {
     if (!entry.steer) this.isInTurn = true;
-    this.add(h('div.card.user', h('header', h('span', entry.from ?? 'You'), entry.steer && h('span.tag', 'said meanwhile')), formatted(entry.text)), entry, 'user');
+    this.add(h('div.card.user', h('header', h('span', entry.from ?? 'You'), entry.steer && h('span.tag', 'said meanwhile'), copier('this message', () => entry.text)), formatted(entry.text)), entry, 'user');
   }
 
   on_session(entry) {
@@ -118,14 +118,14 @@ export class Entries {
     state.append(live(() => span(time() - entry.atMs)));
     const body = h('div.body');
     const inside = h('div.inside', {hidden: true});
-    const name = entry.mcp ? `${entry.mcp.server} · ${entry.mcp.tool}` : entry.toolName;
-    const line = subject(entry.input, this.directory);
+    const title = entry.mcp ? `${entry.mcp.server} · ${entry.mcp.tool}` : entry.toolName;
+    const {line, name} = headline(entry.input, this.directory);
     const card = h('details.card.tool', {'data-state': 'runs'},
-      h('summary', h('span.kind', iconOf(entry.kind)), h('b', name), h('code.subject', line.split('\n')[0]), state), body, inside);
+      h('summary', h('span.kind', iconOf(entry.kind)), h('b', title), h('code.subject', line.split('\n')[0]), state), body, inside);
     const tool = {card, state, body, inside, entry, output: undefined};
     const show = () => {
       if (!card.open || body.childElementCount > 0) return;
-      fill(body, details(entry.input), tool.output !== undefined && [h('p.label', 'Output'), block(tool.output || '(nothing)')]);
+      fill(body, line !== '' && h('div.copied', h('pre', line), copier('this line', () => line)), details(entry.input, name), tool.output !== undefined && [h('p.label', 'Output'), h('div.copied', block(tool.output || '(nothing)'), copier('the output', () => tool.output))]);
     };
     tool.show = () => {
       body.replaceChildren();

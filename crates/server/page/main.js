@@ -68,7 +68,7 @@ const VIEWS = [
   [/^#\/agents(?:\/([^/]+))?$/, agents, '#/agents'],
   [/^#\/cost$/, cost, '#/cost'],
   [/^#\/fleet$/, fleet, '#/fleet'],
-  [/^#\/new$/, start, ''],
+  [/^#\/new(?:\/([^/]+))?$/, start, ''],
   [/^/, now, '#/now'],
 ];
 

@@ -1,7 +1,7 @@
 // A request of an agent as a card with its answer: a permission for a tool, or a question of an MCP server.
 
 import {post} from './api.js';
-import {ago, fill, h, hasHidden, icon, live, path, put, rough, time} from './dom.js';
+import {ago, copier, fill, h, hasHidden, icon, live, path, put, rough, time} from './dom.js';
 import {details, headline} from './edit.js';
 import {formOf} from './form.js';
 
@@ -87,7 +87,7 @@ export function requestCard(request, run, {short = false} = {}) {
       ago(request.askedAt)),
     !short && run.directory && h('p.where', icon('folder'), path(run.directory), run.branch && [icon('branch'), h('span', run.branch)]),
     request.message && h('p.message', request.message),
-    !isQuestion && line !== '' && h('pre.subject', line),
+    !isQuestion && line !== '' && h('div.copied', h('pre.subject', line), copier('this line', () => line)),
     isDisguised(request) && h('p.warning', 'This has characters that cannot be seen. They are marked.'),
     rest.length > 0 && h('div.whole', rest),
     form ?? actions,

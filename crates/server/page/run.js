@@ -2,21 +2,34 @@
 
 import {get, getIfThere, post} from './api.js';
 import {changes} from './changes.js';
-import {ago, fill, h, icon, keyed, live, many, path, put, span, time, usd} from './dom.js';
+import {ago, copier, count, fill, h, icon, keyed, live, many, path, put, span, time, usd} from './dom.js';
 import {Entries, fileRows, planRows, tokens} from './entries.js';
+import {followUp} from './follow.js';
 import {runOf} from './history.js';
 import {standingMark} from './now.js';
 import {requestCard} from './request.js';
 import {composer} from './session.js';
 import {state} from './state.js';
+import {formatted} from './text.js';
 
 /// Number of entries at the end of a log that are shown at first.
 const MOST = 4000;
+/// Size above which a prompt is folded.
+const LONG = {lines: 20, text: 2000};
 /// Distance from the end, in pixels, within which the view follows new entries.
 const NEAR = 160;
 
 const isAtEnd = () => window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - NEAR;
 const toEnd = () => window.scrollTo({top: document.documentElement.scrollHeight});
+
+/// The prompt of a run as its first card, folded if it is long. A session has its prompts in its log.
+function promptCard(prompt) {
+  if (prompt === undefined) return undefined;
+  const lines = prompt.trim().split('\n');
+  const copy = copier('the prompt', () => prompt);
+  if (lines.length <= LONG.lines && prompt.length <= LONG.text) return h('div.card.user', h('header', h('span', 'Prompt'), copy), formatted(prompt));
+  return h('details.card.user', h('summary', h('b', 'Prompt'), ` ${lines[0].slice(0, 120)}… `, h('span.tag', lines.length > 1 ? many(lines.length, 'line') : `${count(prompt.length)} characters`)), copy, formatted(prompt));
+}
 
 /// Shows the view of the run in `main`; with `whole`, from the beginning of a long log.
 export function run(main, id, whole) {
@@ -32,12 +45,14 @@ export function run(main, id, whole) {
   const problem = h('p.error', {role: 'alert', hidden: true});
   const actions = h('div.actions');
   const say = h('div.say');
+  const asked = h('div.asked');
+  const more = h('div.follow');
   const filesTitle = h('h2');
   const filesPart = h('section', {hidden: true}, filesTitle, files);
   const planPart = h('section', {hidden: true}, h('h2', 'Plan'), plan);
   const about = h('details.about', summary, planPart, filesPart, h('section', h('h2', 'About'), facts));
   const jump = h('button.jump', {type: 'button', hidden: true, onclick: toEnd}, 'Newest ↓');
-  fill(main, head, problem, left.part, h('div.columns', h('div.story', list, asks, jump, say), about));
+  fill(main, head, problem, left.part, h('div.columns', h('div.story', asked, list, asks, jump, say, more), about));
   const wide = window.matchMedia('(min-width: 62rem)');
   const widen = () => { about.open = wide.matches; };
   wide.addEventListener('change', widen);
@@ -145,6 +160,7 @@ export function run(main, id, whole) {
 
   let mark;
   const box = composer(id, say, () => entries.isInTurn);
+  const next = followUp(id, more);
 
   function scrolled() {
     jump.hidden = isAtEnd();
@@ -171,6 +187,7 @@ export function run(main, id, whole) {
     if (current.kind === 'session' && cancel.textContent === 'Cancel') cancel.textContent = 'End session';
     if (!isLive) kill.hidden = true;
     box.update(current);
+    next.update(current);
     const follows = isAtEnd();
     left.update(current);
     keyed(asks, current.requests, (request) => request.requestId, (request) => requestCard(request, current, {short: true}));
@@ -192,8 +209,10 @@ export function run(main, id, whole) {
 
   async function begin() {
     try {
+      const view = get(`/v1/runs/${encodeURIComponent(id)}`);
+      view.then(({prompt}) => isOpen && fill(asked, promptCard(prompt)), () => {});
       // The id may be a prefix, or belong to a run that is not in the stream.
-      current ??= await get(`/v1/runs/${encodeURIComponent(id)}`).catch(recorded);
+      current ??= await view.catch(recorded);
       entries.directory = current.directory;
       if (current.seq > MOST && !whole) {
         entries.seq = current.seq - MOST;

@@ -22,8 +22,8 @@ function last() {
   }
 }
 
-/// Shows the view in `main`.
-export function start(main) {
+/// Shows the view in `main`; with the id of a run, filled from it.
+export function start(main, like) {
   const before = last();
   const provider = h('select', {name: 'provider', required: true}, h('option', {value: before.provider ?? ''}, before.provider ?? 'Looking for agents…'));
   const hint = h('small');
@@ -35,6 +35,7 @@ export function start(main) {
   const worktree = h('input', {name: 'worktree', type: 'checkbox'});
   const session = h('input', {name: 'session', type: 'checkbox'});
   const sessionPart = h('label.check', session, h('span', 'A session: more prompts can follow'));
+  const more = h('details.more', h('summary', 'More'), h('label', h('span', 'Model'), model), h('label.check', worktree, h('span', 'In a git worktree of its own')));
   const permission = before.permission === 'bypass' ? 'default' : before.permission ?? 'default';
   const note = h('p.error', {role: 'alert', hidden: true});
   const submit = h('button.primary', {type: 'submit'}, 'Start');
@@ -72,15 +73,27 @@ export function start(main) {
   h('label', h('span', 'Directory'), directory, h('datalist', {id: 'directories'}, directories.map((value) => h('option', {value})))),
   h('fieldset', h('legend', 'What it may do by itself'), h('div.choices', PERMISSIONS.map(([value, name, about]) => h('label.choice', h('input', {type: 'radio', name: 'permission', value, checked: value === permission}), h('span', h('b', name), h('small', about)))))),
   sessionPart,
-  h('details.more', h('summary', 'More'), h('label', h('span', 'Model'), model), h('label.check', worktree, h('span', 'In a git worktree of its own'))),
+  more,
   note, h('div.actions', submit, h('a.button', {href: '#/now'}, 'Discard')));
   prompt.addEventListener('keydown', (event) => {
     if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) form.requestSubmit();
   });
-  fill(main, h('h1.calm', h('span', 'New run')), form);
+  const filled = h('p.note');
+  fill(main, h('h1.calm', h('span', 'New run'), like && filled), form);
   prompt.focus();
 
-  get('/v1/providers').then(({providers}) => {
+  const known = like === undefined ? Promise.resolve() : get(`/v1/runs/${encodeURIComponent(like)}`).then((run) => {
+    before.provider = run.provider;
+    prompt.value = run.prompt ?? '';
+    // The directory of a worktree is that run's own.
+    directory.value = run.branch ? '' : run.directory ?? '';
+    worktree.checked = Boolean(run.branch);
+    model.value = run.model ?? '';
+    session.checked = run.kind === 'session';
+    more.open = Boolean(run.model || run.branch);
+    fill(filled, 'Like ', h('a', {href: `#/run/${run.runId}`}, 'this run'), ': ', [run.prompt && 'its prompt', 'agent', run.branch ? 'worktree (choose the repository)' : 'directory', 'model'].filter(Boolean).join(', '), '. Its permissions and limits are not known here: choose them.');
+  }, (error) => fill(filled, error.message));
+  Promise.all([get('/v1/providers'), known]).then(([{providers}]) => {
     const usable = providers.filter((one) => one.usable);
     const others = providers.filter((one) => !one.usable);
     const chosen = usable.some((one) => one.id === before.provider) ? before.provider : usable[0]?.id;

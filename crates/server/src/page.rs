@@ -48,6 +48,7 @@ const FILES: &[File] = &[
     file!("edit.js", SCRIPT),
     file!("entries.js", SCRIPT),
     file!("fleet.js", SCRIPT),
+    file!("follow.js", SCRIPT),
     file!("form.js", SCRIPT),
     file!("history.js", SCRIPT),
     file!("main.js", SCRIPT),

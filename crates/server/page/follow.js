@@ -1,0 +1,60 @@
+// What goes on from an ended run: a prompt in the same session of its agent, and a new run like it.
+
+import {key, post} from './api.js';
+import {fill, h} from './dom.js';
+import {PERMISSIONS} from './session.js';
+
+/// Shows the box of the run `id` in `place` once it has ended. A run is followed by a run, a session by a session.
+export function followUp(id, place) {
+  let form;
+  const make = (run) => {
+    const input = h('textarea', {rows: 2, required: true, 'aria-label': 'Follow-up', placeholder: 'Something more, in the same session'});
+    const before = run.grants?.permission;
+    // A permission for everything is given again or not at all.
+    const first = before === undefined || before === 'bypass' ? 'default' : before;
+    const permission = h('select', {'aria-label': 'What it may do by itself'}, PERMISSIONS.slice(1).map(([value, name]) => h('option', {value, selected: value === first}, name)));
+    const send = h('button.primary', {type: 'submit'}, 'Follow up');
+    const note = h('p.error', {role: 'alert', hidden: true});
+    const isSession = run.kind === 'session';
+    // A repeated prompt, such as after a broken connection, starts no second run.
+    let idempotency = key();
+    let sent;
+    return h('form.composer', {
+      onsubmit: async (event) => {
+        event.preventDefault();
+        const prompt = input.value;
+        if (prompt.trim() === '') return;
+        const body = {provider: run.provider, sessionId: run.sessionId, workingDirectory: run.directory, model: run.model, permission: permission.value};
+        if (isSession) body.continues = run.runId;
+        else body.prompt = prompt;
+        const text = JSON.stringify([body, prompt]);
+        if (sent !== undefined && sent !== text) idempotency = key();
+        sent = text;
+        send.disabled = true;
+        note.hidden = true;
+        try {
+          const {runId} = await post(isSession ? '/v1/sessions' : '/v1/runs', body, {'Idempotency-Key': idempotency});
+          if (isSession) await post(`/v1/sessions/${encodeURIComponent(runId)}/turns`, {prompt, from: 'page'}, {'Idempotency-Key': idempotency});
+          location.hash = `#/run/${runId}`;
+        } catch (error) {
+          note.hidden = false;
+          note.textContent = error.status === undefined ? 'The server cannot be reached. Send it again: it is taken once only.' : error.message;
+          send.disabled = false;
+        }
+      },
+      onkeydown: (event) => {
+        if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) form.requestSubmit();
+      },
+    }, run.sessionId && input, note, h('div.actions',
+      run.sessionId && [send, permission],
+      h('a.button.quiet', {href: `#/new/${encodeURIComponent(run.runId)}`}, 'New run like this')));
+  };
+  return {
+    update(run) {
+      // A run of the history alone has no kind, and an agent's tick is followed by the next one.
+      if (form || run.state !== 'ended' || !['run', 'session'].includes(run.kind)) return;
+      form = make(run);
+      fill(place, form);
+    },
+  };
+}
