@@ -107,11 +107,14 @@ fn check_push(push: Option<&str>, place: Option<&Workspace>) -> Result<(), Agent
         let problem = "expected the name of a remote, such as `origin`";
         return Err(AgentError::refused("push", problem));
     }
-    if !matches!(place, Some(Workspace::Worktree { .. })) {
-        let problem = "only what is committed in a worktree of its own is pushed: set `worktree`";
-        return Err(AgentError::refused("push", problem));
-    }
-    Ok(())
+    let problem = match place {
+        Some(Workspace::Worktree { .. } | Workspace::Repository { .. }) => return Ok(()),
+        Some(Workspace::Upload { .. }) => {
+            "the machine has no remotes of a repository that was submitted: its branch comes back, so push it from here"
+        }
+        _ => "only what is committed in a worktree of its own is pushed: set `worktree`",
+    };
+    Err(AgentError::refused("push", problem))
 }
 
 /// The problem of a text without a word.
@@ -260,6 +263,26 @@ mod tests {
         assert_eq!(refused.parameter(), Some("push"));
         session.worktree = Some(Worktree::Switch(true));
         assert_eq!(session.check().map_err(|error| error.message), Ok(()));
+        session.worktree = None;
+        let commit = "0123456789012345678901234567890123456789".to_owned();
+        session.workspace = Some(Workspace::Repository {
+            url: "https://example.com/a.git".into(),
+            commit: commit.clone(),
+            subdirectory: None,
+        });
+        assert_eq!(session.check().map_err(|error| error.message), Ok(()));
+        // The copy of another machine's repository has no remotes.
+        session.workspace = Some(Workspace::Upload {
+            repository: commit.clone(),
+            commit,
+            head: None,
+            included: None,
+            name: None,
+            subdirectory: None,
+        });
+        let refused = session.check().unwrap_err();
+        assert_eq!(refused.parameter(), Some("push"));
+        assert!(refused.message.contains("comes back"), "{refused}");
     }
 
     #[test]

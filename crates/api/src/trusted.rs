@@ -61,8 +61,8 @@ pub struct Trusted {
         skip_serializing_if = "Option::is_none"
     )]
     pub record_to: Option<PathBuf>,
-    /// The remote, and the branch after a `:`, that the commits of a run are pushed to at its end. Without a branch, it is
-    /// that of the run's worktree.
+    /// The name of the remote, and the branch after a `:`, that the commits of a run are pushed to at its end. Without a
+    /// branch, it is that of the run's worktree.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub push: Option<String>,
     /// The store of sessions and history: a file, the URL of a database, or `off`.
@@ -107,7 +107,7 @@ impl Trusted {
 
     /// The names of the fields that the owner of a server may let through, as parameters are named in errors. No server takes
     /// others.
-    pub const GRANTABLE: [&str; 4] = ["env", "mcp_servers", "mcp_delivery", "mcp_strict"];
+    pub const GRANTABLE: [&str; 5] = ["env", "mcp_servers", "mcp_delivery", "mcp_strict", "push"];
 
     /// Returns the names of the fields that are set, as parameters are named in errors.
     pub fn names(&self) -> Vec<&'static str> {

@@ -133,6 +133,11 @@ pub(crate) fn process_args(args: ProcessArgs, trusted: &mut Trusted) -> anyhow::
                     "--worktree-from: --repo DIR submits the repository as it is: check that commit out first"
                 );
             }
+            if trusted.push.is_some() {
+                bail!(
+                    "--push: the repository that is submitted has no remotes there: omit it, and push the branch that comes back"
+                );
+            }
             let directory = Path::new(directory);
             Place {
                 upload: Some(cwd.map_or_else(|| directory.to_owned(), |cwd| directory.join(cwd))),

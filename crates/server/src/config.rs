@@ -18,6 +18,8 @@ pub struct ServerConfig {
     pub allow_commands: bool,
     /// Allow runs to bring MCP servers along that are reached by a URL.
     pub allow_mcp: bool,
+    /// Allow runs to push what they have committed to a remote of their repository, with the server's logins.
+    pub allow_push: bool,
     /// Names of the environment variables that runs may set for their agents; `*` is any.
     pub allow_env: Vec<String>,
     /// The callback URL for all runs: it receives a request when a run ends or needs an answer.
@@ -43,6 +45,7 @@ impl ServerConfig {
             allow_bypass: false,
             allow_commands: false,
             allow_mcp: false,
+            allow_push: false,
             allow_env: Vec::new(),
             callback: None,
             allow_callbacks: true,

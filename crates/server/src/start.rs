@@ -119,6 +119,8 @@ fn refused(trusted: &Trusted, config: &ServerConfig) -> Option<String> {
                 };
                 format!("{what} need a server that was started with {flag}")
             }
+            "push" if config.allow_push => return None,
+            "push" => "it needs a server that was started with --allow-push".to_owned(),
             // The others say how the servers are used.
             _ if servers.is_empty() => not_here(),
             _ => return None,

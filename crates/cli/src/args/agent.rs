@@ -116,15 +116,11 @@ pub(crate) struct ResultArgs {
     /// ignores are kept too; symbolic links are not followed. `teamster runs files ID` lists and copies them.
     #[arg(long, value_name = "GLOB", hide_short_help = true)]
     pub(crate) artifact: Vec<String>,
-    /// With --worktree: push the commits to a branch of a remote at the end [default: the run's branch]
+    /// With --worktree or --repo URL: push the commits to a branch of a remote at the end [default: the run's branch]
     ///
-    /// Without force, and git asks for nothing. If it fails, there is a warning and the commits are kept.
-    #[arg(
-        long,
-        value_name = "REMOTE[:BRANCH]",
-        requires = "worktree",
-        hide_short_help = true
-    )]
+    /// REMOTE is a name, as `git remote` lists them. Without force, and git asks for nothing. If it fails, there is a
+    /// warning and the commits are kept.
+    #[arg(long, value_name = "REMOTE[:BRANCH]", hide_short_help = true)]
     pub(crate) push: Option<String>,
 }
 

@@ -119,6 +119,7 @@ fn prepare(
     config.allow_bypass = args.allow_bypass;
     config.allow_commands = args.allow_commands;
     config.allow_mcp = args.allow_mcp;
+    config.allow_push = args.allow_push;
     config.allow_env.clone_from(&args.allow_env);
     config.callback.clone_from(&args.callback);
     config.allow_private_callbacks = args.allow_private_callbacks;

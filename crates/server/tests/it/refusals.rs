@@ -155,13 +155,14 @@ fn bypass_and_commands_need_a_flag_of_the_server() {
 }
 
 #[test]
-fn variables_and_mcp_servers_need_a_flag_of_the_server() {
+fn variables_servers_and_pushes_need_a_flag_of_the_server() {
     let run = |trusted: Value| json!({"provider": "claude", "prompt": "x", "trusted": trusted});
     let env = run(json!({"env": {"CI": "1"}}));
     let url = json!({"name": "u", "transport": {"http": {"url": "http://localhost:1/"}}});
     let command = json!({"name": "c", "transport": {"stdio": {"command": "cat", "args": []}}});
     let by_url = run(json!({"mcpServers": [url], "mcpStrict": true}));
     let by_command = run(json!({"mcpServers": [url, command]}));
+    let push = json!({"provider": "claude", "prompt": "x", "worktree": true, "trusted": {"push": "origin"}});
     let refused = |served: &Served, body: &Value, text: &str| {
         let refused = served.post("/v1/runs", body);
         let detail = refused.json()["detail"].to_string();
@@ -176,6 +177,8 @@ fn variables_and_mcp_servers_need_a_flag_of_the_server() {
     );
     refused(&served, &by_url, "trusted.mcpServers: MCP servers need");
     refused(&served, &by_command, "--allow-commands");
+    let needs = "trusted.push: it needs a server that was started with --allow-push";
+    refused(&served, &push, needs);
     served.end();
 
     let served = Served::with(|config| {

@@ -145,7 +145,8 @@ impl Kept {
     ///
     /// # Errors
     ///
-    /// Fails with git's message, such as if the branch there has other commits, or if it hangs. Nothing here depends on it.
+    /// Fails without such a remote; with git's message, such as if the branch there has other commits; or if git hangs.
+    /// Nothing here depends on it.
     pub fn push(
         &mut self,
         remote: &str,
@@ -157,6 +158,13 @@ impl Kept {
         let full = format!("refs/heads/{branch}");
         if git(&repository, ["check-ref-format", &full]).is_err() {
             bail!("\"{}\" is not a valid branch name", one_line(&branch));
+        }
+        // git would take another text for a path or a URL, which has its own hooks and is reached by other programs.
+        if git(&repository, ["remote"])?.lines().all(|it| it != remote) {
+            bail!(
+                "the repository has no remote \"{}\": `git remote` lists them",
+                one_line(remote)
+            );
         }
         let mut command = network::command(&repository);
         command

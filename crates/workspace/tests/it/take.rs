@@ -382,8 +382,15 @@ fn commits_are_pushed_without_force_and_a_refusal_changes_nothing() {
         .to_string();
     assert!(error.contains("rejected"), "{error}");
     assert_eq!(git(&remote, ["rev-parse", "fix"]), head);
-    for (remote, branch) in [("nowhere", None), ("origin", Some("a..b")), ("--all", None)] {
-        assert!(second.push(remote, branch, SILENCE).is_err(), "{remote}");
+    let path = remote.to_str().unwrap();
+    for (remote, branch, problem) in [
+        ("nowhere", None, "no remote \"nowhere\""),
+        ("--all", None, "no remote \"--all\""),
+        (path, None, "no remote"),
+        ("origin", Some("a..b"), "not a valid branch name"),
+    ] {
+        let error = second.push(remote, branch, SILENCE).unwrap_err();
+        assert!(error.to_string().contains(problem), "{error}");
     }
 }
 

@@ -57,6 +57,7 @@ pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
     spec.artifacts = artifact;
     (spec.placement, spec.secrets) = placed(placement);
     let trusted = &mut spec.trusted;
+    trusted.push = push;
     let upload;
     Place {
         working_directory: spec.working_directory,
@@ -67,7 +68,6 @@ pub(crate) fn of_chat(args: ChatArgs) -> anyhow::Result<(SessionSpec, Local)> {
     mcp_servers(mcp, trusted, &mut warnings)?;
     chat_limits(limits, trusted);
     trusted.extra_args = extra_args;
-    trusted.push = push;
     trusted.record_to = record;
     trusted.store = url;
     warn(&warnings, output.quiet);

@@ -86,6 +86,7 @@ pub(crate) fn of_run(args: RunArgs) -> anyhow::Result<(RunSpec, Local)> {
     (spec.placement, spec.secrets) = placed(placement);
     spec.rerun_if_lost = rerun_if_lost;
     let trusted = &mut spec.trusted;
+    trusted.push = push;
     let upload;
     Place {
         working_directory: spec.working_directory,
@@ -97,7 +98,6 @@ pub(crate) fn of_run(args: RunArgs) -> anyhow::Result<(RunSpec, Local)> {
     trusted.extra_args = extra_args;
     trusted.images = image;
     trusted.output_file = output_file;
-    trusted.push = push;
     trusted.record_to = record;
     trusted.store = url;
     trusted.prompt_delivery = prompt_via;

@@ -78,6 +78,9 @@ pub(crate) struct ServeArgs {
     /// Allow runs to bring MCP servers along that are reached by a URL
     #[arg(long, hide_short_help = true)]
     pub(crate) allow_mcp: bool,
+    /// Allow runs to push what they have committed, with git's logins of this machine
+    #[arg(long, hide_short_help = true)]
+    pub(crate) allow_push: bool,
     /// Allow runs to set this environment variable for their agents (repeatable); `*` is any
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) allow_env: Vec<String>,
