@@ -303,6 +303,21 @@ export async function checkChanges(chromium, server) {
     await page.context().close();
   });
 
+  await check('a browser elsewhere has no buttons that change files of the server’s machine', async () => {
+    const page = await open(chromium, server, {width: 390, height: 844});
+    // As a proxy in front of the server sends it.
+    await page.setExtraHTTPHeaders({'X-Forwarded-For': '203.0.113.7'});
+    const id = await changed('few');
+    await page.waitForSelector(`a.run[href="#/run/${id}"]:has-text("6 files")`);
+    await go(page, `#/run/${id}`);
+    await openPart(page);
+    assert.equal(await page.locator('.settle').count(), 0);
+    await page.waitForSelector('.diff-of .note:has-text("on the server’s machine")');
+    await fits(page);
+    await server.api(`/runs/${id}/discard`, {});
+    await page.context().close();
+  });
+
   await check('changes are applied to the repository, and discarded after a question that says what is lost', async () => {
     const page = await open(chromium, server, {width: 390, height: 844});
     const id = await changed('few');

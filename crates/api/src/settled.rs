@@ -12,6 +12,9 @@ pub struct AppliedChanges {
     pub directory: String,
     /// The number of changed files; 0 if the run has changed nothing.
     pub files_changed: u64,
+    /// Warnings about the files before that, such as that an earlier apply was killed and its files were restored.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
 }
 
 impl AppliedChanges {
@@ -20,6 +23,7 @@ impl AppliedChanges {
         Self {
             directory: directory.into(),
             files_changed,
+            warnings: Vec::new(),
         }
     }
 }

@@ -92,9 +92,11 @@ export function changes(id) {
     const {filesChanged, insertions = 0, deletions = 0} = workspace;
     const isSmall = filesChanged <= SMALL.files && insertions + deletions <= SMALL.lines;
     try {
-      const diff = await read(isSmall ? [] : [['stat', 'true']]);
+      const [diff, client] = await Promise.all([read(isSmall ? [] : [['stat', 'true']]), get('/v1/client')]);
       views = [];
-      fill(body, h('div.head', terminal(), h('label.check.split', box, h('span', 'Side by side'))), settle(id, workspace, discarded), notes(diff), list(diff, isSmall));
+      // The files that they change are not seen from elsewhere.
+      const buttons = client.isOnMachine ? settle(id, workspace, discarded) : h('p.note', 'They are applied or discarded on the server’s machine: by the command above, or on this page in a browser there.');
+      fill(body, h('div.head', terminal(), h('label.check.split', box, h('span', 'Side by side'))), buttons, notes(diff), list(diff, isSmall));
     } catch (error) {
       // A run that was attached to a terminal is in the history alone.
       if (error.code === 'RUN_NOT_FOUND') fill(body, h('p.note', 'They are shown in a terminal: ', h('code.wrap', name)), terminal());

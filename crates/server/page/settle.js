@@ -28,8 +28,9 @@ export function settle(id, workspace, discarded) {
     question: ['Apply the changes to the files of the repository that the worktree was made from, on the server’s machine? Nothing is committed, and nothing is changed if they do not fit.'],
     word: 'Apply',
     async work() {
-      const {directory, filesChanged} = await post(`${path}/apply`, {});
-      begin(filesChanged > 0 ? [`${many(filesChanged, 'file')} ${filesChanged === 1 ? 'has' : 'have'} the changes now, in `, h('code.wrap', directory), '.'] : 'There was nothing to apply.', true);
+      const {directory, filesChanged, warnings = []} = await post(`${path}/apply`, {});
+      const said = filesChanged > 0 ? [`${many(filesChanged, 'file')} ${filesChanged === 1 ? 'has' : 'have'} the changes now, in `, h('code.wrap', directory), '.'] : ['There was nothing to apply.'];
+      begin([...said, ...warnings.map((warning) => h('span.warning', ` ${warning}`))], true);
     },
   };
   const discarding = {

@@ -129,7 +129,7 @@ pub(crate) fn unauthorized(detail: &str) -> ApiError {
 /// Returns the name of the page's cookie. Browsers send cookies to all ports of a host, so the name contains the port.
 pub(crate) fn cookie_name(transport: Option<&Transport>) -> String {
     match transport {
-        Some(Transport::Tcp { port }) => format!("teamster_{port}"),
+        Some(Transport::Tcp { port, .. }) => format!("teamster_{port}"),
         _ => "teamster".to_owned(),
     }
 }

@@ -46,6 +46,27 @@ pub(crate) async fn check(
     next.run(request).await
 }
 
+/// Headers that proxies add.
+const OF_PROXIES: [&str; 4] = ["forwarded", "via", "x-forwarded-for", "x-real-ip"];
+
+/// Returns whether the client of a request is on the server's machine: the connection is from there, and is not that of a
+/// proxy, which names its client, or is reached by a name of its own. A tunnel that ends here looks the same.
+pub(crate) fn is_near(transport: Transport, uri: &Uri, headers: &HeaderMap) -> bool {
+    let is_name = |name: &str| {
+        !name.eq_ignore_ascii_case("localhost") && name.parse::<std::net::IpAddr>().is_err()
+    };
+    match transport {
+        Transport::Tcp { is_near, .. } => {
+            is_near
+                && OF_PROXIES.iter().all(|name| !headers.contains_key(*name))
+                && host_of(uri, headers).is_some_and(|host| !is_name(name_of(host)))
+        }
+        Transport::Unix => OF_PROXIES.iter().all(|name| !headers.contains_key(*name)),
+        // The other end of `ssh`.
+        Transport::Stream => false,
+    }
+}
+
 fn host_of<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
     let mut hosts = headers.get_all(HOST).iter();
     let only = hosts.next()?.to_str().ok()?;
@@ -79,6 +100,8 @@ fn is_same(origin: &str, host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use axum::http::HeaderName;
+
     use super::*;
 
     #[test]
@@ -99,6 +122,27 @@ mod tests {
             ("127.0.0.1@evil.example", false),
         ] {
             assert_eq!(is_allowed(name_of(host), &own), allowed, "{host}");
+        }
+    }
+
+    #[test]
+    fn a_client_is_near_if_its_connection_is_and_no_proxy_is_between() {
+        let is_near = |is_near: bool, headers: &[(&'static str, &str)]| {
+            let headers = headers
+                .iter()
+                .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
+            let transport = Transport::Tcp { port: 1, is_near };
+            super::is_near(transport, &Uri::from_static("/"), &headers.collect())
+        };
+        assert!(is_near(true, &[("host", "127.0.0.1:7420")]));
+        assert!(is_near(true, &[("host", "LOCALHOST:7420")]));
+        assert!(is_near(true, &[("host", "[::1]:7420")]));
+        assert!(!is_near(false, &[("host", "127.0.0.1:7420")]));
+        // As behind nginx that passes the name on.
+        assert!(!is_near(true, &[("host", "box.example")]));
+        for name in OF_PROXIES {
+            let headers = [("host", "127.0.0.1:7420"), (name, "203.0.113.7")];
+            assert!(!is_near(true, &headers), "{name}");
         }
     }
 

@@ -214,10 +214,10 @@ impl Bound {
             let server = server.clone();
             tracker.spawn(async move {
                 match stream {
-                    Stream::Tcp(stream, port) => {
+                    Stream::Tcp(stream, transport) => {
                         // Send entries without delay.
                         let _ = stream.set_nodelay(true);
-                        connection(&server, stream, Transport::Tcp { port }, place).await;
+                        connection(&server, stream, transport, place).await;
                     }
                     Stream::Unix(stream) => {
                         connection(&server, stream, Transport::Unix, place).await;
@@ -238,7 +238,7 @@ impl Bound {
 }
 
 enum Stream {
-    Tcp(tokio::net::TcpStream, u16),
+    Tcp(tokio::net::TcpStream, Transport),
     Unix(UnixStream),
 }
 
@@ -246,8 +246,15 @@ impl Listener {
     async fn accept(&self) -> io::Result<Stream> {
         match self {
             Self::Tcp(listener, address) => {
-                let (stream, _) = listener.accept().await?;
-                Ok(Stream::Tcp(stream, address.port()))
+                let (stream, peer) = listener.accept().await?;
+                let peer = peer.ip().to_canonical();
+                // A machine reaches its own other addresses from the same one.
+                let own = stream.local_addr().map(|own| own.ip().to_canonical());
+                let transport = Transport::Tcp {
+                    port: address.port(),
+                    is_near: peer.is_loopback() || own.is_ok_and(|own| own == peer),
+                };
+                Ok(Stream::Tcp(stream, transport))
             }
             Self::Unix(listener, _) => Ok(Stream::Unix(listener.accept().await?.0)),
         }

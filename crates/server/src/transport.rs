@@ -7,6 +7,8 @@ pub(crate) enum Transport {
     Tcp {
         /// The server's port.
         port: u16,
+        /// The other end is on this machine, be it the client or a proxy.
+        is_near: bool,
     },
     /// Over a Unix socket, whose file permissions authorize the caller.
     Unix,

@@ -42,7 +42,21 @@ impl Results {
         };
         kept.repository().map_err(|error| cannot(error, ""))?;
         let merge = "; fetch its commits as a branch, and merge that";
-        let target = Target::find(kept.made_from()).map_err(|error| cannot(error, merge))?;
+        let mut target = Target::find(kept.made_from()).map_err(|error| cannot(error, merge))?;
+        // Of an apply that was killed here: its caller does not see the files.
+        let warnings = target.take_warnings();
+        let mut applied = self.apply_to(&target).map_err(|mut error| {
+            for warning in &warnings {
+                error.message = format!("{}; {warning}", error.message);
+            }
+            error
+        })?;
+        applied.warnings = warnings;
+        Ok(applied)
+    }
+
+    fn apply_to(&self, target: &Target) -> Result<AppliedChanges, ServiceError> {
+        let id = &self.id;
         let directory = printable(&target.top().to_string_lossy());
         let patch = match self.path_of(PATCH) {
             Err(error) if error.code == Some(ProblemCode::FileNotFound) => {

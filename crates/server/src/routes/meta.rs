@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use axum::Extension;
 use axum::extract::State;
-use axum::http::{Method, StatusCode};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::routing::get;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -13,7 +14,9 @@ use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
 
 use super::{Answer, App, json, openapi};
 use crate::extract::Query;
+use crate::guard;
 use crate::operation::Operation;
+use crate::transport::Transport;
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
@@ -38,6 +41,9 @@ pub(super) fn operations() -> Vec<Operation> {
                 as in `teamster usage --limits --json`.",
             )
             .json::<LimitList>(StatusCode::OK, "The limits."),
+        Operation::new(Method::GET, "/v1/client", "getClient", get(client))
+            .about("Get where the client is", "What the server can know of it, such as for a page.")
+            .json::<Client>(StatusCode::OK, "Where it is."),
         Operation::new(Method::GET, "/healthz", "getHealth", get(health))
             .scope(None)
             .about("Check whether the server is up", "")
@@ -53,6 +59,24 @@ pub(super) fn operations() -> Vec<Operation> {
 #[derive(Serialize, JsonSchema)]
 #[serde(transparent)]
 struct Document(BTreeMap<String, Value>);
+
+/// Where the client of a request is.
+#[derive(Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct Client {
+    /// The client is on the server's machine, as far as the server can know: its connection is, and no proxy shows. A tunnel
+    /// that ends on the server's machine, as of `ssh -L`, counts as that machine.
+    is_on_machine: bool,
+}
+
+async fn client(
+    Extension(transport): Extension<Transport>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Answer {
+    let is_on_machine = guard::is_near(transport, &uri, &headers);
+    json(StatusCode::OK, &Client { is_on_machine })
+}
 
 /// The health of the server.
 #[derive(Serialize, JsonSchema)]

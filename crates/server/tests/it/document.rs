@@ -243,6 +243,12 @@ fn real_responses_are_what_the_document_says() {
         "/v1/login",
         &served.post("/v1/login", &json!({"token": served.token})),
     );
+    let client = served.get("/v1/client");
+    assert_eq!(client.json()["isOnMachine"], true);
+    document.has("GET", "/v1/client", &client);
+    let by_proxy = served.request("GET", "/v1/client");
+    let by_proxy = by_proxy.header("X-Forwarded-For", "203.0.113.7").send();
+    assert_eq!(by_proxy.json()["isOnMachine"], false);
     document.has(
         "DELETE",
         "/v1/login",

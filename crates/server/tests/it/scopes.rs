@@ -55,6 +55,7 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("GET", "/v1/limits", "read"),
     ("GET", "/v1/fleet", "read"),
     ("GET", "/metrics", "read"),
+    ("GET", "/v1/client", "read"),
     ("POST", "/v1/login", "-"),
     ("DELETE", "/v1/login", "-"),
     ("GET", "/healthz", "-"),

@@ -1,8 +1,11 @@
 //! `--repo DIR`: a repository of this machine for a run on another one.
 
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::Stdio;
+
+use serde_json::json;
 
 use crate::cli::detached::worktree::Repository;
 use crate::cli::serve::client::Served;
@@ -133,4 +136,87 @@ fn variables_go_along_where_the_server_allows_them() {
     let refused = with("PATH=/");
     assert_eq!(refused.code, Some(2), "{}", refused.stderr);
     assert!(refused.stderr.contains("set PATH"), "{}", refused.stderr);
+}
+
+#[test]
+fn a_push_goes_out_where_the_server_allows_it() {
+    let two = Two::new(&["--allow-commands", "--allow-push"]);
+    let repository = &two.repository;
+    let remote = two.there.path().join("remote.git").display().to_string();
+    repository.git(&["init", "-q", "--bare", &remote]);
+    repository.git(&["remote", "add", "origin", &remote]);
+    let folder = tempfile::tempdir().unwrap();
+    let path = repository.path().display().to_string();
+    let committer = repository.committer();
+    let pushed = |place: &[&str], branch: &str| {
+        let push = format!("origin:{branch}");
+        let run = ["run", &*committer, "x", "--push", &push];
+        let ended = two.remote(folder.path(), &[&run, place].concat());
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        let said = format!("pushed to {push}");
+        assert!(ended.stderr.contains(&said), "{}", ended.stderr);
+    };
+    let log = |branch: &str| {
+        let git_dir = format!("--git-dir={remote}");
+        repository.git(&[&git_dir, "log", "--format=%s", branch])
+    };
+    pushed(&["--worktree", "--cwd", &path], "fix");
+    assert_eq!(log("fix"), "Of the agent\nFirst\n");
+    // From the mirror of a repository, too.
+    repository.git(&["push", "-q", "origin", "main"]);
+    let url = format!("file://{remote}");
+    pushed(&["--repo", &url, "--worktree-from", "main"], "port");
+    assert_eq!(log("port"), "Of the agent\nFirst\n");
+
+    let args = ["run", &*committer, "x", "--repo", ".", "--push", "origin"];
+    let refused = two.remote(&repository.path(), &args);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    let problem = "push the branch that comes back";
+    assert!(refused.stderr.contains(problem), "{}", refused.stderr);
+}
+
+#[test]
+fn an_apply_over_http_reports_what_a_killed_one_had_left() {
+    let two = Two::new(&["--allow-commands"]);
+    let repository = &two.repository;
+    let top = repository.path();
+    let path = top.display().to_string();
+    let committer = repository.committer();
+    let args = ["run", "-d", &committer, "x", "--worktree", "--cwd", &path];
+    let started = two.remote(two.there.path(), &args);
+    assert_eq!(started.code, Some(0), "{}", started.stderr);
+    let id = started.stdout.trim();
+    assert_eq!(two.remote(two.there.path(), &["wait", id]).code, Some(0));
+    // As a process leaves it that is killed between two moves of `sub/file`.
+    let folder = top.join(".git/teamster-apply");
+    let stamp = |path: &Path| {
+        let about = fs::symlink_metadata(path).unwrap();
+        let modified = [about.mtime(), about.mtime_nsec()];
+        json!({"inode": about.ino(), "bytes": about.len(), "modified": modified})
+    };
+    for name in ["before/sub", "after/sub"] {
+        fs::create_dir_all(folder.join(name)).unwrap();
+    }
+    fs::write(folder.join("after/sub/file"), "of another run\n").unwrap();
+    let before = stamp(&top.join("sub/file"));
+    let after = stamp(&folder.join("after/sub/file"));
+    let journal =
+        json!({"files": [{"path": "sub/file", "before": before, "after": after}], "folders": []});
+    fs::write(folder.join("journal.json"), journal.to_string()).unwrap();
+    fs::rename(top.join("sub/file"), folder.join("before/sub/file")).unwrap();
+
+    let apply = format!("/v1/runs/{id}/apply");
+    let applied = two.served.post(&apply, &json!({})).json();
+    assert_eq!(applied["filesChanged"], 1, "{applied}");
+    let warnings = applied["warnings"].as_array().unwrap();
+    let [warning] = &warnings[..] else {
+        panic!("{applied}");
+    };
+    let warning = warning.as_str().unwrap();
+    assert!(
+        warning.contains("the files are as they were before"),
+        "{warning}"
+    );
+    assert_eq!(fs::read_to_string(top.join("sub/file")).unwrap(), "one\n");
+    assert!(!folder.exists());
 }
