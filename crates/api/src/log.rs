@@ -2,6 +2,7 @@
 
 mod entry;
 mod event;
+mod lenient;
 mod line;
 mod outcome;
 

@@ -6,6 +6,7 @@ use serde::Deserialize;
 use teamster_core::{AgentEvent, Id, RunResult};
 
 use super::entry::RunLogEntry;
+use super::lenient;
 
 /// Prefix of every entry.
 const HEAD: &[u8] = br#"{"seq":"#;
@@ -112,7 +113,8 @@ impl LogLine {
     /// Fails if the line is no valid entry.
     pub fn entry(&self) -> serde_json::Result<RunLogEntry> {
         match &self.form {
-            Form::Json(json) => serde_json::from_slice(json),
+            Form::Json(json) => serde_json::from_slice(json)
+                .or_else(|error| lenient::value(json).map_or(Err(error), serde_json::from_value)),
             Form::Entry(entry, _) => Ok((**entry).clone()),
         }
     }
@@ -220,7 +222,8 @@ mod tests {
     fn an_entry_of_this_process_is_passed_on_as_it_is() {
         // Made by hand: half of a character, which a parsed entry cannot have.
         let native = r#"{"a":  "\ud83d"}"#;
-        let mut entry = LogEntry::from(AgentEvent::Text(Text::new("x")));
+        let event = AgentEvent::Text(Text::new("x"));
+        let mut entry = LogEntry::from(event.clone());
         (entry.seq, entry.run_id) = (3, Some("s".into()));
         entry.native = Some(RawJson::new(native.to_owned()).unwrap());
         let entry = RunLogEntry::Agent(entry);
@@ -235,6 +238,13 @@ mod tests {
             ("text".into(), "text".into())
         );
         assert_eq!(read, line);
+        assert!(LogLine::is_complete(read.json()));
+        // A reader of the log gets all of it but that half.
+        let RunLogEntry::Agent(parsed) = read.entry().unwrap() else {
+            panic!("{read:?}");
+        };
+        assert_eq!((parsed.seq, &parsed.event), (3, &event));
+        assert_eq!(parsed.native.unwrap().get(), "{\"a\":\"\u{fffd}\"}");
         let mut done = LogEntry::from(AgentEvent::Done(Done::new(Box::default())));
         for (run_id, ends) in [(None, true), (Some("s"), true), (Some("s.1"), false)] {
             done.run_id = run_id.map(Into::into);
@@ -242,6 +252,32 @@ mod tests {
             assert_eq!(line.is_end(), ends, "{run_id:?}");
             assert_eq!(LogLine::ends(line.json(), "s"), ends, "{run_id:?}");
         }
+    }
+
+    #[test]
+    fn no_json_that_a_cli_can_print_costs_an_entry() {
+        // Made by hand: a deep value and a number out of range, which are JSON.
+        let deep = format!("{}{}", "[".repeat(200), "]".repeat(200));
+        for (native, kept) in [
+            (format!(r#"{{"a":{deep}}}"#), "[[["),
+            (r#"{"a":{"b":1e999}}"#.to_owned(), r#"{"a":{"b":"1e999"}}"#),
+            (r#"["\ud83d",1e999]"#.to_owned(), "[\"\u{fffd}\",\"1e999\"]"),
+        ] {
+            let json = format!(
+                r#"{{"seq":3,"atMs":1,"attempt":1,"type":"text","text":"x","native":{native}}}"#
+            );
+            let line = LogLine::from_json(json.into_bytes(), "s").unwrap();
+            assert!(LogLine::is_complete(line.json()));
+            let Ok(RunLogEntry::Agent(entry)) = line.entry() else {
+                panic!("{:?}", line.entry());
+            };
+            assert_eq!(entry.event, AgentEvent::Text(Text::new("x")));
+            let read = entry.native.unwrap();
+            assert!(read.get().contains(kept), "{}", read.get());
+        }
+        let broken = br#"{"seq":3,"atMs":1,"type":"text","text":"x"#;
+        let line = LogLine::from_json(broken.to_vec(), "s").unwrap();
+        assert!(line.entry().is_err());
     }
 
     #[test]
