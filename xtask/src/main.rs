@@ -12,6 +12,7 @@ mod schema;
 mod soak;
 mod surface;
 mod tidy;
+mod workspaces;
 
 use std::env;
 use std::ffi::OsString;
@@ -60,6 +61,7 @@ enum Task {
     Schema(schema::Args),
     Surface(surface::Args),
     Tidy(tidy::Args),
+    Workspaces(workspaces::Args),
 }
 
 /// Outcome of a task.
@@ -97,6 +99,7 @@ fn main() -> ExitCode {
         Task::Schema(args) => schema::run(args, &mut out),
         Task::Surface(args) => surface::run(args, &mut out),
         Task::Tidy(args) => tidy::run(&args, &mut out),
+        Task::Workspaces(args) => workspaces::run(&args, &mut out),
     };
     let outcome = outcome.and_then(|outcome| {
         out.flush()?;
