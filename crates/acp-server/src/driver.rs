@@ -106,9 +106,8 @@ impl EditorServer {
         self
     }
 
-    /// Sends the editor's folder along, instead of naming it to the service: the session of a thread works in what comes of it,
-    /// and what the agent has changed comes back at the end of that session. Such a thread has one session: a copy belongs
-    /// to it alone.
+    /// Sends the editor's folder along, instead of naming it to the service: the sessions of a thread work in what comes of it,
+    /// one after the other, and what the agent has changed comes back at the end of each that is not followed at once.
     #[must_use]
     pub fn with_folders(mut self, folders: Arc<dyn FolderTransfer>) -> Self {
         Arc::make_mut(&mut self.shared).folders = Some(folders);

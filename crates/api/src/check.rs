@@ -60,6 +60,9 @@ impl RunSpec {
             return refuse("new_session", "requires `session_key`");
         }
         self.check_rerun()?;
+        if (self.workspace.as_ref()).is_some_and(Workspace::is_of_sessions) {
+            return refuse("workspace", "only a session is continued by another one");
+        }
         check_push(self.trusted.push.as_deref(), self.place().as_ref())?;
         if self.trusted.record_to.is_some() && self.allows_several_attempts() {
             return refuse(
@@ -82,6 +85,9 @@ impl SessionSpec {
         let refuse = |name: &str, problem: &str| Err(AgentError::refused(name, problem));
         if is_blank(self.continues.as_ref()) {
             return refuse("continues", NOT_BLANK);
+        }
+        if self.workspace == Some(Workspace::Continued {}) && self.continues.is_none() {
+            return refuse("workspace", "`continued` requires `continues`");
         }
         if self.max_tokens == Some(0) {
             return refuse("max_tokens", "expected at least 1; omit it for no limit");
@@ -109,7 +115,7 @@ fn check_push(push: Option<&str>, place: Option<&Workspace>) -> Result<(), Agent
     }
     let problem = match place {
         Some(Workspace::Worktree { .. } | Workspace::Repository { .. }) => return Ok(()),
-        Some(Workspace::Upload { .. }) => {
+        Some(Workspace::Upload { .. } | Workspace::Continued {}) => {
             "the machine has no remotes of a repository that was submitted: its branch comes back, so push it from here"
         }
         _ => "only what is committed in a worktree of its own is pushed: set `worktree`",
@@ -172,7 +178,7 @@ impl Common<'_> {
             if Worktree::is_requested(self.worktree) {
                 return refuse("workspace", "excludes `worktree`");
             }
-            if self.resumes && workspace.is_made() {
+            if self.resumes && workspace.is_made() && *workspace != (Workspace::Continued {}) {
                 return refuse("workspace", ELSEWHERE);
             }
             workspace.check()?;
@@ -279,10 +285,27 @@ mod tests {
             included: None,
             name: None,
             subdirectory: None,
+            submitted_from: None,
+            stays: false,
         });
         let refused = session.check().unwrap_err();
         assert_eq!(refused.parameter(), Some("push"));
         assert!(refused.message.contains("comes back"), "{refused}");
+    }
+
+    #[test]
+    fn only_a_session_continues_in_the_workspace_of_another_one() {
+        let mut session = SessionSpec::new("claude");
+        session.workspace = Some(Workspace::Continued {});
+        session.session_id = Some("s".into());
+        let refused = session.check().unwrap_err();
+        assert_eq!(refused.parameter(), Some("workspace"));
+        session.continues = Some("first".into());
+        assert_eq!(session.check().map_err(|error| error.message), Ok(()));
+        let mut run = RunSpec::new("claude", "hi");
+        run.workspace = Some(Workspace::Continued {});
+        let refused = run.check().unwrap_err();
+        assert_eq!(refused.parameter(), Some("workspace"));
     }
 
     #[test]

@@ -25,6 +25,9 @@ pub struct RunInfo {
     /// Working directory of the agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub directory: Option<PathBuf>,
+    /// The directory of another machine that was submitted for the run, as that machine names it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submitted_from: Option<String>,
     /// Branch of the git worktree that was created for the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
@@ -47,6 +50,7 @@ impl RunInfo {
             provider: provider.into(),
             model: None,
             directory: None,
+            submitted_from: None,
             branch: None,
             continues: None,
             grants: None,

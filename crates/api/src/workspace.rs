@@ -111,7 +111,17 @@ pub enum Workspace {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
         subdirectory: Option<String>,
+        /// The directory that was submitted, as its machine names it. It is shown with the session and changes nothing else.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
+        submitted_from: Option<String>,
+        /// The worktree stays at the end of the session, for those that continue it ([`Continued`](Self::Continued)). It goes
+        /// when they are forgotten. Default: it is removed if nothing was changed.
+        #[serde(default, skip_serializing_if = "crate::is_default")]
+        stays: bool,
     },
+    /// The worktree of the session that this one `continues`, whose upload `stays`.
+    Continued {},
     /// A new directory without files.
     Empty {},
 }
@@ -165,7 +175,23 @@ impl Workspace {
 
     /// Returns whether each run has its own, so that no other run can continue there.
     pub(crate) fn is_of_one_run(&self) -> bool {
-        matches!(self, Self::Empty {} | Self::Upload { .. })
+        matches!(
+            self,
+            Self::Empty {} | Self::Upload { .. } | Self::Continued {}
+        )
+    }
+
+    /// Returns the directory that was submitted, as its machine names it.
+    pub fn submitted_from(&self) -> Option<&str> {
+        match self {
+            Self::Upload { submitted_from, .. } => submitted_from.as_deref(),
+            _ => None,
+        }
+    }
+
+    /// Returns whether only a session can have it.
+    pub(crate) fn is_of_sessions(&self) -> bool {
+        matches!(self, Self::Continued {} | Self::Upload { stays: true, .. })
     }
 
     /// Checks what can be checked without the machine that makes the workspace.
@@ -207,6 +233,8 @@ impl Workspace {
                 included,
                 name,
                 subdirectory,
+                submitted_from: _,
+                stays: _,
             } => {
                 check_commit("repository", repository)?;
                 check_commit("commit", commit)?;
@@ -350,6 +378,8 @@ mod tests {
             json!({"kind": "repository", "url": "git@example.com:a/b.git", "commit": COMMIT, "subdirectory": "c"}),
             json!({"kind": "upload", "repository": COMMIT, "commit": COMMIT}),
             json!({"kind": "upload", "repository": COMMIT, "commit": COMMIT, "head": COMMIT, "name": "a b", "subdirectory": "c/d"}),
+            json!({"kind": "upload", "repository": COMMIT, "commit": COMMIT, "submittedFrom": "/home/me/a", "stays": true}),
+            json!({"kind": "continued"}),
             json!({"kind": "empty"}),
         ] {
             let workspace: Workspace = serde_json::from_value(json.clone()).unwrap();

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_api::{KeptSpec, RunInfo, RunKind, RunSpec, SessionSpec};
+use teamster_api::{KeptSpec, RunInfo, RunKind, RunSpec, SessionSpec, Workspace};
 use teamster_core::{
     AgentError, AgentEvent, Capabilities, CliInfo, ErrorCode, ErrorKind, ExecuteParams,
     PermissionPolicy, SessionCapabilities,
@@ -135,6 +135,7 @@ impl Host {
             place: spec.place(),
             parameter: parameter(spec.workspace.is_some()),
             key: Key::of(spec.session_key.as_ref(), &spec.trusted, spec.new_session)?,
+            continues: None,
         };
         spec.working_directory = common.enter(self, wanted).await?;
         spec.workspace = None;
@@ -246,7 +247,10 @@ impl Host {
             place: spec.place(),
             parameter: parameter(spec.workspace.is_some()),
             key: Key::of(spec.session_key.as_ref(), &spec.trusted, false)?,
+            continues: spec.continues.clone(),
         };
+        let submitted = spec.workspace.as_ref().and_then(Workspace::submitted_from);
+        let submitted_from = submitted.map(str::to_owned);
         spec.working_directory = common.enter(self, wanted).await?;
         spec.workspace = None;
         let setup = common.setup(&spec.trusted)?;
@@ -255,7 +259,8 @@ impl Host {
         let mut params = params::of_session(&spec)?;
         params.include_native = native;
         common.set_mcp(&params);
-        let about = about(self, &spec, common)?;
+        let mut about = about(self, &spec, common)?;
+        about.submitted_from = submitted_from;
 
         let history = match history {
             // Its owner takes its warnings.

@@ -104,6 +104,8 @@ fn a_run_works_in_the_repository_that_was_submitted_for_it() {
             included: None,
             name,
             subdirectory,
+            submitted_from: None,
+            stays: false,
         });
         let refused = service.start("run4", spec.into()).await.unwrap_err();
         assert_eq!(refused.code, Some(ProblemCode::InvalidParams));

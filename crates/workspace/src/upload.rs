@@ -157,6 +157,8 @@ impl Source {
             included: included.map(|it| it.commit.clone()),
             name: text(self.top.file_name()).filter(|name| !name.starts_with('.')),
             subdirectory: text(Some(self.subdirectory.as_os_str())),
+            submitted_from: None,
+            stays: false,
         }
     }
 
@@ -219,6 +221,10 @@ impl Source {
     ///
     /// Fails if git does, for example because the disk is full.
     pub fn take(&self, folder: &Path) -> anyhow::Result<Taken> {
+        self.take_in(folder).map_err(git::with_version)
+    }
+
+    fn take_in(&self, folder: &Path) -> anyhow::Result<Taken> {
         let own = folder.join("repository.git");
         let format = format!("--object-format={}", self.object_format);
         let init = ["init", "--quiet", "--bare", &format, "--template="];
@@ -354,7 +360,9 @@ impl Commits<'_> {
         git::share_objects(&objects, &self.own.join("objects"))?;
         let index = self.folder.join(format!("index{}", self.trees));
         self.trees += 1;
-        let snapshot = Snapshot::new(tree, index).objects_in(self.own.join("objects"));
+        let snapshot = Snapshot::new(tree, index)
+            .objects_in(self.own.join("objects"))
+            .with_large_files();
         for what in snapshot.add(head)? {
             let what = format!("not uploaded: {shown}{what}");
             self.warnings.push(what);

@@ -210,6 +210,13 @@ impl Worktree {
                 result.branch = None;
             }
         }
+        if outcome == Outcome::Removed
+            && self.keyed.is_some()
+            && let Some(root) = self.folder.parent()
+        {
+            // Of earlier runs in it.
+            record::forget_directory(root, &self.info.path);
+        }
         if self.info.step >= Step::Started {
             Record::end(&self.info, &result, &self.record);
             result::forget_guest(&self.folder, &self.record);
@@ -236,13 +243,14 @@ fn finish(folder: &Path, info: &mut Info) -> Outcome {
     if info.step == Step::Making {
         remove_unfinished(info);
     }
-    let belongs_to_key = info.key.is_some() && info.step >= Step::Started;
-    if belongs_to_key && info.path.exists() && !keyed::is_unused(folder) {
+    let is_shared = info.is_shared() && info.step >= Step::Started;
+    if is_shared && info.path.exists() && !keyed::is_unused(folder) {
         return keyed::kept(info);
     }
     if let Some(changes) = changes(info) {
         info.kept = true;
         info.key = None;
+        info.stays = None;
         // On an error, the next process checks the worktree again.
         let _ = write_info(folder, info);
         return Outcome::Kept(changes);

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use teamster_api::{ProblemCode, RunHandle, ServiceError, SessionSpec};
+use teamster_api::{ProblemCode, RunHandle, ServiceError, SessionSpec, Workspace};
 use teamster_core::text::one_line;
-use teamster_core::{AgentError, ErrorCode, ErrorKind, McpServer, McpTransport};
+use teamster_core::{AgentError, McpServer, McpTransport};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
@@ -46,9 +46,6 @@ pub(super) async fn open(
     notices: &mut Vec<String>,
 ) -> Result<RunHandle, AgentError> {
     let earlier = past::thread(shared, session_id).await?;
-    if sent.is_some() && earlier.is_some() {
-        return Err(no_second_session());
-    }
     // Else an earlier prompt was refused before there was a session.
     let resumed = resumed && earlier.is_some();
     // A fallback may have taken over.
@@ -66,7 +63,11 @@ pub(super) async fn open(
         setup.settings.effort = None;
     }
     let mut spec = spec(shared, &setup, notices);
-    spec.workspace = sent.map(|sent| sent.workspace.clone());
+    // A later session works in what was sent for the first one.
+    spec.workspace = match sent.filter(|_| earlier.is_none()) {
+        Some(sent) => Some(sent.workspace.clone()),
+        None => (shared.folders.as_ref()).map(|_| Workspace::Continued {}),
+    };
     // The thread's first log has the thread's id.
     let mut id = session_id.to_owned();
     if earlier.is_some() {
@@ -178,21 +179,6 @@ fn without_servers(
     let mut spec = spec.clone();
     spec.trusted.mcp_servers.clone_from(own);
     Some((spec, notice))
-}
-
-/// Returns the error of a thread whose folder went along with a session that has ended.
-pub(super) fn no_second_session() -> AgentError {
-    let problem = "the session of this thread has ended, and the copy of the folder belonged to it alone: begin a new thread. \
-                   The notice at the end of the session names the branch with what the agent has changed, or says why it has \
-                   not come back";
-    AgentError::new(ErrorCode::Interrupted, ErrorKind::Invalid, problem)
-}
-
-/// Returns the error of a setting that cannot be changed in a thread whose folder went along.
-pub(super) fn no_other_process() -> AgentError {
-    let problem = "this change needs another process of the agent, and the copy of the folder belongs to the one that is \
-                   running: undo the change, or begin a new thread with it";
-    AgentError::refused("session", problem)
 }
 
 /// Returns the model that the session's fallbacks name for this agent.

@@ -140,8 +140,7 @@ pub(super) async fn list(
     let is_selected = |(_, (_, parts)): &(String, (u64, Vec<Arc<RunSummary>>))| {
         let of_agent =
             (shared.agent()).is_none_or(|agent| parts.iter().any(|it| it.info.provider == agent));
-        let is_here = cwd
-            .is_none_or(|cwd| (parts.iter()).any(|it| it.info.directory.as_deref() == Some(cwd)));
+        let is_here = cwd.is_none_or(|cwd| (parts.iter()).any(|it| folder(it) == Some(cwd)));
         of_agent && is_here
     };
     let mut selected: Vec<_> = threads.into_iter().filter(is_selected).collect();
@@ -166,7 +165,7 @@ pub(super) async fn list(
             let (Some(prompt), Some(first)) = (prompt, parts.last()) else {
                 continue;
             };
-            let directory = first.info.directory.clone().unwrap_or_default();
+            let directory = folder(first).map(Path::to_owned).unwrap_or_default();
             let provider = first.info.provider.clone();
             let mut summary = SessionSummary::new(session_id.clone(), directory, provider);
             summary.first_prompt = Some(prompt);
@@ -177,6 +176,12 @@ pub(super) async fn list(
         }
     }
     Ok(SessionPage::new(page, None))
+}
+
+/// Returns the folder of a session, as the editor knows it: the one that went along, else that of the agent.
+fn folder(session: &RunSummary) -> Option<&Path> {
+    let submitted = session.info.submitted_from.as_deref().map(Path::new);
+    submitted.or(session.info.directory.as_deref())
 }
 
 /// Removes the logs of a session.

@@ -77,6 +77,7 @@ pub(super) fn start(
         live: None,
         sent: None,
         is_sent_in_vain: false,
+        begun: None,
         prompt: None,
         noticed: HashSet::new(),
     };
@@ -121,6 +122,8 @@ struct Thread {
     sent: Option<SentFolder>,
     /// Some of the folder may have been sent, and no session was opened with it.
     is_sent_in_vain: bool,
+    /// The setup of the last session that was opened.
+    begun: Option<Setup>,
     /// A prompt that waits for the end of a turn that the agent began by itself.
     prompt: Option<KeyedPrompt>,
     /// The notices that the editor has got.
@@ -261,7 +264,7 @@ impl Thread {
         let Some(folders) = self.shared.folders.clone() else {
             return Ok(());
         };
-        if self.live.is_some() || self.sent.is_some() {
+        if self.begun.is_some() || self.sent.is_some() {
             return Ok(());
         }
         // An earlier prompt may have been refused before there was a session.
@@ -332,15 +335,7 @@ impl Thread {
                 return Ok(());
             }
         }
-        if self.shared.folders.is_some() && self.sent.is_none() {
-            let is_live = self.live.as_ref().is_some_and(|live| !live.is_over());
-            return Err(if is_live {
-                open::no_other_process()
-            } else {
-                open::no_second_session()
-            });
-        }
-        let resumed = setup.resumed || self.live.is_some();
+        let resumed = setup.resumed || self.begun.is_some();
         if let Some(mut live) = self.live.take() {
             live.end().await;
         }
@@ -371,17 +366,25 @@ impl Thread {
             run,
             setup: setup.clone(),
             follower: tokio::spawn(async move { follower.work(&shared).await }),
-            folder: self.sent.take().map(|_| setup.cwd.clone()),
+            folder: (self.shared.folders.as_ref()).map(|_| setup.cwd.clone()),
         });
+        self.sent = None;
+        self.begun = Some(setup.clone());
         self.is_sent_in_vain = false;
         Ok(())
     }
 
     /// Sends a prompt. Its events are in the log. A session that has just ended is continued by another one.
     async fn send(&mut self, keyed: KeyedPrompt) {
-        let Some(live) = &self.live else {
+        if self.live.is_none()
+            && let Some(setup) = self.begun.clone()
+            && let Err(error) = self.ready(&setup).await
+        {
             // It ended while the prompt waited.
-            return self.refuse(open::no_second_session());
+            return self.refuse(error);
+        }
+        let Some(live) = &self.live else {
+            return self.refuse(cancelled());
         };
         let command = keyed.command(&self.source);
         let mut sent = live.run.send(command.clone()).await;

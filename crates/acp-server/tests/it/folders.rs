@@ -7,7 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use serde_json::json;
 use teamster_acp_server::{EditorServer, FolderTransfer, SentFolder};
 use teamster_api::{
-    Command, ProblemCode, RunHandle, RunService, ServiceError, ServiceFuture, ViewState, Workspace,
+    Command, ProblemCode, RunHandle, RunQuery, RunService, ServiceError, ServiceFuture, ViewState,
+    Workspace, list_all,
 };
 use teamster_testkit::run_service::MemoryService;
 use tokio::sync::Mutex;
@@ -34,6 +35,20 @@ impl Transfer {
     }
 }
 
+/// The workspace that a folder becomes.
+fn uploaded() -> Workspace {
+    Workspace::Upload {
+        repository: "0".repeat(40),
+        commit: "1".repeat(40),
+        head: None,
+        included: None,
+        name: None,
+        subdirectory: None,
+        submitted_from: Some("/w".to_owned()),
+        stays: true,
+    }
+}
+
 impl FolderTransfer for Transfer {
     fn check<'a>(&'a self, folder: &'a Path) -> ServiceFuture<'a, ()> {
         self.note("check", folder);
@@ -55,7 +70,7 @@ impl FolderTransfer for Transfer {
                 std::future::pending::<()>().await;
             }
             let warnings = vec!["a file was left out".to_owned()];
-            Ok(SentFolder::new(Workspace::Empty {}, warnings))
+            Ok(SentFolder::new(uploaded(), warnings))
         })
     }
 
@@ -98,22 +113,59 @@ async fn a_session_works_in_the_copy_and_its_changes_come_back() {
     assert_eq!(editor.turn(&thread, "hello").await, "end_turn");
     assert_eq!(editor.turn(&thread, "more").await, "end_turn");
     let spec = session(&service, &thread);
-    assert_eq!(spec.workspace, Some(Workspace::Empty {}));
+    assert_eq!(spec.workspace, Some(uploaded()));
     assert_eq!(spec.working_directory, None);
     assert_eq!(editor.texts("agent_thought_chunk").len(), 1);
-    // The copy belongs to the process that is running.
+    // Another process works in the same copy.
     editor.set(&thread, "thought_level", "high").await;
-    let id = editor.prompt(&thread, "deeper").await;
-    let refused = editor.answer(id).await;
-    let problem = refused["error"]["message"].as_str().unwrap();
-    assert!(problem.contains("needs another process"), "{problem}");
-    editor.set(&thread, "thought_level", "default").await;
-    assert_eq!(editor.turn(&thread, "again").await, "end_turn");
+    assert_eq!(editor.turn(&thread, "deeper").await, "end_turn");
+    let spec = session(&service, &continued(&service, &thread).await);
+    assert_eq!(spec.workspace, Some(Workspace::Continued {}));
+    assert_eq!(spec.effort.as_deref(), Some("high"));
     editor
         .call("session/close", &json!({"sessionId": thread}))
         .await;
     let expected = ["check /none", "check /w", "send /w", "bring back /w"];
     assert_eq!(transfer.calls(), expected);
+}
+
+/// Returns the id of the last session of a thread.
+async fn continued(service: &MemoryService, thread: &str) -> String {
+    let mut query = RunQuery::default();
+    query.thread = Some(thread.to_owned());
+    let sessions = list_all(service, query).await.unwrap();
+    let last = &sessions[0].info;
+    assert_eq!(last.continues.as_deref(), Some(thread));
+    last.run_id.clone()
+}
+
+#[tokio::test]
+async fn a_thread_is_found_by_its_folder_and_goes_on_in_the_same_copy() {
+    let service = memory();
+    let transfer = Transfer::default();
+    let mut editor = Editor::start(with_folders(&service, &transfer)).await;
+    let thread = editor.begin().await;
+    editor.turn(&thread, "hello").await;
+    editor.end().await;
+    assert_eq!(transfer.calls(), ["check /w", "send /w", "bring back /w"]);
+
+    let mut editor = Editor::start(with_folders(&service, &transfer)).await;
+    let listed = editor.call("session/list", &json!({"cwd": "/w"})).await;
+    let sessions = listed["result"]["sessions"].as_array().unwrap();
+    assert_eq!(sessions.len(), 1, "{listed}");
+    assert_eq!(sessions[0]["sessionId"], thread.as_str());
+    assert_eq!(sessions[0]["cwd"], "/w");
+    let elsewhere = editor.call("session/list", &json!({"cwd": "/x"})).await;
+    assert_eq!(elsewhere["result"]["sessions"], json!([]));
+    let load = json!({"sessionId": thread, "cwd": "/w", "mcpServers": []});
+    let loaded = editor.call("session/load", &load).await;
+    assert!(loaded["result"].is_object(), "{loaded}");
+    assert_eq!(editor.turn(&thread, "more").await, "end_turn");
+    let spec = session(&service, &continued(&service, &thread).await);
+    assert_eq!(spec.workspace, Some(Workspace::Continued {}));
+    assert!(spec.session_id.is_some());
+    editor.end().await;
+    assert_eq!(transfer.calls()[3..], ["bring back /w"]);
 }
 
 #[tokio::test]
@@ -131,10 +183,9 @@ async fn the_changes_of_a_session_that_ends_by_itself_come_back_at_once() {
             text.is_some_and(|text| text.contains("branch b: 1 commit"))
         })
         .await;
-    let id = editor.prompt(&thread, "more").await;
-    let refused = editor.answer(id).await;
-    let problem = refused["error"]["message"].as_str().unwrap();
-    assert!(problem.contains("begin a new thread"), "{problem}");
+    assert_eq!(editor.turn(&thread, "more").await, "end_turn");
+    let spec = session(&service, &continued(&service, &thread).await);
+    assert_eq!(spec.workspace, Some(Workspace::Continued {}));
     assert_eq!(transfer.calls().len(), 3);
 }
 

@@ -102,8 +102,8 @@ pub struct SessionSpec {
         schemars(length(max = 500), regex(pattern = schema::SESSION_KEY_PATTERN))
     )]
     pub session_key: Option<String>,
-    /// The id of the session whose log has the beginning of this conversation. It is shown with the session and changes
-    /// nothing else: `sessionId` is the session that the agent resumes.
+    /// The id of the session whose log has the beginning of this conversation. It is shown with the session, and the workspace
+    /// `continued` is that of it: `sessionId` is the session that the agent resumes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[cfg_attr(
         feature = "schema",

@@ -32,8 +32,6 @@ use folders::Repositories;
 /// Time without a turn after which a session on a server ends. It is longer than a pause, and ends the sessions of an
 /// editor that is gone.
 const REMOTE_IDLE: Duration = Duration::from_hours(1);
-/// The same for a session with an uploaded folder, which only this session can use.
-const REMOTE_IDLE_OF_COPY: Duration = Duration::from_hours(24);
 
 /// What a server does not take of an editor's input.
 const NOT_OVER_HTTP: &str = "a server takes none from elsewhere; set them up for the agent on the server's machine, or \
@@ -100,11 +98,7 @@ fn there(
     local: &Local,
 ) -> anyhow::Result<u8> {
     remote::prepare_session(&mut session, local, machine.flag()).map_err(refused)?;
-    let idle = match &local.upload {
-        Some(_) => REMOTE_IDLE_OF_COPY,
-        None => REMOTE_IDLE,
-    };
-    session.end_idle_ms = Some(millis(idle));
+    session.end_idle_ms = Some(millis(REMOTE_IDLE));
     let catalog = runtime.block_on(Catalog::of_machine(&*machine.agents(), &session));
     let catalog = catalog.map_err(|error| match error.code {
         Some(ProblemCode::InvalidParams) => refused(error),

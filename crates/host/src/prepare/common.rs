@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use sha2::{Digest, Sha256};
-use teamster_api::{Accepted, KeptSpec, Trusted, Workspace};
+use teamster_api::{Accepted, KeptSpec, Trusted, Workspace, is_run_id};
 use teamster_core::{AgentError, CliInfo, ExecuteParams, McpDelivery};
 use teamster_store::{Conversation, StoreError};
 use teamster_workspace::{NewWorktree, Wait, Worktree, WorktreeKey};
@@ -127,6 +127,8 @@ pub(super) struct Wanted {
     /// The parameter for errors.
     pub(super) parameter: &'static str,
     pub(super) key: Option<Key>,
+    /// The first session of the conversation.
+    pub(super) continues: Option<String>,
 }
 
 /// The session key of a run or session, to which a worktree belongs.
@@ -205,6 +207,8 @@ fn make(host: &Host, wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> 
             included,
             name,
             subdirectory,
+            submitted_from: _,
+            stays,
         }) => {
             let mut new = NewWorktree::default();
             new.name.clone_from(name);
@@ -212,7 +216,19 @@ fn make(host: &Host, wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> 
             let head = head.as_deref().unwrap_or(commit);
             let included = included.as_deref();
             let made = upload::make(&root, id, (repository, commit), included, new, wait);
-            made.map(|made| made.of_upload(head))
+            let made = made.map(|made| made.of_upload(head));
+            if *stays {
+                made.and_then(Worktree::stay)
+            } else {
+                made
+            }
+        }
+        Some(Workspace::Continued {}) => {
+            let first = wanted.continues.as_deref().filter(|it| is_run_id(it));
+            let first = first.ok_or_else(|| {
+                AgentError::refused("continues", "expected the id of a session of this machine")
+            })?;
+            Worktree::of_session(&root, id, first)
         }
         Some(Workspace::Repository {
             url,

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use teamster_api::{
     Accepted, Answer, Command, Grants, LiveState, LiveStatus, LogLine, PendingRequest, ProblemCode,
     RefusalCode, Reply, RunEvent, RunInfo, RunKind, RunLogEntry, RunSummary, RunView, ServiceError,
-    Spec, TurnStatus, ViewState,
+    Spec, TurnStatus, ViewState, Workspace,
 };
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
@@ -91,6 +91,8 @@ impl MemoryRun {
                 info.model.clone_from(&spec.model);
                 info.directory.clone_from(&spec.working_directory);
                 info.continues.clone_from(&spec.continues);
+                let from = spec.workspace.as_ref().and_then(Workspace::submitted_from);
+                info.submitted_from = from.map(str::to_owned);
                 let mut grants = Grants::default();
                 grants.permission = spec.permission;
                 grants.allowed_tools.clone_from(&spec.allowed_tools);

@@ -109,6 +109,7 @@ impl Worktree {
             step: Step::Making,
             kept: false,
             key: None,
+            stays: None,
         })?;
         made.origin = wanted.origin;
         let inside = wanted.subdirectory.as_ref().unwrap_or(&place.inside);
@@ -134,7 +135,10 @@ impl Worktree {
             };
             made.warnings.extend(warnings);
         }
-        made.warnings.extend(lfs::pointers(&made.info.path));
+        made.warnings.extend(lfs::pointers(
+            &made.info.path,
+            wanted.origin == Origin::Uploaded,
+        ));
         if let Some(subdirectory) = &wanted.subdirectory {
             made.check_inside(subdirectory)?;
         }
@@ -163,6 +167,7 @@ impl Worktree {
             step: Step::Making,
             kept: false,
             key: None,
+            stays: None,
         })?;
         make(&made.info.path)
             .with_context(|| format!("cannot create {}", made.info.path.display()))?;

@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use super::finish;
+use super::record::Record;
 use super::result::keep_of_killed;
+use super::{Outcome, finish, record};
 use crate::step::before_change;
 
 pub(super) const INFO: &str = "worktree.json";
@@ -46,6 +47,26 @@ pub(super) struct Info {
     /// The session key that it belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) key: Option<String>,
+    /// It stays for sessions that continue the first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) stays: Option<Stays>,
+}
+
+impl Info {
+    /// Returns whether it stays for others although nothing was changed in it.
+    pub(super) fn is_shared(&self) -> bool {
+        self.key.is_some() || self.stays.is_some()
+    }
+}
+
+/// What the sessions need that continue another one in its worktree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Stays {
+    /// The last commit of the one who has uploaded the repository.
+    pub(super) known: String,
+    /// The agent's directory.
+    #[serde(with = "path")]
+    pub(super) directory: PathBuf,
 }
 
 /// Kind of a workspace that is made for a run.
@@ -111,6 +132,7 @@ pub(crate) fn make(path: &Path) -> io::Result<()> {
 
 /// Cleans up the workspaces of killed processes.
 pub(super) fn sweep(root: &Path) {
+    record::forget_killed(root);
     let Ok(entries) = fs::read_dir(root) else {
         return;
     };
@@ -124,8 +146,13 @@ pub(super) fn sweep(root: &Path) {
             Ok(Some(mut info)) => {
                 // Also if it was killed when the worktree was kept already, but not its result.
                 keep_of_killed(root, &folder, &info);
-                if !info.kept || !info.path.exists() {
-                    finish(&folder, &mut info);
+                if (!info.kept || !info.path.exists())
+                    && finish(&folder, &mut info) == Outcome::Removed
+                {
+                    record::forget_directory(root, &info.path);
+                    if let Some(id) = folder.file_name().and_then(|it| it.to_str()) {
+                        Record::remove_draft(&record::folder(root, id));
+                    }
                 }
             }
             // The process was killed before it wrote the file.
@@ -254,6 +281,7 @@ mod tests {
             step: Step::Making,
             kept: false,
             key: None,
+            stays: None,
         };
         write_info(root.path(), &info).unwrap();
         let read = read_info(root.path()).unwrap().unwrap();

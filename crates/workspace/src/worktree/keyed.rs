@@ -1,5 +1,5 @@
-//! The worktree of a session key: the runs of a key share it, and it stays until the key starts over or is not used for a
-//! long time.
+//! Worktrees that several runs share: that of a session key stays until the key starts over or is not used for a long time,
+//! that of a session until it and those that continue it are forgotten.
 
 use std::fs::{self, File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use teamster_core::text::one_line;
 
 use super::create::Place;
-use super::folder::{INFO, Info, LOCK, Step, make, read_info, write_info};
+use super::folder::{INFO, Info, LOCK, Stays, Step, make, read_info, write_info};
 use super::result::keep_of_killed;
 use super::{NewWorktree, Origin, Outcome, Worktree, finish, record};
 use crate::git::{common_dir, git};
@@ -90,24 +90,9 @@ impl Worktree {
         wanted: &NewWorktree,
         keyed: Keyed,
     ) -> anyhow::Result<Option<Self>> {
-        // No other run of the key uses it: what a killed one has left is not yet mixed with what this one will do.
-        if let Ok(Some(lock)) = super::folder::lock(&folder) {
-            if let Ok(Some(info)) = read_info(&folder) {
-                keep_of_killed(&keyed.root, &folder, &info);
-            }
-            let _ = lock.unlock();
-        }
-        let file = OpenOptions::new().read(true).open(folder.join(LOCK));
-        let Ok(file) = file.and_then(|file| file.lock_shared().map(|()| file)) else {
+        let Some((file, info)) = enter(&keyed.root, &folder) else {
             return Ok(None);
         };
-        // Its last run may have removed it meanwhile.
-        let Ok(Some(info)) = read_info(&folder) else {
-            return Ok(None);
-        };
-        if !info.path.join(".git").is_file() || git(&info.path, ["rev-parse", "HEAD"]).is_err() {
-            return Ok(None);
-        }
         let place = Place::find(&wanted.directory, wanted.origin)?;
         let name = one_line(&keyed.key.name);
         let advice = "start the conversation over with new_session, or use another key";
@@ -159,7 +144,54 @@ impl Worktree {
         }))
     }
 
-    /// Lets other runs of the key use the worktree at the same time.
+    /// Lets the worktree of an uploaded repository stay at the end, for sessions that continue this one
+    /// ([`of_session`](Self::of_session)). It goes with the runs that are known to have used it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if that cannot be written down.
+    pub fn stay(mut self) -> anyhow::Result<Self> {
+        self.info.stays = Some(Stays {
+            known: self.uploaded.clone().unwrap_or_default(),
+            directory: self.directory.clone(),
+        });
+        self.write_info()?;
+        self.share()?;
+        Ok(self)
+    }
+
+    /// Opens the worktree of an earlier session, which [stays](Self::stay), for one with the id `id` that continues it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if it is gone, or if it belonged to that session alone.
+    pub fn of_session(root: &Path, id: &str, first: &str) -> anyhow::Result<Self> {
+        let folder = root.join(first);
+        let shown = one_line(first);
+        let Some((file, info)) = enter(root, &folder) else {
+            bail!("the workspace of session {shown} is gone: begin a new one");
+        };
+        let Some(Stays { known, directory }) = info.stays.clone() else {
+            bail!("the workspace of session {shown} belonged to it alone: begin a new one");
+        };
+        Ok(Self {
+            directory: if directory.is_dir() {
+                directory
+            } else {
+                info.path.clone()
+            },
+            info,
+            folder,
+            lock: Some(file),
+            keyed: None,
+            record: record::folder(root, id),
+            uploaded: Some(known),
+            origin: Origin::Uploaded,
+            warnings: Vec::new(),
+        })
+    }
+
+    /// Lets other runs use the worktree at the same time.
     fn share(&self) -> anyhow::Result<()> {
         let Some(lock) = &self.lock else {
             return Ok(());
@@ -239,10 +271,35 @@ impl Keyed {
     }
 }
 
-/// Returns the outcome of a worktree that stays with its key.
+/// Locks a worktree together with other runs that use it. `None` if it cannot be used any more.
+fn enter(root: &Path, folder: &Path) -> Option<(File, Info)> {
+    // No other run uses it: what a killed one has left is not yet mixed with what this one will do.
+    if folder.is_dir()
+        && let Ok(Some(lock)) = super::folder::lock(folder)
+    {
+        if let Ok(Some(info)) = read_info(folder) {
+            keep_of_killed(root, folder, &info);
+        }
+        let _ = lock.unlock();
+    }
+    let file = OpenOptions::new().read(true).open(folder.join(LOCK)).ok()?;
+    file.lock_shared().ok()?;
+    // Its last run may have removed it meanwhile.
+    let info = read_info(folder).ok()??;
+    let is_whole =
+        info.path.join(".git").is_file() && git(&info.path, ["rev-parse", "HEAD"]).is_ok();
+    is_whole.then_some((file, info))
+}
+
+/// Returns the outcome of a worktree that stays for other runs.
 pub(super) fn kept(info: &Info) -> Outcome {
     let changes = super::changes(info).map_or_else(String::new, |it| format!("{it}, "));
-    Outcome::Kept(format!("{changes}for the next run with the session key"))
+    let what = if info.key.is_some() {
+        "for the next run with the session key"
+    } else {
+        "for what continues the session"
+    };
+    Outcome::Kept(format!("{changes}{what}"))
 }
 
 /// Returns whether a key has not used its worktree for a long time.

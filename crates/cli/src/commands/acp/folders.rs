@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use teamster_acp_server::{FolderTransfer, SentFolder};
-use teamster_api::{ProblemCode, RunHandle, ServiceError, ServiceFuture};
+use teamster_api::{ProblemCode, RunHandle, ServiceError, ServiceFuture, Workspace};
 use teamster_core::AgentError;
 use teamster_workspace::{Source, submit};
 use tokio::task::spawn_blocking;
@@ -53,7 +53,16 @@ impl FolderTransfer for Repositories {
     fn send<'a>(&'a self, id: &'a str, folder: &'a Path) -> ServiceFuture<'a, SentFolder> {
         Box::pin(async move {
             let directory = self.of(folder);
-            let sent = submit(&self.machine.runs(), id, &directory, &|_| {}).await?;
+            let mut sent = submit(&self.machine.runs(), id, &directory, &|_| {}).await?;
+            if let Workspace::Upload {
+                submitted_from,
+                stays,
+                ..
+            } = &mut sent.workspace
+            {
+                *submitted_from = folder.to_str().map(str::to_owned);
+                *stays = true;
+            }
             Ok(SentFolder::new(sent.workspace, sent.warnings))
         })
     }

@@ -190,14 +190,37 @@ fn the_editor_s_repository_goes_along_and_its_branch_comes_back() {
     assert!(!sub.join("touched").exists());
     assert_eq!(repository.git(&["status", "--porcelain"]), status);
 
+    // What needs another process goes on in the same copy.
+    let server = json!({"cwd": sub, "mcpServers": [], "sessionId": session});
+    assert_eq!(editor.end(), Some(0));
+    let mut editor = Editor::start(&mut machine.remote(["acp", "claude", "--repo", "."]));
+    editor.initialize();
+    let listed = editor.call("session/list", &json!({"cwd": sub}));
+    let sessions = listed["result"]["sessions"].as_array().unwrap();
+    assert_eq!(sessions.len(), 1, "{listed}");
+    assert_eq!(sessions[0]["sessionId"], session.as_str());
+    let loaded = editor.call("session/load", &server);
+    assert!(loaded["result"].is_object(), "{loaded}");
+    let answer = editor.prompt_and_wait(&session, "hello");
+    assert_eq!(answer["result"]["stopReason"], "end_turn", "{answer}");
+    assert!(agent.starts().last().unwrap().contains("--resume"));
+    let again = fs::read_to_string(agent.path("here")).unwrap();
+    assert_eq!(Path::new(again.trim()), here);
+    assert!(here.join("touched").exists());
+
     let stderr = editor.end_with_stderr();
     let branch = format!("teamster/{session}");
     assert!(stderr.contains(&format!("branch {branch}: ")), "{stderr}");
     let log = repository.git(&["log", "--format=%s", &branch]);
     assert_eq!(log, "Uncommitted changes\nFirst\n");
-    let wip = format!("refs/teamster/{session}/wip");
-    let files = repository.git(&["show", "--stat=80", "--format=", &wip]);
-    assert!(files.contains("sub/touched"), "{files}");
+    // Of each session what it has left.
+    let wips = repository.git(&["for-each-ref", "--format=%(refname)", "refs/teamster/*/wip"]);
+    let wips: Vec<_> = wips.lines().collect();
+    assert_eq!(wips.len(), 2, "{wips:?}");
+    for wip in wips {
+        let files = repository.git(&["show", "--stat=80", "--format=", wip]);
+        assert!(files.contains("sub/touched"), "{files}");
+    }
     assert_eq!(repository.git(&["status", "--porcelain"]), status);
 
     let here = run(&mut machine.local(["acp", "claude", "--repo", "."]));
