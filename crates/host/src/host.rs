@@ -8,8 +8,8 @@ use teamster_core::{AgentError, CliInfo};
 use teamster_orchestrator::{Orchestrator, OrchestratorConfig, PriceList};
 use teamster_providers::Providers;
 
-use crate::environment;
 use crate::own_agents::with_own_agents;
+use crate::{environment, state};
 
 /// Executor of runs and sessions on this machine: the agents by their names, and the program that runners and guards
 /// are started as. Clones share it.
@@ -67,6 +67,10 @@ impl Host {
 
     /// Completes the host of a program that knows its role.
     pub(crate) fn into_started(mut self) -> Result<Self, AgentError> {
+        // A value that is not valid is an error of what needs it.
+        if let Ok(limit) = state::git_silence() {
+            teamster_workspace::set_git_silence(limit);
+        }
         if self.wants_own_agents {
             self.providers = with_own_agents(self.providers)?;
             self.wants_own_agents = false;

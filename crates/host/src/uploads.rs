@@ -232,7 +232,13 @@ fn not_offered(name: &str) -> ServiceError {
 }
 
 fn unwritable(error: &io::Error) -> ServiceError {
-    let message = format!("the machine cannot keep the file: {error}");
+    let next = match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+            ": free space on its disk, and repeat the command"
+        }
+        _ => "",
+    };
+    let message = format!("the machine cannot keep the file: {error}{next}");
     ServiceError::new(ProblemCode::Internal, message)
 }
 

@@ -154,6 +154,16 @@ impl Descendants {
         os::add_children(&[self.root], &mut self.known);
     }
 
+    /// Records the current descendants, and returns the processor time that they and the process have used. What ended ones
+    /// have used may be missing, so it can decrease. `None` where it cannot be read.
+    pub fn processor_time(&mut self) -> Option<Duration> {
+        self.look();
+        let all = self.known.iter().map(|process| process.pid);
+        let used = all.chain([self.root]).filter_map(os::processor_ticks);
+        let used = used.reduce(|sum, ticks| sum + ticks)?;
+        Some(Duration::from_millis(used * os::TICK_MS))
+    }
+
     /// Ends (SIGKILL) the recorded descendants and their descendants after the end of the process. Returns whether any
     /// were left.
     pub fn kill(&mut self) -> bool {

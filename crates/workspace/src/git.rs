@@ -6,12 +6,13 @@ use std::io::{self, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::thread;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{Context, anyhow};
 use teamster_core::provider::LOCAL_GIT_VARIABLES;
 use teamster_core::text::{one_line, printable};
 use teamster_process::with_advice;
+
+use crate::local;
 
 /// Creates a git command in a worktree or a repository that is known. It is bound to no other repository, speaks English and
 /// asks for nothing.
@@ -112,8 +113,7 @@ pub(crate) fn git_bytes<A: AsRef<OsStr>>(
 
 /// Runs a git command and returns its output. The error has git's message.
 pub(crate) fn run_bytes(command: &mut Command) -> anyhow::Result<Vec<u8>> {
-    let output = command.output();
-    checked(output.map_err(with_advice).context("cannot run git")?)
+    checked(local::output(command, None)?)
 }
 
 /// Runs a git command and returns its output without trailing newlines. The error has git's message.
@@ -134,25 +134,7 @@ pub(crate) fn run_with_input_or(
     input: &[u8],
     success: i32,
 ) -> anyhow::Result<Vec<u8>> {
-    let mut child = command
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(with_advice)
-        .context("cannot run git")?;
-    let stdin = child.stdin.take();
-    // Git may answer before it has read all.
-    let output = thread::scope(|scope| {
-        scope.spawn(move || {
-            if let Some(mut stdin) = stdin {
-                // If git ends without reading it, its message is the error.
-                let _ = stdin.write_all(input);
-            }
-        });
-        child.wait_with_output()
-    });
-    let output = output.context("cannot run git")?;
+    let output = local::output(&mut command, Some(input))?;
     if output.status.code() == Some(success) {
         return Ok(output.stdout);
     }
@@ -219,11 +201,28 @@ fn checked(output: Output) -> anyhow::Result<Vec<u8>> {
 
 /// Returns the error of a git command that has failed with this message.
 pub(crate) fn failed(output: &Output, message: &str) -> anyhow::Error {
-    match message.trim() {
+    let error = match message.trim() {
         // A hook may have failed without one.
-        "" => anyhow!("git has failed without a message ({})", output.status),
+        "" => return anyhow!("git has failed without a message ({})", output.status),
         message => anyhow!("git: {}", one_line(message)),
+    };
+    let of_full_disk = [
+        "No space left on device",
+        "Disk quota exceeded",
+        "unable to write file",
+    ];
+    if of_full_disk.iter().any(|it| message.contains(it)) {
+        return error.context("a file cannot be written: free space on its disk");
     }
+    error
+}
+
+/// Returns the error of a git that cannot be started.
+pub(crate) fn not_started(error: io::Error) -> anyhow::Error {
+    if error.kind() == io::ErrorKind::NotFound {
+        return anyhow!("git is not installed");
+    }
+    anyhow::Error::new(with_advice(error)).context("cannot run git")
 }
 
 /// A repository of another user, which git does not use unless it is listed as safe.
@@ -277,16 +276,28 @@ fn version(printed: &str) -> Option<(u32, u32)> {
 ///
 /// Fails if it is not installed, or cannot be started.
 pub(crate) fn check() -> anyhow::Result<()> {
-    match Command::new("git").arg("--version").output() {
-        Ok(_) => Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => bail!("git is not installed"),
-        Err(error) => Err(with_advice(error)).context("cannot run git"),
-    }
+    let started = Command::new("git").arg("--version").output();
+    started.map(drop).map_err(not_started)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_named_with_the_next_step() {
+        use std::os::unix::process::ExitStatusExt;
+
+        let output = Output {
+            status: std::process::ExitStatus::from_raw(256),
+            stdout: Vec::new(),
+            // Made by hand: as git 2.47 prints it.
+            stderr: b"error: unable to write file large\nfatal: Could not reset index file to revision 'HEAD'.\n".to_vec(),
+        };
+        let error = format!("{:#}", checked(output).unwrap_err());
+        let expected = "a file cannot be written: free space on its disk: git: error: unable to write file large";
+        assert!(error.starts_with(expected), "{error}");
+    }
 
     #[test]
     fn the_version_of_git_is_read() {

@@ -8,6 +8,7 @@ mod bundle;
 mod diff;
 mod git;
 mod included;
+mod local;
 mod mirror;
 mod network;
 mod project;
@@ -23,6 +24,7 @@ mod worktree;
 
 pub use git::common_dir;
 pub use included::Included;
+pub use local::set_git_silence;
 pub use mirror::{Mirror, Wait};
 pub use network::SILENCE;
 pub use project::{PROJECT_FILE, Project};

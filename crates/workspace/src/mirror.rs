@@ -19,6 +19,7 @@ use crate::git::{self, git};
 use crate::network::FOREGROUND;
 use crate::step::before_change;
 use crate::upload::{BASE, MODULES};
+use crate::worktree::lfs;
 
 /// The folder of all refs that keep commits in a mirror.
 pub(crate) const OWN: &str = "refs/teamster-mirror/";
@@ -73,7 +74,8 @@ impl Mirror {
     ///
     /// Fails if the name is not an id, if the folder cannot be written, or if the other process does not run.
     pub fn open(root: &Path, name: &str, wait: Wait<'_>) -> anyhow::Result<Self> {
-        Self::open_with(root, name, |lock| take(lock, wait).map(|()| true))?
+        Self::open_with(root, name, |lock| take(lock, wait).map(|()| true))
+            .map_err(git::with_version)?
             .context("cannot lock the mirror of the repository")
     }
 
@@ -193,6 +195,10 @@ impl Mirror {
     /// Fails if the bundle is damaged, needs commits that the mirror does not have, or does not contain the commit. The
     /// mirror is unchanged then.
     pub fn receive(&self, id: &str, base: &str, bundle: Option<&Path>) -> anyhow::Result<()> {
+        self.take_in(id, base, bundle).map_err(git::with_version)
+    }
+
+    fn take_in(&self, id: &str, base: &str, bundle: Option<&Path>) -> anyhow::Result<()> {
         if !is_commit_id(base) {
             bail!(
                 "\"{}\" is not the id of a commit",
@@ -227,6 +233,7 @@ impl Mirror {
         } else {
             bail!("the machine no longer has the commit {base}: submit the run again");
         }
+        lfs::leave_out(&self.path)?;
         self.note_use()?;
         before_change();
         git(&self.path, ["update-ref", &run_ref(id), base])?;

@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use teamster_process::{Descendants, ProcessIdentity, ProcessSignal, with_advice};
+use teamster_process::{Descendants, ProcessIdentity, ProcessSignal};
 
 use crate::git;
 
@@ -90,8 +90,7 @@ fn output(command: &mut Command, silence: Duration) -> anyhow::Result<Output> {
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .map_err(with_advice)
-        .context("cannot run git")?;
+        .map_err(git::not_started)?;
     let (sender, pieces) = mpsc::sync_channel(PIECES);
     read(child.stdout.take(), false, sender.clone());
     read(child.stderr.take(), true, sender);
@@ -166,7 +165,7 @@ fn read(pipe: Option<impl Read + Send + 'static>, is_error: bool, to: SyncSender
 }
 
 /// Ends a command with its children.
-fn end(child: &mut Child, descendants: &mut Descendants) {
+pub(crate) fn end(child: &mut Child, descendants: &mut Descendants) {
     descendants.look();
     if let Some(process) = ProcessIdentity::of(child.id()) {
         // It may have ended meanwhile.

@@ -104,7 +104,10 @@ impl Mirror {
             // Only its history. Not every server lets a commit be fetched that is not that of a ref.
             match fetch(&[&format!("+{commit}:{kept}")]) {
                 Err(error) if error.is::<Hung>() => return Err(error),
-                Err(_) => _ = fetch(&[branches, "+refs/tags/*:refs/tags/*"])?,
+                Err(_) => {
+                    let fetched = fetch(&[branches, "+refs/tags/*:refs/tags/*"]);
+                    fetched.map_err(git::with_version)?;
+                }
                 Ok(_) => {}
             }
             if !has(path, commit) {

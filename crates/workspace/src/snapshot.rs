@@ -26,6 +26,8 @@ pub(crate) struct Snapshot<'a> {
     index: PathBuf,
     /// The folder that gets new objects. Default: that of the repository.
     objects: Option<PathBuf>,
+    /// Files of Git LFS are taken with their content.
+    has_large_files: bool,
 }
 
 /// The files of a snapshot.
@@ -45,7 +47,14 @@ impl<'a> Snapshot<'a> {
             top,
             index,
             objects: None,
+            has_large_files: false,
         }
+    }
+
+    /// Takes changed files of Git LFS with their content rather than a pointer to what only this machine has.
+    pub(crate) fn with_large_files(mut self) -> Self {
+        self.has_large_files = true;
+        self
     }
 
     /// Puts new objects into a folder of their own, which [has](git::share_objects) those of the repository.
@@ -122,7 +131,11 @@ impl<'a> Snapshot<'a> {
         let mut command = git::command(self.top);
         git::without_side_effects(&mut command);
         command
-            .args(lfs::options(self.top))
+            .args(if self.has_large_files {
+                &lfs::AS_THEY_ARE
+            } else {
+                lfs::options(self.top)
+            })
             .args(["-c", "advice.addEmbeddedRepo=false"])
             .env("GIT_INDEX_FILE", &self.index);
         if let Some(own) = &self.objects {

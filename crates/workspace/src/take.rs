@@ -9,11 +9,12 @@ use std::io::{self, BufRead, BufReader};
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use teamster_core::text::{one_line, printable};
 
 use crate::bundle::reference;
 use crate::git::{self, git, git_path, git_path_at};
+use crate::local;
 use crate::step::before_change;
 use change::{Change, recover};
 
@@ -140,8 +141,7 @@ impl Target {
         let mut change = Change::new(&self.top, &git_dir, index_path)?;
         let mut check = change.command();
         check.args(APPLY).args(index.then_some("--index"));
-        let checked = check.arg("--check").arg(patch).output();
-        let checked = checked.context("cannot run git")?;
+        let checked = local::output(check.arg("--check").arg(patch), None)?;
         if !checked.status.success() {
             return Err(conflicts(&String::from_utf8_lossy(&checked.stderr)));
         }

@@ -6,8 +6,11 @@ mod it {
     mod discard;
     pub(crate) mod ended;
     mod killed;
+    mod lfs;
     pub(crate) mod repository;
     mod result;
+    mod shapes;
+    mod stays;
     mod take;
     mod upload;
     mod worktree;

@@ -309,6 +309,22 @@ fn entry(pid: u32) -> Option<Entry> {
     parse_stat(pid, &buf[..len])
 }
 
+/// Returns the processor time of the process with this id and of those of its children that have ended and were reaped, in
+/// clock ticks; `None` if there is none.
+pub(crate) fn processor_ticks(pid: u32) -> Option<u64> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    let after_name = memchr::memrchr(b')', &stat)?;
+    let mut fields = stat.get(after_name + 2..)?.split(|b| *b == b' ').skip(11);
+    let mut sum = 0;
+    for _ in 0..4 {
+        sum += std::str::from_utf8(fields.next()?)
+            .ok()?
+            .parse::<u64>()
+            .ok()?;
+    }
+    Some(sum)
+}
+
 fn parse_stat(pid: u32, stat: &[u8]) -> Option<Entry> {
     // The name in parentheses may itself contain spaces and parentheses.
     let after_name = memchr::memrchr(b')', stat)?;

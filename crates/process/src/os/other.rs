@@ -30,6 +30,10 @@ pub(crate) fn add_tree(_: Option<u32>, _: &mut Vec<Relative>) {}
 
 pub(crate) fn add_children(_: &[u32], _: &mut Vec<Process>) {}
 
+pub(crate) fn processor_ticks(_: u32) -> Option<u64> {
+    None
+}
+
 pub(crate) fn last_pid() -> Option<u32> {
     None
 }

@@ -21,6 +21,7 @@ use crate::diff::{Limits, Range};
 use crate::git::{self, git, git_path};
 use crate::network;
 use crate::snapshot::{Snapshot, Tree};
+use crate::step::before_change;
 
 /// The workspace of a run that is live or has ended.
 #[derive(Debug)]
@@ -177,6 +178,7 @@ impl Kept {
             ])
             .arg(remote)
             .arg(format!("{}:{full}", reference(&self.folder, HEAD)));
+        before_change();
         network::run(&mut command, silence)?;
         let target = format!("{remote}:{branch}");
         if let Some(result) = &mut self.record.result {

@@ -13,8 +13,8 @@ use crate::git::{git, git_bytes};
 
 /// The beginning of a pointer (<https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md>).
 const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n";
-/// Settings with which pointers are checked out as they are.
-const AS_POINTERS: [&str; 8] = [
+/// Settings with which files are read and written as they are: pointers stay pointers, and content is no pointer.
+pub(crate) const AS_THEY_ARE: [&str; 8] = [
     "-c",
     "filter.lfs.process=",
     "-c",
@@ -31,14 +31,26 @@ pub(crate) fn options(repository: &Path) -> &'static [&'static str] {
     let is_set = |name: &str| git(repository, ["config", "--get", name]).is_ok();
     let is_wanted = is_set("filter.lfs.process") || is_set("filter.lfs.smudge");
     if is_wanted && git(repository, ["lfs", "version"]).is_err() {
-        &AS_POINTERS
+        &AS_THEY_ARE
     } else {
         &[]
     }
 }
 
-/// Returns a warning if pointers were checked out rather than files.
-pub(super) fn pointers(tree: &Path) -> Option<String> {
+/// Lets the worktrees of an uploaded repository have files as they are: there is no server that has their content, so what an
+/// agent adds must not become a pointer to what only this machine has.
+pub(crate) fn leave_out(repository: &Path) -> anyhow::Result<()> {
+    for pair in AS_THEY_ARE.iter().filter(|it| **it != "-c") {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        if !git(repository, ["config", "--local", "--get", name]).is_ok_and(|it| it == value) {
+            git(repository, ["config", "--local", name, value])?;
+        }
+    }
+    Ok(())
+}
+
+/// Returns a warning if pointers were checked out rather than files. `is_uploaded`: the tree is of an upload.
+pub(super) fn pointers(tree: &Path, is_uploaded: bool) -> Option<String> {
     let attributes = fs::read_to_string(tree.join(".gitattributes")).unwrap_or_default();
     if !attributes.contains("filter=lfs") {
         return None;
@@ -49,9 +61,12 @@ pub(super) fn pointers(tree: &Path) -> Option<String> {
     let pointers = pointers.count() as u64;
     (pointers > 0).then(|| {
         let files = plural(pointers, "file");
-        format!(
-            "`worktree`: {files} of Git LFS have no content, only pointers: install git-lfs and run `git lfs install`"
-        )
+        let why = if is_uploaded {
+            "the content of what is committed is not submitted"
+        } else {
+            "install git-lfs and run `git lfs install`"
+        };
+        format!("`worktree`: {files} of Git LFS have no content, only pointers: {why}")
     })
 }
 

@@ -10,9 +10,12 @@ use serde::{Deserialize, Serialize};
 use teamster_core::WorkspaceResult;
 
 use super::folder::{Info, Kind, is_missing, make, path};
+use super::result::{HEAD, WIP, reference};
+use crate::git::git;
 use crate::step::before_change;
 
 const FILE: &str = "workspace.json";
+const DRAFT: &str = "workspace.json.new";
 
 /// The workspace of a run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -78,6 +81,52 @@ pub(super) fn has_changes(result: &WorkspaceResult) -> bool {
     has_commits || result.wip.is_some()
 }
 
+/// Notes that the worktree with this path was removed: of the runs in it that have left nothing, nothing is known any more.
+pub(super) fn forget_directory(root: &Path, path: &Path) {
+    for (id, mut record) in all(root).unwrap_or_default() {
+        let folder = folder(root, &id);
+        if record.path == path
+            && let Some(result) = &mut record.result
+        {
+            result.directory = None;
+            if has_changes(result) {
+                // Without it, a reader looks for the worktree, and does not find it.
+                let _ = record.write(&folder);
+            } else {
+                Record::remove(&folder);
+            }
+        }
+    }
+}
+
+/// Removes the records of runs whose process was killed after it had removed their worktree, which had no changes.
+pub(super) fn forget_killed(root: &Path) {
+    for folder in entries(&root.with_extension("results")).unwrap_or_default() {
+        let is_there = |id| root.join(id).exists();
+        if folder.file_name().is_none_or(is_there) {
+            continue;
+        }
+        let Ok(Some(record)) = Record::read(&folder) else {
+            continue;
+        };
+        let has_ref = |name| {
+            let name = reference(&folder, name);
+            git(
+                &record.repository,
+                ["rev-parse", "--verify", "--quiet", &name],
+            )
+            .is_ok()
+        };
+        if record.result.is_none()
+            && record.path.parent().is_none_or(|it| !it.exists())
+            && !has_ref(HEAD)
+            && !has_ref(WIP)
+        {
+            Record::remove(&folder);
+        }
+    }
+}
+
 impl Record {
     pub(super) fn new(info: &Info) -> Self {
         Self {
@@ -104,7 +153,7 @@ impl Record {
     pub(super) fn write(&self, folder: &Path) -> anyhow::Result<()> {
         let write = || -> io::Result<()> {
             make(folder)?;
-            let draft = folder.join(format!("{FILE}.new"));
+            let draft = folder.join(DRAFT);
             before_change();
             fs::write(&draft, serde_json::to_vec(self)?)?;
             File::open(&draft)?.sync_data()?;
@@ -131,6 +180,13 @@ impl Record {
     pub(super) fn remove(folder: &Path) {
         before_change();
         let _ = fs::remove_file(folder.join(FILE));
+        Self::remove_draft(folder);
+    }
+
+    /// Removes what a process has left that was killed before its record was there.
+    pub(super) fn remove_draft(folder: &Path) {
+        let _ = fs::remove_file(folder.join(DRAFT));
+        // Not with files in it.
         let _ = fs::remove_dir(folder);
     }
 }

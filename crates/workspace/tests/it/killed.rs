@@ -1,5 +1,6 @@
 //! Processes that are killed at every change on disk.
 
+mod pushed;
 mod taken;
 
 use std::env;
@@ -72,6 +73,16 @@ fn victim() {
         fs::write(made.directory().join("work"), "of the agent").unwrap();
         // Outside, for the test: from here on the work must not be lost.
         fs::write(root.with_extension("worked"), "").unwrap();
+    }
+    if action == "push" {
+        fs::write(made.directory().join("work"), "of the agent").unwrap();
+        git(made.directory(), ["add", "work"]);
+        git(made.directory(), ["commit", "--quiet", "-m", "of the run"]);
+        let head = made.finish().result.head.unwrap();
+        fs::write(root.with_extension("worked"), head).unwrap();
+        let mut kept = Kept::find(&root, "r").unwrap().unwrap();
+        kept.push("origin", Some("fix"), SILENCE).unwrap();
+        return;
     }
     drop(made);
 }
@@ -234,6 +245,18 @@ fn a_process_that_is_killed_at_any_change_leaves_the_repository_as_it_was() {
             let has_worked = place.root().with_extension("worked").exists();
             place.next();
             let left = place.left();
+            // What `runs` knows of is what is left.
+            let known = fs::read_dir(place.root().with_extension("results"));
+            let known = known
+                .into_iter()
+                .flatten()
+                .map(|it| it.unwrap().file_name());
+            let known: Vec<_> = known.collect();
+            let names: Vec<_> = left
+                .iter()
+                .map(|it| it.file_name().unwrap().to_owned())
+                .collect();
+            assert_eq!(known, names, "{context}");
             if has_worked {
                 let kept = Kept::find(&place.root(), "r").unwrap().unwrap();
                 let result = kept.result();

@@ -1,6 +1,7 @@
 //! What a run leaves in its worktree, and how one takes it.
 
 mod end;
+mod killed;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

@@ -8,6 +8,7 @@ use teamster_testkit::proc::wait_until;
 
 use super::{attached, command, command_with, ok, worker};
 use crate::cli::detached::worktree::Repository;
+use crate::cli::program;
 
 #[test]
 fn a_push_is_a_step_of_its_own() {
@@ -79,4 +80,47 @@ fn collected_files_go_after_the_time_of_logs_and_what_is_in_the_repository_on_co
     );
     // The files are the user's.
     assert_eq!(repository.left().len(), 2);
+}
+
+#[test]
+fn a_filter_that_hangs_holds_no_run() {
+    let repository = Repository::new();
+    let mark = repository.agent.path("mark");
+    let hang = format!(
+        "sh -c 'if [ -e {} ]; then sleep 1000; fi; cat'",
+        mark.display()
+    );
+    repository.git(&["config", "filter.slow.clean", &hang]);
+    repository.git(&["config", "filter.slow.smudge", &hang]);
+    fs::write(
+        repository.path().join(".gitattributes"),
+        "*.txt filter=slow\n",
+    )
+    .unwrap();
+    fs::write(repository.path().join("a.txt"), "1\n").unwrap();
+    repository.git(&["add", "."]);
+    repository.git(&["commit", "-qm", "Filtered"]);
+    let limit = [("TEAMSTER_GIT_SILENCE", Path::new("1s"))];
+    // At its end: what git cannot read is said, and stays.
+    let agent = repository.agent.path("slowed");
+    program(
+        &agent,
+        &format!("echo 22 > a.txt; touch {}", mark.display()),
+    );
+    let agent = format!("cmd:{}", agent.display());
+    let args = ["run", &*agent, "x", "--worktree", "--json"];
+    let ended = ok(command_with(&repository, &args, &limit));
+    let stuck = "git did nothing for 1 s, so it was ended: a filter";
+    assert!(ended.stdout.contains(stuck), "{}", ended.stdout);
+    let left = repository.left();
+    let [folder] = &left[..] else {
+        panic!("{left:?}");
+    };
+    let kept = folder.join("repository/a.txt");
+    assert_eq!(fs::read_to_string(kept).unwrap(), "22\n");
+    // At its start: refused, and nothing is left of it.
+    let refused = command_with(&repository, &args, &limit);
+    assert_eq!(refused.code, Some(2), "{}", refused.stderr);
+    assert!(refused.stderr.contains(stuck), "{}", refused.stderr);
+    assert_eq!(repository.left().len(), 1);
 }
