@@ -1,5 +1,6 @@
 //! The driver of the state machine: an editor on one side, a service of sessions on the other.
 
+mod change;
 mod connection;
 mod errors;
 mod folders;

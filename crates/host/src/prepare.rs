@@ -20,7 +20,6 @@ use teamster_core::{
     PermissionPolicy, SessionCapabilities,
 };
 use teamster_orchestrator::{Orchestrator, RunRequest};
-use teamster_process::{RuntimeConfig, find_program};
 use teamster_runner::{
     AtRest, DetachedSession, LogLimits, NewRun, Requests, Runs, RunsError, SessionPlan,
     SessionReservation, SessionRuns, SessionWriter,
@@ -31,9 +30,10 @@ use crate::history::{History, KeptHistory, KeyedSession};
 use crate::output::Output;
 use crate::recording::Recording;
 use crate::request_policy::RequestPolicy;
-use crate::{Host, artifacts, environment, params, request, state, turns};
+use crate::{Host, artifacts, params, request, state, turns};
 pub use agent_loop::{LoopOptions, PreparedLoop};
 pub use common::Common;
+pub(crate) use common::missing_program;
 use common::{Key, Wanted, no_clients};
 use conversation::{lock_session, of_conversation};
 pub use options::{Answers, RunOptions, SessionOptions};
@@ -479,24 +479,4 @@ fn about(host: &Host, spec: &SessionSpec, common: &Common) -> Result<RunInfo, Ag
     about.directory.clone_from(&common.directory);
     about.continues.clone_from(&spec.continues);
     Ok(about)
-}
-
-/// Returns an error if the agent's program is missing.
-pub(crate) fn missing_program(
-    info: &CliInfo,
-    path: Option<&String>,
-    config: &RuntimeConfig,
-) -> Option<AgentError> {
-    if info.program.is_empty() {
-        // An embedded agent runs in this process.
-        return None;
-    }
-    let program = match &config.program {
-        Some(program) => program.to_str()?,
-        None => info.program,
-    };
-    let path = path
-        .map(Into::into)
-        .or_else(|| environment::variable("PATH"));
-    find_program(program, path.as_deref()).err()
 }

@@ -6,7 +6,7 @@ mod it {
     mod discard;
     pub(crate) mod ended;
     mod killed;
-    mod lfs;
+    pub(crate) mod lfs;
     pub(crate) mod repository;
     mod result;
     mod shapes;

@@ -15,8 +15,8 @@ use uuid::Uuid;
 
 use super::connection::{ActionResult, Reports, Update};
 use super::follow::Follower;
-use super::repeat::{is_done, repeated};
-use super::{SentFolder, Shared, open, past};
+use super::repeat::repeated;
+use super::{SentFolder, Shared, change, open, past};
 use crate::{Prompt, Setup, Ticket};
 
 /// The shortest time between two attempts to send a prompt during a turn that the agent began by itself.
@@ -131,10 +131,10 @@ struct Thread {
 }
 
 /// A running session.
-struct Live {
-    run: RunHandle,
+pub(super) struct Live {
+    pub(super) run: RunHandle,
     /// The setup, with the settings changed since the start.
-    setup: Setup,
+    pub(super) setup: Setup,
     /// The task that reads the log for the editor. It ends with the log.
     follower: JoinHandle<()>,
     /// The folder that went along, to which the changes come back.
@@ -330,7 +330,7 @@ impl Thread {
         if let Some(live) = &mut self.live
             && !live.is_over()
         {
-            let changed = change(live, setup).await;
+            let changed = change::apply(live, setup).await;
             if changed.map_err(|error| self.shared.agent_error(error))? {
                 return Ok(());
             }
@@ -465,38 +465,4 @@ impl Thread {
 fn cancelled() -> AgentError {
     let problem = "the prompt was cancelled";
     AgentError::new(ErrorCode::Aborted, ErrorKind::Aborted, problem)
-}
-
-/// Applies a setup to a running session. Returns `false` if it needs a new process.
-///
-/// # Errors
-///
-/// Fails if the service cannot be reached: the session may still be there.
-async fn change(live: &mut Live, setup: &Setup) -> Result<bool, ServiceError> {
-    let begun = &live.setup;
-    let is_there = begun.cwd == setup.cwd
-        && begun.add_dirs == setup.add_dirs
-        && begun.mcp_servers == setup.mcp_servers;
-    let target = &setup.settings;
-    if !is_there || target.effort != begun.settings.effort {
-        return Ok(false);
-    }
-    let now = &mut live.setup.settings;
-    if target.model != now.model {
-        let Some(model) = target.model.clone() else {
-            return Ok(false);
-        };
-        let set = RunnerCommand::SetModel { model };
-        if !is_done(live.run.send(set).await)? {
-            return Ok(false);
-        }
-        now.model.clone_from(&target.model);
-    }
-    if target.mode != now.mode {
-        if !is_done(live.run.set_permission(target.mode).await)? {
-            return Ok(false);
-        }
-        now.mode = target.mode;
-    }
-    Ok(true)
 }

@@ -6,13 +6,14 @@ use std::sync::Arc;
 use sha2::{Digest, Sha256};
 use teamster_api::{Accepted, KeptSpec, Trusted, Workspace, is_run_id};
 use teamster_core::{AgentError, CliInfo, ExecuteParams, McpDelivery};
+use teamster_process::{RuntimeConfig, find_program};
 use teamster_store::{Conversation, StoreError};
 use teamster_workspace::{NewWorktree, Wait, Worktree, WorktreeKey};
 
 use super::{repository, upload};
 use crate::setup::Setup;
 use crate::text::error_chain;
-use crate::{Host, Notice, Warning, params, state, store};
+use crate::{Host, Notice, Warning, environment, params, state, store};
 
 /// Prepared parts that runs and sessions share.
 #[non_exhaustive]
@@ -255,4 +256,24 @@ fn make(host: &Host, wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> 
             error
         }
     })
+}
+
+/// Returns an error if the agent's program is missing.
+pub(crate) fn missing_program(
+    info: &CliInfo,
+    path: Option<&String>,
+    config: &RuntimeConfig,
+) -> Option<AgentError> {
+    if info.program.is_empty() {
+        // An embedded agent runs in this process.
+        return None;
+    }
+    let program = match &config.program {
+        Some(program) => program.to_str()?,
+        None => info.program,
+    };
+    let path = path
+        .map(Into::into)
+        .or_else(|| environment::variable("PATH"));
+    find_program(program, path.as_deref()).err()
 }

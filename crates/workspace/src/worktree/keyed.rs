@@ -6,7 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use teamster_core::text::one_line;
 
 use super::create::Place;
@@ -168,12 +168,13 @@ impl Worktree {
     pub fn of_session(root: &Path, id: &str, first: &str) -> anyhow::Result<Self> {
         let folder = root.join(first);
         let shown = one_line(first);
-        let Some((file, info)) = enter(root, &folder) else {
-            bail!("the workspace of session {shown} is gone: begin a new one");
+        let gone = || anyhow!("the workspace of session {shown} is gone: begin a new one");
+        let known = read_info(&folder).ok().flatten().ok_or_else(gone)?;
+        // Before it is locked: that session does not share it as long as it is live.
+        let Some(Stays { known, directory }) = known.stays else {
+            bail!("the workspace of session {shown} belongs to it alone: begin a new one");
         };
-        let Some(Stays { known, directory }) = info.stays.clone() else {
-            bail!("the workspace of session {shown} belonged to it alone: begin a new one");
-        };
+        let (file, info) = enter(root, &folder).ok_or_else(gone)?;
         Ok(Self {
             directory: if directory.is_dir() {
                 directory

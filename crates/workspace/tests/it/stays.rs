@@ -149,7 +149,7 @@ fn a_worktree_of_one_session_is_not_continued() {
     let first = machine.first("first", false);
     let refused = machine.continued("second", "first").unwrap_err();
     let problem = refused.to_string();
-    assert!(problem.contains("belonged to it alone"), "{problem}");
+    assert!(problem.contains("belongs to it alone"), "{problem}");
     drop(first);
     assert!(!machine.worktrees().join("first").exists());
 }
