@@ -421,6 +421,10 @@ fn apply_result(summary: &mut RunSummary, result: &RunResult) {
     summary.duration_ms = Some(result.duration_ms);
     summary.error = result.failure();
     summary.workspace.clone_from(&result.workspace);
+    if summary.workspace.is_none() && result.status != RunStatus::Completed {
+        // The end of a run whose process was killed does not have it.
+        summary.workspace = workspace_of(&summary.info.run_id);
+    }
 }
 
 impl Progress {

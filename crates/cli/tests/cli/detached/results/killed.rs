@@ -30,10 +30,9 @@ fn killed_at(repository: &Repository, step: &str) -> String {
     };
     program(&agent, &script);
     let agent = format!("cmd:{}", agent.display());
-    let setup = format!("sh -c '{hang}'");
     let mut args = vec!["run", "-d", &agent, "x", "--worktree"];
     match step {
-        "setup" => args.extend(["--setup", &setup]),
+        "setup" => args.extend(["--setup", &hang]),
         "push" => args.extend(["--push", "hung:fix"]),
         _ => {}
     }
