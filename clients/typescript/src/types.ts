@@ -126,6 +126,8 @@ export interface AppliedChanges {
   directory: string;
   /** The number of changed files; 0 if the run has changed nothing. */
   filesChanged: number;
+  /** Warnings about the files before that, such as that an earlier apply was killed and its files were restored. */
+  warnings?: string[];
 }
 
 /** One attempt of a run. */
@@ -263,6 +265,12 @@ export interface ChangeSession {
   model?: string | null;
   /** The permission mode. */
   permission?: PermissionMode | null;
+}
+
+/** Where the client of a request is. */
+export interface Client {
+  /** The client is on the server's machine, as far as the server can know: its connection is, and no proxy shows. A tunnel that ends on the server's machine, as of `ssh -L`, counts as that machine. */
+  isOnMachine: boolean;
 }
 
 /** Commits, by their full ids. */
@@ -1755,6 +1763,8 @@ export interface RunSummary {
   model?: string | null;
   /** Working directory of the agent. */
   directory?: string | null;
+  /** The directory of another machine that was submitted for the run, as that machine names it. */
+  submittedFrom?: string | null;
   /** Branch of the git worktree that was created for the run. */
   branch?: string | null;
   /** Id of the run whose log has the beginning of this session's conversation. */
@@ -1811,6 +1821,8 @@ export interface RunView {
   model?: string | null;
   /** Working directory of the agent. */
   directory?: string | null;
+  /** The directory of another machine that was submitted for the run, as that machine names it. */
+  submittedFrom?: string | null;
   /** Branch of the git worktree that was created for the run. */
   branch?: string | null;
   /** Id of the run whose log has the beginning of this session's conversation. */
@@ -1893,7 +1905,7 @@ export interface SessionSpec {
   sessionId?: string | null;
   /** The conversation, such as `slack:U42`: its session is resumed, or started by the first run or session with this key. */
   sessionKey?: string | null;
-  /** The id of the session whose log has the beginning of this conversation. It is shown with the session and changes nothing else: `sessionId` is the session that the agent resumes. */
+  /** The id of the session whose log has the beginning of this conversation. It is shown with the session, and the workspace `continued` is that of it: `sessionId` is the session that the agent resumes. */
   continues?: string | null;
   /** With `sessionId`: continue in a new session and leave that one unchanged. */
   fork?: boolean;
@@ -1973,6 +1985,8 @@ export interface StartedRun {
   model?: string | null;
   /** Working directory of the agent. */
   directory?: string | null;
+  /** The directory of another machine that was submitted for the run, as that machine names it. */
+  submittedFrom?: string | null;
   /** Branch of the git worktree that was created for the run. */
   branch?: string | null;
   /** Id of the run whose log has the beginning of this session's conversation. */
@@ -2276,6 +2290,14 @@ export interface UploadWorkspace {
   name?: string | null;
   /** The agent's directory in the repository, a relative path. Default: its root. */
   subdirectory?: string | null;
+  /** The directory that was submitted, as its machine names it. It is shown with the session and changes nothing else. */
+  submittedFrom?: string | null;
+  /** The worktree stays at the end of the session, for those that continue it (`continued`). It goes when they are forgotten. Default: it is removed if nothing was changed. */
+  stays?: boolean;
+}
+
+export interface ContinuedWorkspace {
+  kind: "continued";
 }
 
 export interface EmptyWorkspace {
@@ -2283,7 +2305,7 @@ export interface EmptyWorkspace {
 }
 
 /** Where an agent works: the long form of `workingDirectory` and `worktree`. */
-export type Workspace = DirectoryWorkspace | WorktreeWorkspace | RepositoryWorkspace | UploadWorkspace | EmptyWorkspace;
+export type Workspace = DirectoryWorkspace | WorktreeWorkspace | RepositoryWorkspace | UploadWorkspace | ContinuedWorkspace | EmptyWorkspace;
 
 /** The changes of a run's workspace: everything between the commit at which it began and what is there now, be it committed or not. */
 export interface WorkspaceDiff {

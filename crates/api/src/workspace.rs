@@ -115,7 +115,7 @@ pub enum Workspace {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[cfg_attr(feature = "schema", schemars(length(min = 1)))]
         submitted_from: Option<String>,
-        /// The worktree stays at the end of the session, for those that continue it ([`Continued`](Self::Continued)). It goes
+        /// The worktree stays at the end of the session, for those that continue it (`continued`). It goes
         /// when they are forgotten. Default: it is removed if nothing was changed.
         #[serde(default, skip_serializing_if = "crate::is_default")]
         stays: bool,

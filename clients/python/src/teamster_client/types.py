@@ -127,6 +127,8 @@ class AppliedChanges(TypedDict):
     directory: str
     #: The number of changed files; 0 if the run has changed nothing.
     filesChanged: int
+    #: Warnings about the files before that, such as that an earlier apply was killed and its files were restored.
+    warnings: NotRequired[list[str]]
 
 class Attempt(TypedDict):
     """One attempt of a run."""
@@ -269,6 +271,12 @@ class ChangeSession(TypedDict):
     model: NotRequired[Union[str, None]]
     #: The permission mode.
     permission: NotRequired[Union["PermissionMode", None]]
+
+class Client(TypedDict):
+    """Where the client of a request is."""
+
+    #: The client is on the server's machine, as far as the server can know: its connection is, and no proxy shows. A tunnel that ends on the server's machine, as of `ssh -L`, counts as that machine.
+    isOnMachine: bool
 
 class Commits(TypedDict):
     """Commits, by their full ids."""
@@ -1721,6 +1729,8 @@ class RunSummary(TypedDict):
     model: NotRequired[Union[str, None]]
     #: Working directory of the agent.
     directory: NotRequired[Union[str, None]]
+    #: The directory of another machine that was submitted for the run, as that machine names it.
+    submittedFrom: NotRequired[Union[str, None]]
     #: Branch of the git worktree that was created for the run.
     branch: NotRequired[Union[str, None]]
     #: Id of the run whose log has the beginning of this session's conversation.
@@ -1777,6 +1787,8 @@ class RunView(TypedDict):
     model: NotRequired[Union[str, None]]
     #: Working directory of the agent.
     directory: NotRequired[Union[str, None]]
+    #: The directory of another machine that was submitted for the run, as that machine names it.
+    submittedFrom: NotRequired[Union[str, None]]
     #: Branch of the git worktree that was created for the run.
     branch: NotRequired[Union[str, None]]
     #: Id of the run whose log has the beginning of this session's conversation.
@@ -1859,7 +1871,7 @@ class SessionSpec(TypedDict):
     sessionId: NotRequired[Union[str, None]]
     #: The conversation, such as `slack:U42`: its session is resumed, or started by the first run or session with this key.
     sessionKey: NotRequired[Union[str, None]]
-    #: The id of the session whose log has the beginning of this conversation. It is shown with the session and changes nothing else: `sessionId` is the session that the agent resumes.
+    #: The id of the session whose log has the beginning of this conversation. It is shown with the session, and the workspace `continued` is that of it: `sessionId` is the session that the agent resumes.
     continues: NotRequired[Union[str, None]]
     #: With `sessionId`: continue in a new session and leave that one unchanged.
     fork: NotRequired[bool]
@@ -1935,6 +1947,8 @@ class StartedRun(TypedDict):
     model: NotRequired[Union[str, None]]
     #: Working directory of the agent.
     directory: NotRequired[Union[str, None]]
+    #: The directory of another machine that was submitted for the run, as that machine names it.
+    submittedFrom: NotRequired[Union[str, None]]
     #: Branch of the git worktree that was created for the run.
     branch: NotRequired[Union[str, None]]
     #: Id of the run whose log has the beginning of this session's conversation.
@@ -2227,12 +2241,19 @@ class UploadWorkspace(TypedDict):
     name: NotRequired[Union[str, None]]
     #: The agent's directory in the repository, a relative path. Default: its root.
     subdirectory: NotRequired[Union[str, None]]
+    #: The directory that was submitted, as its machine names it. It is shown with the session and changes nothing else.
+    submittedFrom: NotRequired[Union[str, None]]
+    #: The worktree stays at the end of the session, for those that continue it (`continued`). It goes when they are forgotten. Default: it is removed if nothing was changed.
+    stays: NotRequired[bool]
+
+class ContinuedWorkspace(TypedDict):
+    kind: Literal["continued"]
 
 class EmptyWorkspace(TypedDict):
     kind: Literal["empty"]
 
 #: Where an agent works: the long form of `workingDirectory` and `worktree`.
-Workspace: TypeAlias = Union["DirectoryWorkspace", "WorktreeWorkspace", "RepositoryWorkspace", "UploadWorkspace", "EmptyWorkspace"]
+Workspace: TypeAlias = Union["DirectoryWorkspace", "WorktreeWorkspace", "RepositoryWorkspace", "UploadWorkspace", "ContinuedWorkspace", "EmptyWorkspace"]
 
 class WorkspaceDiff(TypedDict):
     """The changes of a run's workspace: everything between the commit at which it began and what is there now, be it committed or not."""

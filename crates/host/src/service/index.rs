@@ -11,12 +11,13 @@ use teamster_api::{
     ServiceError, ViewState,
 };
 use teamster_core::sync::lock;
-use teamster_core::{AgentError, AgentEvent, Decision, RunResult, UsageLedger};
+use teamster_core::{AgentError, AgentEvent, Decision, RunResult, RunStatus, UsageLedger};
 use teamster_process::ProcessIdentity;
 use teamster_runner::{RunFolder, RunState, Runs, RunsError, client};
 use tokio::time::Instant;
 
 use super::limited::blocking;
+use super::results::workspace_of;
 
 /// The number of runs that a list examines at once.
 pub(crate) const AT_ONCE: usize = 32;

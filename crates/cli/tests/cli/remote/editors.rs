@@ -190,7 +190,7 @@ fn the_editor_s_repository_goes_along_and_its_branch_comes_back() {
     assert!(!sub.join("touched").exists());
     assert_eq!(repository.git(&["status", "--porcelain"]), status);
 
-    // What needs another process goes on in the same copy.
+    // What needs another process continues in the same copy.
     let server = json!({"cwd": sub, "mcpServers": [], "sessionId": session});
     assert_eq!(editor.end(), Some(0));
     let mut editor = Editor::start(&mut machine.remote(["acp", "claude", "--repo", "."]));

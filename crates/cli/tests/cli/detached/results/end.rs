@@ -101,7 +101,7 @@ fn a_filter_that_hangs_holds_no_run() {
     repository.git(&["add", "."]);
     repository.git(&["commit", "-qm", "Filtered"]);
     let limit = [("TEAMSTER_GIT_SILENCE", Path::new("1s"))];
-    // At its end: what git cannot read is said, and stays.
+    // At its end: what git cannot read is named, and stays.
     let agent = repository.agent.path("slowed");
     program(
         &agent,

@@ -119,7 +119,10 @@ fn what_a_killed_run_leaves_is_what_git_and_the_list_of_runs_show() {
             &repository,
             &["runs", "fetch", id, &format!("of-{step}")],
         ));
-        assert_eq!(repository.last(&format!("of-{step}")), "Of the agent");
+        assert_eq!(
+            repository.last(&format!("of-{step}")).trim(),
+            "Of the agent"
+        );
     }
     let folders: BTreeSet<_> = (repository.left().iter())
         .map(|it| it.file_name().unwrap().to_str().unwrap().to_owned())
