@@ -1535,7 +1535,7 @@ export interface ProviderReport {
 }
 
 /** The reason for which a run is queued. */
-export type QueueReason = "pending" | "no_slot" | "no_machine" | "no_agent" | "old_version" | "on_hold" | "machine_absent" | "other";
+export type QueueReason = "pending" | "no_slot" | "no_machine" | "no_agent" | "old_version" | "on_hold" | "refused" | "machine_absent" | "other";
 
 /** The reason for which a run of a fleet was not started yet. */
 export interface QueueStatus {

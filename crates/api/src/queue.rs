@@ -50,6 +50,8 @@ pub enum QueueReason {
     OldVersion,
     /// The agent has reached its limit on all machines of the pool.
     OnHold,
+    /// Each machine that could take it has refused it, such as for its policy or for a secret that it does not have.
+    Refused,
     /// The only machine that may take it does not report.
     MachineAbsent,
     /// A value of a later version.

@@ -6,17 +6,21 @@ use async_nats::jetstream::context::PublishError;
 use async_nats::jetstream::message::PublishMessage;
 use async_nats::jetstream::stream::Stream;
 use sha2::{Digest, Sha256};
-use teamster_api::{FileManifest, ProblemCode, ServiceError};
+use teamster_api::{FileManifest, PART_BYTES, ProblemCode, ServiceError};
+use tokio::task::JoinSet;
 
 use crate::Fleet;
+use crate::large::is_internal;
 use crate::names::{FILE, LOG, RunKey};
 use crate::records::next;
 use crate::wire::internal;
 
 /// Part of the subjects of files that a run takes along.
-const UPLOADS: &str = "u";
+pub(crate) const UPLOADS: &str = "u";
 /// Part of the subjects of files that a run brings back.
-const RESULTS: &str = "r";
+pub(crate) const RESULTS: &str = "r";
+/// The number of parts under way.
+const AT_ONCE: usize = 8;
 /// Name of a manifest among the parts.
 const MANIFEST: &str = "m";
 
@@ -68,6 +72,56 @@ impl Fleet {
         })?;
         manifest.check_part(number, &content)?;
         self.put_part(&place, number, content).await
+    }
+
+    /// Keeps a file whose whole content is here.
+    pub(crate) async fn put_file(
+        &self,
+        key: &RunKey,
+        direction: &str,
+        name: &str,
+        content: &[u8],
+    ) -> Result<(), ServiceError> {
+        let manifest = FileManifest::of(name, content);
+        let place = place(key, direction, name);
+        let mut parts = (0..).zip(content.chunks(PART_BYTES as usize));
+        let mut under_way = JoinSet::new();
+        loop {
+            while under_way.len() < AT_ONCE
+                && let Some((number, part)) = parts.next()
+            {
+                let (fleet, place, part) = (self.clone(), place.clone(), part.to_vec());
+                under_way.spawn(async move { fleet.put_part(&place, number, part).await });
+            }
+            match under_way.join_next().await {
+                Some(Ok(put)) => put?,
+                Some(Err(error)) => return Err(ServiceError::unreachable(error.to_string())),
+                None => break,
+            }
+        }
+        // Last: with it, all parts are there.
+        self.put_manifest(&place, &manifest).await
+    }
+
+    /// Reads a file; `None` if there is none.
+    pub(crate) async fn get_file(
+        &self,
+        key: &RunKey,
+        direction: &str,
+        name: &str,
+    ) -> Result<Option<Vec<u8>>, ServiceError> {
+        let place = place(key, direction, name);
+        let Some(manifest) = self.manifest_at(&place).await? else {
+            return Ok(None);
+        };
+        let mut content = Vec::new();
+        for number in 0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX) {
+            let part = self.last(FILE, &format!("{place}.{number}")).await?;
+            let part = part.ok_or_else(|| missing_part(name, number))?;
+            manifest.check_part(number, &part.payload)?;
+            content.extend_from_slice(&part.payload);
+        }
+        Ok(Some(content))
     }
 
     async fn put_part(
@@ -173,7 +227,8 @@ impl Fleet {
         let mut manifests = Vec::new();
         for subject in self.subjects(&subjects).await? {
             let place = subject.trim_end_matches(&format!(".{MANIFEST}"));
-            manifests.extend(self.manifest_at(place).await?);
+            let manifest = self.manifest_at(place).await?;
+            manifests.extend(manifest.filter(|manifest| !is_internal(&manifest.name)));
         }
         Ok(manifests)
     }

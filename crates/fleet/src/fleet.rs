@@ -15,6 +15,7 @@ use teamster_api::{ProblemCode, ServiceError};
 use teamster_core::sync::lock;
 
 use crate::names::token;
+use crate::why::Known;
 
 /// Time in which the server must answer a request.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -24,6 +25,9 @@ const CONNECT: Duration = Duration::from_secs(10);
 const REMEMBERED: usize = 64;
 /// Time for which a refusal is remembered: an operator may permit the request meanwhile.
 const REMEMBERED_FOR: Duration = Duration::from_secs(10);
+
+/// Time for which what is known of the workers is shown.
+const KNOWN_FOR: Duration = Duration::from_secs(1);
 
 /// How a program reaches its fleet.
 #[derive(Clone)]
@@ -67,6 +71,7 @@ pub struct Fleet {
     pub(crate) jetstream: Context,
     pub(crate) owner: String,
     refusals: Arc<Mutex<VecDeque<(Instant, String)>>>,
+    known: Arc<Mutex<Option<(Instant, Arc<Known>)>>>,
 }
 
 impl fmt::Debug for Fleet {
@@ -135,7 +140,19 @@ impl Fleet {
             jetstream,
             owner,
             refusals,
+            known: Arc::default(),
         })
+    }
+
+    /// Returns what is known of the workers. It may be a second old: each read takes consumers of the server.
+    pub(crate) async fn known(&self) -> Result<Arc<Known>, ServiceError> {
+        let known = lock(&self.known).clone();
+        if let Some((_, known)) = known.filter(|(at, _)| at.elapsed() < KNOWN_FOR) {
+            return Ok(known);
+        }
+        let known = Arc::new(Known::read(self).await?);
+        *lock(&self.known) = Some((Instant::now(), known.clone()));
+        Ok(known)
     }
 
     /// Returns the owner of the runs.

@@ -127,8 +127,13 @@ pub(crate) fn follow(
                             lines.extend(frames.add(frame, &key.run)?);
                         }
                     }
+                    if lines.is_empty() {
+                        lines = fleet.whole_log(&key).await?.unwrap_or_default();
+                    }
                     let after = lines.last().map_or(next, |line: &LogLine| line.seq() + 1);
-                    lines.extend(end_of(&record, &key.run, after.max(next)));
+                    if !lines.last().is_some_and(LogLine::is_end) {
+                        lines.extend(end_of(&record, &key.run, after.max(next)));
+                    }
                     lines
                 }
                 // The connection is made again.
@@ -157,6 +162,12 @@ pub(crate) fn follow(
                     continue;
                 }
                 // The entries before have aged out.
+                if line.seq() > next {
+                    for earlier in fleet.earlier(&key, next, line.seq()).await? {
+                        next = earlier.seq() + 1;
+                        yield earlier;
+                    }
+                }
                 if line.seq() > next
                     && let Some(reset) = reset(line.seq() - 1, &key.run)
                 {

@@ -5,6 +5,9 @@ mod files;
 mod fleet;
 mod follow;
 mod frame;
+mod holds;
+mod homes;
+mod large;
 mod layout;
 mod names;
 mod presence;
@@ -13,14 +16,18 @@ mod record;
 mod records;
 mod runs;
 mod setup;
+mod status;
+mod why;
 mod wire;
 #[cfg(feature = "worker")]
 mod worker;
 
 pub use fleet::{Fleet, FleetOptions};
+pub use holds::Hold;
 pub use layout::FleetLimits;
 pub use presence::{PresentAgent, PresentWorker};
 pub use runs::{DEFAULT_POOL, FleetRuns, Rerun};
 pub use setup::{Finding, FindingVerdict};
+pub use status::{FleetStatus, QueueOf};
 #[cfg(feature = "worker")]
 pub use worker::{Worker, WorkerConfig, WorkerPolicy};

@@ -195,6 +195,17 @@ pub(crate) fn work(pool: &str, provider: &str) -> String {
     format!("tm.work.{pool}.{}.{CLASS}", escape(provider))
 }
 
+/// The subject of the hint for one machine that this run waits for it.
+pub(crate) fn host(worker: &str, key: &RunKey) -> String {
+    format!("tm.host.{worker}.{}", key.key())
+}
+
+/// The subjects of the hints for one machine.
+#[cfg(feature = "worker")]
+pub(crate) fn hosts(worker: &str) -> String {
+    format!("tm.host.{worker}.>")
+}
+
 /// The consumer of these hints, and the subjects that it has.
 #[cfg(feature = "worker")]
 pub(crate) fn work_consumer(pool: &str, provider: &str) -> (String, String) {

@@ -5,13 +5,15 @@ use std::time::Duration;
 use async_nats::Request;
 use async_nats::client::RequestErrorKind;
 use async_nats::jetstream::consumer::DeliverPolicy;
+#[cfg(feature = "worker")]
+use async_nats::jetstream::message::PublishMessage;
 use serde::{Deserialize, Serialize};
 use teamster_api::{ProblemCode, ServiceError, Spec};
 use teamster_core::text::one_line;
 use teamster_core::{AgentError, PermissionMode};
 
 use crate::Fleet;
-use crate::names::{WORKERS, drain, presence, token};
+use crate::names::{RunKey, WORKERS, drain, presence, token};
 use crate::protocol::Tag;
 
 /// Time after which a worker that does not report is absent.
@@ -20,6 +22,9 @@ pub(crate) const PRESENT: Duration = Duration::from_secs(30);
 
 /// Time in which a worker must answer.
 const ANSWER: Duration = Duration::from_secs(5);
+/// Time for which a refusal is shown: a worker that still refuses the run reports it again before.
+#[cfg(feature = "worker")]
+pub(crate) const REFUSED: Duration = Duration::from_secs(30);
 
 /// A worker that is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +51,22 @@ pub struct PresentWorker {
     /// The permission modes that it allows.
     #[serde(default)]
     pub permissions: Vec<PermissionMode>,
+    /// The version of descriptions that it knows.
+    #[serde(default = "first_version")]
+    pub spec_version: u32,
+}
+
+/// The version of descriptions of a worker that does not report it.
+fn first_version() -> u32 {
+    1
+}
+
+/// A run that a worker has refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Refusal {
+    pub(crate) worker: String,
+    pub(crate) reason: String,
 }
 
 /// An agent of a worker.
@@ -60,6 +81,12 @@ pub struct PresentAgent {
     /// Version of its program, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
+    /// What keeps it from being ready, such as `is not logged in`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+    /// Mark of its login, if that is known to be the same elsewhere; see [`Hold`](crate::Hold).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub login: Option<String>,
 }
 
 impl PresentAgent {
@@ -69,6 +96,8 @@ impl PresentAgent {
             id: id.into(),
             ready,
             version: None,
+            problem: None,
+            login: None,
         }
     }
 }
@@ -121,7 +150,8 @@ impl Fleet {
     ///
     /// Fails if the server does not answer.
     pub async fn workers(&self) -> Result<Vec<PresentWorker>, ServiceError> {
-        let subjects = "$KV.tm_workers.>";
+        // Not what workers have refused, which has the names of owners and runs.
+        let subjects = "$KV.tm_workers.*";
         let mut messages = self
             .messages(WORKERS, subjects, DeliverPolicy::LastPerSubject, false)
             .await?;
@@ -135,6 +165,36 @@ impl Fleet {
         }
         workers.sort_by(|a: &PresentWorker, b| a.worker.cmp(&b.worker));
         Ok(workers)
+    }
+}
+
+impl Fleet {
+    /// Returns the runs of the owner that workers have refused a short while ago.
+    pub(crate) async fn refusals(&self) -> Result<Vec<(RunKey, Refusal)>, ServiceError> {
+        let subjects = format!("$KV.tm_workers.*.{}.*", self.owner);
+        let mut messages = self
+            .messages(WORKERS, &subjects, DeliverPolicy::LastPerSubject, false)
+            .await?;
+        let mut refusals = Vec::new();
+        while messages.pending > 0 {
+            let Some(message) = messages.next().await? else {
+                break;
+            };
+            let key = (message.subject.as_str().splitn(4, '.').nth(3)).and_then(RunKey::parse);
+            let refusal = serde_json::from_slice(&message.payload).ok();
+            refusals.extend(key.zip(refusal));
+        }
+        Ok(refusals)
+    }
+
+    /// Reports that a worker has refused a run.
+    #[cfg(feature = "worker")]
+    pub(crate) async fn refuse(&self, key: &RunKey, refusal: &Refusal) {
+        let json = serde_json::to_vec(refusal).unwrap_or_default();
+        let message = PublishMessage::build().payload(json.into()).ttl(REFUSED);
+        let subject = format!("{}.{}", presence(&refusal.worker), key.key());
+        // The next refusal is reported again.
+        self.publish(&subject, message).await;
     }
 }
 

@@ -13,6 +13,7 @@ mod care;
 mod carrier;
 mod change;
 mod copier;
+mod home;
 mod submission;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ pub use care::{Care, Known, care};
 pub use carrier::{Carrier, Effect, Folder, Next, Outcome, Reason, Verdict};
 pub use change::{Change, Settled, Step};
 pub use copier::{Copier, CopyEffect, Tail};
+pub use home::{Conversation, Home, LastRun, SeenHome, Settle, settle};
 pub use submission::{Submission, SubmitEffect};
 
 /// A random number that names a claim or a process once and for all. Its text is 32 hexadecimal digits.

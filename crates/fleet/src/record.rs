@@ -1,19 +1,18 @@
 //! The record of a run: the only truth about it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 #[cfg(feature = "worker")]
 use async_nats::HeaderMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use teamster_api::{
-    Grants, QueueReason, QueueStatus, RunInfo, RunKind, RunSummary, RunView, ServiceError, Spec,
-    ViewState,
-};
+use teamster_api::{Grants, RunInfo, RunKind, RunSummary, RunView, ServiceError, Spec, ViewState};
 use teamster_core::time::epoch_ms;
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
 
-use crate::names::work;
+use crate::large::SpecFile;
+use crate::names::{RunKey, host, work};
 use crate::protocol::{Change, Claim, Head, State, Step};
 
 /// Largest result that is in a record, in bytes of JSON. A longer one is in the last entry of the log alone.
@@ -38,10 +37,19 @@ pub(crate) struct Record {
     /// The longest time that this worker allows, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) max_time_ms: Option<u64>,
+    /// Where the agent works on this worker's machine, if the run does not name it: where its session began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) directory: Option<PathBuf>,
+    /// The only worker that may take the run: it was named, or has its session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) machine: Option<String>,
     pub(crate) pool: String,
     pub(crate) provider: String,
     /// What is to be done, read by workers that know its version.
     pub(crate) spec: Value,
+    /// The file with all of it, if it is too large for a record.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) spec_file: Option<SpecFile>,
     /// Times in milliseconds since the Unix epoch.
     pub(crate) times: Times,
     /// A person wants the run to stop, and its machine could not be reached.
@@ -115,9 +123,12 @@ impl Record {
             claim: None,
             worker: None,
             max_time_ms: None,
+            directory: None,
+            machine: None,
             pool: pool.to_owned(),
             provider: spec.provider().to_owned(),
             spec: serde_json::to_value(spec).unwrap_or_default(),
+            spec_file: None,
             times: Times {
                 queued: epoch_ms(),
                 claimed: None,
@@ -132,16 +143,19 @@ impl Record {
     }
 
     /// Returns the subject of the run's hints.
-    pub(crate) fn queue(&self) -> String {
-        work(&self.pool, &self.provider)
+    pub(crate) fn queue(&self, key: &RunKey) -> String {
+        match &self.machine {
+            Some(machine) => host(machine, key),
+            None => work(&self.pool, &self.provider),
+        }
     }
 
     /// Returns what of the record is in its header, too.
-    pub(crate) fn heading(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn heading(&self, key: &RunKey) -> Vec<(&'static str, String)> {
         let state = serde_json::to_value(self.state).unwrap_or_default();
         let mut heading = vec![
             ("Tm-State", state.as_str().unwrap_or_default().to_owned()),
-            ("Tm-Queue", self.queue()),
+            ("Tm-Queue", self.queue(key)),
         ];
         if let Some(claim) = self.claim {
             heading.push(("Tm-Instance", claim.instance.to_string()));
@@ -207,7 +221,7 @@ impl Record {
 
     /// Returns whether the run was submitted as the other one, which is new.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.pool == other.pool && self.spec == other.spec
+        self.pool == other.pool && self.spec == other.spec && self.spec_file == other.spec_file
     }
 
     /// Returns the record of another run with the same description, which is submitted now.
@@ -217,6 +231,7 @@ impl Record {
             claim: None,
             worker: None,
             max_time_ms: None,
+            directory: None,
             times: Times {
                 queued: epoch_ms(),
                 claimed: None,
@@ -240,7 +255,7 @@ impl Record {
 
     /// Returns whether the run was submitted with this spec.
     pub(crate) fn has_spec(&self, pool: &str, spec: &Spec) -> bool {
-        self.pool == pool && serde_json::to_value(spec).is_ok_and(|spec| spec == self.spec)
+        self.pool == pool && self.has_description(spec)
     }
 
     /// Returns the description of the run.
@@ -288,10 +303,6 @@ impl Record {
         if self.state == State::Queued {
             summary.state = ViewState::Queued;
             summary.since = Some(self.times.queued);
-            let detail = format!("it waits for a worker of the pool {}", self.pool);
-            let mut queue = QueueStatus::new(QueueReason::Pending, detail);
-            queue.pool = Some(self.pool.clone());
-            summary.queue = Some(queue);
         }
         summary
     }
@@ -299,7 +310,7 @@ impl Record {
     /// Returns the summary that the machine has made, with the time at which the run was submitted, and its machine.
     pub(crate) fn dated(&self, mut summary: RunSummary) -> RunSummary {
         summary.info.accepted_at = self.times.queued;
-        summary.machine.clone_from(&self.worker);
+        summary.machine = self.worker.clone().or_else(|| self.machine.clone());
         summary
     }
 

@@ -102,7 +102,7 @@ impl Fleet {
         let mut message = PublishMessage::build()
             .payload(json.into())
             .expected_last_subject_sequence(expected);
-        for (name, value) in record.heading() {
+        for (name, value) in record.heading(key) {
             message = message.header(name, &*value);
         }
         if record.state.is_final() {

@@ -35,8 +35,6 @@ pub(crate) use files::DIFF;
 
 /// The pool of runs that name none.
 pub const DEFAULT_POOL: &str = "default";
-/// Largest spec of a run, in bytes of JSON.
-const SPEC_BYTES: usize = 768 * 1024;
 
 /// The runs of one owner in a fleet. Clones share the connection.
 ///
@@ -70,7 +68,17 @@ impl FleetRuns {
         RunKey::new(&self.fleet.owner, run)
     }
 
-    /// Returns the pool that takes the run.
+    /// Returns the worker for which a new run waits; `None` if that is any of its pool.
+    async fn check_spec(&self, spec: &Spec) -> Result<Option<String>, ServiceError> {
+        check_spec(spec)?;
+        let named = spec.placement().machine.as_deref();
+        let named = named.map(|name| token("placement", name)).transpose()?;
+        let workers = self.fleet.workers().await?;
+        check_agent(&workers, spec.provider())?;
+        check_bypass(&workers, spec)?;
+        self.fleet.place(spec, named, &workers).await
+    }
+
     fn pool_of(&self, spec: &Spec) -> Result<String, ServiceError> {
         match &spec.placement().pool {
             Some(pool) => token("placement", pool),
@@ -78,35 +86,41 @@ impl FleetRuns {
         }
     }
 
-    async fn check_spec(&self, spec: &Spec) -> Result<(), ServiceError> {
-        check_spec(spec)?;
-        self.pool_of(spec)?;
-        let workers = self.fleet.workers().await?;
-        check_agent(&workers, spec.provider())?;
-        check_bypass(&workers, spec)
-    }
-
     async fn submit(&self, run: &str, spec: Spec) -> Result<Accepted, ServiceError> {
         if !is_new_run_id(run) {
             let problem = format!("\"{}\" cannot be one: {NEW_RUN_ID_RULE}", one_line(run));
             return Err(AgentError::refused("run_id", problem).into());
         }
-        self.check_spec(&spec).await?;
-        let record = Record::new(&self.pool_of(&spec)?, &spec);
-        self.fleet.submit(&self.key(run), record).await
+        let key = self.key(run);
+        let pool = self.pool_of(&spec)?;
+        let mut record = Record::new(&pool, &spec);
+        match self.fleet.read(&key).await?.record {
+            // A repetition: it was checked when it was submitted.
+            Some(known) if known.has_spec(&pool, &spec) => record.machine = known.machine,
+            Some(_) => return Err(exists(run)),
+            None => record.machine = self.check_spec(&spec).await?,
+        }
+        if let Some(json) = record.split(run)? {
+            self.fleet.put_spec(&key, &json).await?;
+        }
+        self.fleet.submit(&key, record).await
     }
 
     /// Returns the view of a run: its machine's, or what the record has.
     async fn view(&self, run: &str) -> Result<RunView, ServiceError> {
         let key = self.key(run);
         let (_, record) = self.fleet.find(&key).await?;
-        let mut view = self.view_of(&key, record).await?;
+        let is_large = record.spec_file.is_some();
+        let mut view = self.view_of(&key, record.clone()).await?;
         // The machine does not listen any more: the run may just have ended.
         if view.summary.state != ViewState::Ended {
             let (_, now) = self.fleet.find(&key).await?;
             if now.state.is_final() {
                 view = self.view_of(&key, now).await?;
             }
+        }
+        if is_large && let Ok(Spec::Run(spec)) = self.fleet.spec_of(&key, &record).await {
+            view.prompt = Some(spec.prompt);
         }
         Ok(view)
     }
@@ -117,6 +131,13 @@ impl FleetRuns {
             match self.fleet.ask(key, Question::Show).await {
                 Ok(Some(Answered::View(mut view))) => {
                     view.summary = Arc::new(record.dated(Arc::unwrap_or_clone(view.summary)));
+                    if view.summary.state == ViewState::Ended {
+                        // Its results and the end of its log are on their way to the fleet.
+                        let summary = Arc::make_mut(&mut view.summary);
+                        summary.state = ViewState::Running;
+                        (summary.status, summary.error) = (None, None);
+                        view.result = None;
+                    }
                     view.prompt = view.prompt.or_else(|| record.prompt());
                     return Ok(*view);
                 }
@@ -126,6 +147,10 @@ impl FleetRuns {
             }
         }
         let mut view = record.view(&key.run);
+        if record.state == State::Queued {
+            let why = self.fleet.known().await?.why(key, &record);
+            Arc::make_mut(&mut view.summary).queue = Some(why);
+        }
         if is_silent {
             let summary = Arc::make_mut(&mut view.summary);
             let started = record.times.started.unwrap_or_default();
@@ -195,26 +220,7 @@ pub(crate) fn check_spec(spec: &Spec) -> Result<(), ServiceError> {
         let problem = "a fleet does not take this along: the worker's owner decides about it";
         return Err(AgentError::refused(*name, problem).into());
     }
-    if let Some(name) = missing(spec) {
-        let problem = "this version of a fleet does not have it: omit it";
-        return Err(AgentError::refused(name, problem).into());
-    }
-    let bytes = serde_json::to_vec(spec).map_or(0, |json| json.len());
-    if bytes > SPEC_BYTES {
-        let message = format!(
-            "the run's description has {bytes} bytes, and {SPEC_BYTES} are the most: put long texts into files"
-        );
-        return Err(ServiceError::new(ProblemCode::BodyTooLarge, message));
-    }
     Ok(())
-}
-
-/// Returns the field that no worker obeys yet, if it is set.
-fn missing(spec: &Spec) -> Option<&'static str> {
-    if spec.placement().machine.is_some() {
-        return Some("placement");
-    }
-    (!spec.secrets().is_empty()).then_some("secrets")
 }
 
 fn exists(run: &str) -> ServiceError {
@@ -238,7 +244,7 @@ impl RunService for FleetRuns {
     }
 
     fn check<'a>(&'a self, spec: &'a Spec) -> ServiceFuture<'a, ()> {
-        Box::pin(self.check_spec(spec))
+        Box::pin(async move { self.check_spec(spec).await.map(drop) })
     }
 
     fn resolve<'a>(&'a self, prefix: &'a str) -> ServiceFuture<'a, RunInfo> {

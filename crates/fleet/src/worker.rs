@@ -7,15 +7,19 @@ mod control;
 mod copy;
 mod drain;
 mod folder;
+mod hold;
+mod home;
 mod outside;
 mod place;
 mod policy;
 mod pull;
+mod refusals;
+mod secrets;
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -28,17 +32,22 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use crate::Fleet;
+use crate::large::IN_FILE;
 use crate::names::{RunKey, presence, token};
 use crate::presence::{PRESENT, PresentAgent, PresentWorker};
 use crate::protocol::{Carrier, Effect, Tag};
+use crate::{Fleet, Hold};
 use carry::Carry;
 use control::Control;
 use folder::Folders;
 pub use policy::WorkerPolicy;
+use refusals::Refusals;
+use secrets::Secrets;
 
 /// The folder of workers in the user's state directory.
 const FOLDER: &str = "teamster/fleet";
+/// The folder of the directories of conversations that name none.
+const CONVERSATIONS: &str = "teamster/fleet-conversations";
 /// Interval in which a worker reports its presence.
 const REPORT_EVERY: Duration = Duration::from_secs(10);
 
@@ -89,6 +98,13 @@ struct Shared {
     slots: Arc<Semaphore>,
     /// The runs that are carried out.
     busy: Mutex<BTreeSet<RunKey>>,
+    /// The folder of the directories of conversations.
+    conversations_folder: PathBuf,
+    /// The conversations of which runs are under way.
+    conversations: Mutex<home::Conversations>,
+    refusals: Refusals,
+    /// The agents that are held back, as they were read last.
+    holds: Mutex<Vec<Hold>>,
     agents: Mutex<Vec<PresentAgent>>,
     drains: AtomicBool,
     /// What is still carried out is to be interrupted.
@@ -121,10 +137,14 @@ impl Worker {
                 ServiceError::new(ProblemCode::InvalidParams, message)
             })?;
         }
-        let root = state::file(FOLDER).ok_or_else(|| {
+        // A file that cannot be used is reported before a run needs it.
+        Secrets::read(config.policy.secrets.as_deref())?;
+        let no_state = || {
             let message = "no directory for the state of a worker: set XDG_STATE_HOME or HOME to an absolute path";
             ServiceError::new(ProblemCode::InvalidParams, message)
-        })?;
+        };
+        let root = state::file(FOLDER).ok_or_else(no_state)?;
+        let conversations = state::file(CONVERSATIONS).ok_or_else(no_state)?;
         let folders = Folders::at(root.join(&config.name));
         let lock = folders.lock().map_err(|error| unwritable(&error))?;
         let lock = lock.ok_or_else(|| {
@@ -144,6 +164,10 @@ impl Worker {
             folders,
             slots: Arc::new(Semaphore::new(config.policy.slots)),
             busy: Mutex::default(),
+            conversations_folder: conversations.join(&config.name),
+            conversations: Mutex::default(),
+            refusals: Refusals::default(),
+            holds: Mutex::default(),
             agents: Mutex::default(),
             drains: AtomicBool::new(false),
             interrupts: AtomicBool::new(false),
@@ -188,6 +212,7 @@ impl Worker {
         }
         // Before anything is claimed: a claim of a process that is absent is handed on.
         shared.report().await?;
+        shared.read_holds().await;
         let mut tasks = JoinSet::new();
         tasks.spawn(shared.clone().keep_reporting());
         tasks.spawn(care::keep_caring(shared.clone()));
@@ -253,12 +278,27 @@ impl Shared {
     /// Finds out which agents this machine has.
     async fn examine(&self) -> Result<(), ServiceError> {
         let agents = self.machine.agents().await?;
+        let salt = self.fleet.salt().await?;
+        let name = &self.config.name;
         *lock(&self.agents) = agents
             .into_iter()
             .map(|agent| {
-                let ready = agent.facts.usable && agent.facts.login.state != "no";
-                let mut present = PresentAgent::new(agent.facts.id, ready);
-                present.version = agent.facts.version;
+                let facts = agent.facts;
+                let allowed = self.config.policy.agents.as_ref();
+                let problem = if allowed.is_some_and(|allowed| !allowed.contains(&facts.id)) {
+                    Some("is not allowed")
+                } else if !facts.usable {
+                    Some("is not installed, or cannot be used")
+                } else if facts.login.state == "no" {
+                    Some("is not logged in")
+                } else {
+                    None
+                };
+                let login = hold::mark(&salt, name, &facts.id, &facts.login);
+                let mut present = PresentAgent::new(facts.id, problem.is_none());
+                present.login = Some(login);
+                present.version = facts.version;
+                present.problem = problem.map(str::to_owned);
                 present
             })
             .collect();
@@ -284,6 +324,7 @@ impl Shared {
             drains: self.drains.load(Ordering::Relaxed),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             permissions: self.config.policy.permissions.clone(),
+            spec_version: IN_FILE,
         };
         let json = serde_json::to_vec(&present).unwrap_or_default();
         let subject = presence(&self.config.name);
@@ -300,6 +341,7 @@ impl Shared {
             sleep(REPORT_EVERY).await;
             // The next one may succeed.
             let _ = self.report().await;
+            self.read_holds().await;
         }
     }
 

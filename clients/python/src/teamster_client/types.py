@@ -1500,7 +1500,7 @@ class ProviderReport(TypedDict):
     capabilities: "Capabilities"
 
 #: The reason for which a run is queued.
-QueueReason: TypeAlias = Literal["pending", "no_slot", "no_machine", "no_agent", "old_version", "on_hold", "machine_absent", "other"]
+QueueReason: TypeAlias = Literal["pending", "no_slot", "no_machine", "no_agent", "old_version", "on_hold", "refused", "machine_absent", "other"]
 
 class QueueStatus(TypedDict):
     """The reason for which a run of a fleet was not started yet."""

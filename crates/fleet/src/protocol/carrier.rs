@@ -32,7 +32,7 @@ pub enum Effect {
     Look,
     /// Read the record: `Record`.
     Read,
-    /// Check that the run can be carried out here, without starting anything: `Ready` or `NotReady`.
+    /// Check that the run can be carried out here, without starting anything: `Ready`, `NotReady` or `Elsewhere`.
     Preflight,
     /// Change the record: `Stored` or `NotStored`.
     Change(Change),
@@ -77,6 +77,8 @@ pub enum Outcome {
     Ready(Tag),
     /// The run cannot be carried out here.
     NotReady,
+    /// The run is for another worker, which its record names.
+    Elsewhere,
     /// The change was made; the new revision. For the log, its number.
     Stored(u64),
     /// The change was refused, or there was no answer.
@@ -105,6 +107,8 @@ pub enum Verdict {
     NotQueued,
     /// The run cannot be carried out here.
     NotReady,
+    /// The run is for another worker.
+    Elsewhere,
     /// Another claim was first.
     Taken,
     /// The claim was handed on, or the run cancelled, before the start.
@@ -237,6 +241,7 @@ impl Carrier {
                 Change::claim(seen, claim).map_or(self.stage, Stage::Change)
             }
             (Stage::Preflight(_), Outcome::NotReady) => Stage::Release,
+            (Stage::Preflight(_), Outcome::Elsewhere) => self.acknowledge(Verdict::Elsewhere),
             (Stage::Release, Outcome::Done) => Stage::Over(Verdict::NotReady),
             (Stage::Change(change), Outcome::Stored(revision)) => self.changed(change, revision),
             (Stage::Change(change), Outcome::NotStored) => Stage::Settle(change),

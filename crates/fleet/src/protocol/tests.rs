@@ -4,11 +4,13 @@
 
 mod copies;
 mod explore;
+mod homes;
 mod world;
 
-use super::{Carrier, Effect, Next, Outcome, Seen, Tag};
+use super::{Carrier, Conversation, Effect, Next, Outcome, Seen, Tag};
 use copies::Copies;
 use explore::{Found, Model, explore};
+use homes::{HomePart, Homes};
 use world::{Kind, Part, Presence, World};
 
 #[track_caller]
@@ -163,4 +165,23 @@ fn the_copy_of_a_log_has_no_gap_and_is_complete() {
     assert_holds(Copies::new(3), 3_000);
     assert_finds(Found::Gap, Copies::new(1).careless());
     assert_finds(Found::Continued, Copies::new(1).careless());
+}
+
+#[test]
+fn runs_of_a_conversation_meet_on_one_machine_one_at_a_time() {
+    assert_holds(Homes::new(1, Conversation::Key), 10_000);
+    assert_holds(Homes::new(2, Conversation::NewSession), 250_000);
+}
+
+#[test]
+fn each_part_of_the_homes_of_conversations_is_needed() {
+    let finds = |found, second, part| assert_finds(found, Homes::new(2, second).without(part));
+    finds(Found::Apart, Conversation::Key, HomePart::Expected);
+    finds(Found::Together, Conversation::Key, HomePart::OneAtATime);
+    finds(
+        Found::Together,
+        Conversation::NewSession,
+        HomePart::OverBeforeMove,
+    );
+    finds(Found::Apart, Conversation::NewSession, HomePart::OwnRun);
 }

@@ -12,7 +12,7 @@ use teamster_api::{Change, RunSummary, ServiceError, ViewState};
 use super::FleetRuns;
 use crate::frame::Frame;
 use crate::names::{LOG, RUNS, RunKey, WORKERS, logs_of, records_of};
-use crate::protocol::State;
+use crate::protocol::{Seen, State};
 use crate::record::Record;
 use crate::records::{is_marker, record_of};
 
@@ -107,7 +107,8 @@ impl FleetRuns {
                     News::Record(None) | News::Log(None) | News::Worker(None) => break,
                 };
                 let Some(record) = known.records.get(&changed.run).cloned() else { continue };
-                let mut now = self.summary_of(&changed, record).await;
+                let now = self.summaries(&[(changed.clone(), Seen::NOTHING, record)]).await;
+                let Some(mut now) = now.into_iter().next() else { continue };
                 if now.live.is_some() {
                     Arc::make_mut(&mut now).live = None;
                 }

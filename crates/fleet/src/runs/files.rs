@@ -6,6 +6,8 @@ use teamster_api::{
 };
 
 use super::FleetRuns;
+use crate::files::RESULTS;
+use crate::large::is_internal;
 use crate::names::RunKey;
 use crate::protocol::State;
 use crate::wire::{Answered, Question, internal};
@@ -27,15 +29,9 @@ impl FleetRuns {
         {
             return Ok(*diff);
         }
-        let Some(manifest) = self.fleet.result(&key, DIFF).await? else {
+        let Some(json) = self.fleet.get_file(&key, RESULTS, DIFF).await? else {
             return Err(nothing_left(run));
         };
-        let mut json = Vec::new();
-        for number in 0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX) {
-            let part = self.fleet.result_part(&key, DIFF, number).await?;
-            manifest.check_part(number, &part)?;
-            json.extend(part);
-        }
         let diff: WorkspaceDiff =
             serde_json::from_slice(&json).map_err(|error| internal(&error))?;
         Ok(selected(diff, &query))
@@ -45,9 +41,7 @@ impl FleetRuns {
         let key = self.key(run);
         self.check_ended(&key).await?;
         let files = self.fleet.results(&key).await?.into_iter();
-        let files = files
-            .filter(|file| file.name != DIFF)
-            .map(|file| RunFile::new(file.name, Some(file.bytes)));
+        let files = files.map(|file| RunFile::new(file.name, Some(file.bytes)));
         Ok(FileList::new(files.collect()))
     }
 
@@ -65,7 +59,7 @@ impl FleetRuns {
                 return Err(nothing_left(run));
             }
         }
-        manifest.filter(|_| name != DIFF).ok_or_else(|| {
+        manifest.filter(|_| !is_internal(name)).ok_or_else(|| {
             let message = format!("run {run} has no file \"{name}\"");
             ServiceError::new(ProblemCode::FileNotFound, message)
         })

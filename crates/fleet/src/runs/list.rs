@@ -9,7 +9,7 @@ use teamster_core::AgentError;
 
 use super::FleetRuns;
 use crate::names::{RunKey, records_of};
-use crate::protocol::Seen;
+use crate::protocol::{Seen, State};
 use crate::record::Record;
 use crate::records::not_found;
 
@@ -91,7 +91,8 @@ impl FleetRuns {
         Ok(page)
     }
 
-    /// Returns the summaries of these runs. Asks their machines at once, because one may not answer.
+    /// Returns the summaries of these runs, with the reasons why they wait. Asks their machines at once, because one may
+    /// not answer.
     pub(super) async fn summaries(
         &self,
         records: &[(RunKey, Seen, Record)],
@@ -106,6 +107,18 @@ impl FleetRuns {
         let mut summaries = Vec::with_capacity(tasks.len());
         for task in tasks {
             summaries.extend(task.await.ok());
+        }
+        let is_queued = |(_, _, record): &&(_, _, Record)| record.state == State::Queued;
+        let mut queued = records.iter().filter(is_queued).peekable();
+        if queued.peek().is_some()
+            && let Ok(known) = self.fleet.known().await
+        {
+            for (key, _, record) in queued {
+                let mut summaries = summaries.iter_mut();
+                if let Some(summary) = summaries.find(|summary| summary.info.run_id == key.run) {
+                    Arc::make_mut(summary).queue = Some(known.why(key, record));
+                }
+            }
         }
         summaries
     }

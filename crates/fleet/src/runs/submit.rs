@@ -18,7 +18,7 @@ impl Fleet {
         record: Record,
     ) -> Result<Accepted, ServiceError> {
         let run = &*key.run;
-        let subject = record.queue();
+        let mut queue = record.queue(key);
         let mut submission = Submission::new();
         let until = Instant::now() + PATIENCE;
         loop {
@@ -31,9 +31,11 @@ impl Fleet {
                 }
                 SubmitEffect::Read => match self.read(key).await {
                     Ok(found) => {
-                        let same = found.record.as_ref();
-                        if same.is_some_and(|other| !other.is_same(&record)) {
-                            return Err(exists(run));
+                        if let Some(other) = &found.record {
+                            if !other.is_same(&record) {
+                                return Err(exists(run));
+                            }
+                            queue = other.queue(key);
                         }
                         submission = submission.read(found.seen);
                     }
@@ -41,7 +43,7 @@ impl Fleet {
                     Err(_) => {}
                 },
                 SubmitEffect::Hint => {
-                    submission = match self.hint(&subject, key).await {
+                    submission = match self.hint(&queue, key).await {
                         Err(error) if error.code == Some(ProblemCode::OverQuota) => {
                             submission.full()
                         }

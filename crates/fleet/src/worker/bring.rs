@@ -1,12 +1,13 @@
 //! Files that a run takes along and brings back.
 
-use teamster_api::{
-    BUNDLE, DiffQuery, FileHasher, FileManifest, PATCH, ProblemCode, RunService, ServiceError,
-};
+use teamster_api::{BUNDLE, DiffQuery, FileHasher, PATCH, ProblemCode, RunService, ServiceError};
 
 use super::Shared;
 use super::outside::Outside;
+use crate::files::RESULTS;
+use crate::large::{LOG, Packer};
 use crate::names::RunKey;
+use crate::records::next;
 use crate::runs::DIFF;
 
 /// Gives the uploads of a run to this machine.
@@ -28,16 +29,7 @@ pub(super) async fn results(shared: &Shared, key: &RunKey) -> Result<(), Service
     match shared.runs.diff(run, DiffQuery::default()).await {
         Ok(diff) => {
             let json = serde_json::to_vec(&diff).unwrap_or_default();
-            let manifest = FileManifest::of(DIFF, &json);
-            for (number, part) in
-                (0..).zip(json.chunks(usize::try_from(manifest.part_bytes).unwrap_or(1)))
-            {
-                shared
-                    .fleet
-                    .put_result(key, DIFF, number, part.to_vec())
-                    .await?;
-            }
-            shared.fleet.put_result_manifest(key, &manifest).await?;
+            shared.fleet.put_file(key, RESULTS, DIFF, &json).await?;
         }
         Err(error) if is_none(&error) => {}
         Err(error) => return Err(error),
@@ -50,7 +42,20 @@ pub(super) async fn results(shared: &Shared, key: &RunKey) -> Result<(), Service
     for file in files {
         bring_file(shared, key, &file.name).await?;
     }
-    Ok(())
+    // Last: if there is no room for it, the copy of the log is left.
+    log(shared, key).await
+}
+
+/// Brings the whole log, which is complete on this machine.
+async fn log(shared: &Shared, key: &RunKey) -> Result<(), ServiceError> {
+    let mut lines = shared.runs.follow(&key.local(), 0);
+    let outside = Outside::of(key);
+    let mut packer = Packer::default();
+    while let Some(line) = next(&mut lines).await {
+        packer.add(&outside.line(line?));
+    }
+    let packed = packer.finish();
+    shared.fleet.put_file(key, RESULTS, LOG, &packed).await
 }
 
 /// Brings one file, part by part.

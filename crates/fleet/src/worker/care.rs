@@ -13,7 +13,7 @@ use super::Shared;
 use crate::Fleet;
 use crate::follow::end_of;
 use crate::frame::Frame;
-use crate::names::{RunKey, WORK, WORKERS};
+use crate::names::{HOST, RunKey, WORK, WORKERS};
 use crate::protocol::{Care, Known, Seen, State, Tag, care};
 use crate::record::{Heading, Record};
 use crate::records::{Changed, next};
@@ -202,20 +202,27 @@ async fn has_right(shared: &Shared) -> Result<bool, ServiceError> {
 
 /// Returns the queues that have hints, with their number.
 async fn queues(shared: &Shared) -> Result<HashMap<String, usize>, ServiceError> {
-    let stream = shared.fleet.stream(WORK).await?;
-    let found = stream.info_with_subjects("tm.work.>").await;
-    let mut found = found.map_err(|error| shared.fleet.failed(WORK, error))?;
     let mut queues = HashMap::new();
-    while let Some(subject) = next(&mut found).await {
-        let (subject, hints) = subject.map_err(|error| shared.fleet.failed(WORK, error))?;
-        queues.insert(subject, hints);
+    for name in [WORK, HOST] {
+        let stream = shared.fleet.stream(name).await?;
+        let found = stream.info_with_subjects(">").await;
+        let mut found = found.map_err(|error| shared.fleet.failed(name, error))?;
+        while let Some(subject) = next(&mut found).await {
+            let (subject, hints) = subject.map_err(|error| shared.fleet.failed(name, error))?;
+            queues.insert(subject, hints);
+        }
     }
     Ok(queues)
 }
 
 /// Returns the keys of the runs of which a queue has hints.
 async fn hinted_in(shared: &Shared, queue: &str) -> Result<HashSet<String>, ServiceError> {
-    let stream = shared.fleet.stream(WORK).await?;
+    let name = if queue.starts_with("tm.host.") {
+        HOST
+    } else {
+        WORK
+    };
+    let stream = shared.fleet.stream(name).await?;
     let mut keys = HashSet::new();
     let mut from = 1;
     loop {
@@ -225,7 +232,7 @@ async fn hinted_in(shared: &Shared, queue: &str) -> Result<HashSet<String>, Serv
                 from = hint.sequence + 1;
             }
             Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => return Ok(keys),
-            Err(error) => return Err(shared.fleet.failed(WORK, error)),
+            Err(error) => return Err(shared.fleet.failed(name, error)),
         }
     }
 }

@@ -1,30 +1,30 @@
 //! One run on this machine: what its [`Carrier`] decides is done here.
 
+mod prepare;
 mod start;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use async_nats::jetstream::{AckKind, Message};
-use teamster_api::{ProblemCode, RunService, RunSummary, ServiceError, Spec, ViewState, Workspace};
+use async_nats::jetstream::Message;
+use teamster_api::{ProblemCode, RunService, RunSummary, Spec, ViewState};
 use teamster_core::AgentError;
 use teamster_host::state;
 use tokio::sync::OwnedSemaphorePermit;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep};
 
 use super::Shared;
-use super::bring;
 use super::control::Control;
 use super::copy::{Copy, release};
+use super::home::Held;
 use super::outside::Outside;
-use super::pull::PROGRESS;
 use crate::frame::Frame;
 use crate::names::RunKey;
-use crate::protocol::{Carrier, Change, Effect, Folder, Next, Outcome, Seen, Step, Tag, Verdict};
+use crate::protocol::{Carrier, Change, Effect, Folder, Next, Outcome, Seen, Step, Verdict};
 use crate::record::Record;
 use crate::records::PAUSE;
-use crate::runs::check_spec;
 pub(super) use start::refused_result;
 
 /// Pause after an error of this machine or of the server.
@@ -47,6 +47,12 @@ pub(super) struct Carry {
     control: Option<Control>,
     /// The reason why the run could not be started, until it is written down.
     refused: Option<AgentError>,
+    /// The conversation of the run.
+    held: Option<Held>,
+    /// Where the agent works, if the run does not name it.
+    directory: Option<PathBuf>,
+    /// The description, if its record does not have it.
+    large: Option<Spec>,
 }
 
 impl Carry {
@@ -65,6 +71,9 @@ impl Carry {
             record: None,
             control: None,
             refused: None,
+            held: None,
+            directory: None,
+            large: None,
         }
     }
 
@@ -81,7 +90,11 @@ impl Carry {
             }
         };
         match verdict {
-            Verdict::Ended | Verdict::Nothing | Verdict::NotReady | Verdict::NotQueued => {}
+            Verdict::Ended
+            | Verdict::Nothing
+            | Verdict::NotReady
+            | Verdict::Elsewhere
+            | Verdict::NotQueued => {}
             other => self
                 .shared
                 .notice(&self.key, format!("was left: {other:?}")),
@@ -98,14 +111,7 @@ impl Carry {
             Effect::Look => Outcome::Folder(self.look().await),
             Effect::Read => self.read().await,
             Effect::Preflight if self.shared.drains.load(Ordering::Relaxed) => Outcome::NotReady,
-            Effect::Preflight => match self.patiently(self.preflight()).await {
-                Ok(()) => Outcome::Ready(Tag::random()),
-                Err(error) => {
-                    let text = format!("is not carried out here: {error}");
-                    self.shared.notice(&self.key, text);
-                    Outcome::NotReady
-                }
-            },
+            Effect::Preflight => self.prepare().await,
             Effect::Change(change) => self.change(change).await,
             Effect::Acknowledge => {
                 if let Some(hint) = &self.hint {
@@ -252,6 +258,7 @@ impl Carry {
                             .as_ref()
                             .is_none_or(|(known, _)| *known <= revision)
                         {
+                            self.hold(&record);
                             self.record = Some((revision, record));
                         }
                     } else if found.seen == Seen::NOTHING {
@@ -262,6 +269,7 @@ impl Carry {
                         // What is read next may be newer.
                         sleep(PAUSE).await;
                     }
+                    self.fetch_description().await;
                     return Outcome::Record(found.seen);
                 }
                 Err(_) => sleep(RETRY).await,
@@ -275,76 +283,6 @@ impl Carry {
         hint.is_some_and(|info| info.delivered > DELIVERIES)
     }
 
-    /// Does work for which the hint must not go to another worker.
-    async fn patiently<T>(&self, work: impl Future<Output = T>) -> T {
-        tokio::pin!(work);
-        loop {
-            if let Ok(done) = timeout(PROGRESS, &mut work).await {
-                return done;
-            }
-            if let Some(hint) = &self.hint {
-                let _ = hint.ack_with(AckKind::Progress).await;
-            }
-        }
-    }
-
-    /// Checks that the run can be carried out here, and fetches what it takes along.
-    async fn preflight(&self) -> Result<(), ServiceError> {
-        let spec = self.spec()?;
-        check_spec(&spec)?;
-        let policy = &self.shared.config.policy;
-        policy.check(&spec, |directory| self.shared.allows(directory))?;
-        let is_free = self.shared.runs.outline(&self.key.local()).await;
-        match is_free {
-            Err(error) if error.code == Some(ProblemCode::RunNotFound) => {}
-            Err(error) => return Err(error),
-            Ok(_) => {
-                let message = "this machine has an earlier run with this id";
-                return Err(ServiceError::new(ProblemCode::RunExists, message));
-            }
-        }
-        self.shared.runs.check(&spec).await?;
-        let shared = self.shared.clone();
-        let written = tokio::task::spawn_blocking(move || shared.folders.try_out()).await;
-        written
-            .unwrap_or_else(|error| Err(std::io::Error::other(error)))
-            .map_err(|error| super::unwritable(&error))?;
-        // Last: it may be much.
-        bring::uploads(&self.shared, &self.key).await
-    }
-
-    /// Returns the spec as this machine carries it out.
-    fn spec(&self) -> Result<Spec, ServiceError> {
-        let record = self.record.as_ref().map(|(_, record)| record);
-        let record = record.ok_or_else(|| crate::records::not_found(&self.key.run))?;
-        if record.version > Spec::VERSION {
-            let message = "the run is of a newer version of teamster";
-            return Err(ServiceError::new(ProblemCode::Unsupported, message));
-        }
-        let mut spec = record.spec()?.for_one_machine();
-        if let Some(limit) = record.max_time_ms {
-            let wanted = match &mut spec {
-                Spec::Run(spec) => &mut spec.max_time_ms,
-                Spec::Session(spec) => &mut spec.max_time_ms,
-            };
-            // 0 is no limit.
-            *wanted = Some(
-                wanted
-                    .filter(|wanted| *wanted > 0)
-                    .map_or(limit, |wanted| wanted.min(limit)),
-            );
-        }
-        // Not the directory in which the worker was started.
-        match &mut spec {
-            Spec::Run(spec) if spec.place().is_none() => spec.workspace = Some(Workspace::Empty {}),
-            Spec::Session(spec) if spec.place().is_none() => {
-                spec.workspace = Some(Workspace::Empty {});
-            }
-            _ => {}
-        }
-        Ok(spec)
-    }
-
     async fn change(&mut self, change: Change) -> Outcome {
         let Some((_, record)) = self.record.clone() else {
             sleep(RETRY).await;
@@ -355,6 +293,7 @@ impl Carry {
             Step::Claim => {
                 new.worker = Some(self.shared.config.name.clone());
                 let limit = self.shared.config.policy.max_time;
+                new.directory.clone_from(&self.directory);
                 new.max_time_ms =
                     limit.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
             }
@@ -367,7 +306,11 @@ impl Carry {
         if let Some(revision) = stored.await {
             if change.step == Step::HandOn {
                 // Without it, a janitor finds the record without a hint.
-                let _ = self.shared.fleet.hint(&new.queue(), &self.key).await;
+                let _ = self
+                    .shared
+                    .fleet
+                    .hint(&new.queue(&self.key), &self.key)
+                    .await;
             }
             self.record = Some((revision, new));
             return Outcome::Stored(revision);

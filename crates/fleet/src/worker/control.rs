@@ -128,7 +128,9 @@ async fn answer_here(
     let run = &*key.local();
     Ok(match question {
         Question::Show => {
-            let view = shared.runs.show(run).await?;
+            let mut view = shared.runs.show(run).await?;
+            // The fleet has it, and it may be larger than a message.
+            view.prompt = None;
             Answered::View(Box::new(outside.view(view)))
         }
         Question::Command(command) => {

@@ -1,5 +1,6 @@
 //! The copy of a run's log into the fleet.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use async_nats::Subscriber;
@@ -13,6 +14,7 @@ use tokio::time::{Instant, sleep, timeout, timeout_at};
 use super::Shared;
 use super::bring;
 use super::carry::refused_result;
+use super::home::keep_session;
 use super::outside::Outside;
 use crate::follow::WATCH_EVERY;
 use crate::frame::Frame;
@@ -50,6 +52,8 @@ pub(super) struct Copy<'a> {
     is_stopped: bool,
     /// The record is final, although the log is not complete.
     is_given_up: bool,
+    /// The session of which it is known where it is.
+    session: Option<String>,
 }
 
 impl<'a> Copy<'a> {
@@ -66,6 +70,7 @@ impl<'a> Copy<'a> {
             read_at: None,
             is_stopped: false,
             is_given_up: false,
+            session: None,
         }
     }
 
@@ -143,7 +148,7 @@ impl<'a> Copy<'a> {
 
     /// Publishes a frame, part by part.
     async fn send(&mut self, mut copier: Copier, mut expected: u64, lines: &[LogLine]) -> Copier {
-        let state = self.state().await;
+        let state = self.state(lines).await;
         for frame in Frame::of(self.nonce, lines, &state) {
             let message = frame.message(expected);
             let Some(number) = self.shared.fleet.publish(&self.key.log(), message).await else {
@@ -156,11 +161,37 @@ impl<'a> Copy<'a> {
         copier
     }
 
+    /// Writes down once that the agent's session is on this machine, before the end of the run is known.
+    async fn keep_session(&mut self, provider: &str, session: &str, directory: Option<&PathBuf>) {
+        if self.session.as_deref() == Some(session) {
+            return;
+        }
+        while let Err(error) =
+            keep_session(self.shared, self.key, provider, session, directory).await
+        {
+            if !error.retryable {
+                let text = format!("its session is not found later: {error}");
+                self.shared.notice(self.key, text);
+                break;
+            }
+            sleep(RETRY).await;
+        }
+        self.session = Some(session.to_owned());
+    }
+
     /// Returns what changes when more than the log of the run has changed.
-    async fn state(&mut self) -> String {
+    async fn state(&mut self, lines: &[LogLine]) -> String {
         let Ok(view) = self.shared.runs.outline(&self.local).await else {
             return String::new();
         };
+        let summary = &view.summary;
+        let live = (summary.live.as_ref()).and_then(|live| live.provider.as_deref());
+        let provider = live.unwrap_or(&summary.info.provider);
+        self.shared.note_limits(provider, lines).await;
+        if let Some(session) = &summary.session_id {
+            self.keep_session(provider, session, summary.info.directory.as_ref())
+                .await;
+        }
         let requests = view.summary.requests.iter();
         let requests: Vec<_> = requests.map(|request| &*request.request_id).collect();
         let session = view.summary.session_id.is_some();

@@ -50,6 +50,8 @@ pub struct WorkerPolicy {
     pub repositories: Option<Vec<String>>,
     /// Directories of this machine that runs may name, with all below them. Default: none.
     pub directories: Vec<PathBuf>,
+    /// The file of secrets, which its owner alone may read. Default: none.
+    pub secrets: Option<PathBuf>,
     /// Always `None`: limits of memory are refused by name, because no agent can be held to one.
     #[serde(deserialize_with = "no_memory")]
     #[doc(hidden)]
@@ -70,6 +72,7 @@ impl Default for WorkerPolicy {
             agents: None,
             repositories: None,
             directories: Vec::new(),
+            secrets: None,
             memory: None,
         }
     }
@@ -90,7 +93,7 @@ impl WorkerPolicy {
         let mut policy = Self::parse(&text).map_err(|error| about(&error.message))?;
         // Paths are meant from the file on.
         let folder = file.parent().unwrap_or(Path::new("."));
-        for path in &mut policy.directories {
+        for path in policy.directories.iter_mut().chain(&mut policy.secrets) {
             *path = folder.join(&*path);
         }
         Ok(policy)
@@ -242,9 +245,10 @@ mod tests {
     fn paths_are_those_of_the_files_folder() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("worker.toml");
-        fs::write(&file, "directories = ['a', '/b']").unwrap();
+        fs::write(&file, "directories = ['a', '/b']\nsecrets = 's.toml'").unwrap();
         let policy = WorkerPolicy::read(&file).unwrap();
         assert_eq!(policy.directories, [folder.path().join("a"), "/b".into()]);
+        assert_eq!(policy.secrets, Some(folder.path().join("s.toml")));
         let missing = WorkerPolicy::read(Path::new("/no/worker.toml")).unwrap_err();
         assert!(missing.message.contains("/no/worker.toml"), "{missing}");
     }

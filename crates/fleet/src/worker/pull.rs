@@ -12,7 +12,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::Shared;
-use crate::names::{RunKey, WORK, work_consumer};
+use crate::names::{HOST, RunKey, WORK, hosts, work_consumer};
 use crate::records::next;
 
 /// Time after which a hint that was not acknowledged is delivered again.
@@ -41,54 +41,96 @@ impl Hint {
     }
 }
 
-/// Begins to pull: one queue for each pool and agent that can be used.
+/// Time after which the server forgets the consumer of a worker that is gone.
+const GONE: Duration = Duration::from_mins(5);
+
+/// A queue of hints.
+#[derive(Debug, Clone)]
+struct Queue {
+    stream: &'static str,
+    /// The agent of all its runs.
+    agent: Option<String>,
+    consumer: pull::Config,
+}
+
+impl Queue {
+    /// The queue of a pool and an agent, which all their workers share.
+    fn of_pool(pool: &str, agent: &str) -> Self {
+        let (name, subjects) = work_consumer(pool, agent);
+        let mut queue = Self::new(WORK, subjects);
+        queue.consumer.durable_name = Some(name);
+        queue.agent = Some(agent.to_owned());
+        queue
+    }
+
+    /// The queue of this machine.
+    fn of_machine(worker: &str) -> Self {
+        let mut queue = Self::new(HOST, hosts(worker));
+        // The next process of the worker has the same one: a queue cannot have two for one subject.
+        queue.consumer.name = Some(worker.to_owned());
+        queue.consumer.inactive_threshold = GONE;
+        queue
+    }
+
+    fn new(stream: &'static str, subjects: String) -> Self {
+        let consumer = pull::Config {
+            filter_subject: subjects,
+            ack_policy: AckPolicy::Explicit,
+            ack_wait: ACKNOWLEDGE,
+            max_ack_pending: 10_000,
+            ..pull::Config::default()
+        };
+        Self {
+            stream,
+            agent: None,
+            consumer,
+        }
+    }
+
+    /// Returns the consumer, which is made if it is not there.
+    async fn open(&self, shared: &Shared) -> Result<PullConsumer, ServiceError> {
+        let stream = shared.fleet.stream(self.stream).await?;
+        let consumer = stream.create_consumer(self.consumer.clone()).await;
+        consumer.map_err(|error| self.failed(shared, error))
+    }
+
+    fn failed(&self, shared: &Shared, error: impl std::fmt::Display) -> ServiceError {
+        shared.fleet.failed(&self.consumer.filter_subject, error)
+    }
+}
+
+/// Begins to pull: the queue of this machine, and one for each pool and agent that can be used.
 pub(super) async fn start(
     shared: &Arc<Shared>,
     tasks: &mut JoinSet<()>,
 ) -> Result<mpsc::Receiver<Hint>, ServiceError> {
     let (hints, pulled) = mpsc::channel(1);
+    let mut queues = vec![Queue::of_machine(&shared.config.name)];
     for agent in shared.ready_agents() {
-        for pool in &shared.config.policy.pools {
-            let (name, subjects) = work_consumer(pool, &agent);
-            // Without the right to make it, it is clear at once.
-            consumer(shared, &name, &subjects).await?;
-            tasks.spawn(keep_pulling(shared.clone(), name, subjects, hints.clone()));
-        }
+        let pools = shared.config.policy.pools.iter();
+        queues.extend(pools.map(|pool| Queue::of_pool(pool, &agent)));
+    }
+    for queue in queues {
+        // Without the right to make it, it is clear at once.
+        queue.open(shared).await?;
+        tasks.spawn(keep_pulling(shared.clone(), queue, hints.clone()));
     }
     Ok(pulled)
 }
 
-async fn consumer(
-    shared: &Shared,
-    name: &str,
-    subjects: &str,
-) -> Result<PullConsumer, ServiceError> {
-    let stream = shared.fleet.stream(WORK).await?;
-    let config = pull::Config {
-        durable_name: Some(name.to_owned()),
-        filter_subject: subjects.to_owned(),
-        ack_policy: AckPolicy::Explicit,
-        ack_wait: ACKNOWLEDGE,
-        max_ack_pending: 10_000,
-        ..pull::Config::default()
-    };
-    let consumer = stream.create_consumer(config).await;
-    consumer.map_err(|error| shared.fleet.failed(subjects, error))
-}
-
-async fn keep_pulling(
-    shared: Arc<Shared>,
-    name: String,
-    subjects: String,
-    hints: mpsc::Sender<Hint>,
-) {
+async fn keep_pulling(shared: Arc<Shared>, queue: Queue, hints: mpsc::Sender<Hint>) {
     while !hints.is_closed() {
+        let agent = queue.agent.as_deref();
+        if agent.is_some_and(|agent| shared.held_until(agent).is_some()) {
+            sleep(PAUSE).await;
+            continue;
+        }
         // While no slot is free, others may have the hints.
         let Ok(permit) = shared.slots.acquire().await else {
             return;
         };
         drop(permit);
-        match pull_one(&shared, &name, &subjects).await {
+        match pull_one(&shared, &queue).await {
             Ok(Some(message)) => {
                 if let Some(hint) = accept(&shared, message).await
                     && let Err(unsent) = hints.send(hint).await
@@ -102,16 +144,10 @@ async fn keep_pulling(
     }
 }
 
-async fn pull_one(
-    shared: &Shared,
-    name: &str,
-    subjects: &str,
-) -> Result<Option<Message>, ServiceError> {
-    let consumer = consumer(shared, name, subjects).await?;
+async fn pull_one(shared: &Shared, queue: &Queue) -> Result<Option<Message>, ServiceError> {
+    let consumer = queue.open(shared).await?;
     let batch = consumer.batch().max_messages(1).expires(WAIT).messages();
-    let mut batch = batch
-        .await
-        .map_err(|error| shared.fleet.failed(subjects, error))?;
+    let mut batch = batch.await.map_err(|error| queue.failed(shared, error))?;
     match next(&mut batch).await {
         None => Ok(None),
         Some(Ok(message)) => Ok(Some(message)),

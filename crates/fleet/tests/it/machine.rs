@@ -44,8 +44,11 @@ while IFS= read -r line; do
 done
 "#;
 
+/// File with the policy of a machine's worker.
+const POLICY: &str = "worker.toml";
+
 /// Files that all machines share.
-pub(crate) struct Shared(TempDir);
+pub(crate) struct Shared(pub(crate) TempDir);
 
 impl Shared {
     pub(crate) fn new() -> Self {
@@ -82,6 +85,19 @@ pub(crate) struct Machine {
 impl Machine {
     pub(crate) fn start(server: &Server, name: &str, agent: &str) -> Self {
         Self::dying(server, name, agent, None)
+    }
+
+    /// The same, with this policy, and with a store of conversations.
+    pub(crate) fn with_policy(server: &Server, name: &str, agent: &str, policy: &str) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        fs::write(folder.path().join(POLICY), policy).unwrap();
+        let worker = work(folder.path(), &server.url, name, agent, None);
+        Self {
+            folder,
+            name: name.to_owned(),
+            url: server.url.clone(),
+            worker,
+        }
     }
 
     /// The same, with a worker that is killed before this effect.
@@ -191,6 +207,11 @@ fn command(folder: &Path, url: &str, name: &str, agent: &str) -> Command {
     let mut command = Command::new(program);
     with_agent(&mut command, folder, agent);
     command.args([url, name]).current_dir(folder);
+    let policy = folder.join(POLICY);
+    if policy.exists() {
+        command.env("WORKER_POLICY", policy);
+        command.env("TEAMSTER_STORE", folder.join("store.db"));
+    }
     command.stdin(Stdio::null()).stdout(Stdio::null());
     command
 }

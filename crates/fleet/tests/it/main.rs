@@ -4,7 +4,9 @@
 
 mod contract;
 mod given_up;
+mod large;
 mod machine;
 mod machines;
 mod operator;
+mod placement;
 mod server;

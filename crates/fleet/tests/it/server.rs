@@ -40,6 +40,11 @@ impl Server {
         Some(Self { child, folder, url })
     }
 
+    /// The folder with all that it keeps.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
     /// Kills the server, and starts it again at the same address.
     pub(crate) fn restart(&mut self) {
         self.child.kill().unwrap();

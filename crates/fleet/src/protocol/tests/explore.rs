@@ -24,7 +24,7 @@ pub(super) trait Model: Hash + Sized {
 }
 
 /// A violation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Found {
     /// The agent was started twice.
     Twice,
@@ -36,6 +36,10 @@ pub(super) enum Found {
     Unwatched,
     /// A reader of the log has missed an entry.
     Gap,
+    /// Two agents work on one conversation.
+    Together,
+    /// A conversation was continued on another machine than the one that has it.
+    Apart,
     /// From here on, no way without another fault leads to a state at rest that a person can tell from a working one.
     NeverAtRest,
 }

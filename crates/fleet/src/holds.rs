@@ -1,0 +1,117 @@
+//! Limits that agents have reported: they hold an agent back on all machines with the same login.
+
+use std::time::Duration;
+
+use async_nats::jetstream::consumer::DeliverPolicy;
+#[cfg(feature = "worker")]
+use async_nats::jetstream::message::PublishMessage;
+use serde::{Deserialize, Serialize};
+use teamster_api::ServiceError;
+use teamster_core::time::epoch_ms;
+
+use crate::Fleet;
+use crate::names::HOLDS;
+#[cfg(feature = "worker")]
+use crate::names::{SESSIONS, escape};
+
+/// The longest time for which a report holds an agent back: a later one renews it.
+const LONGEST: Duration = Duration::from_hours(8 * 24);
+/// The subject of the fleet's salt. No owner can have this name, so only workers can read it.
+#[cfg(feature = "worker")]
+const SALT: &str = "$KV.tm_sessions.=fleet.salt";
+
+/// An agent that is held back, because its login has reached a limit.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Hold {
+    /// Id of the agent.
+    pub provider: String,
+    /// Mark of the login, from which neither the account nor the key can be read.
+    pub login: String,
+    /// Name of the limit, such as `five_hour`, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<String>,
+    /// The end, in milliseconds since the Unix epoch.
+    pub until: u64,
+}
+
+impl Fleet {
+    /// Returns the agents that are held back now.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server does not answer.
+    pub async fn holds(&self) -> Result<Vec<Hold>, ServiceError> {
+        let mut messages = self
+            .messages(
+                HOLDS,
+                "$KV.tm_holds.>",
+                DeliverPolicy::LastPerSubject,
+                false,
+            )
+            .await?;
+        let mut holds: Vec<Hold> = Vec::new();
+        while messages.pending > 0 {
+            let Some(message) = messages.next().await? else {
+                break;
+            };
+            holds.extend(serde_json::from_slice(&message.payload).ok());
+        }
+        let now = epoch_ms();
+        holds.retain(|hold| hold.until > now);
+        Ok(holds)
+    }
+}
+
+/// The subject of a hold.
+#[cfg(feature = "worker")]
+fn subject(provider: &str, login: &str) -> String {
+    format!("$KV.tm_holds.{}.{login}", escape(provider))
+}
+
+/// What workers do with holds.
+#[cfg(feature = "worker")]
+impl Fleet {
+    /// Holds an agent back. Without an answer, the next report does it.
+    pub(crate) async fn hold(&self, hold: &Hold) {
+        let longest = u64::try_from(LONGEST.as_millis()).unwrap_or(u64::MAX);
+        let Some(left) = hold.until.checked_sub(epoch_ms()).filter(|left| *left > 0) else {
+            return;
+        };
+        // Rounded up: the server counts seconds.
+        let seconds = left.min(longest).div_ceil(1000);
+        let json = serde_json::to_vec(hold).unwrap_or_default();
+        let message = PublishMessage::build()
+            .payload(json.into())
+            .ttl(Duration::from_secs(seconds));
+        self.publish(&subject(&hold.provider, &hold.login), message)
+            .await;
+    }
+
+    /// Returns the hold of an agent with this login.
+    pub(crate) async fn hold_of(
+        &self,
+        provider: &str,
+        login: &str,
+    ) -> Result<Option<Hold>, ServiceError> {
+        let message = self.last(HOLDS, &subject(provider, login)).await?;
+        Ok(message.and_then(|message| serde_json::from_slice(&message.payload).ok()))
+    }
+
+    /// Returns the fleet's salt, which the first worker makes.
+    pub(crate) async fn salt(&self) -> Result<Vec<u8>, ServiceError> {
+        for _ in 0..3 {
+            if let Some(message) = self.last(SESSIONS, SALT).await? {
+                return Ok(message.payload.to_vec());
+            }
+            let salt = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()];
+            let salt: Vec<u8> = salt.iter().flat_map(|part| *part.as_bytes()).collect();
+            let message = PublishMessage::build()
+                .payload(salt.into())
+                .expected_last_subject_sequence(0);
+            self.publish(SALT, message).await;
+        }
+        Err(self.failed(SALT, "the fleet's salt was not stored"))
+    }
+}

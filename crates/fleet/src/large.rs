@@ -1,0 +1,261 @@
+//! What is too large for a message or outlives the copy of the log: descriptions and whole logs, as files in parts.
+
+use std::io::Read;
+
+use ruzstd::decoding::StreamingDecoder;
+#[cfg(feature = "worker")]
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use teamster_api::{LogLine, ProblemCode, ServiceError, Spec};
+use teamster_core::text::excerpt;
+
+use crate::Fleet;
+use crate::files::{RESULTS, UPLOADS};
+use crate::names::RunKey;
+use crate::record::Record;
+
+/// Largest description that is in a record, in bytes of JSON: a message has at most 1 MiB, and a result joins it.
+const IN_RECORD: usize = 700 * 1024;
+/// Largest description, in bytes of JSON.
+const LARGEST: usize = 64 << 20;
+/// The version of a record whose description is a file.
+pub(crate) const IN_FILE: u32 = Spec::VERSION + 1;
+/// Name of the file of a description. It is none that a run's file can have.
+const SPEC: &str = "./spec";
+/// Name of the file of a whole log.
+pub(crate) const LOG: &str = "./log";
+/// Largest content of a block of a log, in bytes: more than any entry that an agent can write.
+const BLOCK_BYTES: u64 = 1 << 30;
+/// Size at which a block of a log is compressed, in bytes of its entries.
+#[cfg(feature = "worker")]
+const BLOCK: usize = 4 << 20;
+
+/// Returns whether a file is one of the fleet itself.
+pub(crate) fn is_internal(name: &str) -> bool {
+    name.starts_with("./")
+}
+
+/// The file of a description.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SpecFile {
+    /// The run that has it among its files.
+    run: String,
+    sha256: String,
+}
+
+impl Record {
+    /// Leaves a large description out. Returns it, for the file that has it.
+    pub(crate) fn split(&mut self, run: &str) -> Result<Option<Vec<u8>>, ServiceError> {
+        let json = serde_json::to_vec(&self.spec).unwrap_or_default();
+        if json.len() <= IN_RECORD {
+            return Ok(None);
+        }
+        if json.len() > LARGEST {
+            let message = format!(
+                "the run's description has {} bytes, and {LARGEST} are the most: put long texts and images into files",
+                json.len()
+            );
+            return Err(ServiceError::new(ProblemCode::BodyTooLarge, message));
+        }
+        self.version = IN_FILE;
+        self.spec_file = Some(SpecFile {
+            run: run.to_owned(),
+            sha256: digest(&json),
+        });
+        shorten(&mut self.spec);
+        Ok(Some(json))
+    }
+
+    /// Returns whether this is the run's whole description.
+    pub(crate) fn has_description(&self, spec: &Spec) -> bool {
+        let Ok(spec) = serde_json::to_value(spec) else {
+            return false;
+        };
+        match &self.spec_file {
+            Some(file) => serde_json::to_vec(&spec).is_ok_and(|json| digest(&json) == file.sha256),
+            None => spec == self.spec,
+        }
+    }
+}
+
+fn digest(json: &[u8]) -> String {
+    use sha2::{Digest, Sha256};
+
+    format!("{:x}", Sha256::digest(json))
+}
+
+/// Leaves out what makes a description large. What remains is shown, and not carried out.
+fn shorten(spec: &mut Value) {
+    const LONGEST: usize = 1000;
+    let fields = spec.as_object_mut().into_iter();
+    let fields = fields.flat_map(|kinds| kinds.values_mut());
+    for fields in fields.filter_map(Value::as_object_mut) {
+        fields.remove("images");
+        fields.remove("outputSchema");
+        for field in fields.values_mut() {
+            match field {
+                Value::String(text) if text.len() > LONGEST => *text = excerpt(text, LONGEST),
+                Value::Array(all) if all.len() > LONGEST => all.clear(),
+                _ => {}
+            }
+        }
+    }
+}
+
+impl Fleet {
+    /// Keeps a description that is too large for a record.
+    pub(crate) async fn put_spec(&self, key: &RunKey, json: &[u8]) -> Result<(), ServiceError> {
+        // Not over that of another run with the same id, which may be waiting.
+        let name = format!("{SPEC}-{}", digest(json));
+        self.put_file(key, UPLOADS, &name, json).await
+    }
+
+    /// Returns the whole description of a run.
+    pub(crate) async fn spec_of(
+        &self,
+        key: &RunKey,
+        record: &Record,
+    ) -> Result<Spec, ServiceError> {
+        let Some(file) = &record.spec_file else {
+            return record.spec();
+        };
+        let name = format!("{SPEC}-{}", file.sha256);
+        let key = RunKey::new(&key.owner, &file.run);
+        let json = self.get_file(&key, UPLOADS, &name).await?;
+        let json = json.filter(|json| digest(json) == file.sha256);
+        let json = json.ok_or_else(|| {
+            let message = "the run's description is not in the fleet any more";
+            ServiceError::new(ProblemCode::FileNotFound, message)
+        })?;
+        let mut whole = record.clone();
+        whole.spec =
+            serde_json::from_slice(&json).map_err(|error| crate::wire::internal(&error))?;
+        whole.spec()
+    }
+
+    /// Returns the entries of an ended run from one number to before another that the copy of its log has lost.
+    pub(crate) async fn earlier(
+        &self,
+        key: &RunKey,
+        from: u64,
+        before: u64,
+    ) -> Result<Vec<LogLine>, ServiceError> {
+        let mut lines = self.whole_log(key).await?.unwrap_or_default();
+        lines.retain(|line| (from..before).contains(&line.seq()));
+        Ok(lines)
+    }
+
+    /// Returns the whole log of an ended run; `None` if it is not kept.
+    pub(crate) async fn whole_log(
+        &self,
+        key: &RunKey,
+    ) -> Result<Option<Vec<LogLine>>, ServiceError> {
+        let Some(packed) = self.get_file(key, RESULTS, LOG).await? else {
+            return Ok(None);
+        };
+        unpack(&packed, &key.run).map(Some)
+    }
+}
+
+/// Compresses a log block by block.
+#[cfg(feature = "worker")]
+#[derive(Default)]
+pub(crate) struct Packer {
+    packed: Vec<u8>,
+    block: Vec<u8>,
+}
+
+#[cfg(feature = "worker")]
+impl Packer {
+    pub(crate) fn add(&mut self, line: &LogLine) {
+        self.block.extend_from_slice(line.json());
+        self.block.push(b'\n');
+        if self.block.len() >= BLOCK {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        if !self.block.is_empty() {
+            let packed = compress_to_vec(&*self.block, CompressionLevel::Fastest);
+            self.packed.extend(packed);
+            self.block.clear();
+        }
+    }
+
+    /// Returns the file: frames of zstd, one after another, as `zstd -d` reads them.
+    pub(crate) fn finish(mut self) -> Vec<u8> {
+        self.flush();
+        self.packed
+    }
+}
+
+fn unpack(mut packed: &[u8], run: &str) -> Result<Vec<LogLine>, ServiceError> {
+    let damaged = |error: String| {
+        let message = format!("the log of run {run} cannot be unpacked: {error}");
+        ServiceError::new(ProblemCode::Internal, message)
+    };
+    let mut lines = Vec::new();
+    while !packed.is_empty() {
+        let decoder =
+            StreamingDecoder::new(&mut packed).map_err(|error| damaged(error.to_string()))?;
+        let mut content = Vec::new();
+        let read = decoder.take(BLOCK_BYTES).read_to_end(&mut content);
+        read.map_err(|error| damaged(error.to_string()))?;
+        let all = content.split(|byte| *byte == b'\n');
+        lines.extend(all.filter_map(|line| LogLine::from_json(line.to_vec(), run)));
+    }
+    Ok(lines)
+}
+
+#[cfg(test)]
+mod tests {
+    use teamster_api::RunSpec;
+
+    use super::*;
+
+    #[test]
+    fn a_large_description_is_left_out_of_its_record() {
+        let small = Spec::from(RunSpec::new("claude", "x".repeat(600 * 1024)));
+        assert_eq!(Record::new("default", &small).split("r").unwrap(), None);
+        let mut large = RunSpec::new("claude", "x".repeat(800 * 1024));
+        large.model = Some("opus".to_owned());
+        large.images = vec![teamster_core::Image::bytes("image/png", vec![7; 1000])];
+        let large = Spec::from(large);
+        let mut record = Record::new("default", &large);
+        let json = record.split("r").unwrap().unwrap();
+        assert!(record.has_description(&large) && !record.has_description(&small));
+        assert_eq!(serde_json::from_slice::<Spec>(&json).unwrap(), large);
+        // Older workers leave it to others.
+        assert_eq!(record.version, IN_FILE);
+        assert!(serde_json::to_vec(&record).unwrap().len() < 4096);
+        let Spec::Run(shown) = record.spec().unwrap() else {
+            unreachable!()
+        };
+        assert_eq!(shown.model.as_deref(), Some("opus"));
+        assert!(shown.prompt.len() < 1100 && shown.images.is_empty());
+        let huge = Spec::from(RunSpec::new("claude", "x".repeat(LARGEST)));
+        let refused = Record::new("default", &huge).split("r").unwrap_err();
+        assert_eq!(refused.code, Some(ProblemCode::BodyTooLarge));
+    }
+
+    #[cfg(feature = "worker")]
+    #[test]
+    fn a_packed_log_is_read_byte_for_byte() {
+        let line = |seq: u64, text: &str| {
+            let json =
+                format!(r#"{{"seq":{seq},"atMs":1,"attempt":1,"type":"text","text":"{text}"}}"#);
+            LogLine::from_json(json.into_bytes(), "r").unwrap()
+        };
+        let lines: Vec<_> = (1..=5).map(|seq| line(seq, &"ä".repeat(1 << 20))).collect();
+        let mut packer = Packer::default();
+        for line in &lines {
+            packer.add(line);
+        }
+        let packed = packer.finish();
+        assert_eq!(unpack(&packed, "r").unwrap(), lines);
+        assert!(unpack(&packed[..packed.len() - 3], "r").is_err());
+        assert_eq!(unpack(&[], "r").unwrap(), []);
+    }
+}

@@ -1,0 +1,97 @@
+//! What a fleet does: its workers, its queues and what holds agents back.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use teamster_api::{ProblemCode, ServiceError};
+use teamster_core::time::epoch_ms;
+
+use crate::names::records_of;
+use crate::protocol::State;
+use crate::{Fleet, Hold, PresentWorker};
+
+/// What a fleet does now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct FleetStatus {
+    /// The workers that are there.
+    pub workers: Vec<PresentWorker>,
+    /// What waits, by pool and machine.
+    pub queues: Vec<QueueOf>,
+    /// Number of runs by the state of their record, such as `started`.
+    pub runs: BTreeMap<String, usize>,
+    /// Agents that are held back, because their login has reached a limit.
+    pub holds: Vec<Hold>,
+    /// Only the runs of this owner are counted: the user may not read those of others.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
+}
+
+/// The runs that wait for a pool or a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct QueueOf {
+    /// The pool; `None` of the runs for one machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pool: Option<String>,
+    /// The machine; `None` of the runs of a pool.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
+    /// Number of runs that wait.
+    pub waiting: usize,
+    /// Time for which the oldest one has waited, in milliseconds.
+    pub oldest_ms: u64,
+}
+
+impl Fleet {
+    /// Returns what the fleet does: of all owners, if the user may read that, else of its own.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the server does not answer.
+    pub async fn status(&self) -> Result<FleetStatus, ServiceError> {
+        let workers = self.workers().await?;
+        let holds = self.holds().await?;
+        let (records, owner) = match self.records("$KV.tm_runs.>").await {
+            Err(error) if error.code == Some(ProblemCode::InsufficientScope) => {
+                let records = self.records(&records_of(self.owner())).await?;
+                (records, Some(self.owner().to_owned()))
+            }
+            records => (records?, None),
+        };
+        let now = epoch_ms();
+        let mut runs = BTreeMap::new();
+        let mut queues: BTreeMap<_, (usize, u64)> = BTreeMap::new();
+        for record in records.into_iter().filter_map(|(_, found)| found.record) {
+            let state = serde_json::to_value(record.state).unwrap_or_default();
+            *runs
+                .entry(state.as_str().unwrap_or_default().to_owned())
+                .or_default() += 1;
+            if record.state == State::Queued {
+                let place = match record.machine {
+                    Some(machine) => (None, Some(machine)),
+                    None => (Some(record.pool), None),
+                };
+                let (waiting, oldest) = queues.entry(place).or_default();
+                *waiting += 1;
+                *oldest = (*oldest).max(now.saturating_sub(record.times.queued));
+            }
+        }
+        let queues = queues.into_iter();
+        let queues = queues.map(|((pool, machine), (waiting, oldest_ms))| QueueOf {
+            pool,
+            machine,
+            waiting,
+            oldest_ms,
+        });
+        Ok(FleetStatus {
+            workers,
+            queues: queues.collect(),
+            runs,
+            holds,
+            owner,
+        })
+    }
+}

@@ -1,0 +1,240 @@
+//! Conversations on this machine: each has one machine, and one run at a time.
+
+use std::collections::BTreeSet;
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use teamster_api::{ProblemCode, ServiceError, Spec};
+use teamster_core::AgentError;
+use teamster_core::sync::lock;
+use tokio::time::sleep;
+
+use super::{Shared, unwritable};
+use crate::homes::{ConversationKey, unknown_session};
+use crate::names::RunKey;
+use crate::protocol::{Conversation, Home, Settle, settle};
+use crate::record::Record;
+use crate::records::PAUSE;
+
+/// How often an entry is read again because another one has changed it.
+const TRIES: u32 = 20;
+
+/// Where a run can be carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    Here,
+    /// On this worker.
+    Elsewhere(String),
+}
+
+/// A conversation of which this process has a run under way, until it is dropped.
+pub(super) struct Held {
+    shared: Arc<Shared>,
+    key: ConversationKey,
+}
+
+impl Held {
+    /// Returns `None` if another run of the conversation is under way.
+    pub(super) fn new(shared: &Arc<Shared>, key: &ConversationKey) -> Option<Self> {
+        lock(&shared.conversations)
+            .insert(key.clone())
+            .then(|| Self {
+                shared: shared.clone(),
+                key: key.clone(),
+            })
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        lock(&self.shared.conversations).remove(&self.key);
+    }
+}
+
+/// The conversations of which runs are under way.
+pub(super) type Conversations = BTreeSet<ConversationKey>;
+
+/// A run's conversation, as it is here.
+pub(super) struct Found {
+    pub(super) place: Place,
+    /// The conversation is held as long as this is.
+    pub(super) held: Option<Held>,
+    /// Where the agent works, if the run does not name it.
+    pub(super) directory: Option<PathBuf>,
+}
+
+impl Found {
+    pub(super) fn elsewhere(worker: String) -> Self {
+        Self {
+            place: Place::Elsewhere(worker),
+            held: None,
+            directory: None,
+        }
+    }
+}
+
+/// Finds the machine of a run's conversation. Nothing is written.
+pub(super) async fn find(
+    shared: &Arc<Shared>,
+    key: &RunKey,
+    spec: &Spec,
+) -> Result<Found, ServiceError> {
+    let mut found = Found {
+        place: Place::Here,
+        held: None,
+        directory: None,
+    };
+    let Some((conversation, wants)) = ConversationKey::of(&key.owner, spec) else {
+        return Ok(found);
+    };
+    let held = Held::new(shared, &conversation);
+    found.held = Some(held.ok_or_else(|| in_progress("another run"))?);
+    let (settled, directory) = look(shared, key, &conversation, wants).await?;
+    match settled {
+        Settle::Take(_) if wants == Conversation::Session => found.directory = directory,
+        Settle::Take(_) => {
+            let has_place = match spec {
+                Spec::Run(spec) => spec.place().is_some(),
+                Spec::Session(spec) => spec.place().is_some(),
+            };
+            if !has_place {
+                // The same for all its runs: a session is resumed where it began.
+                let root = shared.conversations_folder.join(conversation.folder());
+                let mut builder = DirBuilder::new();
+                let made = builder.recursive(true).mode(0o700).create(&root);
+                made.map_err(|error| unwritable(&error))?;
+                found.directory = Some(root);
+            }
+        }
+        Settle::Forward(other) => return Ok(Found::elsewhere(other)),
+        other => return Err(refused(other)),
+    }
+    Ok(found)
+}
+
+/// Makes this machine that of a run's conversation, unless it is another one. Then the run can be claimed.
+pub(super) async fn take(
+    shared: &Arc<Shared>,
+    key: &RunKey,
+    spec: &Spec,
+) -> Result<Place, ServiceError> {
+    let Some((conversation, wants)) = ConversationKey::of(&key.owner, spec) else {
+        return Ok(Place::Here);
+    };
+    for _ in 0..TRIES {
+        let (settled, directory) = look(shared, key, &conversation, wants).await?;
+        match settled {
+            Settle::Take(expected) => {
+                let home = Home {
+                    worker: shared.config.name.clone(),
+                    run: key.run.clone(),
+                };
+                let fleet = &shared.fleet;
+                if fleet
+                    .take_home(&conversation, home, directory, expected)
+                    .await
+                {
+                    return Ok(Place::Here);
+                }
+                if let Some(refusal) = fleet.refusal("$KV.tm_sessions") {
+                    return Err(refusal);
+                }
+                sleep(PAUSE).await;
+            }
+            Settle::Forward(other) => return Ok(Place::Elsewhere(other)),
+            other => return Err(refused(other)),
+        }
+    }
+    let message = "the entry of the conversation cannot be written";
+    Err(ServiceError::unreachable(message))
+}
+
+async fn look(
+    shared: &Shared,
+    key: &RunKey,
+    conversation: &ConversationKey,
+    wants: Conversation,
+) -> Result<(Settle<String>, Option<PathBuf>), ServiceError> {
+    let (fleet, own) = (&shared.fleet, &shared.config.name);
+    // First: what is read after it is not older.
+    let (seen, directory) = fleet.home(conversation).await?;
+    let last = fleet.last_run(&key.owner, &seen).await?;
+    let state = fleet.state_of(key).await?;
+    let is_absent = match &seen.home {
+        Some(home) if home.worker != *own && wants == Conversation::NewSession => {
+            let workers = fleet.workers().await?;
+            workers.iter().all(|present| present.worker != home.worker)
+        }
+        _ => false,
+    };
+    let settled = settle(&seen, own, &key.run, wants, state, last, is_absent);
+    Ok((settled, directory))
+}
+
+fn refused(settled: Settle<String>) -> ServiceError {
+    match settled {
+        Settle::Busy(run) => in_progress(&format!("run {run}")),
+        Settle::Unknown => unknown_session(),
+        _ => ServiceError::unreachable("the run was claimed meanwhile"),
+    }
+}
+
+fn in_progress(run: &str) -> ServiceError {
+    let message = format!("{run} of the conversation is in progress");
+    ServiceError::new(ProblemCode::SessionInUse, message)
+}
+
+/// Leaves a queued run to the worker that has its conversation. Returns whether its record names that one now.
+pub(super) async fn forward(
+    shared: &Shared,
+    key: &RunKey,
+    (revision, record): (u64, &Record),
+    worker: &str,
+) -> Result<bool, ServiceError> {
+    if record.spec()?.placement().machine.is_some() {
+        let problem = format!("the conversation is on worker {worker}");
+        return Err(AgentError::refused("placement", problem).into());
+    }
+    let mut record = record.clone();
+    record.machine = Some(worker.to_owned());
+    if shared.fleet.store(key, &record, revision).await.is_none() {
+        return Ok(false);
+    }
+    // Without an answer, the hint is published again for a queued run without one.
+    shared.fleet.hint(&record.queue(key), key).await?;
+    Ok(true)
+}
+
+/// Writes that an agent's session is on this machine.
+pub(super) async fn keep_session(
+    shared: &Shared,
+    key: &RunKey,
+    provider: &str,
+    session: &str,
+    directory: Option<&PathBuf>,
+) -> Result<(), ServiceError> {
+    let conversation = ConversationKey::of_session(&key.owner, provider, session);
+    let (fleet, own) = (&shared.fleet, &shared.config.name);
+    loop {
+        let (seen, _) = fleet.home(&conversation).await?;
+        match &seen.home {
+            // It is the same session as before, or another with its id.
+            Some(home) if home.worker != *own || home.run == key.run => return Ok(()),
+            _ => {}
+        }
+        let home = Home {
+            worker: own.clone(),
+            run: key.run.clone(),
+        };
+        let directory = directory.cloned();
+        if (fleet.take_home(&conversation, home, directory, seen.revision)).await {
+            return Ok(());
+        }
+        if let Some(refusal) = fleet.refusal("$KV.tm_sessions") {
+            return Err(refusal);
+        }
+        sleep(PAUSE).await;
+    }
+}
