@@ -103,7 +103,7 @@ impl FleetRuns {
         if let Some(json) = record.split(run)? {
             self.fleet.put_spec(&key, &json).await?;
         }
-        self.fleet.submit(&key, record).await
+        self.fleet.submit(&key, &record).await
     }
 
     /// Returns the view of a run: its machine's, or what the record has.

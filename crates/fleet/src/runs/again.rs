@@ -126,7 +126,7 @@ impl Fleet {
         if self.read(&again).await?.record.is_none() {
             self.copy_uploads(key, &again).await?;
         }
-        let accepted = self.submit(&again, record.again()).await?;
+        let accepted = self.submit(&again, &record.again()).await?;
         Ok(Rerun {
             run_id: again.run,
             accepted,

@@ -107,7 +107,7 @@ fn waits(run: &str) -> ServiceError {
 fn silent(run: &str, record: &Record) -> ServiceError {
     let worker = record.worker.as_deref().unwrap_or("unknown");
     let message = format!(
-        "the machine of run {run}, worker {worker}, does not report: try again when it is back"
+        "the machine of run {run}, worker {worker}, does not report: try again when it is back, or give the run up"
     );
     ServiceError::new(ProblemCode::RunnerNotResponding, message)
 }

@@ -15,7 +15,7 @@ impl Fleet {
     pub(crate) async fn submit(
         &self,
         key: &RunKey,
-        record: Record,
+        record: &Record,
     ) -> Result<Accepted, ServiceError> {
         let run = &*key.run;
         let mut queue = record.queue(key);
@@ -32,7 +32,7 @@ impl Fleet {
                 SubmitEffect::Read => match self.read(key).await {
                     Ok(found) => {
                         if let Some(other) = &found.record {
-                            if !other.is_same(&record) {
+                            if !other.is_same(record) {
                                 return Err(exists(run));
                             }
                             queue = other.queue(key);

@@ -177,9 +177,9 @@ impl Outside {
             let value = value.get();
             let other = match (place, &*name) {
                 (Place::Entry | Place::Meta, "runId") | (Place::Entry, "requestId") => {
-                    self.string(value, |id| self.id(&id))
+                    string(value, |id| self.id(&id))
                 }
-                (Place::Workspace, "branch") => self.string(value, |name| {
+                (Place::Workspace, "branch") => string(value, |name| {
                     let mut branch = Some(name);
                     self.rename_branch(&mut branch);
                     branch
@@ -197,11 +197,12 @@ impl Outside {
         renamed.push('}');
         Some(renamed)
     }
+}
 
-    fn string(&self, json: &str, rename: impl Fn(String) -> Option<String>) -> Option<String> {
-        let text = serde_json::from_str(json).ok()?;
-        serde_json::to_string(&rename(text)?).ok()
-    }
+/// Returns a text in JSON with another content, if it gets one.
+fn string(json: &str, rename: impl Fn(String) -> Option<String>) -> Option<String> {
+    let text = serde_json::from_str(json).ok()?;
+    serde_json::to_string(&rename(text)?).ok()
 }
 
 /// Returns an id with another beginning, if it is that of a run, or of one of its turns or requests.
