@@ -31,7 +31,7 @@ impl FleetRuns {
                 .await?;
             let mut workers = self
                 .fleet
-                .messages(WORKERS, "$KV.tm_workers.>", DeliverPolicy::New, true)
+                .messages(WORKERS, "$KV.tm_workers.*", DeliverPolicy::New, true)
                 .await?;
             let mut absent: HashSet<String> = HashSet::new();
             let mut all = Vec::new();
