@@ -84,7 +84,8 @@ impl Fleet {
     ) -> Result<(), ServiceError> {
         let manifest = FileManifest::of(name, content);
         let place = place(key, direction, name);
-        let mut parts = (0..).zip(content.chunks(PART_BYTES as usize));
+        let size = usize::try_from(PART_BYTES).unwrap_or(usize::MAX);
+        let mut parts = (0..).zip(content.chunks(size));
         let mut under_way = JoinSet::new();
         loop {
             while under_way.len() < AT_ONCE

@@ -156,3 +156,111 @@ fn utc(ms: u64) -> String {
     let (hour, minute) = (minutes / 60 % 24, minutes % 60);
     format!("{year}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")
 }
+
+#[cfg(test)]
+mod tests {
+    use teamster_api::{RunSpec, Spec};
+
+    use super::*;
+
+    fn worker(name: &str) -> PresentWorker {
+        let json = serde_json::json!({
+            "worker": name, "instance": "0".repeat(32), "pools": ["default"],
+            "agents": [{ "id": "claude", "ready": true, "login": "m" }],
+            "slots": 1, "running": 0, "version": "1",
+        });
+        serde_json::from_value(json).unwrap()
+    }
+
+    fn why(
+        workers: Vec<PresentWorker>,
+        change: fn(&mut Record, &mut Known),
+    ) -> (QueueReason, String) {
+        let key = RunKey::new("ann", "r");
+        let mut record = Record::new("default", &Spec::from(RunSpec::new("claude", "x")));
+        let mut known = Known {
+            workers,
+            ..Known::default()
+        };
+        change(&mut record, &mut known);
+        let status = known.why(&key, &record);
+        (status.reason, status.detail)
+    }
+
+    fn hold(known: &mut Known) {
+        known.holds.push(Hold {
+            provider: "claude".into(),
+            login: "m".into(),
+            limit: None,
+            until: 4_102_497_000_000,
+        });
+    }
+
+    #[test]
+    fn the_first_reason_that_holds_for_all_workers_is_given() {
+        let both = || vec![worker("w1"), worker("w2")];
+        let reason = |change: fn(&mut Record, &mut Known)| why(both(), change).0;
+        assert_eq!(reason(|_, _| ()), QueueReason::Pending);
+        assert_eq!(
+            reason(|record, _| record.pool = "gpu".into()),
+            QueueReason::NoMachine
+        );
+        let drains = reason(|_, known| known.workers.iter_mut().for_each(|it| it.drains = true));
+        assert_eq!(drains, QueueReason::NoMachine);
+        let (no_agent, detail) = why(both(), |_, known| {
+            for worker in &mut known.workers {
+                worker.agents[0].ready = false;
+                worker.agents[0].problem = Some("is not logged in".into());
+            }
+        });
+        assert_eq!(no_agent, QueueReason::NoAgent);
+        assert!(
+            detail.contains("on w1 it is not logged in, on w2"),
+            "{detail}"
+        );
+        // A worker that is older than the description.
+        assert_eq!(
+            reason(|record, _| record.version = 2),
+            QueueReason::OldVersion
+        );
+        let (held, detail) = why(both(), |_, known| hold(known));
+        assert_eq!(held, QueueReason::OnHold);
+        assert!(detail.ends_with("until 2100-01-01 14:30 UTC"), "{detail}");
+        let mut known = Known::default();
+        hold(&mut known);
+        known.workers = vec![worker("w1")];
+        known.workers[0].agents[0].login = Some("other".into());
+        let record = Record::new("default", &Spec::from(RunSpec::new("claude", "x")));
+        let status = known.why(&RunKey::new("ann", "r"), &record);
+        assert_eq!(status.reason, QueueReason::Pending);
+        let busy = reason(|_, known| known.workers.iter_mut().for_each(|it| it.running = 1));
+        assert_eq!(busy, QueueReason::NoSlot);
+        let absent = reason(|record, _| record.machine = Some("w3".into()));
+        assert_eq!(absent, QueueReason::MachineAbsent);
+    }
+
+    #[test]
+    fn a_refusal_is_the_reason_only_if_no_other_worker_may_take_the_run() {
+        let refuse = |known: &mut Known, worker: &str| {
+            let refusal = Refusal {
+                worker: worker.into(),
+                reason: "no secret A".into(),
+            };
+            known.refusals.push((RunKey::new("ann", "r"), refusal));
+        };
+        let mut known = Known {
+            workers: vec![worker("w1"), worker("w2")],
+            ..Known::default()
+        };
+        let record = Record::new("default", &Spec::from(RunSpec::new("claude", "x")));
+        let key = RunKey::new("ann", "r");
+        refuse(&mut known, "w1");
+        assert_eq!(known.why(&key, &record).reason, QueueReason::Pending);
+        refuse(&mut known, "w2");
+        let status = known.why(&key, &record);
+        assert_eq!(status.reason, QueueReason::Refused);
+        assert_eq!(status.detail, "worker w1 has refused it: no secret A");
+        let other = known.why(&RunKey::new("ann", "other"), &record);
+        assert_eq!(other.reason, QueueReason::Pending);
+    }
+}
