@@ -35,6 +35,15 @@ pub(crate) fn uses_fleet() -> bool {
     USES_FLEET.load(Ordering::Relaxed)
 }
 
+/// Returns the program in a command about the same runs, as a person types it.
+pub(crate) fn typed() -> &'static str {
+    if uses_fleet() {
+        "teamster --fleet"
+    } else {
+        "teamster"
+    }
+}
+
 /// Notes that commands are about the runs of a fleet.
 #[cfg(feature = "fleet")]
 pub(crate) fn use_fleet() {

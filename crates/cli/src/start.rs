@@ -112,7 +112,8 @@ async fn unless_stopped(
 /// Withdraws what was sent for a run. Returns a report if the run was or may have been started. What cannot be withdrawn is
 /// removed after a day.
 async fn withdrawn(runs: &dyn RunService, id: &str) -> Option<String> {
-    let next = format!("`teamster attach {id}` shows it, `teamster cancel {id}` stops it");
+    let teamster = crate::global::typed();
+    let next = format!("`{teamster} attach {id}` shows it, `{teamster} cancel {id}` stops it");
     let error = match timeout(WITHDRAW_LIMIT, runs.withdraw(id)).await {
         Ok(Ok(())) => return None,
         Ok(Err(error)) if error.code == Some(ProblemCode::RunExists) => {

@@ -8,7 +8,7 @@ use anyhow::Context;
 use nix::unistd::ttyname;
 
 use crate::args::OutputArgs;
-use crate::detached::{Questions, Run, Screen, Signals, UserPrompt, View};
+use crate::detached::{Questions, Run, Screen, Signals, UserPrompt, View, report_queue};
 use crate::dialog::{open_input, terminal};
 use crate::remote::Machine;
 use crate::runtime::tokio_runtime;
@@ -20,6 +20,9 @@ pub(crate) fn main(args: &AttachArgs, machine: &Machine) -> anyhow::Result<u8> {
     let runtime = tokio_runtime()?;
     let code = runtime.block_on(async {
         let run = Run::find(machine, &args.id).await?;
+        if !run.is_here && !output.quiet {
+            tokio::spawn(report_queue(run.handle.clone(), true));
+        }
         let screen = Screen::new(&run, output);
         let can_ask = !output.json && Questions::can_ask();
         let mut user_prompt = None;

@@ -2,9 +2,11 @@
 
 pub(crate) mod args;
 
+use std::io::{self, IsTerminal};
+
 use teamster_api::session_of_turn;
 
-use crate::detached::Run;
+use crate::detached::{Run, report_queue};
 use crate::remote::Machine;
 use crate::runtime::tokio_runtime;
 use crate::{exit_code, hints, words};
@@ -15,6 +17,11 @@ pub(crate) fn main(args: &WaitArgs, machine: &Machine) -> anyhow::Result<u8> {
     let several = args.ids.len() > 1;
     tokio_runtime()?.block_on(async {
         let runs = Run::find_all(machine, &args.ids).await?;
+        if !machine.is_here() && io::stderr().is_terminal() {
+            for run in &runs {
+                tokio::spawn(report_queue(run.handle.clone(), !several));
+            }
+        }
         let runs = (args.ids.iter().zip(runs)).map(|(id, run)| (awaited(id, &run), run));
         let mut code = exit_code::SUCCESS;
         for (id, run) in runs {

@@ -11,8 +11,9 @@ use crate::words;
 /// Interval in which a queued run is looked at. One that is taken at once is not reported.
 const LOOK: Duration = Duration::from_secs(2);
 
-/// Reports on stderr why the run is queued, whenever that changes, until it is no longer. Returns at once if it is not.
-pub(crate) async fn report_queue(run: RunHandle) {
+/// Reports on stderr why the run is queued, whenever that changes, until it is no longer. `is_one` is true if no other
+/// run is reported.
+pub(crate) async fn report_queue(run: RunHandle, is_one: bool) {
     let mut reported = None;
     loop {
         sleep(LOOK).await;
@@ -23,7 +24,12 @@ pub(crate) async fn report_queue(run: RunHandle) {
             return;
         };
         if reported.as_ref() != Some(&queue.detail) {
-            note(&format!("queued: {}", words::one_line(&queue.detail)));
+            let what = if is_one {
+                String::new()
+            } else {
+                format!("run {} ", run.id())
+            };
+            note(&format!("{what}queued: {}", words::one_line(&queue.detail)));
             reported = Some(queue.detail.clone());
         }
     }

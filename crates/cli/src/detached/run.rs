@@ -94,8 +94,10 @@ impl Entries {
             Ok(Some(line)) => self.after = line.seq(),
             Err(error) if error.retryable && !self.is_here => {
                 error.message = format!(
-                    "{error}; the run continues: resume with `teamster attach {} --after {}`",
-                    self.run_id, self.after
+                    "{error}; the run continues: resume with `{} attach {} --after {}`",
+                    crate::global::typed(),
+                    self.run_id,
+                    self.after
                 );
             }
             _ => {}

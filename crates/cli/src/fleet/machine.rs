@@ -81,7 +81,11 @@ impl MachineService for FleetMachine {
 
     fn usage(&self, query: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
         Box::pin(async move {
-            let runs = self.records(&RunFilter::default()).await?;
+            let mut runs = self.records(&RunFilter::default()).await?;
+            // Without its model, a run cannot be estimated again.
+            for run in runs.iter_mut().filter(|run| run.model.is_none()) {
+                run.cost_source = None;
+            }
             let now = Timestamp::now().to_zoned(zone::local());
             Ok(usage_of_runs(&query, &runs, &now)?)
         })

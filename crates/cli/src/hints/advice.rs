@@ -4,7 +4,7 @@ use teamster::agent_loop::supervisor::Error as SupervisorError;
 use teamster_api::agents::ErrorCode;
 use teamster_api::{ProblemCode, ServiceError};
 
-use crate::global::uses_fleet;
+use crate::global::{typed, uses_fleet};
 
 /// Returns the next step after an error, as it is printed after the error's text.
 pub(crate) fn advice(error: &anyhow::Error) -> Option<String> {
@@ -17,9 +17,10 @@ pub(crate) fn advice(error: &anyhow::Error) -> Option<String> {
 /// Returns the next step after the error of a run, or of a request to a server.
 fn of_service(error: &ServiceError) -> Option<String> {
     let id = error.run_id.as_deref();
+    let teamster = typed();
     Some(match error.code? {
-        ProblemCode::RunNotFound => "; `teamster runs list` lists all runs".to_owned(),
-        ProblemCode::RunEnded => format!(": `teamster attach {}` shows its log", id?),
+        ProblemCode::RunNotFound => format!("; `{teamster} runs list` lists all runs"),
+        ProblemCode::RunEnded => format!(": `{teamster} attach {}` shows its log", id?),
         ProblemCode::RunnerNotResponding => {
             let (id, runner) = (id?, error.runner?);
             if runner.is_stopped {
@@ -31,7 +32,7 @@ fn of_service(error: &ServiceError) -> Option<String> {
                 format!(": try again, or end it with `teamster cancel --kill {id}`")
             }
         }
-        ProblemCode::RequestNotFound => ": list them with `teamster requests`".to_owned(),
+        ProblemCode::RequestNotFound => format!(": list them with `{teamster} requests`"),
         ProblemCode::AgentRefused if error.refusal == Some(ErrorCode::NotRunning) => {
             ": start it with `teamster agents start`".to_owned()
         }

@@ -173,9 +173,19 @@ fn a_run_waits_for_a_machine_and_can_be_cancelled() {
     let id = id.trim_end();
     let queued = fleet.until(id, "queued");
     assert_eq!(queued["queue"]["pool"], "default", "{queued}");
+    let waits = fleet.run(["fleet", "give-up", id]);
+    assert_eq!(waits.code, Some(1));
+    assert!(waits.stderr.contains("cancel it"), "{}", waits.stderr);
     fleet.ok(["cancel", id]);
     let waited = fleet.run(["--fleet", "wait", id]);
     assert_eq!(waited.code, Some(130), "{}", waited.stderr);
+    let ended = fleet.run(["fleet", "give-up", id]);
+    let step = format!("`teamster --fleet attach {id}` shows its log");
+    assert!(ended.stderr.contains(&step), "{}", ended.stderr);
+    let again = fleet.run(["fleet", "rerun", id]);
+    assert_eq!(again.stdout, format!("{id}~2\n"), "{}", again.stderr);
+    fleet.until(again.stdout.trim_end(), "queued");
+    fleet.ok(["cancel", again.stdout.trim_end()]);
 
     // A server that was killed is back, and so is what it has kept.
     fleet.server.restart();

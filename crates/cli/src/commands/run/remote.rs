@@ -54,7 +54,7 @@ fn show(
     let mut sink = drive::sink(local.output, view, final_text(spec, info));
     let shown = runtime.block_on(async {
         if is_queued && !local.output.quiet {
-            tokio::spawn(report_queue(run.clone()));
+            tokio::spawn(report_queue(run.clone(), true));
         }
         let feed = RemoteLog::new(run.clone());
         let mut signals =
