@@ -32,6 +32,10 @@ fn main() -> Result<(), Box<dyn Error>> {
     if let Ok(seconds) = std::env::var("WORKER_DRAIN_SECONDS") {
         config.drain_timeout = Some(Duration::from_secs(seconds.parse()?));
     }
+    // For tests: the address of its figures.
+    if let Ok(address) = std::env::var("WORKER_METRICS") {
+        config.metrics = Some(address.parse()?);
+    }
     let directories = directories.iter().map(Into::into);
     config.policy.directories.extend(directories);
     tokio::runtime::Runtime::new()?.block_on(async {

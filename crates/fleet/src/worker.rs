@@ -6,6 +6,7 @@ mod carry;
 mod control;
 mod copy;
 mod drain;
+mod figures;
 mod folder;
 mod hold;
 mod home;
@@ -16,9 +17,10 @@ mod pull;
 mod refusals;
 mod secrets;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs::File;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -62,6 +64,8 @@ pub struct WorkerConfig {
     /// Time after which the runs are interrupted that a worker still has when it ends. Default: none, they go on to their
     /// end.
     pub drain_timeout: Option<Duration>,
+    /// The address at which it has figures for Prometheus, at `/metrics` and without a token. Default: none.
+    pub metrics: Option<SocketAddr>,
 }
 
 impl WorkerConfig {
@@ -71,6 +75,7 @@ impl WorkerConfig {
             name: name.into(),
             policy: WorkerPolicy::default(),
             drain_timeout: None,
+            metrics: None,
         }
     }
 }
@@ -98,6 +103,8 @@ struct Shared {
     slots: Arc<Semaphore>,
     /// The runs that are carried out.
     busy: Mutex<BTreeSet<RunKey>>,
+    /// The numbers of the last log entries that the fleet has of them.
+    copied: Mutex<BTreeMap<RunKey, u64>>,
     /// The folder of the directories of conversations.
     conversations_folder: PathBuf,
     /// The conversations of which runs are under way.
@@ -164,6 +171,7 @@ impl Worker {
             folders,
             slots: Arc::new(Semaphore::new(config.policy.slots)),
             busy: Mutex::default(),
+            copied: Mutex::default(),
             conversations_folder: conversations.join(&config.name),
             conversations: Mutex::default(),
             refusals: Refusals::default(),
@@ -214,6 +222,9 @@ impl Worker {
         shared.report().await?;
         shared.read_holds().await;
         let mut tasks = JoinSet::new();
+        if let Some(listener) = figures::listen(&shared).await? {
+            tasks.spawn(figures::serve(shared.clone(), listener));
+        }
         tasks.spawn(shared.clone().keep_reporting());
         tasks.spawn(care::keep_caring(shared.clone()));
         let mut carries = JoinSet::new();
@@ -273,6 +284,12 @@ impl Shared {
 
     fn let_go(&self, key: &RunKey) {
         lock(&self.busy).remove(key);
+        lock(&self.copied).remove(key);
+    }
+
+    /// Returns the number of the last log entry of a run that the fleet has.
+    fn copied(&self, key: &RunKey) -> u64 {
+        lock(&self.copied).get(key).copied().unwrap_or_default()
     }
 
     /// Finds out which agents this machine has.

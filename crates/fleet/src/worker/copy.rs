@@ -7,6 +7,7 @@ use async_nats::Subscriber;
 use async_nats::jetstream::Message;
 use futures_core::stream::BoxStream;
 use teamster_api::{Command, LogLine, ProblemCode, RunLogEntry, RunService, ServiceError};
+use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
 use teamster_core::{AgentError, AgentEvent, Done, LogEntry};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -107,6 +108,8 @@ impl<'a> Copy<'a> {
                     }
                 },
                 CopyEffect::Publish { expected, from } => {
+                    let copied = from.saturating_sub(1);
+                    lock(&self.shared.copied).insert(self.key.clone(), copied);
                     let lines = match refused {
                         Some(error) if from == 1 => Ok(refusal(error, &self.key.run)),
                         Some(_) => Ok(Vec::new()),

@@ -3,6 +3,7 @@
 #![expect(clippy::print_stderr, reason = "a skipped test names its reason")]
 
 mod contract;
+mod figures;
 mod given_up;
 mod large;
 mod machine;
