@@ -8,7 +8,7 @@ use async_nats::jetstream::consumer::DeliverPolicy;
 #[cfg(feature = "worker")]
 use async_nats::jetstream::message::PublishMessage;
 use serde::{Deserialize, Serialize};
-use teamster_api::{ProblemCode, ServiceError, Spec};
+use teamster_api::{FleetAgent, FleetWorker, ProblemCode, ServiceError, Spec};
 use teamster_core::text::one_line;
 use teamster_core::{AgentError, PermissionMode};
 
@@ -87,6 +87,29 @@ pub struct PresentAgent {
     /// Mark of its login, if that is known to be the same elsewhere; see [`Hold`](crate::Hold).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub login: Option<String>,
+}
+
+impl From<PresentWorker> for FleetWorker {
+    fn from(present: PresentWorker) -> Self {
+        let mut worker = Self::default();
+        worker.name = present.worker;
+        worker.pools = present.pools;
+        worker.agents = present.agents.into_iter().map(Into::into).collect();
+        worker.slots = present.slots as u64;
+        worker.running = present.running as u64;
+        worker.draining = present.drains;
+        worker.version = present.version;
+        worker
+    }
+}
+
+impl From<PresentAgent> for FleetAgent {
+    fn from(present: PresentAgent) -> Self {
+        let mut agent = Self::default();
+        (agent.id, agent.ready) = (present.id, present.ready);
+        agent.version = present.version;
+        agent
+    }
 }
 
 impl PresentAgent {

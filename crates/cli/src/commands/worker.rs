@@ -75,6 +75,7 @@ fn of_args(args: WorkerArgs) -> anyhow::Result<(Settings, WorkerConfig)> {
         name,
         policy,
         creds,
+        metrics,
     } = args;
     let mut settings = match url {
         Some(url) => Settings::of_argument(&url, Some(OWNER.to_owned()))?,
@@ -86,6 +87,7 @@ fn of_args(args: WorkerArgs) -> anyhow::Result<(Settings, WorkerConfig)> {
         None => host_name().context("this machine has no name: name the worker with --name")?,
     };
     let mut config = WorkerConfig::new(name);
+    config.metrics = metrics;
     if let Some(file) = policy {
         config.policy = WorkerPolicy::read(&file).context("--policy")?;
     }

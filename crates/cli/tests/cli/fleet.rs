@@ -244,6 +244,18 @@ fn a_server_in_front_of_a_fleet_is_used_as_one_machine() {
     let claude = agents["providers"].as_array().unwrap().iter();
     let claude: Vec<_> = claude.filter(|agent| agent["id"] == "claude").collect();
     assert_eq!(claude[0]["machine"], "mini", "{agents}");
+    let status = served.get("/v1/fleet").json();
+    let worker = &status["workers"][0];
+    assert_eq!(
+        (&worker["name"], &worker["slots"], &status["owner"]),
+        (&"mini".into(), &4.into(), &"ann".into()),
+        "{status}"
+    );
+    let figures = served.get("/metrics").body;
+    assert!(
+        figures.contains("teamster_fleet_slots{pool=\"default\"} 4\n"),
+        "{figures}"
+    );
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Arguments of `teamster worker`.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueHint};
@@ -54,4 +55,9 @@ pub(crate) struct WorkerArgs {
     /// The file with the credentials of this worker, from the operator of the fleet
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) creds: Option<PathBuf>,
+    /// Have figures for Prometheus at this address, such as 127.0.0.1:9464, at /metrics
+    ///
+    /// They need no token, so let only your network reach it.
+    #[arg(long, value_name = "ADDRESS", hide_short_help = true)]
+    pub(crate) metrics: Option<SocketAddr>,
 }
