@@ -1,16 +1,24 @@
 //! The changes and files of runs.
 
+use std::time::Duration;
+
 use teamster_api::{
     AppliedChanges, BUNDLE, DiffQuery, DiscardedChanges, FileList, FileManifest, PATCH,
     ProblemCode, RunFile, ServiceError, WorkspaceDiff,
 };
+use tokio::time::{Instant, sleep};
 
 use super::FleetRuns;
 use crate::files::RESULTS;
+use crate::frame::Frame;
 use crate::large::is_internal;
 use crate::names::RunKey;
 use crate::protocol::State;
+use crate::records::PAUSE;
 use crate::wire::{Answered, Question, internal};
+
+/// Time for which the record of a run is awaited that has its end in the log: a moment, unless a worker was killed there.
+const SETTLES: Duration = Duration::from_secs(20);
 
 /// Name of the changes of an ended run among its files. It is none that a run's file can have.
 pub(crate) const DIFF: &str = "./diff";
@@ -113,12 +121,28 @@ impl FleetRuns {
     }
 
     async fn check_ended(&self, key: &RunKey) -> Result<(), ServiceError> {
-        let (_, record) = self.fleet.find(key).await?;
-        if record.state.is_final() {
-            return Ok(());
+        let until = Instant::now() + SETTLES;
+        loop {
+            let (_, record) = self.fleet.find(key).await?;
+            if record.state.is_final() {
+                return Ok(());
+            }
+            if Instant::now() > until || !self.log_has_end(key).await? {
+                let message = format!("run {} has not ended", key.run);
+                return Err(ServiceError::new(ProblemCode::RunLive, message));
+            }
+            sleep(PAUSE).await;
         }
-        let message = format!("run {} has not ended", key.run);
-        Err(ServiceError::new(ProblemCode::RunLive, message))
+    }
+
+    /// Returns whether a reader of the log has seen its last entry.
+    async fn log_has_end(&self, key: &RunKey) -> Result<bool, ServiceError> {
+        let last = self.fleet.log_tail(key).await?;
+        let frame = last.and_then(|message| {
+            let frame = Frame::read(&message.headers, &message.payload)?;
+            Some(frame.tail(message.sequence))
+        });
+        Ok(frame.is_some_and(|tail| tail.is_end))
     }
 }
 

@@ -148,6 +148,36 @@ fn a_worker_that_is_killed_between_two_steps_continues_when_it_is_back() {
     dies_before(&["step: Start", "Witness", "Spawn", "Follow", "step: End"]);
 }
 
+#[test]
+fn what_a_run_has_left_can_be_read_as_soon_as_its_log_has_its_end() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    let agent = shared.agent();
+    shared.go();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let mut machine = Machine::dying(&server, "w1", &agent, Some("step: End"));
+        until_workers(&fleet, 1).await;
+        let spec = RunSpec::new("claude", "hello");
+        let run = RunHandle::start(service.clone(), "run", spec)
+            .await
+            .unwrap();
+        read(&run).await;
+        assert!(wait_until(LIMIT, || machine
+            .worker
+            .try_wait()
+            .unwrap()
+            .is_some()));
+        // The record does not have it yet.
+        let (files, ()) = tokio::join!(service.files("run"), async {
+            machine.restart(&agent);
+        });
+        assert!(files.is_ok(), "{files:?}");
+    });
+}
+
 /// Waits for times of the server: of a lease, and of a hint that comes again.
 #[test]
 fn a_claim_and_a_hint_of_a_killed_worker_are_handed_on() {
