@@ -49,7 +49,7 @@ fn a_worker_has_figures_of_its_slots_and_of_what_is_not_copied() {
         assert_eq!(figure(&address, "teamster_worker_draining"), Some(0));
         let running = "teamster_runs{agent=\"claude\",state=\"running\"}";
         assert!(wait_until(LIMIT, || figure(&address, running) == Some(1)));
-        // Without a server, the run goes on, and nothing of its log is copied.
+        // Without a server, the run continues, and nothing of its log is copied.
         drop(server);
         let uncopied = || figure(&address, "teamster_worker_uncopied_entries");
         assert!(
