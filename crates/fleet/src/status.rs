@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
-use teamster_api::{ProblemCode, ServiceError};
+use teamster_api::{FleetHold, FleetQueue, ProblemCode, ServiceError};
 use teamster_core::time::epoch_ms;
 
 use crate::names::records_of;
@@ -43,6 +43,31 @@ pub struct QueueOf {
     pub waiting: usize,
     /// Time for which the oldest one has waited, in milliseconds.
     pub oldest_ms: u64,
+}
+
+impl From<FleetStatus> for teamster_api::FleetStatus {
+    fn from(status: FleetStatus) -> Self {
+        let mut shown = Self::default();
+        shown.workers = status.workers.into_iter().map(Into::into).collect();
+        let now = epoch_ms();
+        for queue in status.queues {
+            let mut waits = FleetQueue::default();
+            (waits.pool, waits.machine) = (queue.pool, queue.machine);
+            waits.waiting = queue.waiting as u64;
+            waits.oldest_at = Some(now.saturating_sub(queue.oldest_ms));
+            shown.queues.push(waits);
+        }
+        let runs = status.runs.into_iter();
+        shown.runs = runs.map(|(state, runs)| (state, runs as u64)).collect();
+        for hold in status.holds {
+            let mut limit = FleetHold::default();
+            (limit.agent, limit.login) = (hold.provider, hold.login);
+            (limit.limit, limit.until) = (hold.limit, hold.until);
+            shown.holds.push(limit);
+        }
+        shown.owner = status.owner;
+        shown
+    }
 }
 
 impl Fleet {

@@ -1,6 +1,5 @@
 //! The machines of a fleet as one: their agents, and the history and usage of the user's runs.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -9,8 +8,8 @@ use teamster_api::agents::{AgentList, Command};
 use teamster_api::history::{RunFilter, RunRecord, RunState};
 use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
 use teamster_api::{
-    FleetQueue, FleetStatus, MachineService, ProblemCode, ProviderReport, RunQuery, RunService,
-    RunSummary, ServiceError, ServiceFuture, ViewState, list_all,
+    FleetStatus, MachineService, ProblemCode, ProviderReport, RunQuery, RunService, RunSummary,
+    ServiceError, ServiceFuture, ViewState, list_all,
 };
 use teamster_fleet::Fleet;
 use teamster_host::usage::usage_of_runs;
@@ -63,28 +62,6 @@ impl FleetMachine {
         Ok(reports)
     }
 
-    /// Returns the workers, and what the user's own runs wait for.
-    async fn status(&self) -> Result<FleetStatus, ServiceError> {
-        let mut status = FleetStatus::default();
-        status.owner = Some(self.fleet.owner().to_owned());
-        let workers = self.fleet.workers().await?;
-        status.workers = workers.into_iter().map(Into::into).collect();
-        let mut query = RunQuery::default();
-        query.state = Some(ViewState::Queued);
-        let mut queues: BTreeMap<_, FleetQueue> = BTreeMap::new();
-        for run in list_all(&*self.runs, query).await? {
-            let pool = run.queue.as_ref().and_then(|queue| queue.pool.clone());
-            let machine = run.machine.clone().filter(|_| pool.is_none());
-            let queue = queues.entry((pool.clone(), machine.clone())).or_default();
-            (queue.pool, queue.machine) = (pool, machine);
-            queue.waiting += 1;
-            let since = run.since.unwrap_or(run.info.accepted_at);
-            queue.oldest_at = queue.oldest_at.into_iter().chain([since]).min();
-        }
-        status.queues = queues.into_values().collect();
-        Ok(status)
-    }
-
     async fn records(&self, filter: &RunFilter) -> Result<Vec<RunRecord>, ServiceError> {
         let mut query = RunQuery::default();
         query.since = filter.since_ms;
@@ -103,7 +80,7 @@ impl MachineService for FleetMachine {
     }
 
     fn fleet(&self) -> ServiceFuture<'_, Option<FleetStatus>> {
-        Box::pin(async move { Ok(Some(self.status().await?)) })
+        Box::pin(async move { Ok(Some(self.fleet.status().await?.into())) })
     }
 
     fn usage(&self, query: UsageQuery) -> ServiceFuture<'_, UsageSummary> {
