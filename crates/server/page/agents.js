@@ -1,40 +1,9 @@
 // The view Agents: the state of each agent of a supervisor, its next tick, its last error, and its log.
 
 import {get, post} from './api.js';
-import {ago, fill, h, keyed, live, rough, span, time, usd} from './dom.js';
+import {ago, fill, h, keyed, live, span, usd} from './dom.js';
+import {isBad, nextTick, stateWord} from './marks.js';
 import {state} from './state.js';
-
-const STATES = {
-  running: ['on duty', 'runs'],
-  failing: ['failing', 'bad'],
-  limited: ['waits for a limit', 'maybe'],
-  starting: ['starting', 'runs'],
-  stopping: ['stopping', 'off'],
-  backing_off: ['crashed, is started again', 'bad'],
-  stopped: ['stopped', 'off'],
-  ended: ['ended', 'bad'],
-  failed: ['cannot run', 'bad'],
-  suspended: ['stopped by a signal', 'bad'],
-};
-
-/// Returns whether the agent needs the user's attention.
-export const isBad = (agent) => agent.enabled && ['failing', 'backing_off', 'ended', 'failed', 'suspended'].includes(agent.state);
-
-/// Returns the state of an agent: a word and the kind of its mark.
-export function stateWord(agent) {
-  if (state.lostAt !== 0) return ['cannot know', 'unknown'];
-  if (agent.state === 'running' && agent.activity) return agent.activity.state === 'tick' ? ['in a tick', 'runs'] : ['asleep', 'calm'];
-  return STATES[agent.state] ?? [agent.state, 'unknown'];
-}
-
-/// Returns the time of the next tick, as text.
-export function nextTick(agent) {
-  if (agent.retryAtMs) return `next start in ${rough(agent.retryAtMs - time())}`;
-  const until = agent.activity?.sleep_until_epoch;
-  if (until === undefined) return '';
-  const left = until * 1000 - time();
-  return left > 0 ? `next tick in ${rough(left)}` : 'next tick now';
-}
 
 const RESULTS = {completed: 'completed', failed: 'failed', refused: 'refused', timed_out: 'timed out', stuck: 'got stuck', died: 'its process died', unusable: 'could not run', stopped: 'was stopped', killed: 'was killed'};
 

@@ -4,6 +4,7 @@
 import {get} from './api.js';
 import {hunksOf} from './diff.js';
 import {copier, fill, h, icon, many} from './dom.js';
+import {counts, figures} from './marks.js';
 import {settle} from './settle.js';
 
 /// Largest diff that is read at once.
@@ -20,19 +21,6 @@ const WIDE = '(min-width: 62rem)';
 
 const STATUS = {added: ['+', 'added'], deleted: ['−', 'deleted'], modified: ['~', 'modified'], renamed: ['→', 'renamed'], mode: ['~', 'mode changed'], type: ['~', 'type changed']};
 const MODES = {100644: 'file', 100755: 'executable', 120000: 'symbolic link', 160000: 'submodule'};
-
-const number = (value) => value.toLocaleString('en');
-
-/// Shows how many lines were added and deleted.
-const counts = ({insertions, deletions}) => [insertions > 0 && h('span.plus', `+${number(insertions)}`), deletions > 0 && h('span.minus', `−${number(deletions)}`)];
-
-/// Shows the figures of what a run has left: files and lines. Nothing without files.
-export function figures(workspace) {
-  return workspace?.filesChanged ? h('span.counts', many(workspace.filesChanged, 'file'), counts(workspace)) : undefined;
-}
-
-/// The same as text: `3 files +10 −2`.
-export const inWords = ({filesChanged, insertions, deletions}) => [many(filesChanged, 'file'), insertions > 0 && `+${number(insertions)}`, deletions > 0 && `−${number(deletions)}`].filter(Boolean).join(' ');
 
 const isUnchanged = ({commits, filesChanged, unsaved, error}) => commits === 0 && filesChanged === 0 && !unsaved?.length && !error;
 

@@ -1,8 +1,8 @@
 // The log of a run as cards.
 
-import {figures} from './changes.js';
 import {clock, copier, count, fill, h, keyed, live, many, put, span, time, usd} from './dom.js';
 import {details, headline} from './edit.js';
+import {figures} from './marks.js';
 import {iconOf} from './request.js';
 import {block, formatted, inline} from './text.js';
 

@@ -1,14 +1,10 @@
 // The page: login, views, keyboard. It is a client of the public API and has no paths of its own.
 
 import {base, post, remove, unauthorized} from './api.js';
-import {agents} from './agents.js';
 import {start as drawAttention, title} from './attention.js';
-import {cost} from './cost.js';
 import {clock, fill, h} from './dom.js';
 import {find as findFleet, fleet, hasFleet} from './fleet.js';
 import {now} from './now.js';
-import {run} from './run.js';
-import {start} from './start.js';
 import {connect, join, state, watch} from './state.js';
 
 const main = document.querySelector('#main');
@@ -63,14 +59,17 @@ function askForToken(problem) {
   input.focus();
 }
 
+/// Views: name, address, tab, and the module that has it, which is loaded once the view is opened.
 const VIEWS = [
-  [/^#\/run\/([^/]+)(\/all)?$/, run, '#/now'],
-  [/^#\/agents(?:\/([^/]+))?$/, agents, '#/agents'],
-  [/^#\/cost$/, cost, '#/cost'],
-  [/^#\/fleet$/, fleet, '#/fleet'],
-  [/^#\/new(?:\/([^/]+))?$/, start, ''],
-  [/^/, now, '#/now'],
+  ['run', /^#\/run\/([^/]+)(\/all)?$/, '#/now', () => import('./run.js')],
+  ['agents', /^#\/agents(?:\/([^/]+))?$/, '#/agents', () => import('./agents.js')],
+  ['cost', /^#\/cost$/, '#/cost', () => import('./cost.js')],
+  ['fleet', /^#\/fleet$/, '#/fleet', () => ({fleet})],
+  ['start', /^#\/new(?:\/([^/]+))?$/, '', () => import('./start.js')],
+  ['now', /^/, '#/now', () => ({now})],
 ];
+/// The number of addresses that were gone to.
+let visits = 0;
 
 /// A part of an address without its `%`; one that no browser would make stays as it is.
 function decoded(text) {
@@ -82,12 +81,24 @@ function decoded(text) {
 }
 
 /// Shows the view that the address names.
-function show() {
+async function show() {
   if (isOut) return;
   view?.close?.();
-  const [pattern, make, tab] = VIEWS.find(([pattern]) => pattern.test(location.hash));
-  const [, argument, more] = pattern.exec(location.hash);
-  main.className = make.name;
+  view = undefined;
+  const visit = ++visits;
+  const {hash} = location;
+  const [name, pattern, tab, load] = VIEWS.find(([, pattern]) => pattern.test(hash));
+  const [, argument, more] = pattern.exec(hash);
+  let make;
+  try {
+    make = (await load())[name];
+  } catch {
+    if (visit === visits && !isOut) fill(main, h('p.error', {role: 'alert'}, 'The server cannot be reached: this view is not loaded yet. Load the page again.'));
+    return;
+  }
+  // Another address was gone to meanwhile.
+  if (visit !== visits || isOut) return;
+  main.className = name;
   window.scrollTo({top: 0});
   view = make(main, argument === undefined ? undefined : decoded(argument), more !== undefined);
   title(view.title);

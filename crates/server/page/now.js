@@ -1,11 +1,10 @@
 // The view Now: pending requests, live runs, agents, and ended runs. Usually one line.
 
-import {inWords} from './changes.js';
 import {ago, count, fill, h, icon, keyed, live, many, path, rough, span, time, usd} from './dom.js';
 import {OlderRuns} from './history.js';
+import {inWords, isBad, nextTick, stateWord} from './marks.js';
 import {requestCard} from './request.js';
 import {notAnswering, requests, runs, state} from './state.js';
-import {isBad, nextTick, stateWord} from './agents.js';
 
 /// Time without an entry after which a run may be waiting for something that it cannot report.
 export const QUIET = 120_000;

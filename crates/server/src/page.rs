@@ -52,6 +52,7 @@ const FILES: &[File] = &[
     file!("form.js", SCRIPT),
     file!("history.js", SCRIPT),
     file!("main.js", SCRIPT),
+    file!("marks.js", SCRIPT),
     file!("now.js", SCRIPT),
     file!("request.js", SCRIPT),
     file!("run.js", SCRIPT),
