@@ -196,4 +196,23 @@ export async function checkViews(chromium, server) {
     isClean(page, '422');
     await page.context().close();
   });
+
+  // Files that are not the program's own have no tags.
+  if (!process.env.PAGE) await check('the first load is small, and the second one has no bodies', async () => {
+    const page = await open(chromium, server);
+    const loaded = () => page.evaluate(() => {
+      const files = performance.getEntries().filter(({entryType, name}) => entryType === 'navigation' || /\/page\//.test(name));
+      const sum = (name) => files.reduce((sum, file) => sum + file[name], 0);
+      return {count: files.length, body: sum('encodedBodySize'), sent: sum('transferSize'), full: sum('decodedBodySize')};
+    });
+    const first = await loaded();
+    assert.ok(first.body <= 40 * 1024 && first.full > 2 * first.body, JSON.stringify(first));
+    await page.reload();
+    await page.waitForSelector('.calm:has-text("Nothing needs you")');
+    const second = await loaded();
+    // What is sent of a file that the browser has is an answer without a body.
+    assert.ok(second.count >= first.count && second.sent <= second.count * 400, JSON.stringify(second));
+    isClean(page);
+    await page.context().close();
+  });
 }

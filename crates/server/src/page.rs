@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
-use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
-use axum::http::{HeaderName, HeaderValue, Response};
+use axum::http::header::{
+    ACCEPT_ENCODING, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG,
+    IF_NONE_MATCH, VARY,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use axum::routing::get;
 
 use crate::state::Shared;
@@ -19,8 +22,14 @@ const SVG: &str = "image/svg+xml";
 const POLICY: &str =
     "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// A file: path, media type, content.
-type File = (&'static str, &'static str, &'static str);
+/// A file: path, media type, content, content compressed by `gzip`.
+type File = (&'static str, &'static str, &'static str, &'static [u8]);
+
+macro_rules! compressed {
+    ($name:literal) => {
+        include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".gz"))
+    };
+}
 
 macro_rules! file {
     ($name:literal, $media:expr) => {
@@ -28,12 +37,18 @@ macro_rules! file {
             concat!("/page/", $name),
             $media,
             include_str!(concat!("../page/", $name)),
+            compressed!($name),
         )
     };
 }
 
 const FILES: &[File] = &[
-    ("/", HTML, include_str!("../page/index.html")),
+    (
+        "/",
+        HTML,
+        include_str!("../page/index.html"),
+        compressed!("index.html"),
+    ),
     file!("style.css", CSS),
     file!("icon.svg", SVG),
     file!("icon-waiting.svg", SVG),
@@ -65,14 +80,35 @@ const FILES: &[File] = &[
 
 /// Adds the routes of the page. They need no token: the files contain no user data.
 pub(crate) fn mount(router: Router<Arc<Shared>>) -> Router<Arc<Shared>> {
-    FILES.iter().fold(router, |router, (path, media, content)| {
-        router.route(path, get(async || response(media, content)))
+    FILES.iter().fold(router, |router, file| {
+        let answer = async move |headers: HeaderMap| response(file, &headers);
+        router.route(file.0, get(answer))
     })
 }
 
-fn response(media: &'static str, content: &'static str) -> Response<Body> {
-    let mut response = Response::new(Body::from(content));
+/// Returns the file, or that the browser has it.
+fn response((_, media, content, compressed): &'static File, request: &HeaderMap) -> Response<Body> {
+    let is_compressed = accepts_gzip(request);
+    let tag = tag(compressed, is_compressed);
+    let mut response = if has_tag(request, &tag) {
+        let mut response = Response::new(Body::empty());
+        *response.status_mut() = StatusCode::NOT_MODIFIED;
+        response
+    } else if is_compressed {
+        let mut response = Response::new(Body::from(*compressed));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        response
+    } else {
+        Response::new(Body::from(*content))
+    };
     let headers = response.headers_mut();
+    // A browser asks each time whether its copy is that of this server.
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    if let Ok(tag) = HeaderValue::try_from(tag) {
+        headers.insert(ETAG, tag);
+    }
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media));
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     let opener = HeaderName::from_static("cross-origin-opener-policy");
@@ -80,9 +116,85 @@ fn response(media: &'static str, content: &'static str) -> Response<Body> {
     response
 }
 
+/// Returns the entity tag of a file: the checksum and the length at the end of its compressed form (RFC 1952, 2.3.1).
+fn tag(compressed: &[u8], is_compressed: bool) -> String {
+    let end = compressed.len().saturating_sub(8);
+    let sum: String = compressed[end..]
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
+    format!("\"{sum}{}\"", if is_compressed { "-gzip" } else { "" })
+}
+
+/// Returns whether the request has the entity tag (RFC 9110, 13.1.2).
+fn has_tag(request: &HeaderMap, tag: &str) -> bool {
+    let lists = request.get_all(IF_NONE_MATCH).into_iter();
+    lists
+        .filter_map(|list| list.to_str().ok())
+        .flat_map(|list| list.split(','))
+        .map(str::trim)
+        .any(|one| one == "*" || one.strip_prefix("W/").unwrap_or(one) == tag)
+}
+
+/// Returns whether the request accepts `gzip` (RFC 9110, 12.5.3).
+fn accepts_gzip(request: &HeaderMap) -> bool {
+    let lists = request.get_all(ACCEPT_ENCODING).into_iter();
+    lists
+        .filter_map(|list| list.to_str().ok())
+        .flat_map(|list| list.split(','))
+        .any(|one| {
+            let (name, weight) = one.split_once(';').unwrap_or((one, ""));
+            let weight = weight.trim().strip_prefix("q=").unwrap_or("1");
+            name.trim().eq_ignore_ascii_case("gzip")
+                && weight.parse::<f32>().is_ok_and(|weight| weight > 0.0)
+        })
+}
+
 #[cfg(test)]
 mod tests {
+    use axum::body::to_bytes;
+
     use super::*;
+
+    async fn answer(path: &str, headers: &[(HeaderName, &str)]) -> Response<Body> {
+        let file = FILES.iter().find(|file| file.0 == path).unwrap();
+        let headers = headers
+            .iter()
+            .map(|(name, value)| (name.clone(), value.parse().unwrap()));
+        response(file, &headers.collect())
+    }
+
+    #[tokio::test]
+    async fn a_file_is_compressed_where_that_is_accepted_and_sent_once() {
+        let path = "/page/style.css";
+        let plain = answer(path, &[]).await;
+        assert_eq!(plain.headers()[CACHE_CONTROL], "no-cache");
+        assert!(!plain.headers().contains_key(CONTENT_ENCODING));
+        let tags = [plain.headers()[ETAG].clone()];
+        let content = to_bytes(plain.into_body(), usize::MAX).await.unwrap();
+        assert!(content.starts_with(b"/* One column"));
+        for refused in ["gzip;q=0", "br", "gzip; q=0.000"] {
+            let answer = answer(path, &[(ACCEPT_ENCODING, refused)]).await;
+            assert_eq!(answer.headers()[ETAG], tags[0], "{refused}");
+        }
+        let gzip = (ACCEPT_ENCODING, "deflate, gzip;q=0.5, br");
+        let compressed = answer(path, std::slice::from_ref(&gzip)).await;
+        assert_eq!(compressed.headers()[CONTENT_ENCODING], "gzip");
+        assert_eq!(compressed.headers()[VARY], "accept-encoding");
+        let tag = compressed.headers()[ETAG].to_str().unwrap().to_owned();
+        assert_ne!(tag, tags[0]);
+        let sent = to_bytes(compressed.into_body(), usize::MAX).await.unwrap();
+        assert!(sent.starts_with(&[0x1f, 0x8b]) && sent.len() * 3 < content.len());
+        for known in [tag.clone(), format!("\"x\", W/{tag}"), "*".to_owned()] {
+            let again = answer(path, &[gzip.clone(), (IF_NONE_MATCH, &known)]).await;
+            assert_eq!(again.status(), StatusCode::NOT_MODIFIED, "{known}");
+            assert_eq!(again.headers()[ETAG], tag);
+            let sent = to_bytes(again.into_body(), usize::MAX).await.unwrap();
+            assert!(sent.is_empty());
+        }
+        let other = answer("/page/main.js", &[gzip, (IF_NONE_MATCH, &tag)]).await;
+        assert_eq!(other.status(), StatusCode::OK);
+    }
 
     #[test]
     fn every_file_of_the_page_is_served_and_every_module_that_is_imported_is_there() {
@@ -92,28 +204,50 @@ mod tests {
             let name = entry.unwrap().file_name().into_string().unwrap();
             let found = FILES
                 .iter()
-                .any(|(path, _, _)| path.ends_with(&format!("/{name}")));
+                .any(|(path, ..)| path.ends_with(&format!("/{name}")));
             assert!(found || name == "index.html", "{name} is not served");
         }
-        for (path, _, content) in FILES {
-            for line in content.lines() {
-                let from = line.split_once(" from './");
-                let Some((name, _)) = from.and_then(|(_, rest)| rest.split_once('\'')) else {
-                    continue;
-                };
-                let imported = format!("/page/{name}");
-                assert!(
-                    FILES.iter().any(|(path, _, _)| *path == imported),
-                    "{path} imports {name}"
-                );
+        for (path, _, content, _) in FILES {
+            // At once, or when a view is opened.
+            for mark in [" from './", "import('./"] {
+                for rest in content.split(mark).skip(1) {
+                    let (name, _) = rest.split_once('\'').unwrap();
+                    let imported = format!("/page/{name}");
+                    assert!(
+                        FILES.iter().any(|(path, ..)| *path == imported),
+                        "{path} imports {name}"
+                    );
+                }
             }
         }
+    }
+
+    /// What a browser loads before it shows the first view.
+    #[test]
+    fn the_first_load_is_small() {
+        let mut wanted = vec!["/", "/page/main.js"];
+        wanted.extend(["/page/style.css", "/page/icon.svg", "/page/icons.svg"]);
+        let mut size = 0;
+        for at in 0.. {
+            let Some(path) = wanted.get(at) else { break };
+            let (_, _, content, compressed) = FILES.iter().find(|file| file.0 == *path).unwrap();
+            size += compressed.len();
+            for (path, ..) in FILES {
+                let from = path.strip_prefix("/page/").unwrap_or(path);
+                let import = format!(" from './{from}';");
+                if content.contains(&import) && !wanted.contains(path) {
+                    wanted.push(path);
+                }
+            }
+        }
+        assert!(wanted.contains(&"/page/now.js") && !wanted.contains(&"/page/cost.js"));
+        assert!(size <= 40 * 1024, "{size} bytes: {wanted:?}");
     }
 
     /// These APIs would interpret an agent's text as markup.
     #[test]
     fn no_module_makes_markup_of_text() {
-        for (path, _, content) in FILES {
+        for (path, _, content, _) in FILES {
             for word in [
                 ".innerHTML",
                 "outerHTML",
