@@ -480,7 +480,7 @@ await check('a session is started by the form, and takes prompts, steering and i
   await go(page, `#/run/${id}`);
   await page.click('.run-head button:has-text("End session")');
   await server.reaches(id, 'ended');
-  await page.waitForSelector('.composer', {state: 'detached'});
+  await page.waitForSelector('.say .composer', {state: 'detached'});
   isClean(page);
   await page.context().close();
 });
