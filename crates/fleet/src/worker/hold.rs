@@ -13,8 +13,11 @@ use teamster_core::{AgentError, AgentEvent, ErrorKind};
 use super::Shared;
 use crate::Hold;
 
-/// Fields of the CLIs' files with the id of the account, which is the same on all machines: of Codex and of Claude Code.
-const ACCOUNTS: [&str; 2] = ["/tokens/account_id", "/oauthAccount/accountUuid"];
+/// Field of the file of Codex's login with the id of the account, which is the same on all machines. The file of Claude
+/// Code's login has none.
+const ACCOUNT: &str = "/tokens/account_id";
+/// Length of a variable from which on it is taken for a key, in bytes.
+const SHORTEST_KEY: usize = 6;
 /// Length of a mark, in hexadecimal digits.
 const MARK: usize = 32;
 
@@ -44,16 +47,16 @@ fn identity(worker: &str, login: &ProviderLogin) -> (&'static str, String) {
     };
     if !from.contains('/') {
         return match std::env::var(from) {
-            Ok(key) => ("key", key),
-            Err(_) => of_machine,
+            Ok(key) if key.len() >= SHORTEST_KEY => ("key", key),
+            // Not a key, but a switch such as `CLAUDE_CODE_USE_BEDROCK=1`.
+            _ => of_machine,
         };
     }
     let json = fs::read_to_string(from).ok();
     let json: Option<Value> = json.and_then(|text| serde_json::from_str(&text).ok());
-    let account = json.as_ref().and_then(|json| {
-        let mut ids = ACCOUNTS.iter();
-        ids.find_map(|field| json.pointer(field)?.as_str())
-    });
+    let account = json
+        .as_ref()
+        .and_then(|json| json.pointer(ACCOUNT)?.as_str());
     account.map_or(of_machine, |account| ("account", account.to_owned()))
 }
 
