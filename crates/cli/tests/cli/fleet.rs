@@ -31,7 +31,8 @@ impl Fleet {
     fn new(claude: Claude) -> Option<Self> {
         let server = Server::start()?;
         let fleet = Self { server, claude };
-        let made = fleet.run(["fleet", "init"]);
+        // The defaults are more than a small disk has.
+        let made = fleet.run(["fleet", "init", "--logs", "64M", "--files", "64M"]);
         assert_eq!(made.code, Some(0), "{}", made.stderr);
         Some(fleet)
     }

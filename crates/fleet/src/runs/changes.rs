@@ -114,7 +114,13 @@ impl FleetRuns {
                 }
                 if known.shown.get(&changed.run) != Some(&now) {
                     known.shown.insert(changed.run, now.clone());
+                    let has_ended = now.state == ViewState::Ended;
                     yield Change::Run { run: now };
+                    if has_ended {
+                        for run_id in known.forget_oldest() {
+                            yield Change::Gone { run_id };
+                        }
+                    }
                 }
             }
             Err(ServiceError::unreachable("the fleet's server has ended the stream of changes"))?;
@@ -165,6 +171,10 @@ struct Known {
 impl Known {
     /// Returns whether the state of a run is not the one that was seen last.
     fn has_other_state(&mut self, key: &RunKey, state: String) -> bool {
+        // Of one that is not among the newest.
+        if !self.records.contains_key(&key.run) {
+            return false;
+        }
         let before = self.states.insert(key.run.clone(), state.clone());
         let has_ended = (self.shown.get(&key.run)).is_some_and(|run| run.state == ViewState::Ended);
         !has_ended && before != Some(state)
@@ -174,5 +184,53 @@ impl Known {
         self.states.remove(&key.run);
         self.records.remove(&key.run);
         self.shown.remove(&key.run).is_some()
+    }
+
+    /// Forgets the ended runs that are no longer among the newest. Returns their ids.
+    fn forget_oldest(&mut self) -> Vec<String> {
+        let mut ended: Vec<_> = (self.shown.iter())
+            .filter(|(_, run)| run.state == ViewState::Ended)
+            .map(|(id, run)| (run.info.accepted_at, id.clone()))
+            .collect();
+        ended.sort_unstable();
+        ended.truncate(ended.len().saturating_sub(NEWEST));
+        for (_, id) in &ended {
+            self.states.remove(id);
+            self.records.remove(id);
+            self.shown.remove(id);
+        }
+        ended.into_iter().map(|(_, id)| id).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use teamster_api::{RunInfo, RunSpec, Spec};
+
+    use super::*;
+
+    #[test]
+    fn a_reader_keeps_live_runs_and_the_newest_ended_ones() {
+        let mut known = Known::default();
+        let spec = Spec::from(RunSpec::new("claude", "x"));
+        let mut gone = Vec::new();
+        for number in 0..60_u64 {
+            let id = format!("r{number:02}");
+            let mut run = RunSummary::new(RunInfo::new(&*id, "claude"), ViewState::Ended);
+            run.info.accepted_at = number;
+            if number == 0 {
+                run.state = ViewState::Running;
+            }
+            known.shown.insert(id.clone(), Arc::new(run));
+            known.records.insert(id, Record::new("default", &spec));
+            gone.extend(known.forget_oldest());
+        }
+        let expected: Vec<_> = (1..10).map(|number| format!("r{number:02}")).collect();
+        assert_eq!(gone, expected);
+        assert_eq!((known.shown.len(), known.records.len()), (51, 51));
+        assert!(known.records.contains_key("r00"));
+        // A late message about its log keeps nothing of it.
+        assert!(!known.has_other_state(&RunKey::new("ann", "r01"), "ended".to_owned()));
+        assert!(known.states.is_empty());
     }
 }
