@@ -186,15 +186,18 @@ async fn settle(fleet: &Fleet, key: &RunKey, seen: Seen, mut record: Record) {
 /// Takes the right to repair for a while, unless another worker has it.
 async fn has_right(shared: &Shared) -> Result<bool, ServiceError> {
     let last = shared.fleet.last(WORKERS, RIGHT).await?;
+    let own = shared.instance.to_string();
     let (expected, is_taken) = last.map_or((0, false), |message| {
-        // After its time there is a marker without content.
-        (message.sequence, !message.payload.is_empty())
+        // After its time there is a marker without content. The own one is renewed, even if it has not passed yet: a pass
+        // that only waits for that would forget what this process has seen.
+        let is_free = message.payload.is_empty() || message.payload == own.as_bytes();
+        (message.sequence, !is_free)
     });
     if is_taken {
         return Ok(false);
     }
     let message = PublishMessage::build()
-        .payload(shared.instance.to_string().into())
+        .payload(own.into())
         .expected_last_subject_sequence(expected)
         .ttl(TERM);
     Ok(shared.fleet.publish(RIGHT, message).await.is_some())
