@@ -123,6 +123,7 @@ export async function checkViews(chromium, server) {
     await server.api(`/requests/${id}/1`, {decision: 'deny'});
     await server.reaches(id, 'ended');
     await go(page, `#/run/${id}`);
+    await page.click('.follow button:has-text("Follow up")');
     await page.waitForSelector('.follow .composer');
     assert.deepEqual(await small(), []);
     await page.context().close();
@@ -158,6 +159,7 @@ export async function checkViews(chromium, server) {
     const {sessionId} = await server.reaches(id, 'ended');
     await go(page, `#/run/${id}`);
     const asked = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/v1/runs'));
+    await page.click('.follow button:has-text("Follow up")');
     await page.fill('.follow textarea', 'echo second');
     await page.click('.follow button:has-text("Follow up")');
     const {provider, ...body} = (await asked).postDataJSON();
@@ -167,6 +169,7 @@ export async function checkViews(chromium, server) {
     await page.waitForSelector('.card.done:has-text("Completed")');
     // One that cannot be followed up has the reason beside it.
     await page.route('**/v1/runs', (route) => route.fulfill({status: 422, json: {detail: 'no such directory'}}));
+    await page.click('.follow button:has-text("Follow up")');
     await page.fill('.follow textarea', 'echo third');
     await page.press('.follow textarea', 'Control+Enter');
     await page.waitForSelector('.follow .error:has-text("no such directory")');
@@ -185,6 +188,7 @@ export async function checkViews(chromium, server) {
     await server.api(`/runs/${runId}/cancel`, {});
     await server.reaches(runId, 'ended');
     await go(page, `#/run/${runId}`);
+    await page.click('.follow button:has-text("Follow up")');
     await page.fill('.follow textarea', 'echo again');
     await page.click('.follow button:has-text("Follow up")');
     await page.waitForFunction((id) => !location.hash.endsWith(id), runId);

@@ -4,9 +4,11 @@ import {key, post} from './api.js';
 import {fill, h} from './dom.js';
 import {PERMISSIONS} from './session.js';
 
-/// Shows the box of the run `id` in `place` once it has ended. A run is followed by a run, a session by a session.
-export function followUp(id, place) {
+/// Offers both in `place` once the run has ended. A run is followed by a run, a session by a session.
+export function followUp(place) {
+  let isShown = false;
   let form;
+  const like = (run) => h('a.button.quiet', {href: `#/new/${encodeURIComponent(run.runId)}`}, 'New run like this');
   const make = (run) => {
     const input = h('textarea', {rows: 2, required: true, 'aria-label': 'Follow-up', placeholder: 'Something more, in the same session'});
     const before = run.grants?.permission;
@@ -45,16 +47,20 @@ export function followUp(id, place) {
       onkeydown: (event) => {
         if (event.key === 'Enter' && (event.metaKey || event.ctrlKey)) form.requestSubmit();
       },
-    }, run.sessionId && input, note, h('div.actions',
-      run.sessionId && [send, permission],
-      h('a.button.quiet', {href: `#/new/${encodeURIComponent(run.runId)}`}, 'New run like this')));
+    }, input, note, h('div.actions', send, permission, like(run)));
   };
   return {
     update(run) {
       // A run of the history alone has no kind, and an agent's tick is followed by the next one.
-      if (form || run.state !== 'ended' || !['run', 'session'].includes(run.kind)) return;
-      form = make(run);
-      fill(place, form);
+      if (isShown || run.state !== 'ended' || !['run', 'session'].includes(run.kind)) return;
+      isShown = true;
+      // The box is made once it is wanted: with a field below them, a browser needs seconds for many changed lines.
+      const open = () => {
+        form = make(run);
+        fill(place, form);
+        form.querySelector('textarea').focus();
+      };
+      fill(place, h('div.actions', run.sessionId && h('button', {type: 'button', onclick: open}, 'Follow up'), like(run)));
     },
   };
 }

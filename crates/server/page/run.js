@@ -160,7 +160,7 @@ export function run(main, id, whole) {
 
   let mark;
   const box = composer(id, say, () => entries.isInTurn);
-  const next = followUp(id, more);
+  const next = followUp(more);
 
   function scrolled() {
     jump.hidden = isAtEnd();
