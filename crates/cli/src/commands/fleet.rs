@@ -19,6 +19,7 @@ pub(crate) fn main(command: FleetCommand) -> anyhow::Result<u8> {
         FleetCommand::Init(args) => init(&args),
         FleetCommand::Check(args) => check::main(&args),
         FleetCommand::Status(args) => status::main(&args),
+        FleetCommand::Drain(args) => drain(&args.name),
         FleetCommand::GiveUp(args) => give_up(&args.id),
         FleetCommand::Rerun(args) => rerun(&args.id),
     }
@@ -91,4 +92,12 @@ fn rerun(id: &str) -> anyhow::Result<u8> {
     })?;
     crate::report::warn(&rerun.accepted.warnings);
     exit_code::of_lines([rerun.run_id])
+}
+
+/// Lets a worker end with the runs that it has.
+fn drain(worker: &str) -> anyhow::Result<u8> {
+    let fleet = fleet()?;
+    wait(fleet.drain(worker))?;
+    note(&format!("worker {} drains", words::one_line(worker)));
+    Ok(exit_code::SUCCESS)
 }

@@ -2,6 +2,8 @@
 
 pub(crate) mod args;
 
+use std::time::Duration;
+
 use anyhow::Context;
 use nix::unistd::gethostname;
 use teamster_api::ServiceError;
@@ -73,6 +75,7 @@ fn of_args(args: WorkerArgs) -> anyhow::Result<(Settings, WorkerConfig)> {
         pool,
         slots,
         name,
+        drain_timeout,
         policy,
         creds,
         metrics,
@@ -94,6 +97,7 @@ fn of_args(args: WorkerArgs) -> anyhow::Result<(Settings, WorkerConfig)> {
     if !pool.is_empty() {
         config.policy.pools = pool;
     }
+    config.drain_timeout = drain_timeout.filter(|limit| *limit != Duration::MAX);
     config.policy.slots = slots.map_or(config.policy.slots, usize::from);
     Ok((settings, config))
 }

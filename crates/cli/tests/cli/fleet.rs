@@ -146,6 +146,9 @@ fn a_repository_goes_to_a_machine_and_its_branch_comes_back() {
     worker.signal(Signal::SIGTERM);
     let ended = worker.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    for part in [": was started with claude\n", ": has ended\n"] {
+        assert!(ended.stderr.contains(part), "{part}: {}", ended.stderr);
+    }
     assert!(ended.stderr.ends_with("drained\n"), "{}", ended.stderr);
 }
 
@@ -173,7 +176,10 @@ fn a_run_waits_for_a_machine_and_can_be_cancelled() {
     let id = fleet.ok(["run", "-d", "claude", "x"]);
     let id = id.trim_end();
     let queued = fleet.until(id, "queued");
-    assert_eq!(queued["queue"]["pool"], "default", "{queued}");
+    assert_eq!(queued["queue"]["reason"], "no_machine", "{queued}");
+    let status = fleet.run(["fleet", "status"]);
+    let waits = "queued: 1 run for pool default, the oldest for ";
+    assert!(status.stdout.contains(waits), "{}", status.stdout);
     let waits = fleet.run(["fleet", "give-up", id]);
     assert_eq!(waits.code, Some(1));
     assert!(waits.stderr.contains("cancel it"), "{}", waits.stderr);
@@ -216,7 +222,7 @@ fn a_server_in_front_of_a_fleet_is_used_as_one_machine() {
     let Some(fleet) = Fleet::new(Claude::plays("text", 0)) else {
         return;
     };
-    let _worker = fleet.worker("mini");
+    let mut worker = fleet.worker("mini");
     let folder = tempfile::tempdir().unwrap();
     let served = Served::start(&["--fleet"], folder.path(), |command| {
         command
@@ -257,6 +263,11 @@ fn a_server_in_front_of_a_fleet_is_used_as_one_machine() {
         figures.contains("teamster_fleet_slots{pool=\"default\"} 4\n"),
         "{figures}"
     );
+    let drained = fleet.run(["fleet", "drain", "mini"]);
+    assert_eq!(drained.code, Some(0), "{}", drained.stderr);
+    assert_eq!(worker.end().code, Some(0));
+    let absent = fleet.run(["fleet", "drain", "mini"]);
+    assert_eq!(absent.code, Some(1), "{}", absent.stderr);
 }
 
 #[test]

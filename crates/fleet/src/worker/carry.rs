@@ -90,11 +90,8 @@ impl Carry {
             }
         };
         match verdict {
-            Verdict::Ended
-            | Verdict::Nothing
-            | Verdict::NotReady
-            | Verdict::Elsewhere
-            | Verdict::NotQueued => {}
+            Verdict::Ended => self.shared.notice(&self.key, "has ended"),
+            Verdict::Nothing | Verdict::NotReady | Verdict::Elsewhere | Verdict::NotQueued => {}
             other => self
                 .shared
                 .notice(&self.key, format!("was left: {other:?}")),

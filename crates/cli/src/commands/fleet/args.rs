@@ -31,6 +31,7 @@ pub(crate) enum FleetCommand {
     Init(FleetInitArgs),
     Check(FleetCheckArgs),
     Status(FleetStatusArgs),
+    Drain(FleetDrainArgs),
     GiveUp(FleetGiveUpArgs),
     Rerun(FleetRerunArgs),
 }
@@ -110,4 +111,14 @@ pub(crate) struct FleetGiveUpArgs {
 pub(crate) struct FleetRerunArgs {
     /// The run's id, or a unique prefix of it
     pub(crate) id: String,
+}
+
+/// Let a worker take no more runs, and end with those that it has.
+///
+/// As Ctrl-C on its machine does. It returns at once; `teamster fleet status` shows the worker until it has ended.
+#[derive(Debug, Args)]
+pub(crate) struct FleetDrainArgs {
+    /// The name of the worker
+    #[arg(value_name = "WORKER")]
+    pub(crate) name: String,
 }

@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, ValueHint};
 
@@ -17,7 +18,7 @@ Examples:
   TEAMSTER_FLEET_CREDS=worker.creds teamster worker tls://nats.example --name mini
 
 The agents' programs and logins are those of this machine: `teamster doctor` lists them. SIGTERM or
-Ctrl-C drains: it takes no more runs, and ends with those that it has. A second one ends it at once,
+Ctrl-C drains, as `teamster fleet drain NAME` does: it takes no more runs, and ends with those that it has. A second one ends it at once,
 and its runs go on: the next worker with its name follows them.
 
 Exit codes:
@@ -47,6 +48,10 @@ pub(crate) struct WorkerArgs {
     /// It stays the same after a restart: the next worker with this name continues its runs.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
+    /// Interrupt the runs that are left after this long of draining, such as 10m; `off` waits for their ends
+    /// [default: off]
+    #[arg(long, value_name = "TIME", value_parser = crate::args::value::limit)]
+    pub(crate) drain_timeout: Option<Duration>,
     /// Let runs do here what this file in TOML allows: agents, repositories, directories, permission modes, time
     ///
     /// Without it, runs work in a new empty directory, or in a repository that they bring along or name by its URL.

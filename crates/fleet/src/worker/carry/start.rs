@@ -66,6 +66,8 @@ impl Carry {
             sleep(RETRY).await;
         }
         self.begun().await;
+        self.shared
+            .notice(&self.key, format!("was started with {}", spec.provider()));
         Ok(())
     }
 
