@@ -252,9 +252,9 @@ fn a_server_in_front_of_a_fleet_is_used_as_one_machine() {
     let claude: Vec<_> = claude.filter(|agent| agent["id"] == "claude").collect();
     assert_eq!(claude[0]["machine"], "mini", "{agents}");
     let status = served.get("/v1/fleet").json();
-    let worker = &status["workers"][0];
+    let shown = &status["workers"][0];
     assert_eq!(
-        (&worker["name"], &worker["slots"]),
+        (&shown["name"], &shown["slots"]),
         (&"mini".into(), &4.into()),
         "{status}"
     );
