@@ -12,7 +12,7 @@ use async_nats::jetstream::context::PublishError;
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::stream::{self, DirectGetErrorKind};
 use futures_core::Stream;
-use teamster_api::ServiceError;
+use teamster_api::{ProblemCode, ServiceError};
 #[cfg(feature = "worker")]
 use teamster_api::{RunSummary, ViewState};
 #[cfg(feature = "worker")]
@@ -73,6 +73,14 @@ impl Fleet {
         match handle.direct_get_last_for_subject(subject).await {
             Ok(message) => Ok(Some(message)),
             Err(error) if error.kind() == DirectGetErrorKind::NotFound => Ok(None),
+            // The stream has no leader at the moment, or there is none.
+            Err(error) if error.to_string().contains("no responders") => {
+                Err(match self.settings(stream).await {
+                    Ok(None) => setup::not_made(),
+                    Err(absent) if absent.code == Some(ProblemCode::Unsupported) => absent,
+                    _ => self.failed(subject, error),
+                })
+            }
             Err(error) => Err(self.failed(subject, error)),
         }
     }
@@ -181,10 +189,7 @@ impl Fleet {
             Ok(_) => Ok(true),
             Err(error) if error.to_string().contains("maximum messages exceeded") => {
                 let message = "the fleet's queue is full: try again later, or add workers";
-                Err(ServiceError::new(
-                    teamster_api::ProblemCode::OverQuota,
-                    message,
-                ))
+                Err(ServiceError::new(ProblemCode::OverQuota, message))
             }
             Err(_) => self.refusal(subject).map_or(Ok(false), Err),
         }
@@ -400,5 +405,5 @@ fn found(revision: u64, headers: &HeaderMap, payload: &[u8]) -> Found {
 
 pub(crate) fn not_found(run: &str) -> ServiceError {
     let message = format!("no run \"{run}\"");
-    ServiceError::new(teamster_api::ProblemCode::RunNotFound, message)
+    ServiceError::new(ProblemCode::RunNotFound, message)
 }

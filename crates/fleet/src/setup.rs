@@ -150,7 +150,10 @@ impl Fleet {
         is_absent.then(no_jetstream)
     }
 
-    async fn settings(&self, name: &str) -> Result<Option<stream::Config>, ServiceError> {
+    pub(crate) async fn settings(
+        &self,
+        name: &str,
+    ) -> Result<Option<stream::Config>, ServiceError> {
         match self.jetstream.get_stream(name).await {
             Ok(stream) => Ok(Some(stream.cached_info().config.clone())),
             Err(error) => match error.kind() {

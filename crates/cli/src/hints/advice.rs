@@ -51,7 +51,7 @@ pub(crate) fn of_problem(code: ProblemCode) -> Option<&'static str> {
         // The fleet's server knows no tokens.
         ProblemCode::Unauthorized | ProblemCode::InsufficientScope if uses_fleet() => return None,
         ProblemCode::Unauthorized => ": check TEAMSTER_REMOTE_TOKEN or --remote-token-file",
-        ProblemCode::FleetNotInitialized => ": `teamster fleet init` makes them",
+        ProblemCode::FleetNotInitialized => ": `teamster fleet init`",
         ProblemCode::InsufficientScope => {
             "; `teamster token add NAME --scope SCOPE` on its machine creates one"
         }
