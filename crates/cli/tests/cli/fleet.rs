@@ -1,5 +1,6 @@
 //! `--fleet`: runs on other machines, through a server on loopback. Without `nats-server`, these tests are skipped.
 
+#[expect(dead_code, reason = "the tests of the library use more of it")]
 #[path = "../../../fleet/tests/it/server.rs"]
 mod server;
 
