@@ -2,9 +2,9 @@
 //!
 //! A part is complete or not there, so an interrupted transfer continues with those that are missing.
 
+use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::context::PublishError;
 use async_nats::jetstream::message::PublishMessage;
-use async_nats::jetstream::stream::Stream;
 use sha2::{Digest, Sha256};
 use teamster_api::{FileManifest, PART_BYTES, ProblemCode, ServiceError};
 use tokio::task::JoinSet;
@@ -12,7 +12,6 @@ use tokio::task::JoinSet;
 use crate::Fleet;
 use crate::large::is_internal;
 use crate::names::{FILE, LOG, RunKey};
-use crate::records::next;
 use crate::wire::internal;
 
 /// Part of the subjects of files that a run takes along.
@@ -182,14 +181,17 @@ impl Fleet {
         Ok(())
     }
 
+    /// Returns the subjects that have messages. Not by `STREAM.INFO`: who may use that sees the names of all owners' runs.
     async fn subjects(&self, subjects: &str) -> Result<Vec<String>, ServiceError> {
-        let stream: Stream<()> = self.stream(FILE).await?;
-        let found = stream.info_with_subjects(subjects).await;
-        let mut found = found.map_err(|error| self.failed("STREAM.INFO", error))?;
+        let mut messages = self
+            .messages(FILE, subjects, DeliverPolicy::LastPerSubject, true)
+            .await?;
         let mut all = Vec::new();
-        while let Some(subject) = next(&mut found).await {
-            let (subject, _) = subject.map_err(|error| self.failed("STREAM.INFO", error))?;
-            all.push(subject);
+        while messages.pending > 0 {
+            let Some(message) = messages.next().await? else {
+                break;
+            };
+            all.push(message.subject.to_string());
         }
         Ok(all)
     }

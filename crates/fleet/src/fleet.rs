@@ -13,8 +13,11 @@ use async_nats::{
 };
 use teamster_api::{ProblemCode, ServiceError};
 use teamster_core::sync::lock;
+use tokio::sync::watch;
 
 use crate::names::token;
+use crate::roles::inbox;
+use crate::setup::no_jetstream;
 use crate::why::Known;
 
 /// Time in which the server must answer a request.
@@ -33,13 +36,14 @@ const KNOWN_FOR: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 #[non_exhaustive]
 pub struct FleetOptions {
-    /// Servers, such as `nats://127.0.0.1:4222`, `tls://…` or `wss://…`, separated by commas.
+    /// Servers, such as `nats://127.0.0.1:4222`, `tls://…` or `wss://…`, separated by commas. The first with a user and a
+    /// password has the login for all.
     pub url: String,
     /// A file of credentials: a JWT and a seed.
     pub credentials: Option<PathBuf>,
     /// The owner of the runs, which is a part of all their subjects: letters, digits, `-` and `_`.
     pub owner: String,
-    /// The prefix of the subjects of answers, if permissions require one. Default: `_INBOX`.
+    /// The prefix of the subjects of answers, which permissions of others must not have. Default: `_INBOX_OWNER`.
     pub inbox: Option<String>,
 }
 
@@ -71,6 +75,8 @@ pub struct Fleet {
     pub(crate) jetstream: Context,
     pub(crate) owner: String,
     refusals: Arc<Mutex<VecDeque<(Instant, String)>>>,
+    /// Changes with each refusal.
+    refused: watch::Receiver<()>,
     known: Arc<Mutex<Option<(Instant, Arc<Known>)>>>,
 }
 
@@ -92,6 +98,7 @@ impl Fleet {
         let owner = token("owner", &options.owner)?;
         let refusals = Arc::new(Mutex::new(VecDeque::new()));
         let remembered = refusals.clone();
+        let (news, refused) = watch::channel(());
         let mut connect = ConnectOptions::new()
             .name(format!("teamster {owner}"))
             .connection_timeout(CONNECT)
@@ -104,12 +111,12 @@ impl Fleet {
                         refusals.pop_front();
                     }
                     refusals.push_back((Instant::now(), error));
+                    news.send_replace(());
                 }
                 std::future::ready(())
             });
-        if let Some(inbox) = options.inbox {
-            connect = connect.custom_inbox_prefix(inbox);
-        }
+        let inbox = options.inbox.unwrap_or_else(|| inbox(&owner));
+        connect = connect.custom_inbox_prefix(inbox);
         if let Some(file) = &options.credentials {
             connect = connect.credentials_file(file).await.map_err(|error| {
                 let message = format!("the credentials {} cannot be read: {error}", file.display());
@@ -122,9 +129,9 @@ impl Fleet {
             // The library ignores what a URL has of a login.
             connect = match (server.username(), server.password()) {
                 (Some(user), Some(password)) => {
-                    connect.user_and_password(user.to_owned(), password.to_owned())
+                    connect.user_and_password(percent_decoded(user), percent_decoded(password))
                 }
-                (Some(token), None) => connect.token(token.to_owned()),
+                (Some(token), None) => connect.token(percent_decoded(token)),
                 (None, _) => connect,
             };
             servers.push(server);
@@ -140,6 +147,7 @@ impl Fleet {
             jetstream,
             owner,
             refusals,
+            refused,
             known: Arc::default(),
         })
     }
@@ -171,10 +179,38 @@ impl Fleet {
 
     /// Returns the error of a request about this subject that had no answer, if the server has refused it.
     pub(crate) fn refusal(&self, subject: &str) -> Option<ServiceError> {
+        self.refusal_within(subject, REMEMBERED_FOR)
+    }
+
+    /// Waits for what becomes of a request about this subject. A refusal ends that at once: it comes as an event, and the
+    /// request would wait for its answer until its time is over.
+    pub(crate) async fn unless_refused<T>(
+        &self,
+        subject: &str,
+        request: impl Future<Output = T>,
+    ) -> Result<T, ServiceError> {
+        let began = Instant::now();
+        let mut refused = self.refused.clone();
+        refused.mark_unchanged();
+        tokio::pin!(request);
+        loop {
+            tokio::select! {
+                biased;
+                done = &mut request => return Ok(done),
+                Ok(()) = refused.changed() => {
+                    if let Some(refusal) = self.refusal_within(subject, began.elapsed()) {
+                        return Err(refusal);
+                    }
+                }
+            }
+        }
+    }
+
+    fn refusal_within(&self, subject: &str, time: Duration) -> Option<ServiceError> {
         let refusals = lock(&self.refusals);
         let mut newest = refusals.iter().rev();
-        let (_, refusal) = newest
-            .find(|(at, text)| at.elapsed() < REMEMBERED_FOR && names_subject(text, subject))?;
+        let (_, refusal) =
+            newest.find(|(at, text)| at.elapsed() <= time && names_subject(text, subject))?;
         let message =
             format!("the server does not permit this: {refusal}; ask the operator of the fleet");
         Some(ServiceError::new(ProblemCode::InsufficientScope, message))
@@ -182,8 +218,16 @@ impl Fleet {
 
     /// Returns the error of a request about this subject that failed.
     pub(crate) fn failed(&self, subject: &str, error: impl fmt::Display) -> ServiceError {
+        let text = error.to_string();
+        let has_jetstream = self.client.server_info().jetstream;
+        if text.contains("jetstream not enabled")
+            || text.contains("JetStream resource does not exist")
+            || !has_jetstream && text.contains("no responders")
+        {
+            return no_jetstream();
+        }
         self.refusal(subject).unwrap_or_else(|| {
-            ServiceError::unreachable(format!("the fleet's server does not answer: {error}"))
+            ServiceError::unreachable(format!("the fleet's server does not answer: {text}"))
         })
     }
 }
@@ -212,6 +256,24 @@ fn not_connected(error: &ConnectError) -> ServiceError {
     }
 }
 
+/// Returns what a part of an address stands for.
+fn percent_decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [byte, tail @ ..] = rest {
+        let digits = (*byte == b'%').then(|| tail.get(..2)).flatten();
+        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        if let Some(byte) = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            bytes.push(byte);
+            rest = &tail[2..];
+        } else {
+            bytes.push(*byte);
+            rest = tail;
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// Returns whether an error names this subject, and not only a longer one.
 fn names_subject(text: &str, subject: &str) -> bool {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"-_=.".contains(&byte);
@@ -224,6 +286,14 @@ fn names_subject(text: &str, subject: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn passwords_in_addresses_may_have_any_character() {
+        assert_eq!(percent_decoded("a%40b%"), "a@b%");
+        let server: ServerAddr = "nats://a:x%3Ay@h:1".parse().unwrap();
+        let password = server.password().map(percent_decoded);
+        assert_eq!(password.as_deref(), Some("x:y"));
+    }
 
     #[test]
     fn a_refusal_is_about_the_whole_subject() {

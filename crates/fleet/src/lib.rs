@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![warn(missing_docs)]
 
+mod check;
 mod files;
 mod fleet;
 mod follow;
@@ -14,6 +15,7 @@ mod presence;
 pub mod protocol;
 mod record;
 mod records;
+mod roles;
 mod runs;
 mod setup;
 mod status;
@@ -22,12 +24,13 @@ mod wire;
 #[cfg(feature = "worker")]
 mod worker;
 
+pub use check::{Finding, FindingVerdict};
 pub use fleet::{Fleet, FleetOptions};
 pub use holds::Hold;
 pub use layout::FleetLimits;
 pub use presence::{PresentAgent, PresentWorker};
+pub use roles::{FleetLogin, FleetRole, FleetUser, server_accounts};
 pub use runs::{DEFAULT_POOL, FleetRuns, Rerun};
-pub use setup::{Finding, FindingVerdict};
 pub use status::{FleetStatus, QueueOf};
 #[cfg(feature = "worker")]
 pub use worker::{Worker, WorkerConfig, WorkerPolicy};

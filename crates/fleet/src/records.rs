@@ -8,7 +8,7 @@ use async_nats::HeaderMap;
 use async_nats::jetstream::Message;
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
-use async_nats::jetstream::context::PublishError;
+use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::stream::{self, DirectGetErrorKind};
 use futures_core::Stream;
@@ -70,12 +70,13 @@ impl Fleet {
         subject: &str,
     ) -> Result<Option<StreamMessage>, ServiceError> {
         let handle = self.stream(stream).await?;
-        match handle.direct_get_last_for_subject(subject).await {
+        let asked = handle.direct_get_last_for_subject(subject);
+        match self.unless_refused(subject, asked).await? {
             Ok(message) => Ok(Some(message)),
             Err(error) if error.kind() == DirectGetErrorKind::NotFound => Ok(None),
             // The stream has no leader at the moment, or there is none.
             Err(error) if error.to_string().contains("no responders") => {
-                Err(match self.settings(stream).await {
+                Err(match self.look_at(stream).await {
                     Ok(None) => setup::not_made(),
                     Err(absent) if absent.code == Some(ProblemCode::Unsupported) => absent,
                     _ => self.failed(subject, error),
@@ -134,9 +135,13 @@ impl Fleet {
         let headers = message.headers.unwrap_or_default();
         let sent = self
             .jetstream
-            .publish_with_headers(message.subject, headers, message.payload)
-            .await;
-        Ok(sent?.await?.sequence)
+            .publish_with_headers(message.subject, headers, message.payload);
+        let stored = self.unless_refused(subject, async { sent.await?.await });
+        // The caller asks for the refusal.
+        let stored = stored.await;
+        Ok(stored
+            .unwrap_or_else(|_| Err(PublishErrorKind::TimedOut.into()))?
+            .sequence)
     }
 
     /// Makes a change of a record, with these other fields, until what has come of it is certain.
@@ -180,12 +185,8 @@ impl Fleet {
     ///
     /// Fails if the queue is full.
     pub(crate) async fn hint(&self, subject: &str, key: &RunKey) -> Result<bool, ServiceError> {
-        let sent = self.jetstream.publish(subject.to_owned(), key.key().into());
-        let stored = match sent.await {
-            Ok(stored) => stored.await,
-            Err(error) => Err(error),
-        };
-        match stored {
+        let message = PublishMessage::build().payload(key.key().into());
+        match self.try_publish(subject, message).await {
             Ok(_) => Ok(true),
             Err(error) if error.to_string().contains("maximum messages exceeded") => {
                 let message = "the fleet's queue is full: try again later, or add workers";
@@ -223,12 +224,12 @@ impl Fleet {
             headers_only,
             ..OrderedConfig::default()
         };
-        let consumer = handle.create_consumer(config).await.map_err(|error| {
+        let made = self.unless_refused(subjects, handle.create_consumer(config));
+        let consumer = made.await?.map_err(|error| {
             if error.to_string().contains("stream not found") {
                 return setup::not_made();
             }
-            self.no_jetstream(&error)
-                .unwrap_or_else(|| self.failed(subjects, error))
+            self.failed(subjects, error)
         })?;
         let pending = consumer.cached_info().num_pending;
         let messages = consumer.messages().await;

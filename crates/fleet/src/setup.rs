@@ -1,140 +1,117 @@
-//! Making and checking the streams of a fleet: what an operator does.
+//! Making the streams of a fleet: what an operator does.
+
+use std::time::Duration;
 
 use async_nats::jetstream::context::{CreateStreamErrorKind, GetStreamErrorKind};
 use async_nats::jetstream::{ErrorCode, stream};
 use teamster_api::{ProblemCode, ServiceError};
+use tokio::time::{Instant, sleep};
 
+use crate::check::OLDEST;
 use crate::layout::{self, FleetLimits, differences, streams};
+use crate::records::PAUSE;
 use crate::{Fleet, names};
 
-/// The oldest version of the server with which no lost write is known.
-const OLDEST: (i64, i64, i64) = (2, 14, 0);
-/// The size that a message must be allowed to have, in bytes.
-const MESSAGE: usize = 1 << 20;
-
-/// A check of a fleet's server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Finding {
-    /// What was checked, such as `TM_LOG`.
-    pub what: String,
-    /// The result.
-    pub verdict: FindingVerdict,
-    /// What was found, and what to do about it.
-    pub detail: String,
-}
-
-/// The result of a check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum FindingVerdict {
-    /// As it should be.
-    Good,
-    /// Works, but not as safely as it could, or cannot be seen from here.
-    Warning,
-    /// The fleet cannot work like this.
-    Bad,
-}
+/// Time in which the streams must have leaders.
+const ELECTION: Duration = Duration::from_mins(1);
 
 impl Fleet {
-    /// Makes the streams of the fleet, or brings those of an older version up to date.
+    /// Makes the streams of the fleet, or brings those of an older version up to date, and waits until they can be used.
+    /// It can be repeated.
     ///
     /// # Errors
     ///
-    /// Fails, without changing a stream, if one exists that another program has made differently, or a newer version: by
-    /// the names of the settings.
+    /// Fails, without changing a stream, if the server is too old, or if one exists that another program has made
+    /// differently, or a newer version: by the names of the settings.
     pub async fn init(&self, limits: &FleetLimits) -> Result<(), ServiceError> {
+        if !self.has_version() {
+            let (major, minor, _) = OLDEST;
+            let message = format!(
+                "the server has version {}, which can lose acknowledged writes: use {major}.{minor} or newer",
+                self.client.server_info().version
+            );
+            return Err(ServiceError::new(ProblemCode::Unsupported, message));
+        }
+        let until = Instant::now() + ELECTION;
         let wanted = streams(limits, self.replicas(limits));
         let mut existing = Vec::new();
         for stream in &wanted {
-            let found = self.settings(&stream.name).await?;
+            // A cluster that has just been started has no leader yet.
+            let found = loop {
+                match self.look_at(&stream.name).await {
+                    Err(error) if error.retryable && Instant::now() < until => sleep(PAUSE).await,
+                    found => break found?,
+                }
+            };
             if let Some(found) = &found {
-                refuse_foreign(found, stream)?;
+                refuse_foreign(&found.config, stream)?;
             }
             existing.push(found);
         }
-        for (stream, found) in wanted.into_iter().zip(existing) {
-            let name = stream.name.clone();
-            let failed = |error: &dyn std::fmt::Display| {
-                let mut message = format!("the stream {name} cannot be made: {error}");
-                if message.contains("insufficient storage") {
-                    message.push_str(
-                        "; choose lower limits, or give the server more space (`max_file_store`)",
-                    );
+        for (stream, found) in wanted.iter().zip(existing) {
+            loop {
+                match self.make(stream, found.is_some()).await {
+                    Err(error) if error.retryable && Instant::now() < until => sleep(PAUSE).await,
+                    made => break made?,
                 }
-                self.refusal(&name)
-                    .unwrap_or_else(|| ServiceError::new(ProblemCode::Internal, message))
-            };
-            if found.is_some() {
-                let updated = self.jetstream.update_stream(stream).await;
-                updated.map_err(|error| failed(&error))?;
-            } else {
-                let made = self.jetstream.create_stream(stream).await;
-                made.map_err(|error| match error.kind() {
-                    CreateStreamErrorKind::JetStreamUnavailable => no_jetstream(),
-                    _ => failed(&error),
-                })?;
+            }
+        }
+        for stream in &wanted {
+            loop {
+                match self.look_at(&stream.name).await {
+                    Ok(Some(found)) if has_leader(&found) => break,
+                    Err(error) if !error.retryable => return Err(error),
+                    _ if Instant::now() > until => {
+                        let message = format!(
+                            "the stream {} has no leader: look at the servers of the cluster, and run this again",
+                            stream.name
+                        );
+                        return Err(ServiceError::unreachable(message));
+                    }
+                    _ => sleep(PAUSE).await,
+                }
             }
         }
         Ok(())
     }
 
-    /// Checks the server and the streams of the fleet.
-    ///
-    /// # Errors
-    ///
-    /// Fails if the server does not answer.
-    pub async fn check(&self) -> Result<Vec<Finding>, ServiceError> {
-        let mut findings = Vec::new();
-        let mut add = |what: &str, verdict, detail: String| {
-            findings.push(Finding {
-                what: what.to_owned(),
-                verdict,
-                detail,
-            });
-        };
-        let server = self.client.server_info();
-        let (major, minor, patch) = OLDEST;
-        if self.client.is_server_compatible(major, minor, patch) {
-            add("version", FindingVerdict::Good, server.version.clone());
-        } else {
-            let detail = format!(
-                "{} can lose acknowledged writes: use {major}.{minor} or newer",
-                server.version
-            );
-            add("version", FindingVerdict::Bad, detail);
-        }
-        if server.max_payload < MESSAGE {
-            let detail = format!(
-                "a message may have {} bytes only: set `max_payload` to at least {MESSAGE}",
-                server.max_payload
-            );
-            add("max_payload", FindingVerdict::Bad, detail);
-        }
-        let wanted = streams(&FleetLimits::default(), 1);
-        for stream in &wanted {
-            let Some(found) = self.settings(&stream.name).await? else {
-                let detail = "is missing: an operator makes it (`init`)".to_owned();
-                add(&stream.name, FindingVerdict::Bad, detail);
-                continue;
-            };
-            match refuse_foreign(&found, stream) {
-                Err(error) => add(&stream.name, FindingVerdict::Bad, error.message),
-                Ok(()) if found.num_replicas < 3 => {
-                    let detail =
-                        "has one copy: a disk that fails loses it; use three servers".to_owned();
-                    add(&stream.name, FindingVerdict::Warning, detail);
-                }
-                Ok(()) => {
-                    let detail = format!("{} copies", found.num_replicas);
-                    add(&stream.name, FindingVerdict::Good, detail);
-                }
+    /// Makes or changes a stream.
+    async fn make(&self, stream: &stream::Config, is_there: bool) -> Result<(), ServiceError> {
+        let failed = |error: &dyn std::fmt::Display, is_late: bool| {
+            let mut message = format!("the stream {} cannot be made: {error}", stream.name);
+            if message.contains("insufficient storage") {
+                message.push_str(
+                    "; choose lower limits, or give the server more space (`max_file_store`)",
+                );
             }
-        }
-        let detail = "cannot be seen by a client: set `sync_interval: always` in the server's `jetstream` block, \
-                      or a power failure can lose acknowledged writes";
-        add("sync", FindingVerdict::Warning, detail.to_owned());
-        Ok(findings)
+            self.refusal(&stream.name).unwrap_or_else(|| {
+                if is_late {
+                    ServiceError::unreachable(message)
+                } else {
+                    ServiceError::new(ProblemCode::Internal, message)
+                }
+            })
+        };
+        let subject = format!(
+            "STREAM.{}.{}",
+            if is_there { "UPDATE" } else { "CREATE" },
+            stream.name
+        );
+        let made = async {
+            if is_there {
+                self.jetstream.update_stream(stream).await.map(drop)
+            } else {
+                let made = self.jetstream.create_stream(stream.clone()).await;
+                made.map(drop)
+            }
+        };
+        let made = self.unless_refused(&subject, made).await?;
+        made.map_err(|error| match error.kind() {
+            CreateStreamErrorKind::JetStreamUnavailable => no_jetstream(),
+            CreateStreamErrorKind::TimedOut => failed(&error, true),
+            CreateStreamErrorKind::JetStream(cause) => failed(&error, is_election(&cause)),
+            _ => failed(&error, false),
+        })
     }
 
     fn replicas(&self, limits: &FleetLimits) -> usize {
@@ -142,20 +119,12 @@ impl Fleet {
         limits.replicas.unwrap_or(if is_cluster { 3 } else { 1 })
     }
 
-    /// Returns the error of a request that JetStream has not answered, because the server has none.
-    pub(crate) fn no_jetstream(&self, error: &dyn std::fmt::Display) -> Option<ServiceError> {
-        let text = error.to_string();
-        let is_absent = text.contains("JetStream resource does not exist")
-            || text.contains("jetstream not enabled");
-        is_absent.then(no_jetstream)
-    }
-
-    pub(crate) async fn settings(
-        &self,
-        name: &str,
-    ) -> Result<Option<stream::Config>, ServiceError> {
-        match self.jetstream.get_stream(name).await {
-            Ok(stream) => Ok(Some(stream.cached_info().config.clone())),
+    /// Returns what the server has of a stream.
+    pub(crate) async fn look_at(&self, name: &str) -> Result<Option<stream::Info>, ServiceError> {
+        let subject = format!("STREAM.INFO.{name}");
+        let found = self.unless_refused(&subject, self.jetstream.get_stream(name));
+        match found.await? {
+            Ok(stream) => Ok(Some(stream.cached_info().clone())),
             Err(error) => match error.kind() {
                 GetStreamErrorKind::JetStream(error)
                     if error.error_code() == ErrorCode::STREAM_NOT_FOUND =>
@@ -168,22 +137,46 @@ impl Fleet {
                 {
                     Err(no_jetstream())
                 }
-                _ => Err(self
-                    .no_jetstream(&error)
-                    .unwrap_or_else(|| self.failed(&format!("STREAM.INFO.{name}"), error))),
+                _ => Err(self.failed(&subject, error)),
             },
         }
     }
 }
 
-fn no_jetstream() -> ServiceError {
+/// Returns whether the error is of a cluster that elects leaders.
+fn is_election(error: &async_nats::jetstream::Error) -> bool {
+    [
+        ErrorCode::CLUSTER_NOT_AVAILABLE,
+        ErrorCode::CLUSTER_NOT_LEADER,
+        ErrorCode::CLUSTER_NO_PEERS,
+        ErrorCode::STREAM_NOT_FOUND,
+    ]
+    .contains(&error.error_code())
+}
+
+fn has_leader(found: &stream::Info) -> bool {
+    // One that is alone has no cluster.
+    let cluster = found.cluster.as_ref();
+    cluster.is_none_or(|cluster| {
+        cluster
+            .leader
+            .as_ref()
+            .is_some_and(|leader| !leader.is_empty())
+    })
+}
+
+/// The error of a server that keeps no messages.
+pub(crate) fn no_jetstream() -> ServiceError {
     let message =
         "the server has no JetStream: start it with a `jetstream` block in its configuration";
     ServiceError::new(ProblemCode::Unsupported, message)
 }
 
 /// Refuses a stream that this version cannot use.
-fn refuse_foreign(found: &stream::Config, wanted: &stream::Config) -> Result<(), ServiceError> {
+pub(crate) fn refuse_foreign(
+    found: &stream::Config,
+    wanted: &stream::Config,
+) -> Result<(), ServiceError> {
     let name = &found.name;
     let message = match layout::version(found) {
         Some(version) if version > layout::VERSION => format!(

@@ -143,7 +143,8 @@ impl Fleet {
         };
         let payload = serde_json::to_vec(&asked).map_err(|error| internal(&error))?;
         let request = Request::new().payload(payload.into()).timeout(Some(limit));
-        match self.client.send_request(subject.clone(), request).await {
+        let sent = self.client.send_request(subject.clone(), request);
+        match self.unless_refused(&subject, sent).await? {
             Ok(message) => match serde_json::from_slice(&message.payload) {
                 Ok(Answered::Failed(failure)) => Err((*failure).into()),
                 Ok(answered) => Ok(Some(answered)),

@@ -27,7 +27,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_nats::jetstream::message::PublishMessage;
-use teamster_api::{MachineService, ProblemCode, ServiceError};
+use teamster_api::{MachineService, ProblemCode, RunService, ServiceError};
 use teamster_core::sync::lock;
 use teamster_host::{Host, LocalMachine, LocalRuns, state};
 use tokio::sync::Semaphore;
@@ -94,8 +94,10 @@ struct Shared {
     on_notice: Box<dyn Fn(String) + Send + Sync>,
     before_effect: Box<dyn Fn(Effect) + Send + Sync>,
     fleet: Fleet,
-    runs: LocalRuns,
+    runs: Arc<dyn RunService>,
     machine: LocalMachine,
+    /// In place of those that are found.
+    known_agents: Option<Vec<PresentAgent>>,
     config: WorkerConfig,
     /// This process.
     instance: Tag,
@@ -165,7 +167,8 @@ impl Worker {
             on_notice: Box::new(|_| ()),
             before_effect: Box::new(|_| ()),
             fleet: fleet.clone(),
-            runs: LocalRuns::new(host)?.of_owners(),
+            runs: Arc::new(LocalRuns::new(host)?.of_owners()),
+            known_agents: None,
             machine: LocalMachine::new(host).without_versions(None),
             instance: Tag::random(),
             folders,
@@ -200,6 +203,15 @@ impl Worker {
     #[must_use]
     pub fn before_effect(mut self, call: impl Fn(Effect) + Send + Sync + 'static) -> Self {
         self.shared.before_effect = Box::new(call);
+        self
+    }
+
+    /// Sets what carries the runs out, with its agents, for simulations.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn with_runs(mut self, runs: Arc<dyn RunService>, agents: Vec<PresentAgent>) -> Self {
+        self.shared.runs = runs;
+        self.shared.known_agents = Some(agents);
         self
     }
 
@@ -294,6 +306,10 @@ impl Shared {
 
     /// Finds out which agents this machine has.
     async fn examine(&self) -> Result<(), ServiceError> {
+        if let Some(agents) = &self.known_agents {
+            lock(&self.agents).clone_from(agents);
+            return Ok(());
+        }
         let agents = self.machine.agents().await?;
         let salt = self.fleet.salt().await?;
         let name = &self.config.name;

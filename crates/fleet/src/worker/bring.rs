@@ -1,6 +1,6 @@
 //! Files that a run takes along and brings back.
 
-use teamster_api::{BUNDLE, DiffQuery, FileHasher, PATCH, ProblemCode, RunService, ServiceError};
+use teamster_api::{BUNDLE, DiffQuery, FileHasher, PATCH, ProblemCode, ServiceError};
 
 use super::Shared;
 use super::outside::Outside;

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use async_nats::jetstream::Message;
-use teamster_api::{ProblemCode, RunService, RunSummary, Spec, ViewState};
+use teamster_api::{ProblemCode, RunSummary, Spec, ViewState};
 use teamster_core::AgentError;
 use teamster_host::state;
 use tokio::sync::OwnedSemaphorePermit;

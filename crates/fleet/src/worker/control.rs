@@ -3,8 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_nats::Subject;
 use futures_core::future::BoxFuture;
-use teamster_api::{ProblemCode, RunService, ServiceError};
+use teamster_api::{ProblemCode, ServiceError};
 use tokio::sync::oneshot;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
@@ -81,7 +82,9 @@ impl Control {
                 };
                 let Some(request) = request else { break };
                 while answers.try_join_next().is_some() {}
-                let Some(reply) = request.reply.clone() else {
+                // A consumer delivers to any subject, also for one who may not publish there: only requests have an inbox.
+                let is_inbox = |reply: &Subject| !reply.starts_with("$JS.");
+                let Some(reply) = request.reply.clone().filter(is_inbox) else {
                     continue;
                 };
                 let run = run_of(shared.clone(), &request.subject);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_nats::Subscriber;
 use async_nats::jetstream::Message;
 use futures_core::stream::BoxStream;
-use teamster_api::{Command, LogLine, ProblemCode, RunLogEntry, RunService, ServiceError};
+use teamster_api::{Command, LogLine, ProblemCode, RunLogEntry, ServiceError};
 use teamster_core::sync::lock;
 use teamster_core::time::epoch_ms;
 use teamster_core::{AgentError, AgentEvent, Done, LogEntry};

@@ -19,8 +19,13 @@ pub(crate) fn with_agent(command: &mut Command, folder: &Path, script: &str) {
     let agent = folder.join("claude");
     fs::write(&agent, script).unwrap();
     fs::set_permissions(&agent, fs::Permissions::from_mode(0o755)).unwrap();
+    agent_variables(command, folder);
+}
+
+/// Lets a command find the program `claude` of a folder as Claude Code, and keep its runs in the folder.
+pub(crate) fn agent_variables(command: &mut Command, folder: &Path) {
     command
-        .env("TEAMSTER_CLAUDE_BIN", agent)
+        .env("TEAMSTER_CLAUDE_BIN", folder.join("claude"))
         // A login, which the script does not need.
         .env("ANTHROPIC_API_KEY", "made-up")
         .env("XDG_STATE_HOME", folder.join("state"))

@@ -100,14 +100,23 @@ impl Machine {
         }
     }
 
+    /// The same, with the user of this address.
+    pub(crate) fn start_at(url: &str, name: &str, agent: &str) -> Self {
+        Self::at(url, name, agent, None)
+    }
+
     /// The same, with a worker that is killed before this effect.
     pub(crate) fn dying(server: &Server, name: &str, agent: &str, before: Option<&str>) -> Self {
+        Self::at(&server.url, name, agent, before)
+    }
+
+    fn at(url: &str, name: &str, agent: &str, before: Option<&str>) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let worker = work(folder.path(), &server.url, name, agent, before);
+        let worker = work(folder.path(), url, name, agent, before);
         Self {
             folder,
             name: name.to_owned(),
-            url: server.url.clone(),
+            url: url.to_owned(),
             worker,
         }
     }

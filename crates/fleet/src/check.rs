@@ -1,0 +1,366 @@
+//! Checks of a fleet's server, its streams and the permissions of this user.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use async_nats::connection::State;
+use async_nats::jetstream::stream;
+use async_nats::{ServerInfo, datetime};
+use serde::Deserialize;
+use teamster_api::ServiceError;
+use teamster_core::time::epoch_ms;
+use tokio::time::Instant;
+
+use crate::Fleet;
+use crate::layout::{FleetLimits, streams};
+use crate::roles::{FleetRole, USER_INFO, covers};
+use crate::setup::refuse_foreign;
+
+/// The oldest version of the server with which no lost write is known.
+pub(crate) const OLDEST: (i64, i64, i64) = (2, 14, 0);
+/// The size that a message must be allowed to have, in bytes.
+const MESSAGE: usize = 1 << 20;
+/// The largest difference between two clocks that is not reported, in milliseconds. Times are only shown.
+const CLOCKS: u64 = 5_000;
+/// Time in which the server must answer about this user.
+const ANSWER: Duration = Duration::from_secs(2);
+/// The number of permissions that are listed.
+const SHOWN: usize = 3;
+/// The number of copies with which a disk may fail.
+const COPIES: usize = 3;
+
+/// A check of a fleet's server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// What was checked, such as `TM_LOG`.
+    pub what: String,
+    /// The result.
+    pub verdict: FindingVerdict,
+    /// What was found.
+    pub detail: String,
+    /// What to do about it.
+    pub next: Option<String>,
+}
+
+/// The result of a check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum FindingVerdict {
+    /// As it should be.
+    Good,
+    /// Works, but not as safely as it could, or cannot be seen from here.
+    Warning,
+    /// The fleet cannot work like this.
+    Bad,
+}
+
+impl Finding {
+    fn new(what: &str, verdict: FindingVerdict, detail: impl Into<String>, next: &str) -> Self {
+        Self {
+            what: what.to_owned(),
+            verdict,
+            detail: detail.into(),
+            next: (!next.is_empty()).then(|| next.to_owned()),
+        }
+    }
+
+    fn good(what: &str, detail: impl Into<String>) -> Self {
+        Self::new(what, FindingVerdict::Good, detail, "")
+    }
+
+    fn warning(what: &str, detail: impl Into<String>, next: &str) -> Self {
+        Self::new(what, FindingVerdict::Warning, detail, next)
+    }
+
+    fn bad(what: &str, detail: impl Into<String>, next: &str) -> Self {
+        Self::new(what, FindingVerdict::Bad, detail, next)
+    }
+}
+
+/// What the server says about a user.
+#[derive(Debug, Default, Deserialize)]
+struct UserInfo {
+    server: UserServer,
+    data: User,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct UserServer {
+    /// RFC 3339.
+    time: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+struct User {
+    #[serde(default)]
+    user: String,
+    /// Without it, the user may do everything.
+    permissions: Option<Permissions>,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+struct Permissions {
+    publish: Option<Subjects>,
+    subscribe: Option<Subjects>,
+    responses: Option<serde_json::Value>,
+}
+
+#[derive(Debug, Default, Clone, Deserialize)]
+struct Subjects {
+    /// Without it, all that is not denied.
+    allow: Option<Vec<String>>,
+    #[serde(default)]
+    deny: Vec<String>,
+}
+
+impl Subjects {
+    /// Returns those of the wanted patterns that are not allowed.
+    fn lacks(subjects: Option<&Self>, wanted: Vec<String>) -> Vec<String> {
+        let Some(subjects) = subjects else {
+            return Vec::new();
+        };
+        let mut lacking = wanted;
+        lacking.retain(|wanted| {
+            let is_allowed = (subjects.allow.as_ref()).is_none_or(|allow| covers(allow, wanted));
+            !is_allowed || covers(&subjects.deny, wanted)
+        });
+        lacking
+    }
+}
+
+impl Permissions {
+    /// Returns what a role needs and this user may not do.
+    fn lacks(&self, role: FleetRole, name: &str) -> Vec<String> {
+        let mut lacking = Subjects::lacks(self.publish.as_ref(), role.publishes(name));
+        lacking.extend(Subjects::lacks(
+            self.subscribe.as_ref(),
+            role.subscribes(name),
+        ));
+        if role.answers() && self.responses.is_none() && self.publish.is_some() {
+            lacking.push("allow_responses".to_owned());
+        }
+        lacking
+    }
+}
+
+impl Fleet {
+    /// Checks the server and the streams of the fleet, and what this user may do.
+    ///
+    /// # Errors
+    ///
+    /// Fails without a connection to the server.
+    pub async fn check(&self) -> Result<Vec<Finding>, ServiceError> {
+        if self.client.connection_state() != State::Connected {
+            let message = "the connection to the fleet's server is lost: try again when it is back";
+            return Err(ServiceError::unreachable(message));
+        }
+        let server = self.client.server_info();
+        let mut findings = vec![version(&server, self.has_version())];
+        if server.max_payload < MESSAGE {
+            findings.push(Finding::bad(
+                "max_payload",
+                format!("a message may have {} bytes only", server.max_payload),
+                &format!("set `max_payload` of the server to at least {MESSAGE}"),
+            ));
+        }
+        findings.extend(connection(&server));
+        let (user, asked) = self.user_info().await;
+        findings.push(clocks(user.as_ref(), asked));
+        let may_see_streams = match &user {
+            Some(user) => {
+                findings.push(self.permissions(user));
+                may_see_streams(&user.data)
+            }
+            None => true,
+        };
+        if may_see_streams {
+            self.check_streams(&mut findings).await;
+        } else {
+            findings.push(Finding::good(
+                "streams",
+                "not looked at: this user may not see their settings",
+            ));
+        }
+        findings.push(Finding::warning(
+            "sync_interval",
+            "cannot be seen by a client, and without it a power failure can lose acknowledged writes",
+            "set `sync_interval: always` in the server's `jetstream` block",
+        ));
+        findings.push(Finding::warning(
+            "encryption",
+            "of the server's disk cannot be seen by a client, and prompts and logs are on it",
+            "set `key` in the server's `jetstream` block",
+        ));
+        Ok(findings)
+    }
+
+    /// Returns whether the server is new enough.
+    pub(crate) fn has_version(&self) -> bool {
+        let (major, minor, patch) = OLDEST;
+        self.client.is_server_compatible(major, minor, patch)
+    }
+
+    /// Returns what the server says about this user, and how long that took. A user that may not ask has none.
+    async fn user_info(&self) -> (Option<UserInfo>, Duration) {
+        let began = Instant::now();
+        let asked = self.client.request(USER_INFO, bytes::Bytes::new());
+        let asked = self.unless_refused(USER_INFO, tokio::time::timeout(ANSWER, asked));
+        let info = match asked.await {
+            Ok(Ok(Ok(answer))) => serde_json::from_slice(&answer.payload).ok(),
+            _ => None,
+        };
+        (info, began.elapsed())
+    }
+
+    fn permissions(&self, info: &UserInfo) -> Finding {
+        let Some(permissions) = &info.data.permissions else {
+            return Finding::warning(
+                "permissions",
+                "this user may do everything, and so read all prompts",
+                "give each user one role: submitter, worker, watcher or operator",
+            );
+        };
+        let name = &*self.owner;
+        // From the one that may do most.
+        let roles = FleetRole::ALL.into_iter().rev();
+        let lacking: Vec<_> = roles
+            .map(|role| (role, permissions.lacks(role, name)))
+            .collect();
+        let has: Vec<_> = (lacking.iter())
+            .filter(|(_, lacking)| lacking.is_empty())
+            .map(|(role, _)| role.to_string())
+            .collect();
+        if !has.is_empty() {
+            let detail = format!("of a {} with the name {name}", has.join(" and a "));
+            return Finding::good("permissions", detail);
+        }
+        let nearest = (lacking.iter())
+            .filter(|(role, _)| *role != FleetRole::Operator)
+            .min_by_key(|(_, lacking)| lacking.len());
+        let detail = nearest.map_or_else(String::new, |(role, lacking)| {
+            let mut shown = lacking[..lacking.len().min(SHOWN)].join(", ");
+            if lacking.len() > SHOWN {
+                shown.push_str(&format!(" and {} more", lacking.len() - SHOWN));
+            }
+            format!(
+                "of none of the roles with the name {name}; to be a {role}, the user {} lacks {shown}",
+                info.data.user,
+            )
+        });
+        let next = "use the name of the user as owner, or let the operator give this user the permissions of its role";
+        Finding::bad("permissions", detail, next)
+    }
+
+    async fn check_streams(&self, findings: &mut Vec<Finding>) {
+        for wanted in streams(&FleetLimits::default(), 1) {
+            let name = &*wanted.name;
+            findings.push(match self.look_at(name).await {
+                Ok(None) => {
+                    let next = "an operator makes it (`init`)";
+                    Finding::bad(name, "is missing", next)
+                }
+                Ok(Some(found)) => stream_finding(&found, &wanted),
+                Err(error) => {
+                    findings.push(Finding::bad("jetstream", error.message, ""));
+                    return;
+                }
+            });
+        }
+    }
+}
+
+fn version(server: &ServerInfo, is_new_enough: bool) -> Finding {
+    if is_new_enough {
+        return Finding::good("version", &*server.version);
+    }
+    let (major, minor, _) = OLDEST;
+    let detail = format!("{} can lose acknowledged writes", server.version);
+    let next = format!("use {major}.{minor} or newer");
+    Finding::bad("version", detail, &next)
+}
+
+/// Checks how this machine reaches the server.
+fn connection(server: &ServerInfo) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    let is_near = (server.client_ip.parse::<IpAddr>()).is_ok_and(|ip| ip.is_loopback());
+    if !server.tls_required && !is_near {
+        findings.push(Finding::warning(
+            "tls",
+            "the server takes connections without TLS: prompts and passwords may be read on the way",
+            "give the server a certificate, and use `tls://` or `wss://`",
+        ));
+    }
+    if !server.auth_required {
+        findings.push(Finding::warning(
+            "login",
+            "the server takes everyone who reaches it",
+            "give the server users with roles",
+        ));
+    }
+    findings
+}
+
+fn clocks(user: Option<&UserInfo>, asked: Duration) -> Finding {
+    let time = user.and_then(|user| datetime::parse_rfc3339(&user.server.time).ok());
+    let millis = time.and_then(|time| u64::try_from(time.unix_timestamp_nanos() / 1_000_000).ok());
+    let Some(server) = millis else {
+        return Finding::warning(
+            "clock",
+            "the server's time cannot be seen by this user",
+            &format!("let the operator permit {USER_INFO}"),
+        );
+    };
+    let apart = epoch_ms().abs_diff(server);
+    // The answer was on its way for a part of this.
+    let apart = apart.saturating_sub(u64::try_from(asked.as_millis()).unwrap_or(0));
+    if apart <= CLOCKS {
+        return Finding::good("clock", "that of this machine and that of the server agree");
+    }
+    Finding::warning(
+        "clock",
+        format!(
+            "that of this machine and that of the server are {} s apart: times of runs are shown wrong",
+            apart / 1000
+        ),
+        "synchronize both with a time server",
+    )
+}
+
+fn may_see_streams(user: &User) -> bool {
+    let wanted = vec!["$JS.API.STREAM.INFO.*".to_owned()];
+    let permissions = user.permissions.as_ref();
+    permissions.is_none_or(|may| Subjects::lacks(may.publish.as_ref(), wanted).is_empty())
+}
+
+fn stream_finding(found: &stream::Info, wanted: &stream::Config) -> Finding {
+    let name = &*wanted.name;
+    if let Err(error) = refuse_foreign(&found.config, wanted) {
+        return Finding::bad(name, error.message, "");
+    }
+    let copies = found.config.num_replicas;
+    let away: Vec<_> = (found.cluster.iter())
+        .flat_map(|cluster| &cluster.replicas)
+        .filter(|peer| peer.offline || !peer.current)
+        .map(|peer| &*peer.name)
+        .collect();
+    if !away.is_empty() {
+        return Finding::warning(
+            name,
+            format!(
+                "{} of {copies} copies are not up to date: {}",
+                away.len(),
+                away.join(", ")
+            ),
+            "look at these servers, and do not change the members of the cluster until they are back",
+        );
+    }
+    if copies < COPIES {
+        return Finding::warning(
+            name,
+            "has one copy: a disk that fails loses it",
+            "use three servers, and run `init` with three copies",
+        );
+    }
+    Finding::good(name, format!("{copies} copies"))
+}

@@ -1,0 +1,163 @@
+//! Servers, logins and workers that are not as they should be.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use teamster_api::{ProblemCode, RunHandle, RunService, RunSpec};
+use teamster_core::RunStatus;
+use teamster_fleet::{
+    FindingVerdict, Fleet, FleetLogin, FleetOptions, FleetRole, FleetRuns, FleetUser,
+    server_accounts,
+};
+use tokio::time::timeout;
+
+use super::contract::limits;
+use super::machine::{LIMIT, Machine, Shared, block_on, read, runs, until_workers};
+use super::server::Server;
+
+/// Time in which a server that cannot be used must be known.
+const SOON: Duration = Duration::from_secs(3);
+
+#[test]
+fn a_server_without_jetstream_is_refused_with_what_to_do() {
+    let Some(server) = Server::start_without_jetstream() else {
+        return;
+    };
+    block_on(async {
+        let options = FleetOptions::new(&server.url, "ann");
+        let fleet = Fleet::connect(options).await.unwrap();
+        let began = Instant::now();
+        let service: Arc<dyn RunService> = Arc::new(FleetRuns::new(&fleet));
+        let spec = RunSpec::new("claude", "hello");
+        let started = RunHandle::start(service.clone(), "run", spec)
+            .await
+            .map(drop);
+        for refused in [
+            fleet.init(&limits()).await.unwrap_err(),
+            started.unwrap_err(),
+            service.show("run").await.map(drop).unwrap_err(),
+        ] {
+            assert_eq!(refused.code, Some(ProblemCode::Unsupported), "{refused}");
+            assert!(
+                refused.message.contains("no JetStream: start it with"),
+                "{refused}"
+            );
+        }
+        assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+        let findings = fleet.check().await.unwrap();
+        let bad = findings
+            .iter()
+            .find(|finding| finding.verdict == FindingVerdict::Bad);
+        assert!(bad.unwrap().detail.contains("no JetStream"), "{findings:?}");
+    });
+}
+
+/// Made by hand: a server of an old version, which answers nothing but `PING`.
+fn old_server() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for client in listener.incoming() {
+            let mut client = client.unwrap();
+            let info = r#"{"server_id":"S","server_name":"s","version":"2.11.4","proto":1,"host":"127.0.0.1","port":4222,"headers":true,"max_payload":65536,"jetstream":true,"client_id":1,"client_ip":"127.0.0.1"}"#;
+            write!(client, "INFO {info}\r\n").unwrap();
+            let lines = BufReader::new(client.try_clone().unwrap()).lines();
+            for line in lines.map_while(Result::ok) {
+                if line == "PING" {
+                    let _ = client.write_all(b"PONG\r\n");
+                }
+            }
+        }
+    });
+    format!("nats://{address}")
+}
+
+#[test]
+fn an_old_server_is_refused_before_anything_is_made_there() {
+    block_on(async {
+        let fleet = Fleet::connect(FleetOptions::new(old_server(), "ann"))
+            .await
+            .unwrap();
+        let refused = fleet.init(&limits()).await.unwrap_err();
+        assert_eq!(refused.code, Some(ProblemCode::Unsupported));
+        assert!(refused.message.contains("version 2.11.4"), "{refused}");
+        let findings = fleet.check().await.unwrap();
+        let bad = |what: &str| {
+            let mut findings = findings.iter();
+            let found = findings.find(|finding| finding.what == what).unwrap();
+            assert_eq!(found.verdict, FindingVerdict::Bad, "{found:?}");
+            (&*found.detail, found.next.as_deref().unwrap_or_default())
+        };
+        assert_eq!(
+            bad("version"),
+            ("2.11.4 can lose acknowledged writes", "use 2.14 or newer")
+        );
+        let (detail, next) = bad("max_payload");
+        assert_eq!(detail, "a message may have 65536 bytes only");
+        assert!(next.contains("at least 1048576"), "{next}");
+        assert!(bad("jetstream").0.contains("does not answer"));
+    });
+}
+
+#[test]
+fn a_wrong_login_is_named_as_such() {
+    let login = FleetLogin::Password("right".to_owned());
+    let ann = FleetUser::new("ann", FleetRole::Submitter, login).unwrap();
+    let Some(server) = Server::start_with(&server_accounts("TEAM", &[ann])) else {
+        return;
+    };
+    block_on(async {
+        for login in ["", "ann:wr%40ng@", "eve:right@"] {
+            let url = server.url.replace("nats://", &format!("nats://{login}"));
+            let refused = Fleet::connect(FleetOptions::new(url, "ann"))
+                .await
+                .unwrap_err();
+            assert_eq!(
+                refused.code,
+                Some(ProblemCode::Unauthorized),
+                "{login} {refused}"
+            );
+            assert!(
+                refused.message.contains("check the credentials"),
+                "{refused}"
+            );
+            assert!(!refused.message.contains("wr"), "{refused}");
+        }
+        let refused = Fleet::connect(FleetOptions::new("nats://a b", "ann")).await;
+        assert_eq!(refused.unwrap_err().parameter.as_deref(), Some("url"));
+    });
+}
+
+#[test]
+fn two_workers_of_one_name_on_two_machines_start_no_run_twice() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    shared.go();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let machines = ["w1", "w1"].map(|name| Machine::start(&server, name, &shared.agent()));
+        until_workers(&fleet, 1).await;
+        let mut all = Vec::new();
+        for number in 0..6 {
+            let spec = RunSpec::new("claude", "hello");
+            let run = RunHandle::start(service.clone(), format!("run-{number}"), spec).await;
+            all.push(run.unwrap());
+        }
+        for run in &all {
+            let result = timeout(2 * LIMIT, run.result()).await.unwrap().unwrap();
+            assert_eq!(result.status, RunStatus::Completed);
+            let logs = machines
+                .each_ref()
+                .map(|machine| fs::read(machine.log(run.id())).ok());
+            let logs: Vec<_> = logs.into_iter().flatten().collect();
+            assert_eq!(logs, [read(run).await]);
+        }
+        assert_eq!(shared.count(), 6);
+    });
+}

@@ -1,0 +1,408 @@
+//! What each role can do on a real server, and what it is refused.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use async_nats::jetstream::consumer::{AckPolicy, pull, push};
+use async_nats::jetstream::{self, Context};
+use async_nats::{Client, ConnectOptions, Subject};
+use teamster_api::{ProblemCode, RunHandle, RunService, RunSpec, ServiceError};
+use teamster_core::RunStatus;
+use teamster_fleet::{
+    FindingVerdict, Fleet, FleetLogin, FleetOptions, FleetRole, FleetRuns, FleetUser,
+    server_accounts,
+};
+use tokio::time::timeout;
+
+use super::contract::limits;
+use super::machine::{LIMIT, Machine, Shared, block_on, read, until_workers};
+use super::server::Server;
+
+/// Time in which a refusal must be known.
+const AT_ONCE: Duration = Duration::from_secs(2);
+/// Time in which what is allowed must be answered.
+const ANSWER: Duration = Duration::from_secs(2);
+
+const USERS: [(&str, FleetRole); 5] = [
+    ("ann", FleetRole::Submitter),
+    ("bob", FleetRole::Submitter),
+    ("w1", FleetRole::Worker),
+    ("eve", FleetRole::Watcher),
+    ("op", FleetRole::Operator),
+];
+
+/// Starts a server with these users, whose passwords are their names.
+fn server() -> Option<Server> {
+    let users = USERS.map(|(name, role)| {
+        FleetUser::new(name, role, FleetLogin::Password(name.to_owned())).unwrap()
+    });
+    Server::start_with(&server_accounts("TEAM", &users))
+}
+
+fn url(server: &Server, user: &str) -> String {
+    server
+        .url
+        .replace("nats://", &format!("nats://{user}:{user}@"))
+}
+
+async fn fleet(server: &Server, user: &str, owner: &str) -> Fleet {
+    let mut options = FleetOptions::new(url(server, user), owner);
+    options.inbox = Some(format!("_INBOX_{user}"));
+    Fleet::connect(options).await.unwrap()
+}
+
+/// Connects without the library.
+async fn client(server: &Server, user: &str) -> (Client, Context) {
+    let options = ConnectOptions::new()
+        .custom_inbox_prefix(format!("_INBOX_{user}"))
+        .request_timeout(Some(ANSWER));
+    let options = options.user_and_password(user.to_owned(), user.to_owned());
+    let client = options.connect(&server.url).await.unwrap();
+    let context = jetstream::context::ContextBuilder::new();
+    let context = context.timeout(ANSWER).ack_timeout(ANSWER);
+    (client.clone(), context.build(client))
+}
+
+/// Returns the error of something that must be refused at once.
+async fn refused<T: std::fmt::Debug>(
+    work: impl Future<Output = Result<T, ServiceError>>,
+) -> String {
+    let began = Instant::now();
+    let error = work.await.unwrap_err();
+    assert!(
+        began.elapsed() < AT_ONCE,
+        "{error} after {:?}",
+        began.elapsed()
+    );
+    assert_eq!(error.code, Some(ProblemCode::InsufficientScope), "{error}");
+    assert!(error.message.contains("ask the operator"), "{error}");
+    error.message
+}
+
+#[test]
+fn a_run_needs_no_more_than_the_roles_permit() {
+    let Some(server) = server() else { return };
+    let shared = Shared::new();
+    block_on(async {
+        let op = fleet(&server, "op", "op").await;
+        op.init(&limits()).await.unwrap();
+        let mut w1 = Machine::start_at(&url(&server, "w1"), "w1", &shared.agent());
+        until_workers(&op, 1).await;
+        let ann = fleet(&server, "ann", "ann").await;
+        let anns: Arc<dyn RunService> = Arc::new(FleetRuns::new(&ann));
+        let spec = RunSpec::new("claude", "hello");
+        let run = RunHandle::start(anns.clone(), "run", spec).await.unwrap();
+        shared.until_count(1);
+        // Its machine answers the owner.
+        let began = Instant::now();
+        assert!(run.view().await.unwrap().summary.live.is_some());
+        assert!(began.elapsed() < ANSWER);
+        shared.go();
+        let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
+        assert_eq!(result.status, RunStatus::Completed);
+        assert!(read(&run).await.ends_with(b"\n"));
+        assert_eq!(anns.list(Default::default()).await.unwrap().runs.len(), 1);
+        assert_eq!(anns.files("run").await.unwrap().files.len(), 0);
+        // Who watches reads the runs of the owner whom it names, and starts none.
+        let eve = fleet(&server, "eve", "ann").await;
+        let watched: Arc<dyn RunService> = Arc::new(FleetRuns::new(&eve));
+        let seen = RunHandle::new(watched.clone(), "run");
+        assert_eq!(read(&seen).await, read(&run).await);
+        assert_eq!(seen.view().await.unwrap().prompt.as_deref(), Some("hello"));
+        let spec = RunSpec::new("claude", "hello");
+        refused(RunHandle::start(watched, "other", spec)).await;
+        // An owner has no runs of another one.
+        let bob = fleet(&server, "bob", "bob").await;
+        let bobs: Arc<dyn RunService> = Arc::new(FleetRuns::new(&bob));
+        assert_eq!(bobs.list(Default::default()).await.unwrap().runs.len(), 0);
+        // With another owner's name, it reads nothing.
+        let false_ann = fleet(&server, "bob", "ann").await;
+        let false_anns: Arc<dyn RunService> = Arc::new(FleetRuns::new(&false_ann));
+        refused(false_anns.show("run")).await;
+        refused(false_anns.list(Default::default())).await;
+        let spec = RunSpec::new("claude", "hello");
+        refused(RunHandle::start(false_anns.clone(), "other", spec)).await;
+        let log = RunHandle::new(false_anns, "run");
+        refused(async { log.follow(0).next().await.unwrap() }).await;
+        // Only an operator makes streams.
+        for (user, role) in USERS {
+            if role != FleetRole::Operator {
+                refused(fleet(&server, user, user).await.init(&limits())).await;
+            }
+        }
+        w1.drain();
+    });
+}
+
+#[test]
+fn each_user_learns_its_role_and_one_without_a_role_what_it_lacks() {
+    let Some(server) = server() else { return };
+    block_on(async {
+        fleet(&server, "op", "op")
+            .await
+            .init(&limits())
+            .await
+            .unwrap();
+        for (user, role) in USERS {
+            let findings = fleet(&server, user, user).await.check().await.unwrap();
+            let bad = findings
+                .iter()
+                .find(|finding| finding.verdict == FindingVerdict::Bad);
+            assert_eq!(bad, None, "{user}");
+            let permissions = findings
+                .iter()
+                .find(|finding| finding.what == "permissions");
+            let detail = &permissions.unwrap().detail;
+            if role == FleetRole::Operator {
+                assert!(
+                    detail.contains("operator") || detail.contains("everything"),
+                    "{detail}"
+                );
+            } else {
+                assert!(
+                    detail.contains(&format!("of a {role} with the name {user}")),
+                    "{detail}"
+                );
+            }
+            let clock = findings
+                .iter()
+                .find(|finding| finding.what == "clock")
+                .unwrap();
+            assert_eq!(clock.verdict, FindingVerdict::Good, "{user}: {clock:?}");
+        }
+        let findings = fleet(&server, "ann", "bob").await.check().await.unwrap();
+        let permissions = findings
+            .iter()
+            .find(|finding| finding.what == "permissions")
+            .unwrap();
+        assert_eq!(permissions.verdict, FindingVerdict::Bad);
+        assert!(
+            permissions.detail.contains("$KV.tm_runs.bob.>"),
+            "{permissions:?}"
+        );
+    });
+}
+
+/// Returns whether the server has stored a message.
+async fn publishes(context: &Context, subject: &str) -> bool {
+    match context.publish(subject.to_owned(), "x".into()).await {
+        Ok(stored) => stored.await.is_ok(),
+        Err(_) => false,
+    }
+}
+
+async fn answers(client: &Client, subject: &str, body: serde_json::Value) -> bool {
+    let body = serde_json::to_vec(&body).unwrap();
+    let answer = client.request(subject.to_owned(), body.into()).await;
+    answer.is_ok_and(|answer| {
+        let is_error = String::from_utf8_lossy(&answer.payload).contains("\"error\"");
+        answer.status.is_none() && !is_error
+    })
+}
+
+#[test]
+fn requests_beyond_a_role_are_refused_by_the_server() {
+    let Some(server) = server() else { return };
+    block_on(async {
+        fleet(&server, "op", "op")
+            .await
+            .init(&limits())
+            .await
+            .unwrap();
+        let (op, op_context) = client(&server, "op").await;
+        let (ann, ann_context) = client(&server, "ann").await;
+        let (eve, eve_context) = client(&server, "eve").await;
+        let (w1, w1_context) = client(&server, "w1").await;
+        assert!(publishes(&op_context, "$KV.tm_runs.bob.r1").await);
+        assert!(publishes(&op_context, "tm.log.bob.r1").await);
+        assert!(publishes(&op_context, "tm.log.ann.r1").await);
+        // What a submitter can write.
+        assert!(publishes(&ann_context, "$KV.tm_runs.ann.r1").await);
+        assert!(publishes(&ann_context, "tm.work.default.claude.n").await);
+        assert!(publishes(&ann_context, "tm.file.ann.r1.u.a.0").await);
+        for subject in [
+            "$KV.tm_runs.bob.r1",
+            "$KV.tm_workers.w1",
+            "tm.log.ann.r1",
+            "tm.file.bob.r1.u.a.0",
+        ] {
+            assert!(!publishes(&ann_context, subject).await, "{subject}");
+        }
+        // What it can read.
+        let none = serde_json::json!({});
+        let direct = |stream: &str, subject: &str| format!("$JS.API.DIRECT.GET.{stream}.{subject}");
+        assert!(
+            answers(
+                &ann,
+                &direct("KV_tm_runs", "$KV.tm_runs.ann.r1"),
+                none.clone()
+            )
+            .await
+        );
+        assert!(answers(&ann, &direct("TM_LOG", "tm.log.ann.r1"), none.clone()).await);
+        assert!(
+            !answers(
+                &ann,
+                &direct("KV_tm_runs", "$KV.tm_runs.bob.r1"),
+                none.clone()
+            )
+            .await
+        );
+        let last = serde_json::json!({ "last_by_subj": "$KV.tm_runs.bob.r1" });
+        assert!(answers(&op, "$JS.API.STREAM.MSG.GET.KV_tm_runs", last.clone()).await);
+        assert!(!answers(&ann, "$JS.API.STREAM.MSG.GET.KV_tm_runs", last.clone()).await);
+        assert!(!answers(&ann, "$JS.API.DIRECT.GET.KV_tm_runs", last).await);
+        let consumer = |stream: &str, filter: &str| serde_json::json!({ "stream_name": stream, "config": { "name": "c", "filter_subject": filter, "ack_policy": "none" } });
+        let create =
+            |stream: &str, filter: &str| format!("$JS.API.CONSUMER.CREATE.{stream}.c.{filter}");
+        let own = "tm.log.ann.>";
+        assert!(answers(&ann, &create("TM_LOG", own), consumer("TM_LOG", own)).await);
+        // The filter of the body must be that of the subject.
+        assert!(
+            !answers(
+                &ann,
+                &create("TM_LOG", own),
+                consumer("TM_LOG", "tm.log.bob.>")
+            )
+            .await
+        );
+        for filter in ["tm.log.bob.r1", "tm.log.*.r1", "tm.log.>"] {
+            assert!(
+                !answers(&ann, &create("TM_LOG", filter), consumer("TM_LOG", filter)).await,
+                "{filter}"
+            );
+        }
+        assert!(
+            !answers(
+                &ann,
+                "$JS.API.CONSUMER.CREATE.TM_LOG",
+                consumer("TM_LOG", "")
+            )
+            .await
+        );
+        assert!(
+            !answers(
+                &ann,
+                &create("TM_WORK", "tm.work.>"),
+                consumer("TM_WORK", "tm.work.>")
+            )
+            .await
+        );
+        for request in [
+            "STREAM.DELETE.TM_LOG",
+            "STREAM.PURGE.TM_LOG",
+            "STREAM.INFO.TM_FILE",
+            "CONSUMER.NAMES.TM_LOG",
+        ] {
+            assert!(
+                !answers(&ann, &format!("$JS.API.{request}"), none.clone()).await,
+                "{request}"
+            );
+        }
+        // Nobody reads the answers to another one.
+        let mut listens = ann.subscribe("_INBOX_bob.>").await.unwrap();
+        ann.flush().await.unwrap();
+        op.publish("_INBOX_bob.1", "secret".into()).await.unwrap();
+        op.flush().await.unwrap();
+        let heard = timeout(Duration::from_millis(300), super::next(&mut listens)).await;
+        assert!(!matches!(heard, Ok(Some(_))), "{heard:?}");
+        // A worker takes hints, and speaks for itself only.
+        let queue = w1_context.get_stream_no_info("TM_WORK").await.unwrap();
+        let config = pull::Config {
+            durable_name: Some("default_claude".to_owned()),
+            filter_subject: "tm.work.default.claude.*".to_owned(),
+            ack_policy: AckPolicy::Explicit,
+            ..pull::Config::default()
+        };
+        let hints = queue.create_consumer(config).await.unwrap();
+        let mut hints = hints.fetch().max_messages(1).messages().await.unwrap();
+        let hint = super::next(&mut hints).await.unwrap().unwrap();
+        hint.double_ack().await.unwrap();
+        assert!(publishes(&w1_context, "$KV.tm_workers.w1").await);
+        assert!(!publishes(&w1_context, "$KV.tm_workers.w2").await);
+        assert!(!answers(&w1, "$JS.API.STREAM.DELETE.TM_LOG", none.clone()).await);
+        let mut asked = w1.subscribe("tm.ctl.*.*").await.unwrap();
+        w1.flush().await.unwrap();
+        let worker = w1.clone();
+        let reply = tokio::spawn(async move {
+            let request = super::next(&mut asked).await.unwrap();
+            let reply = request.reply.unwrap();
+            worker.publish(reply, "taken".into()).await.unwrap();
+        });
+        let answer = ann
+            .request(Subject::from("tm.ctl.ann.r1"), "".into())
+            .await
+            .unwrap();
+        assert_eq!(&*answer.payload, b"taken");
+        reply.await.unwrap();
+        assert!(
+            ann.request(Subject::from("tm.ctl.bob.r1"), "".into())
+                .await
+                .is_err()
+        );
+        // Who watches reads all, and changes nothing.
+        assert!(
+            answers(
+                &eve,
+                &direct("KV_tm_runs", "$KV.tm_runs.bob.r1"),
+                none.clone()
+            )
+            .await
+        );
+        assert!(!publishes(&eve_context, "$KV.tm_runs.eve.r1").await);
+        assert!(
+            eve.request(Subject::from("tm.ctl.ann.r1"), "".into())
+                .await
+                .is_err()
+        );
+        // A consumer delivers where its maker may not publish, but into no stream, and what listens there is a worker,
+        // which takes only requests with an inbox.
+        let mut heard = w1.subscribe("tm.ctl.bob.r1").await.unwrap();
+        w1.flush().await.unwrap();
+        let records = ann_context.get_stream_no_info("KV_tm_runs").await.unwrap();
+        for subject in ["tm.log.bob.r1", "tm.ctl.bob.r1"] {
+            let push = push::Config {
+                name: Some(subject.replace('.', "-")),
+                filter_subject: "$KV.tm_runs.ann.r1".to_owned(),
+                deliver_subject: subject.to_owned(),
+                ack_policy: AckPolicy::Explicit,
+                ..push::Config::default()
+            };
+            records.create_consumer(push).await.unwrap();
+        }
+        let delivered = timeout(LIMIT, super::next(&mut heard))
+            .await
+            .unwrap()
+            .unwrap();
+        assert!(delivered.reply.unwrap().starts_with("$JS.ACK."));
+        let log = op_context.get_stream("TM_LOG").await.unwrap();
+        let last = log
+            .direct_get_last_for_subject("tm.log.bob.r1")
+            .await
+            .unwrap();
+        assert_eq!(last.sequence, 1);
+    });
+}
+
+/// The page with the server's configuration, which is that of the code. `SNAPSHOTS=overwrite` writes it.
+#[test]
+fn the_page_of_permissions_has_the_configuration_of_the_roles() {
+    let page = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../docs/fleet-permissions.md"
+    );
+    let text = std::fs::read_to_string(page).unwrap();
+    let login = |name: &str| FleetLogin::Nkey(format!("U…{name}"));
+    let users = USERS
+        .into_iter()
+        .filter(|(name, _)| *name != "bob")
+        .map(|(name, role)| FleetUser::new(name, role, login(name)).unwrap());
+    let config = server_accounts("TEAM", &users.collect::<Vec<_>>());
+    let (before, rest) = text.split_once("```conf\n").unwrap();
+    let (shown, after) = rest.split_once("```\n").unwrap();
+    if std::env::var("SNAPSHOTS").is_ok_and(|what| what == "overwrite") {
+        std::fs::write(page, format!("{before}```conf\n{config}```\n{after}")).unwrap();
+    } else {
+        assert_eq!(shown, config, "SNAPSHOTS=overwrite writes it");
+    }
+}
