@@ -3,6 +3,7 @@
 mod bench;
 mod capabilities;
 mod delegate;
+mod fleet;
 mod generated;
 mod package;
 mod prices;
@@ -47,6 +48,7 @@ enum Task {
     Capture(delegate::Args),
     /// Play every scenario with the real CLIs and compare their stories.
     Conformance(delegate::Args),
+    Fleet(fleet::Args),
     /// Play the scenarios with versions of the CLIs side by side, and report what they change.
     Follow(delegate::Args),
     /// Kill processes that hold leases of files at every operation, and hundreds among others; it takes
@@ -89,6 +91,7 @@ fn main() -> ExitCode {
         Task::Capabilities(args) => capabilities::run(args, &mut out),
         Task::Capture(args) => delegate::run("capture", &args),
         Task::Conformance(args) => delegate::run("conformance", &args),
+        Task::Fleet(args) => fleet::run(&args),
         Task::Follow(args) => delegate::run("follow", &args),
         Task::Leases => soak::leases(),
         Task::Package(args) => package::run(args, &mut out),

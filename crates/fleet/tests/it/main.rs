@@ -3,6 +3,7 @@
 #![expect(clippy::print_stderr, reason = "a skipped test names its reason")]
 
 mod bad;
+mod chaos;
 mod contract;
 mod figures;
 mod given_up;
@@ -13,6 +14,7 @@ mod operator;
 mod placement;
 mod roles;
 mod server;
+mod simulate;
 
 /// Returns the next item of a stream.
 async fn next<S: futures_core::Stream + Unpin>(stream: &mut S) -> Option<S::Item> {

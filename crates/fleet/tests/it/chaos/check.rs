@@ -1,0 +1,339 @@
+//! What must hold when the faults are over. Each violation is a sentence.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use teamster_api::{RunHandle, RunService};
+use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::submit;
+
+/// Time for which one log is read.
+const READ: Duration = Duration::from_secs(30);
+
+/// What was found of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) run: String,
+    /// Its submitter was told that it is there.
+    pub(crate) is_acknowledged: bool,
+    /// The state of its record.
+    pub(crate) state: Option<String>,
+    /// How often its agent was started.
+    pub(crate) starts: usize,
+    /// The log of the fleet, or why it cannot be read.
+    pub(crate) copy: Result<String, String>,
+    /// The logs of the machines.
+    pub(crate) originals: Vec<String>,
+    /// The status of the result, and its text, or why there is none.
+    pub(crate) result: Result<(String, String), String>,
+}
+
+impl Found {
+    /// A run of which nothing is known.
+    fn new(run: &str) -> Self {
+        Self {
+            run: run.to_owned(),
+            is_acknowledged: false,
+            state: None,
+            starts: 0,
+            copy: Err("not read".to_owned()),
+            originals: Vec::new(),
+            result: Err("not read".to_owned()),
+        }
+    }
+}
+
+/// Returns what is wrong with a run. `keeps_logs` is false if logs may have aged out.
+pub(crate) fn judge(found: &Found, keeps_logs: bool) -> Vec<String> {
+    let mut wrong = Vec::new();
+    let mut say = |what: String| wrong.push(format!("{}: {what}", found.run));
+    if found.starts > 1 {
+        say(format!("its agent was started {} times", found.starts));
+    }
+    let Some(state) = &found.state else {
+        if found.is_acknowledged {
+            say("it was acknowledged, and has no record".to_owned());
+        }
+        if found.starts > 0 {
+            say("it was carried out, and has no record".to_owned());
+        }
+        return wrong;
+    };
+    // One that has begun, and whose log is gone without its end, is lost.
+    let is_at_rest = ["ended", "cancelled"].contains(&&**state) || state == "lost" && !keeps_logs;
+    if !is_at_rest {
+        say(format!("its state is {state}"));
+        return wrong;
+    }
+    if state == "cancelled" && found.starts > 0 {
+        say("it was cancelled, and carried out".to_owned());
+    }
+    let (status, text) = match &found.result {
+        Ok(result) => result,
+        Err(error) => {
+            say(format!("no result: {error}"));
+            return wrong;
+        }
+    };
+    if !keeps_logs {
+        return wrong;
+    }
+    let copy = match &found.copy {
+        Ok(copy) => copy,
+        Err(error) => {
+            say(format!("no log: {error}"));
+            return wrong;
+        }
+    };
+    let is_end =
+        |line: &&str| serde_json::from_str::<Value>(line).is_ok_and(|line| line["type"] == "done");
+    let ends = copy.lines().filter(is_end).count();
+    if ends != 1 || !copy.lines().last().is_some_and(|line| is_end(&line)) {
+        say(format!(
+            "its log has {ends} ends, of which one must be its last entry"
+        ));
+    }
+    match (&*found.originals, found.starts) {
+        ([original], _) if original == copy => {}
+        ([original], _) => {
+            let same = original.lines().zip(copy.lines());
+            let same = same.take_while(|(one, other)| one == other).count();
+            say(format!(
+                "its log differs from that of its machine after {same} entries of {} and {}",
+                copy.lines().count(),
+                original.lines().count()
+            ));
+        }
+        // It was ended before an agent was started.
+        ([], 0) if copy.lines().count() == 1 => {}
+        (originals, starts) => say(format!(
+            "{} machines have its log, and its agent was started {starts} times",
+            originals.len()
+        )),
+    }
+    if status == "completed"
+        && (!text.ends_with(&format!("did {}", found.run)) || found.starts != 1)
+    {
+        say(format!(
+            "it is complete with the text {text:?} of {} agents",
+            found.starts
+        ));
+    }
+    wrong
+}
+
+/// Waits until all records are at rest, and returns what was found of all runs, by their ids.
+pub(crate) async fn look(
+    url: &str,
+    root: &Path,
+    owners: &[String],
+    machines: &[PathBuf],
+    rest: Duration,
+) -> Vec<Found> {
+    let client = async_nats::connect(url.split(',').collect::<Vec<_>>())
+        .await
+        .unwrap();
+    let jetstream = async_nats::jetstream::new(client);
+    let mut all: BTreeMap<String, (String, Found)> = BTreeMap::new();
+    for owner in owners {
+        let read = |name| fs::read_to_string(root.join(owner).join(name)).unwrap_or_default();
+        for run in read(submit::TRIED).lines() {
+            all.insert(run.to_owned(), (owner.clone(), Found::new(run)));
+        }
+        for run in read(submit::ACKNOWLEDGED).lines() {
+            if let Some((_, found)) = all.get_mut(run) {
+                found.is_acknowledged = true;
+            }
+        }
+    }
+    let until = Instant::now() + rest;
+    let mut open: Vec<String> = all.keys().cloned().collect();
+    loop {
+        let mut still = Vec::new();
+        for run in open {
+            let (owner, found) = all.get_mut(&run).unwrap();
+            let state = state(&jetstream, &format!("$KV.tm_runs.{owner}.{run}")).await;
+            if let Ok(state) = state {
+                found.state = state;
+            }
+            let is_final = |state: &String| !["queued", "claimed", "started"].contains(&&**state);
+            if !found.state.as_ref().is_some_and(is_final) {
+                still.push(run);
+            }
+        }
+        open = still;
+        // Those without a record may not be there at all.
+        let waits = |run: &String| {
+            let found = &all[run].1;
+            found.is_acknowledged || found.state.is_some()
+        };
+        if Instant::now() > until || !open.iter().any(waits) {
+            break;
+        }
+        sleep(Duration::from_millis(500)).await;
+    }
+    let count = fs::read_to_string(root.join("count")).unwrap_or_default();
+    for run in count.lines() {
+        match all.get_mut(run) {
+            Some((_, found)) => found.starts += 1,
+            None => {
+                let mut found = Found::new(run);
+                found.starts = 1;
+                all.insert(run.to_owned(), (String::new(), found));
+            }
+        }
+    }
+    for owner in owners {
+        let fleet = Fleet::connect(FleetOptions::new(url, owner)).await.unwrap();
+        let service: Arc<dyn RunService> = Arc::new(FleetRuns::new(&fleet));
+        for (run, (_, found)) in all.iter_mut().filter(|(_, (of, _))| of == owner) {
+            for machine in machines {
+                found.originals.extend(original(machine, run));
+            }
+            if found.state.is_some() && !open.contains(run) {
+                (found.copy, found.result) = read(&service, run).await;
+            }
+        }
+    }
+    all.into_values().map(|(_, found)| found).collect()
+}
+
+async fn state(
+    jetstream: &async_nats::jetstream::Context,
+    subject: &str,
+) -> Result<Option<String>, ()> {
+    let stream = jetstream
+        .get_stream_no_info("KV_tm_runs")
+        .await
+        .map_err(drop)?;
+    match stream.direct_get_last_for_subject(subject).await {
+        Ok(message) => {
+            let record: Value = serde_json::from_slice(&message.payload).unwrap_or_default();
+            Ok(record["state"].as_str().map(str::to_owned))
+        }
+        Err(error) if error.to_string().contains("not found") => Ok(None),
+        Err(_) => Err(()),
+    }
+}
+
+/// Returns the log that a machine has of a run.
+fn original(machine: &Path, run: &str) -> Option<String> {
+    let runs = fs::read_dir(machine.join("state/teamster/runs")).ok()?;
+    let of_run = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().contains(run);
+    let folder = runs.flatten().find(of_run)?.path();
+    fs::read_to_string(folder.join("events.ndjson")).ok()
+}
+
+async fn read(
+    service: &Arc<dyn RunService>,
+    run: &str,
+) -> (Result<String, String>, Result<(String, String), String>) {
+    let handle = RunHandle::new(service.clone(), run);
+    let mut text = String::new();
+    let copied = timeout(READ, async {
+        let mut log = handle.follow(0);
+        while let Some(line) = log.next().await {
+            let line = line.map_err(|error| error.message)?;
+            text.push_str(&String::from_utf8_lossy(line.json()));
+            text.push('\n');
+        }
+        Ok(())
+    });
+    let copied = match copied.await {
+        Ok(Ok(())) => Ok(text),
+        Ok(Err(error)) => Err(error),
+        Err(_) => Err(format!(
+            "it has no end after {} entries",
+            text.lines().count()
+        )),
+    };
+    let result = match timeout(READ, handle.result()).await {
+        Ok(Ok(result)) => {
+            let status = serde_json::to_value(result.status).unwrap_or_default();
+            Ok((status.as_str().unwrap_or_default().to_owned(), result.text))
+        }
+        Ok(Err(error)) => Err(error.message),
+        Err(_) => Err("it does not come".to_owned()),
+    };
+    (copied, result)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOG: &str = "{\"seq\":1,\"type\":\"text\"}\n{\"seq\":2,\"type\":\"done\"}\n";
+
+    fn good() -> Found {
+        Found {
+            run: "r".to_owned(),
+            is_acknowledged: true,
+            state: Some("ended".to_owned()),
+            starts: 1,
+            copy: Ok(LOG.to_owned()),
+            originals: vec![LOG.to_owned()],
+            result: Ok(("completed".to_owned(), "did r".to_owned())),
+        }
+    }
+
+    #[test]
+    fn each_violation_is_found() {
+        assert_eq!(judge(&good(), true), Vec::<String>::new());
+        let with = |change: &dyn Fn(&mut Found)| {
+            let mut found = good();
+            change(&mut found);
+            judge(&found, true).join("; ")
+        };
+        let cases: [(&dyn Fn(&mut Found), &str); 9] = [
+            (&|found| found.starts = 2, "started 2 times"),
+            (
+                &|found| found.state = None,
+                "acknowledged, and has no record",
+            ),
+            (
+                &|found| found.state = Some("claimed".to_owned()),
+                "its state is claimed",
+            ),
+            (
+                &|found| found.state = Some("conflict".to_owned()),
+                "its state is conflict",
+            ),
+            (
+                &|found| found.state = Some("cancelled".to_owned()),
+                "cancelled, and carried out",
+            ),
+            (&|found| found.copy = Ok(LOG.repeat(2)), "2 ends"),
+            (
+                &|found| found.originals.push(LOG.to_owned()),
+                "2 machines have its log",
+            ),
+            (
+                &|found| found.originals[0].push('x'),
+                "differs from that of its machine after 2",
+            ),
+            (
+                &|found| found.result = Ok(("completed".to_owned(), String::new())),
+                "the text \"\"",
+            ),
+        ];
+        for (change, says) in cases {
+            let said = with(change);
+            assert!(said.contains(says), "{said}");
+        }
+        // Ended before an agent was started: only the fleet has its log.
+        let refused = Found {
+            starts: 0,
+            copy: Ok("{\"seq\":1,\"type\":\"done\"}\n".to_owned()),
+            originals: Vec::new(),
+            result: Ok(("failed".to_owned(), String::new())),
+            ..good()
+        };
+        assert_eq!(judge(&refused, true), Vec::<String>::new());
+    }
+}

@@ -1,0 +1,80 @@
+//! A process that submits runs until it is killed.
+
+use std::env;
+use std::fs;
+use std::io::Write as _;
+use std::sync::Arc;
+use std::time::Duration;
+
+use teamster_api::{RunHandle, RunService, RunSpec};
+use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
+use teamster_testkit::stand_in::Chance;
+use tokio::time::sleep;
+
+use super::processes::append_to;
+
+/// The variable with what is to be done: address, owner, seed, and the longest pause between two runs in milliseconds.
+pub(crate) const WHAT: &str = "TEAMSTER_CHAOS_SUBMITS";
+/// The file with the runs that were acknowledged.
+pub(crate) const ACKNOWLEDGED: &str = "acknowledged";
+/// The file with the runs that may have been submitted.
+pub(crate) const TRIED: &str = "tried";
+
+/// Returns the id of a run.
+pub(crate) fn id(owner: &str, number: usize) -> String {
+    format!("{owner}-{number:06}")
+}
+
+pub(crate) fn spec(run: &str) -> RunSpec {
+    RunSpec::new("claude", format!("run={run}. Do it."))
+}
+
+#[test]
+#[ignore = "a process of the chaos, which starts it"]
+fn submits() {
+    let what = env::var(WHAT).unwrap();
+    let [url, owner, seed, pause] = &*what.split(' ').collect::<Vec<_>>() else {
+        panic!("{what}");
+    };
+    let (seed, pause) = (seed.parse().unwrap(), pause.parse().unwrap());
+    super::super::machine::block_on(submit(url, owner, seed, pause));
+}
+
+async fn submit(url: &str, owner: &str, seed: u64, pause: u64) {
+    let done = fs::read_to_string(ACKNOWLEDGED).map_or(0, |text| text.lines().count());
+    let [mut tried, mut acknowledged] = [TRIED, ACKNOWLEDGED].map(|name| append_to(name.as_ref()));
+    let fleet = loop {
+        match Fleet::connect(FleetOptions::new(url, owner)).await {
+            Ok(fleet) => break fleet,
+            Err(_) => sleep(Duration::from_millis(200)).await,
+        }
+    };
+    let service: Arc<dyn RunService> = Arc::new(FleetRuns::new(&fleet));
+    for number in done.. {
+        let run = id(owner, number);
+        let mut chance = Chance::of(seed, 1, number as u64);
+        writeln!(tried, "{run}").unwrap();
+        // A repeated start is the same run: until it is acknowledged, and now and then after that.
+        let mut more = chance.happens(0.2);
+        let handle = loop {
+            match RunHandle::start(service.clone(), &run, spec(&run)).await {
+                Ok(_) if more => more = false,
+                Ok(handle) => break handle,
+                Err(error) => {
+                    eprintln!("{run}: {error}");
+                    sleep(Duration::from_millis(200)).await;
+                }
+            }
+        };
+        writeln!(acknowledged, "{run}").unwrap();
+        if chance.happens(0.1) {
+            sleep(Duration::from_millis(chance.between([0, 1500]))).await;
+            let cancelled = handle.cancel(chance.happens(0.5)).await;
+            eprintln!(
+                "{run}: cancel: {:?}",
+                cancelled.err().map(|error| error.message)
+            );
+        }
+        sleep(Duration::from_millis(chance.between([0, pause]))).await;
+    }
+}
