@@ -78,7 +78,7 @@ impl Finding {
     }
 }
 
-/// What the server says about a user.
+/// What the server reports about a user.
 #[derive(Debug, Default, Deserialize)]
 struct UserInfo {
     server: UserServer,
@@ -201,7 +201,7 @@ impl Fleet {
         self.client.is_server_compatible(major, minor, patch)
     }
 
-    /// Returns what the server says about this user, and how long that took. A user that may not ask has none.
+    /// Returns what the server reports about this user, and how long that took. A user that may not ask has none.
     async fn user_info(&self) -> (Option<UserInfo>, Duration) {
         let began = Instant::now();
         let asked = self.client.request(USER_INFO, bytes::Bytes::new());

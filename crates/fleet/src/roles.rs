@@ -108,7 +108,7 @@ impl fmt::Display for FleetRole {
 
 const ALL_STREAMS: [&str; 8] = [RUNS, LOG, FILE, WORKERS, SESSIONS, HOLDS, WORK, HOST];
 
-/// The prefix of the subjects of answers to a user: nobody else may read them.
+/// The prefix of the subjects of answers to a user, which no other one may read.
 pub(crate) fn inbox(name: &str) -> String {
     format!("_INBOX_{name}")
 }

@@ -30,6 +30,14 @@ const ALLOWED: &[(&str, &str)] = &[
         "the pace of processes that run for minutes",
     ),
     (
+        "crates/fleet/tests/it/chaos",
+        "the pace of faults and of processes that run for minutes",
+    ),
+    (
+        "crates/fleet/tests/it/simulate.rs",
+        "polls of processes that run for minutes, and measures in between",
+    ),
+    (
         "crates/cli/src/dialog/input.rs",
         "a source that is slower than its reader",
     ),

@@ -299,7 +299,7 @@ fn requests_beyond_a_role_are_refused_by_the_server() {
                 "{request}"
             );
         }
-        // Nobody reads the answers to another one.
+        // None reads the answers to another one.
         let mut listens = ann.subscribe("_INBOX_bob.>").await.unwrap();
         ann.flush().await.unwrap();
         op.publish("_INBOX_bob.1", "secret".into()).await.unwrap();

@@ -20,7 +20,7 @@ const READ: Duration = Duration::from_secs(30);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) run: String,
-    /// Its submitter was told that it is there.
+    /// Its submitter knows that it is there.
     pub(crate) is_acknowledged: bool,
     /// The state of its record.
     pub(crate) state: Option<String>,
@@ -322,9 +322,9 @@ mod tests {
                 "the text \"\"",
             ),
         ];
-        for (change, says) in cases {
+        for (change, expected) in cases {
             let said = with(change);
-            assert!(said.contains(says), "{said}");
+            assert!(said.contains(expected), "{said}");
         }
         // Ended before an agent was started: only the fleet has its log.
         let refused = Found {
