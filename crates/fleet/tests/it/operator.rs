@@ -1,9 +1,12 @@
 //! What an operator does: making and checking the streams.
 
-use teamster_api::ProblemCode;
+use std::time::Instant;
+
+use teamster_api::{ProblemCode, RunHandle, RunSpec};
 use teamster_fleet::{FindingVerdict, Fleet, FleetOptions};
 
 use super::contract::limits;
+use super::machine::{LIMIT, block_on, read, runs};
 use super::server::Server;
 
 #[test]
@@ -49,6 +52,45 @@ fn streams_are_made_once_and_those_of_another_program_are_refused() {
             message.contains("max_age is 60s instead of 604800s"),
             "{message}"
         );
+    });
+}
+
+#[test]
+fn readers_leave_no_consumer_behind() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        for number in 0..20 {
+            let spec = RunSpec::new("claude", "hello");
+            let run = RunHandle::start(service.clone(), format!("run-{number}"), spec).await;
+            let run = run.unwrap();
+            run.cancel(false).await.unwrap();
+            assert_eq!(
+                read(&run)
+                    .await
+                    .iter()
+                    .filter(|byte| **byte == b'\n')
+                    .count(),
+                1
+            );
+        }
+        assert_eq!(fleet.workers().await.unwrap(), []);
+        let client = async_nats::connect(&server.url).await.unwrap();
+        let jetstream = async_nats::jetstream::new(client);
+        let until = Instant::now() + LIMIT / 6;
+        let left = loop {
+            let mut left = 0;
+            for stream in ["KV_tm_runs", "KV_tm_workers", "TM_LOG", "TM_FILE"] {
+                let mut stream = jetstream.get_stream(stream).await.unwrap();
+                left += stream.info().await.unwrap().state.consumer_count;
+            }
+            if left == 0 || Instant::now() > until {
+                break left;
+            }
+        };
+        assert_eq!(left, 0);
     });
 }
 
