@@ -35,7 +35,8 @@ impl FleetRole {
             Self::Submitter => {
                 let (runs, logs, files) = (own("$KV.tm_runs"), own("tm.log"), own("tm.file"));
                 subjects.extend([runs.clone(), files.clone()]);
-                subjects.extend(["tm.work.>".to_owned(), own("tm.ctl"), own("tm.late.*")]);
+                subjects.extend(["tm.work.>".to_owned(), own("tm.host.*")]);
+                subjects.extend([own("tm.ctl"), own("tm.late.*"), own("tm.watch")]);
                 subjects.extend(reading(RUNS, &runs));
                 subjects.extend(reading(LOG, &logs));
                 subjects.extend(reading(FILE, &files));
@@ -72,6 +73,7 @@ impl FleetRole {
                 for stream in [RUNS, LOG, FILE, WORKERS, SESSIONS, HOLDS] {
                     subjects.extend(reading(stream, ">"));
                 }
+                subjects.push("tm.watch.>".to_owned());
                 subjects.push("$JS.API.STREAM.INFO.*".to_owned());
             }
             Self::Operator => return vec![">".to_owned()],
@@ -84,7 +86,13 @@ impl FleetRole {
         let inbox = format!("{}.>", inbox(name));
         match self {
             Self::Submitter | Self::Watcher => vec![inbox],
-            Self::Worker => vec![inbox, "tm.ctl.*.*".to_owned(), format!("tm.late.{name}.>")],
+            Self::Worker => vec![
+                inbox,
+                "tm.ctl.*.*".to_owned(),
+                "tm.watch.*.*".to_owned(),
+                format!("tm.late.{name}.>"),
+                format!("tm.drain.{name}"),
+            ],
             Self::Operator => vec![">".to_owned()],
         }
     }
