@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use teamster_api::{Command, ProblemCode, RunService, ServiceError};
+use teamster_api::{Command, ProblemCode, ServiceError};
 use teamster_core::sync::lock;
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;

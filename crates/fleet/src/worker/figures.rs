@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use teamster_api::{ProblemCode, RunService, ServiceError};
+use teamster_api::{ProblemCode, ServiceError};
 use teamster_core::sync::lock;
 use teamster_metrics::{Metrics, WorkerFigures};
 use tokio::net::TcpListener;
@@ -36,7 +36,7 @@ pub(super) async fn serve(shared: Arc<Shared>, listener: TcpListener) {
     let (worker, figures) = (shared.clone(), metrics.clone());
     let text = move || text(worker.clone(), figures.clone());
     tokio::join!(
-        metrics.follow(&shared.runs),
+        metrics.follow(&*shared.runs),
         teamster_metrics::serve(listener, text),
     );
 }

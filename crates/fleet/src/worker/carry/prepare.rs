@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use async_nats::jetstream::AckKind;
-use teamster_api::{ProblemCode, RunService, ServiceError, Spec, Workspace};
+use teamster_api::{ProblemCode, ServiceError, Spec, Workspace};
 use tokio::time::{sleep, timeout};
 
 use super::{Carry, RETRY};

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use teamster_api::{Command, ProblemCode, RunService, ServiceError, ViewState};
+use teamster_api::{Command, ProblemCode, ServiceError, ViewState};
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
 use teamster_host::state;
 use tokio::time::{Instant, sleep};
