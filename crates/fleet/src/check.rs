@@ -130,6 +130,16 @@ impl Subjects {
 }
 
 impl Permissions {
+    /// Returns the roles that these permissions make with this name, from the one that may do most.
+    fn roles(&self, name: &str) -> String {
+        let roles = FleetRole::ALL.into_iter().rev();
+        let has: Vec<_> = roles
+            .filter(|role| self.lacks(*role, name).is_empty())
+            .map(|role| role.to_string())
+            .collect();
+        has.join(" and a ")
+    }
+
     /// Returns what a role needs and this user may not do.
     fn lacks(&self, role: FleetRole, name: &str) -> Vec<String> {
         let mut lacking = Subjects::lacks(self.publish.as_ref(), role.publishes(name));
@@ -222,19 +232,19 @@ impl Fleet {
             );
         };
         let name = &*self.owner;
-        // From the one that may do most.
-        let roles = FleetRole::ALL.into_iter().rev();
-        let lacking: Vec<_> = roles
-            .map(|role| (role, permissions.lacks(role, name)))
-            .collect();
-        let has: Vec<_> = (lacking.iter())
-            .filter(|(_, lacking)| lacking.is_empty())
-            .map(|(role, _)| role.to_string())
-            .collect();
+        let has = permissions.roles(name);
         if !has.is_empty() {
-            let detail = format!("of a {} with the name {name}", has.join(" and a "));
+            let detail = format!("of a {has} with the name {name}");
             return Finding::good("permissions", detail);
         }
+        let user = &*info.data.user;
+        let has = permissions.roles(user);
+        if !has.is_empty() {
+            let detail = format!("of a {has} with the name {user}, and not {name}");
+            let next = format!("use the owner {user}, or the user {name}");
+            return Finding::bad("permissions", detail, &next);
+        }
+        let lacking = FleetRole::ALL.map(|role| (role, permissions.lacks(role, name)));
         let nearest = (lacking.iter())
             .filter(|(role, _)| *role != FleetRole::Operator)
             .min_by_key(|(_, lacking)| lacking.len());
@@ -244,8 +254,7 @@ impl Fleet {
                 shown.push_str(&format!(" and {} more", lacking.len() - SHOWN));
             }
             format!(
-                "of none of the roles with the name {name}; to be a {role}, the user {} lacks {shown}",
-                info.data.user,
+                "of none of the roles with the name {name}; to be a {role}, the user {user} lacks {shown}"
             )
         });
         let next = "use the name of the user as owner, or let the operator give this user the permissions of its role";

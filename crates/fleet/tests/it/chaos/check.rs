@@ -194,7 +194,7 @@ pub(crate) async fn look(
         let service: Arc<dyn RunService> = Arc::new(FleetRuns::new(&fleet));
         for (run, (_, found)) in all.iter_mut().filter(|(_, (of, _))| of == owner) {
             for machine in machines {
-                found.originals.extend(original(machine, run));
+                found.originals.extend(original(machine, owner, run));
             }
             if found.state.is_some() && !open.contains(run) {
                 (found.copy, found.result) = read(&service, run).await;
@@ -222,12 +222,12 @@ async fn state(
     }
 }
 
-/// Returns the log that a machine has of a run.
-fn original(machine: &Path, run: &str) -> Option<String> {
-    let runs = fs::read_dir(machine.join("state/teamster/runs")).ok()?;
-    let of_run = |entry: &fs::DirEntry| entry.file_name().to_string_lossy().contains(run);
-    let folder = runs.flatten().find(of_run)?.path();
-    fs::read_to_string(folder.join("events.ndjson")).ok()
+/// Returns the log that a machine has of a run, with the id that the run has outside of it.
+fn original(machine: &Path, owner: &str, run: &str) -> Option<String> {
+    let local = format!("{owner}@{run}");
+    let folder = machine.join("state/teamster/runs").join(&local);
+    let log = fs::read_to_string(folder.join("events.ndjson")).ok()?;
+    Some(log.replace(&local, run))
 }
 
 async fn read(
