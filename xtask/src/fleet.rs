@@ -112,7 +112,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
 
 impl Chaos {
     fn plan(&self) -> String {
-        let mut plan = format!(
+        let plan = format!(
             "seconds={} workers={} submitters={} pause={} every={} messages={} dies={} disk={} forget={}",
             self.seconds,
             self.workers,
@@ -124,10 +124,10 @@ impl Chaos {
             u8::from(self.disk),
             self.forget
         );
-        if let Some(seed) = self.seed {
-            plan.push_str(&format!(" seed={seed}"));
+        match self.seed {
+            Some(seed) => format!("{plan} seed={seed}"),
+            None => plan,
         }
-        plan
     }
 }
 

@@ -251,7 +251,7 @@ impl Fleet {
         let detail = nearest.map_or_else(String::new, |(role, lacking)| {
             let mut shown = lacking[..lacking.len().min(SHOWN)].join(", ");
             if lacking.len() > SHOWN {
-                shown.push_str(&format!(" and {} more", lacking.len() - SHOWN));
+                shown = format!("{shown} and {} more", lacking.len() - SHOWN);
             }
             format!(
                 "of none of the roles with the name {name}; to be a {role}, the user {user} lacks {shown}"

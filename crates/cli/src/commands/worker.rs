@@ -27,7 +27,10 @@ pub(crate) fn main(args: WorkerArgs) -> anyhow::Result<u8> {
     let code = runtime.block_on(async {
         let mut signals = Source::new().context("cannot listen for signals")?;
         crate::global::use_fleet();
-        let fleet = Fleet::connect(settings.options()).await.map_err(refused)?;
+        let mut options = settings.options();
+        // As permissions of workers have it.
+        (options.inbox).get_or_insert_with(|| format!("_INBOX_{}", config.name));
+        let fleet = Fleet::connect(options).await.map_err(refused)?;
         let head = format!(
             "worker {} of {}: {} of {}",
             config.name,

@@ -98,12 +98,12 @@ fn runs_survive_kills_of_everything() {
         return;
     };
     let plan = Plan::from_env();
-    println!("{plan:?}");
+    eprintln!("{plan:?}");
     let root = tempfile::tempdir().unwrap();
     let kept = block_on(play(&plan, &program, root.path()));
     if !kept.is_empty() {
         // What is there helps to find the cause.
-        println!("kept: {}", root.keep().display());
+        eprintln!("kept: {}", root.keep().display());
         panic!(
             "seed {}: {} violations:\n{}",
             plan.seed,
@@ -120,7 +120,7 @@ async fn play(plan: &Plan, program: &Path, root: &Path) -> Vec<String> {
         None
     };
     if plan.disk && disk.is_none() {
-        println!("not done: a full disk, because none can be mounted here");
+        eprintln!("not done: a full disk, because none can be mounted here");
     }
     let nodes = cluster::start(program, root, |number| match &disk {
         Some(disk) if number == 0 => disk.place.join("data"),
@@ -135,7 +135,7 @@ async fn play(plan: &Plan, program: &Path, root: &Path) -> Vec<String> {
     make_streams(&url, plan.forget).await;
     let clock = if plan.clock { Clock::build(root) } else { None };
     if plan.clock && clock.is_none() {
-        println!("not done: a clock that jumps, which needs Linux and a C compiler");
+        eprintln!("not done: a clock that jumps, which needs Linux and a C compiler");
     }
     let owners: Vec<_> = (0..plan.submitters)
         .map(|number| format!("owner{number}"))
@@ -204,14 +204,14 @@ async fn play(plan: &Plan, program: &Path, root: &Path) -> Vec<String> {
             *faults.counts.entry(what).or_default() += count;
         }
     }
-    println!("done to them: {:?}", faults.counts);
-    println!("workers died before: {:?}", deaths(root));
-    println!(
+    eprintln!("done to them: {:?}", faults.counts);
+    eprintln!("workers died before: {:?}", deaths(root));
+    eprintln!(
         "runs: {states:?}, looked at after {:.0} s",
         rested.as_secs_f64()
     );
-    println!("memory of the servers: {memory:?} MiB");
-    println!(
+    eprintln!("memory of the servers: {memory:?} MiB");
+    eprintln!(
         "kills: {}",
         faults.kills() + deaths(root).values().sum::<usize>()
     );

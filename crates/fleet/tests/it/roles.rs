@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use async_nats::jetstream::consumer::{AckPolicy, pull, push};
 use async_nats::jetstream::{self, Context};
 use async_nats::{Client, ConnectOptions, Subject};
-use teamster_api::{ProblemCode, RunHandle, RunService, RunSpec, ServiceError};
+use teamster_api::{ProblemCode, RunHandle, RunQuery, RunService, RunSpec, ServiceError};
 use teamster_core::RunStatus;
 use teamster_fleet::{
     FindingVerdict, Fleet, FleetLogin, FleetOptions, FleetRole, FleetRuns, FleetUser,
@@ -101,7 +101,7 @@ fn a_run_needs_no_more_than_the_roles_permit() {
         let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
         assert_eq!(result.status, RunStatus::Completed);
         assert!(read(&run).await.ends_with(b"\n"));
-        assert_eq!(anns.list(Default::default()).await.unwrap().runs.len(), 1);
+        assert_eq!(anns.list(RunQuery::default()).await.unwrap().runs.len(), 1);
         assert_eq!(anns.files("run").await.unwrap().files.len(), 0);
         // Who watches reads the runs of the owner whom it names, and starts none.
         let eve = fleet(&server, "eve", "ann").await;
@@ -114,12 +114,12 @@ fn a_run_needs_no_more_than_the_roles_permit() {
         // An owner has no runs of another one.
         let bob = fleet(&server, "bob", "bob").await;
         let bobs: Arc<dyn RunService> = Arc::new(FleetRuns::new(&bob));
-        assert_eq!(bobs.list(Default::default()).await.unwrap().runs.len(), 0);
+        assert_eq!(bobs.list(RunQuery::default()).await.unwrap().runs.len(), 0);
         // With another owner's name, it reads nothing.
         let false_ann = fleet(&server, "bob", "ann").await;
         let false_anns: Arc<dyn RunService> = Arc::new(FleetRuns::new(&false_ann));
         refused(false_anns.show("run")).await;
-        refused(false_anns.list(Default::default())).await;
+        refused(false_anns.list(RunQuery::default())).await;
         let spec = RunSpec::new("claude", "hello");
         refused(RunHandle::start(false_anns.clone(), "other", spec)).await;
         let log = RunHandle::new(false_anns, "run");

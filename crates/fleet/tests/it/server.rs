@@ -50,7 +50,7 @@ impl Server {
         Self::start_at(config, true)
     }
 
-    /// The same, without JetStream.
+    /// The same, without `JetStream`.
     pub(crate) fn start_without_jetstream() -> Option<Self> {
         Self::start_at("", false)
     }

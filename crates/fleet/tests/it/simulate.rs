@@ -78,10 +78,15 @@ fn messages(nodes: &[Node]) -> [u64; 2] {
         .fold([0, 0], |all, one| [all[0] + one[0], all[1] + one[1]])
 }
 
+/// Returns a number that is not large.
+fn float(number: impl TryInto<u32>) -> f64 {
+    number.try_into().map_or(f64::NAN, f64::from)
+}
+
 /// Prints how many messages there were for each of a number of things: those of clients, and those among the servers.
 fn report(what: &str, before: [u64; 2], after: [u64; 2], count: u64) {
-    let each = |number: usize| (after[number] - before[number]) as f64 / count as f64;
-    println!(
+    let each = |number: usize| float(after[number] - before[number]) / float(count);
+    eprintln!(
         "{what}: {:.1} messages to the servers and {:.1} from them",
         each(0),
         each(1)
@@ -122,7 +127,8 @@ fn many_workers_drain_a_long_queue() {
             largest = largest.max(submitter.mebibytes());
             sleep(Duration::from_millis(100)).await;
         }
-        println!(
+        assert!(submitter.0.wait().unwrap().success());
+        eprintln!(
             "{runs} runs queued in {:.1} s, by a process of {largest} MiB",
             began.elapsed().as_secs_f64()
         );
@@ -140,9 +146,9 @@ fn many_workers_drain_a_long_queue() {
         let ended = wait_until_ended(&url, runs).await;
         let drained = began.elapsed().as_secs_f64();
         let [from, of_runs] = [messages(&nodes), before];
-        println!(
+        eprintln!(
             "{workers} workers have drained {ended} runs in {drained:.1} s, {:.0} a second",
-            ended as f64 / drained
+            float(ended) / drained
         );
         report("each run", of_runs, from, runs as u64);
         until_workers(&fleet, workers).await;
@@ -155,9 +161,9 @@ fn many_workers_drain_a_long_queue() {
             IDLE.as_secs(),
         );
         let memory: Vec<_> = processes.iter().map(Process::mebibytes).collect();
-        println!("{TOGETHER} workers of one process: {memory:?} MiB");
+        eprintln!("{TOGETHER} workers of one process: {memory:?} MiB");
         let memory: Vec<_> = nodes.iter().map(Node::mebibytes).collect();
-        println!("servers: {memory:?} MiB");
+        eprintln!("servers: {memory:?} MiB");
         // With all workers there.
         let few = 20.min(runs);
         let (before, began) = (messages(&nodes), Instant::now());
@@ -165,7 +171,7 @@ fn many_workers_drain_a_long_queue() {
         let mut submitter = Process::start(root.path(), "simulate::submits", what);
         assert!(submitter.0.wait().unwrap().success());
         let ended = wait_until_ended(&url, runs + few).await;
-        println!(
+        eprintln!(
             "{few} more runs have ended {:.1} s after the first was submitted",
             began.elapsed().as_secs_f64()
         );
@@ -261,6 +267,7 @@ fn works() {
                     |number| Step::Emit(AgentEvent::Text(Text::new(format!("step {number}"))));
                 (0..10).map(step).collect()
             });
+            machine.have_owners();
             let agents = vec![PresentAgent::new("claude", true)];
             let worker = worker.with_runs(Arc::new(machine), agents);
             workers.spawn(worker.run(std::future::pending()));

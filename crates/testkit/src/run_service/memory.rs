@@ -12,6 +12,7 @@ use teamster_api::{
     Accepted, AppliedChanges, Change, Command, DiffQuery, DiscardedChanges, FileList, FileManifest,
     LogLine, NEW_RUN_ID_RULE, ProblemCode, Reply, RunInfo, RunList, RunQuery, RunService,
     RunSummary, RunView, ServiceError, ServiceFuture, Spec, WorkspaceDiff, is_new_run_id,
+    is_owned_run_id,
 };
 use teamster_core::sync::lock;
 use teamster_core::{AgentError, AgentEvent, PermissionRequest};
@@ -59,6 +60,8 @@ struct Shared {
     changes: watch::Sender<u64>,
     /// MCP servers of a spec are refused.
     refuses_servers: AtomicBool,
+    /// Ids have an owner, as those of a worker's machine.
+    has_owners: AtomicBool,
     /// Files that runs take along, by run and name.
     uploads: Mutex<BTreeMap<(String, String), Upload>>,
 }
@@ -89,6 +92,7 @@ impl MemoryService {
                 runs: Mutex::default(),
                 changes: watch::Sender::new(0),
                 refuses_servers: AtomicBool::new(false),
+                has_owners: AtomicBool::new(false),
                 uploads: Mutex::default(),
             }),
         }
@@ -102,6 +106,11 @@ impl MemoryService {
     /// Refuses the MCP servers that a spec brings along, as a server does whose owner allows none.
     pub fn refuse_servers(&self) {
         self.shared.refuses_servers.store(true, Ordering::Relaxed);
+    }
+
+    /// Takes ids that have an owner, and no others, as the machine of a worker does.
+    pub fn have_owners(&self) {
+        self.shared.has_owners.store(true, Ordering::Relaxed);
     }
 
     /// Returns the spec that a run or session was started with.
@@ -144,7 +153,12 @@ impl MemoryService {
     }
 
     fn begin(&self, id: &str, spec: Spec) -> Result<Accepted, ServiceError> {
-        if !is_new_run_id(id) {
+        let is_id = if self.shared.has_owners.load(Ordering::Relaxed) {
+            is_owned_run_id(id)
+        } else {
+            is_new_run_id(id)
+        };
+        if !is_id {
             let detail = format!("\"{id}\" cannot be the id of a run: {NEW_RUN_ID_RULE}");
             return Err(ServiceError::new(ProblemCode::InvalidParams, detail));
         }

@@ -51,7 +51,7 @@ pub(crate) struct FleetUseArgs {
     /// The name under which your runs are kept: letters, digits, `-` and `_` [default: your user name]
     #[arg(long, value_name = "NAME")]
     pub(crate) owner: Option<String>,
-    /// The prefix of the subjects of answers, if the permissions of your credentials require one [default: _INBOX]
+    /// The prefix of the subjects of answers, if the permissions of your credentials require one [default: _INBOX_OWNER]
     #[arg(long, value_name = "PREFIX", hide_short_help = true)]
     pub(crate) inbox: Option<String>,
 }

@@ -28,7 +28,11 @@ pub(super) fn main(args: &FleetCheckArgs) -> anyhow::Result<u8> {
 
 fn line(finding: &Finding) -> serde_json::Value {
     let (word, _) = verdict(finding.verdict);
-    json!({"what": finding.what, "verdict": word, "detail": finding.detail})
+    let mut line = json!({"what": finding.what, "verdict": word, "detail": finding.detail});
+    if let Some(next) = &finding.next {
+        line["next"] = json!(next);
+    }
+    line
 }
 
 fn verdict(verdict: FindingVerdict) -> (&'static str, Style) {
@@ -44,7 +48,11 @@ fn print(findings: &[Finding], out: &mut impl Write) -> io::Result<()> {
         let (word, style) = verdict(finding.verdict);
         let what = words::one_line(&finding.what);
         let detail = words::one_line(&finding.detail);
-        writeln!(out, "{style}{word:<8}{style:#} {what:<14} {detail}")?;
+        write!(out, "{style}{word:<8}{style:#} {what:<14} {detail}")?;
+        if let Some(next) = &finding.next {
+            write!(out, ": {}", words::one_line(next))?;
+        }
+        writeln!(out)?;
     }
     Ok(())
 }
