@@ -180,9 +180,23 @@ pub(crate) fn logs_of(owner: &str) -> String {
     format!("tm.log.{owner}.>")
 }
 
+/// The start of the subjects of the presence of workers.
+///
+/// Permissions see the filter of a reader as it is, and `*` allows `>`. So what is for all has a first part of its own.
+pub(crate) const PRESENCES: &str = "$KV.tm_workers.=here.";
+
 /// The subject of a worker's presence.
 pub(crate) fn presence(worker: &str) -> String {
-    format!("$KV.tm_workers.{worker}")
+    format!("{PRESENCES}{worker}")
+}
+
+/// The start of the subjects of what workers have refused.
+pub(crate) const REFUSALS: &str = "$KV.tm_workers.=why.";
+
+/// The subject of the reason why a worker has refused a run.
+#[cfg(feature = "worker")]
+pub(crate) fn refusal(worker: &str, key: &RunKey) -> String {
+    format!("{REFUSALS}{}.{worker}", key.key())
 }
 
 /// The subject of requests to a worker to take no more runs.

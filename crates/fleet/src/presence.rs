@@ -13,7 +13,9 @@ use teamster_core::text::one_line;
 use teamster_core::{AgentError, PermissionMode};
 
 use crate::Fleet;
-use crate::names::{RunKey, WORKERS, drain, presence, token};
+#[cfg(feature = "worker")]
+use crate::names::refusal as refused;
+use crate::names::{PRESENCES, REFUSALS, RunKey, WORKERS, drain, presence, token};
 use crate::protocol::Tag;
 
 /// Time after which a worker that does not report is absent.
@@ -173,10 +175,9 @@ impl Fleet {
     ///
     /// Fails if the server does not answer.
     pub async fn workers(&self) -> Result<Vec<PresentWorker>, ServiceError> {
-        // Not what workers have refused, which has the names of owners and runs.
-        let subjects = "$KV.tm_workers.*";
+        let subjects = format!("{PRESENCES}*");
         let mut messages = self
-            .messages(WORKERS, subjects, DeliverPolicy::LastPerSubject, false)
+            .messages(WORKERS, &subjects, DeliverPolicy::LastPerSubject, false)
             .await?;
         let mut workers: Vec<PresentWorker> = Vec::new();
         while messages.pending > 0 {
@@ -194,7 +195,7 @@ impl Fleet {
 impl Fleet {
     /// Returns the runs of the owner that workers have refused a short while ago.
     pub(crate) async fn refusals(&self) -> Result<Vec<(RunKey, Refusal)>, ServiceError> {
-        let subjects = format!("$KV.tm_workers.*.{}.*", self.owner);
+        let subjects = format!("{REFUSALS}{}.>", self.owner);
         let mut messages = self
             .messages(WORKERS, &subjects, DeliverPolicy::LastPerSubject, false)
             .await?;
@@ -203,7 +204,8 @@ impl Fleet {
             let Some(message) = messages.next().await? else {
                 break;
             };
-            let key = (message.subject.as_str().splitn(4, '.').nth(3)).and_then(RunKey::parse);
+            let subject = message.subject.strip_prefix(REFUSALS);
+            let key = subject.and_then(|subject| RunKey::parse(subject.rsplit_once('.')?.0));
             let refusal = serde_json::from_slice(&message.payload).ok();
             refusals.extend(key.zip(refusal));
         }
@@ -215,7 +217,7 @@ impl Fleet {
     pub(crate) async fn refuse(&self, key: &RunKey, refusal: &Refusal) {
         let json = serde_json::to_vec(refusal).unwrap_or_default();
         let message = PublishMessage::build().payload(json.into()).ttl(REFUSED);
-        let subject = format!("{}.{}", presence(&refusal.worker), key.key());
+        let subject = refused(&refusal.worker, key);
         // The next refusal is reported again.
         self.publish(&subject, message).await;
     }

@@ -4,7 +4,9 @@ use std::fmt::{self, Write as _};
 
 use teamster_api::ServiceError;
 
-use crate::names::{FILE, HOLDS, HOST, LOG, RUNS, SESSIONS, WORK, WORKERS, token};
+use crate::names::{
+    FILE, HOLDS, HOST, LOG, PRESENCES, REFUSALS, RUNS, SESSIONS, WORK, WORKERS, presence, token,
+};
 
 /// The request with which a user learns its own permissions and the server's time.
 pub(crate) const USER_INFO: &str = "$SYS.REQ.USER.INFO";
@@ -41,13 +43,16 @@ impl FleetRole {
                 subjects.extend(reading(LOG, &logs));
                 subjects.extend(reading(FILE, &files));
                 subjects.extend(reading(SESSIONS, &own("$KV.tm_sessions")));
-                subjects.extend(reading(WORKERS, "$KV.tm_workers.>"));
+                subjects.extend(reading(WORKERS, &format!("{PRESENCES}*")));
+                // Why workers leave a run of this owner to others.
+                subjects.extend(reading(WORKERS, &format!("{REFUSALS}{name}.>")));
                 subjects.extend(reading(HOLDS, "$KV.tm_holds.>"));
             }
             Self::Worker => {
                 subjects.extend([
                     "$KV.tm_runs.>".to_owned(),
-                    format!("$KV.tm_workers.{name}"),
+                    presence(name),
+                    format!("{REFUSALS}*.*.{name}"),
                     // The right to repair.
                     "$KV.tm_workers.=care".to_owned(),
                 ]);
@@ -70,7 +75,8 @@ impl FleetRole {
                 }
             }
             Self::Watcher => {
-                for stream in [RUNS, LOG, FILE, WORKERS, SESSIONS, HOLDS] {
+                // Without the sessions: the salt of the logins is there.
+                for stream in [RUNS, LOG, FILE, WORKERS, HOLDS] {
                     subjects.extend(reading(stream, ">"));
                 }
                 subjects.push("tm.watch.>".to_owned());

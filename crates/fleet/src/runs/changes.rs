@@ -11,7 +11,7 @@ use teamster_api::{Change, RunSummary, ServiceError, ViewState};
 
 use super::FleetRuns;
 use crate::frame::Frame;
-use crate::names::{LOG, RUNS, RunKey, WORKERS, logs_of, records_of};
+use crate::names::{LOG, PRESENCES, RUNS, RunKey, WORKERS, logs_of, records_of};
 use crate::protocol::{Seen, State};
 use crate::record::Record;
 use crate::records::{is_marker, record_of};
@@ -31,7 +31,7 @@ impl FleetRuns {
                 .await?;
             let mut workers = self
                 .fleet
-                .messages(WORKERS, "$KV.tm_workers.*", DeliverPolicy::New, true)
+                .messages(WORKERS, &format!("{PRESENCES}*"), DeliverPolicy::New, true)
                 .await?;
             let mut absent: HashSet<String> = HashSet::new();
             let mut all = Vec::new();
@@ -64,7 +64,7 @@ impl FleetRuns {
                 };
                 let changed = match news? {
                     News::Worker(Some(message)) => {
-                        let Some(worker) = message.subject.strip_prefix("$KV.tm_workers.") else {
+                        let Some(worker) = message.subject.strip_prefix(PRESENCES) else {
                             continue;
                         };
                         // Not each report, but only that there are none any more, and the first one after that.
