@@ -22,7 +22,7 @@ use crate::provider::Traits;
 use crate::source::{Shared, Sink, Source, Sources, has_object, small_file};
 use crate::{Key, Provider, Record};
 
-pub(crate) const TRAITS: Traits = Traits { ..Traits::NONE };
+pub(crate) const TRAITS: Traits = Traits::NONE;
 
 /// Part of every message with figures.
 static FIGURES: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(b"\"tokens\""));
@@ -152,7 +152,7 @@ impl Tokens {
             .input_tokens(and(uncached, self.tool))
             .output_tokens(and(self.output, self.thoughts))
             .cache_read_tokens(self.cached)
-            .reasoning_tokens(self.thoughts)
+            .reasoning_tokens(self.thoughts.filter(|tokens| *tokens > 0))
     }
 }
 
@@ -340,6 +340,20 @@ mod tests {
             .reasoning_tokens(5);
         assert_eq!((found[0].usage, found.len(), malformed), (expected, 1, 0));
         assert_eq!(&*found[0].session, "s");
+    }
+
+    /// As in `teamster_gemini`, which reads the same lines for a killed run.
+    #[test]
+    fn an_answer_without_thoughts_has_no_reasoning_tokens() {
+        let (found, _) = records(&[
+            BEGIN,
+            r#"{"id":"m","timestamp":"2026-11-22T19:00:00Z","type":"gemini","tokens":{"input":9,"output":7,"cached":0,"thoughts":0,"tool":0,"total":16},"model":"g"}"#,
+        ]);
+        let expected = Usage::default()
+            .input_tokens(9)
+            .output_tokens(7)
+            .cache_read_tokens(0);
+        assert_eq!(found[0].usage, expected);
     }
 
     #[test]

@@ -19,6 +19,10 @@ pub(crate) fn scenarios(provider: Provider) -> Vec<(PathBuf, Value)> {
     for version in fs::read_dir(data.join(provider.id())).unwrap() {
         for scenario in fs::read_dir(version.unwrap().path()).unwrap() {
             let folder = scenario.unwrap().path();
+            // Beside the scenarios is the databases' schema.
+            if !folder.is_dir() {
+                continue;
+            }
             let truth = fs::read(folder.join("truth.json")).unwrap();
             found.push((folder, serde_json::from_slice(&truth).unwrap()));
         }

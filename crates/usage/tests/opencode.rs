@@ -40,7 +40,9 @@ fn with_database_of(provider: Provider) -> Vec<(PathBuf, Value)> {
 /// Creates the database of a scenario. Its log exists while the connection is open.
 async fn database(folder: &Path, scenario: &Path) -> SqliteConnection {
     let name = folder.file_name().unwrap().to_str().unwrap();
-    let dump = fs::read_to_string(scenario.join(format!("{name}.sql"))).unwrap();
+    let version = scenario.parent().unwrap();
+    let schema = fs::read_to_string(version.join("schema.sql")).unwrap();
+    let rows = fs::read_to_string(scenario.join(format!("{name}.sql"))).unwrap();
     let mut open = SqliteConnectOptions::new()
         .filename(folder.join(format!("{name}.db")))
         .create_if_missing(true)
@@ -48,7 +50,7 @@ async fn database(folder: &Path, scenario: &Path) -> SqliteConnection {
         .connect()
         .await
         .unwrap();
-    sqlx::raw_sql(sqlx::AssertSqlSafe(dump))
+    sqlx::raw_sql(sqlx::AssertSqlSafe(schema + &rows))
         .execute(&mut open)
         .await
         .unwrap();

@@ -67,6 +67,17 @@ fn figures_are_in_our_convention() {
     assert_eq!(run.line(&set), Some(expected.plus(expected)));
 }
 
+/// The line is hand-made. `teamster_usage` reads it in the same way.
+#[test]
+fn an_answer_without_thoughts_has_no_reasoning_tokens() {
+    let message = r#"{"id":"m","timestamp":"2026-11-22T19:00:00Z","type":"gemini","tokens":{"input":9,"output":7,"cached":0,"thoughts":0,"tool":0,"total":16},"model":"g"}"#;
+    let expected = Usage::default()
+        .input_tokens(9)
+        .output_tokens(7)
+        .cache_read_tokens(0);
+    assert_eq!(Recorded::default().line(message), Some(expected));
+}
+
 #[test]
 fn the_files_of_a_session_are_those_with_its_id() {
     let found = files(Path::new("/home/me/.gemini/tmp"), SESSION).unwrap();

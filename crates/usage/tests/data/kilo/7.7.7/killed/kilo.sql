@@ -1,55 +1,5 @@
 PRAGMA foreign_keys=OFF;
 BEGIN TRANSACTION;
-CREATE TABLE `account` (
-          `id` text PRIMARY KEY,
-          `email` text NOT NULL,
-          `url` text NOT NULL,
-          `access_token` text NOT NULL,
-          `refresh_token` text NOT NULL,
-          `token_expiry` integer,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL
-        );
-CREATE TABLE `account_state` (
-          `id` integer PRIMARY KEY,
-          `active_account_id` text,
-          `active_org_id` text,
-          CONSTRAINT `fk_account_state_active_account_id_account_id_fk` FOREIGN KEY (`active_account_id`) REFERENCES `account`(`id`) ON DELETE SET NULL
-        );
-CREATE TABLE `control_account` (
-          `email` text NOT NULL,
-          `url` text NOT NULL,
-          `access_token` text NOT NULL,
-          `refresh_token` text NOT NULL,
-          `token_expiry` integer,
-          `active` integer NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `control_account_pk` PRIMARY KEY(`email`, `url`)
-        );
-CREATE TABLE `credential` (
-          `id` text PRIMARY KEY,
-          `integration_id` text,
-          `label` text NOT NULL,
-          `value` text NOT NULL,
-          `connector_id` text,
-          `method_id` text,
-          `active` integer,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL
-        );
-CREATE TABLE `data_migration` (
-          `name` text PRIMARY KEY,
-          `time_completed` integer NOT NULL
-        );
-CREATE TABLE `event` (
-          `id` text PRIMARY KEY,
-          `aggregate_id` text NOT NULL,
-          `seq` integer NOT NULL,
-          `type` text NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_event_aggregate_id_event_sequence_aggregate_id_fk` FOREIGN KEY (`aggregate_id`) REFERENCES `event_sequence`(`aggregate_id`) ON DELETE CASCADE
-        );
 INSERT INTO "event" VALUES('evt_20d7ae4db001Z0zs207Mv1pC3O','ses_df2851b49fferwPKnaN2e5Z7hH',0,'session.created.1','{"sessionID":"ses_df2851b49fferwPKnaN2e5Z7hH","info":{"id":"ses_df2851b49fferwPKnaN2e5Z7hH","slug":"nimble-orchid","projectID":"global","directory":"/tmp/box/ws","path":"tmp/box/ws","cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"title":"Sleep","version":"7.7.7","time":{"created":1795522487478,"updated":1795522487478},"permission":[{"permission":"question","pattern":"*","action":"deny"},{"permission":"suggest","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"}]}}');
 INSERT INTO "event" VALUES('evt_20d7b3139001eByq5ZHBxWfKuj','ses_df2851b49fferwPKnaN2e5Z7hH',1,'session.updated.1','{"sessionID":"ses_df2851b49fferwPKnaN2e5Z7hH","info":{"id":"ses_df2851b49fferwPKnaN2e5Z7hH","slug":"nimble-orchid","projectID":"global","directory":"/tmp/box/ws","path":"tmp/box/ws","cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"title":"Sleep","agent":"code","model":{"id":"mock-model","providerID":"mock","variant":"default"},"version":"7.7.7","time":{"created":1795522487478,"updated":1795522507063},"permission":[{"permission":"question","pattern":"*","action":"deny"},{"permission":"suggest","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"}]}}');
 INSERT INTO "event" VALUES('evt_20d7b325200144n0lQLGt4ht06','ses_df2851b49fferwPKnaN2e5Z7hH',2,'message.updated.1','{"sessionID":"ses_df2851b49fferwPKnaN2e5Z7hH","info":{"id":"msg_20d7b3137001C4oUr1SrXeEUzW","sessionID":"ses_df2851b49fferwPKnaN2e5Z7hH","role":"user","time":{"created":1795522507063},"agent":"code","model":{"providerID":"mock","modelID":"mock-model"}}}');
@@ -75,51 +25,11 @@ INSERT INTO "event" VALUES('evt_20d7b4d85001uA2GlLGcGY5vHv','ses_df2851b49fferwP
 INSERT INTO "event" VALUES('evt_20d7b4ee7001boRGpKNVKPWSIl','ses_df2851b49fferwPKnaN2e5Z7hH',22,'message.part.updated.1','{"sessionID":"ses_df2851b49fferwPKnaN2e5Z7hH","part":{"id":"prt_20d7b4ee7001BCfOLM6Iaadnpt","sessionID":"ses_df2851b49fferwPKnaN2e5Z7hH","messageID":"msg_20d7b4d65001K5gxHpEwDEHHc6","type":"step-start"},"time":1795522514663}');
 INSERT INTO "event" VALUES('evt_20d7b4f2f001WkTPF2vT4O67fd','ses_df2851b49fferwPKnaN2e5Z7hH',23,'message.part.updated.1','{"sessionID":"ses_df2851b49fferwPKnaN2e5Z7hH","part":{"id":"prt_20d7b4f2f0019MduJW9UrqxwtM","sessionID":"ses_df2851b49fferwPKnaN2e5Z7hH","messageID":"msg_20d7b4d65001K5gxHpEwDEHHc6","type":"tool","callID":"toolu_mock_1_0_0","tool":"bash","state":{"status":"pending","input":{},"raw":""}},"time":1795522514735}');
 INSERT INTO "event" VALUES('evt_20d7b4f40001JnMCD0SsCed6pI','ses_df2851b49fferwPKnaN2e5Z7hH',24,'message.part.updated.1','{"sessionID":"ses_df2851b49fferwPKnaN2e5Z7hH","part":{"id":"prt_20d7b4f2f0019MduJW9UrqxwtM","sessionID":"ses_df2851b49fferwPKnaN2e5Z7hH","messageID":"msg_20d7b4d65001K5gxHpEwDEHHc6","type":"tool","callID":"toolu_mock_1_0_0","tool":"bash","state":{"status":"running","input":{"command":"touch started; sleep 100"},"metadata":{"output":"","approval":{"source":"manual"}},"time":{"start":1795522514752}}},"time":1795522514752}');
-CREATE TABLE `event_sequence` (
-          `aggregate_id` text PRIMARY KEY,
-          `seq` integer NOT NULL,
-          `owner_id` text
-        );
 INSERT INTO "event_sequence" VALUES('ses_df2851b49fferwPKnaN2e5Z7hH',24,NULL);
-CREATE TABLE `kilo_board` (
-          `root_session_id` text PRIMARY KEY,
-          `objective` text NOT NULL,
-          `objective_message_id` text,
-          `next_seq` integer DEFAULT 1 NOT NULL,
-          `cleared_seq` integer DEFAULT 0 NOT NULL,
-          `message_count` integer DEFAULT 0 NOT NULL,
-          `message_bytes` integer DEFAULT 0 NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `fk_kilo_board_root_session_id_session_id_fk` FOREIGN KEY (`root_session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
 INSERT INTO "kilo_board" VALUES('ses_df2851b49fferwPKnaN2e5Z7hH','Sleep','msg_20d7b3137001C4oUr1SrXeEUzW',1,0,0,0,1795522513995,1795522513995);
-CREATE TABLE `kilo_board_message` (
-          `id` text PRIMARY KEY,
-          `board_root_session_id` text NOT NULL,
-          `seq` integer NOT NULL,
-          `time_created` integer NOT NULL,
-          `sender_session_id` text NOT NULL,
-          `recipient` text NOT NULL,
-          `type` text NOT NULL,
-          `body` text NOT NULL,
-          `reply_to` text,
-          `source_message_id` text NOT NULL,
-          `source_call_id` text NOT NULL,
-          CONSTRAINT `fk_kilo_board_message_board_root_session_id_kilo_board_root_session_id_fk` FOREIGN KEY (`board_root_session_id`) REFERENCES `kilo_board`(`root_session_id`) ON DELETE CASCADE
-        );
-CREATE TABLE `message` (
-          `id` text PRIMARY KEY,
-          `session_id` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_message_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
 INSERT INTO "message" VALUES('msg_20d7b3137001C4oUr1SrXeEUzW','ses_df2851b49fferwPKnaN2e5Z7hH',1795522507063,1795522514355,'{"role":"user","time":{"created":1795522507063},"agent":"code","model":{"providerID":"mock","modelID":"mock-model"},"summary":{"diffs":[]}}');
 INSERT INTO "message" VALUES('msg_20d7b4483001SyhqFHbenTQKmF','ses_df2851b49fferwPKnaN2e5Z7hH',1795522512003,1795522514226,'{"parentID":"msg_20d7b3137001C4oUr1SrXeEUzW","role":"assistant","mode":"code","agent":"code","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.00414555,"tokens":{"total":1538,"input":1137,"output":27,"reasoning":0,"cache":{"write":63,"read":311}},"modelID":"mock-model","providerID":"mock","time":{"created":1795522512003,"completed":1795522514220},"finish":"tool-calls"}');
 INSERT INTO "message" VALUES('msg_20d7b4d65001K5gxHpEwDEHHc6','ses_df2851b49fferwPKnaN2e5Z7hH',1795522514277,1795522514280,'{"parentID":"msg_20d7b3137001C4oUr1SrXeEUzW","role":"assistant","mode":"code","agent":"code","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"modelID":"mock-model","providerID":"mock","time":{"created":1795522514277}}');
-CREATE TABLE "migration" (id TEXT PRIMARY KEY, time_completed INTEGER NOT NULL);
 INSERT INTO "migration" VALUES('20260127222353_familiar_lady_ursula',1795522480440);
 INSERT INTO "migration" VALUES('20260211171708_add_project_commands',1795522480441);
 INSERT INTO "migration" VALUES('20260213144116_wakeful_the_professor',1795522480441);
@@ -162,164 +72,12 @@ INSERT INTO "migration" VALUES('20260714141136_session-message-legacy-writer-com
 INSERT INTO "migration" VALUES('20260828074139_kilocode_board',1795522480490);
 INSERT INTO "migration" VALUES('20260903104806_kilocode_board_reset',1795522480490);
 INSERT INTO "migration" VALUES('20260907102000_kilocode_model_usage_index',1795522480490);
-CREATE TABLE `part` (
-          `id` text PRIMARY KEY,
-          `message_id` text NOT NULL,
-          `session_id` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_part_message_id_message_id_fk` FOREIGN KEY (`message_id`) REFERENCES `message`(`id`) ON DELETE CASCADE
-        );
 INSERT INTO "part" VALUES('prt_20d7b3250001eqVZV1dNPhjtru','msg_20d7b3137001C4oUr1SrXeEUzW','ses_df2851b49fferwPKnaN2e5Z7hH',1795522507354,1795522507359,'{"type":"text","text":"Sleep"}');
 INSERT INTO "part" VALUES('prt_20d7b49b60017PdW76tejIFom1','msg_20d7b4483001SyhqFHbenTQKmF','ses_df2851b49fferwPKnaN2e5Z7hH',1795522513335,1795522513421,'{"type":"step-start","time":{"start":1795522512854}}');
 INSERT INTO "part" VALUES('prt_20d7b4a2e001SAv9dei6EK454o','msg_20d7b4483001SyhqFHbenTQKmF','ses_df2851b49fferwPKnaN2e5Z7hH',1795522513454,1795522514009,'{"type":"tool","tool":"bash","callID":"toolu_mock_0_0_0","state":{"status":"completed","input":{"command":"echo one"},"output":"one\n","metadata":{"output":"one\n","exit":0,"description":"echo one","truncated":false,"approval":{"source":"agent","agent":"code","rule":{"permission":"bash","pattern":"echo *","action":"allow"}}},"title":"echo one","time":{"start":1795522513493,"end":1795522514005}}}');
 INSERT INTO "part" VALUES('prt_20d7b4d1b0010ALnSFJ8Q6qtlE','msg_20d7b4483001SyhqFHbenTQKmF','ses_df2851b49fferwPKnaN2e5Z7hH',1795522514203,1795522514205,'{"reason":"tool-calls","type":"step-finish","time":{"start":1795522512854,"end":1795522514201,"elapsed":1347},"metrics":{"generation":20.044543429844097,"source":"computed"},"tokens":{"total":1538,"input":1137,"output":27,"reasoning":0,"cache":{"write":63,"read":311}},"cost":0.00414555}');
 INSERT INTO "part" VALUES('prt_20d7b4ee7001BCfOLM6Iaadnpt','msg_20d7b4d65001K5gxHpEwDEHHc6','ses_df2851b49fferwPKnaN2e5Z7hH',1795522514663,1795522514731,'{"type":"step-start","time":{"start":1795522514518}}');
 INSERT INTO "part" VALUES('prt_20d7b4f2f0019MduJW9UrqxwtM','msg_20d7b4d65001K5gxHpEwDEHHc6','ses_df2851b49fferwPKnaN2e5Z7hH',1795522514735,1795522514753,'{"type":"tool","tool":"bash","callID":"toolu_mock_1_0_0","state":{"status":"running","input":{"command":"touch started; sleep 100"},"metadata":{"output":"","approval":{"source":"manual"}},"time":{"start":1795522514752}}}');
-CREATE TABLE `permission` (
-          `id` text PRIMARY KEY,
-          `project_id` text NOT NULL,
-          `action` text NOT NULL,
-          `resource` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `fk_permission_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `project` (
-          `id` text PRIMARY KEY,
-          `worktree` text NOT NULL,
-          `vcs` text,
-          `name` text,
-          `icon_url` text,
-          `icon_url_override` text,
-          `icon_color` text,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `time_initialized` integer,
-          `sandboxes` text NOT NULL,
-          `commands` text
-        );
 INSERT INTO "project" VALUES('global','/',NULL,NULL,NULL,NULL,NULL,1795522482981,1795522482981,NULL,'[]',NULL);
-CREATE TABLE `project_directory` (
-          `project_id` text NOT NULL,
-          `directory` text NOT NULL,
-          `type` text,
-          `strategy` text,
-          `time_created` integer NOT NULL,
-          CONSTRAINT `project_directory_pk` PRIMARY KEY(`project_id`, `directory`),
-          CONSTRAINT `fk_project_directory_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session` (
-          `id` text PRIMARY KEY,
-          `project_id` text NOT NULL,
-          `workspace_id` text,
-          `parent_id` text,
-          `slug` text NOT NULL,
-          `directory` text NOT NULL,
-          `path` text,
-          `title` text NOT NULL,
-          `version` text NOT NULL,
-          `share_url` text,
-          `summary_additions` integer,
-          `summary_deletions` integer,
-          `summary_files` integer,
-          `summary_diffs` text,
-          `metadata` text,
-          `cost` real DEFAULT 0 NOT NULL,
-          `tokens_input` integer DEFAULT 0 NOT NULL,
-          `tokens_output` integer DEFAULT 0 NOT NULL,
-          `tokens_reasoning` integer DEFAULT 0 NOT NULL,
-          `tokens_cache_read` integer DEFAULT 0 NOT NULL,
-          `tokens_cache_write` integer DEFAULT 0 NOT NULL,
-          `revert` text,
-          `permission` text,
-          `agent` text,
-          `model` text,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `time_compacting` integer,
-          `time_archived` integer,
-          CONSTRAINT `fk_session_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
 INSERT INTO "session" VALUES('ses_df2851b49fferwPKnaN2e5Z7hH','global',NULL,NULL,'nimble-orchid','/tmp/box/ws','tmp/box/ws','Sleep','7.7.7',NULL,0,0,0,NULL,NULL,0.00414555,1137,27,0,311,63,NULL,'[{"permission":"question","pattern":"*","action":"deny"},{"permission":"suggest","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"}]','code','{"id":"mock-model","providerID":"mock","variant":"default"}',1795522487478,1795522514296,NULL,NULL);
-CREATE TABLE `session_context_epoch` (
-          `session_id` text PRIMARY KEY,
-          `baseline` text NOT NULL,
-          `snapshot` text NOT NULL,
-          `baseline_seq` integer NOT NULL, `agent` text DEFAULT 'build' NOT NULL, `replacement_seq` integer, `revision` integer DEFAULT 0 NOT NULL,
-          CONSTRAINT `fk_session_context_epoch_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session_input` (
-          `id` text PRIMARY KEY,
-          `session_id` text NOT NULL,
-          `prompt` text NOT NULL,
-          `delivery` text NOT NULL,
-          `admitted_seq` integer NOT NULL,
-          `promoted_seq` integer,
-          `time_created` integer NOT NULL,
-          CONSTRAINT `fk_session_input_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session_message` (
-          `id` text PRIMARY KEY,
-          `session_id` text NOT NULL,
-          `type` text NOT NULL,
-          `seq` integer,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_session_message_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session_share` (
-          `session_id` text PRIMARY KEY,
-          `id` text NOT NULL,
-          `secret` text NOT NULL,
-          `url` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `fk_session_share_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `todo` (
-          `session_id` text NOT NULL,
-          `content` text NOT NULL,
-          `status` text NOT NULL,
-          `priority` text NOT NULL,
-          `position` integer NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `todo_pk` PRIMARY KEY(`session_id`, `position`),
-          CONSTRAINT `fk_todo_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `workspace` (
-          `id` text PRIMARY KEY,
-          `type` text NOT NULL,
-          `name` text DEFAULT '' NOT NULL,
-          `branch` text,
-          `directory` text,
-          `extra` text,
-          `project_id` text NOT NULL,
-          `time_used` integer NOT NULL,
-          CONSTRAINT `fk_workspace_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
-CREATE UNIQUE INDEX `event_aggregate_seq_idx` ON `event` (`aggregate_id`,`seq`);
-CREATE INDEX `event_aggregate_type_seq_idx` ON `event` (`aggregate_id`,`type`,`seq`);
-CREATE UNIQUE INDEX `kilo_board_message_board_seq_idx` ON `kilo_board_message` (`board_root_session_id`,`seq`);
-CREATE UNIQUE INDEX `permission_project_action_resource_idx` ON `permission` (`project_id`,`action`,`resource`);
-CREATE INDEX `message_session_time_created_id_idx` ON `message` (`session_id`,`time_created`,`id`);
-CREATE INDEX `recall_message_role_idx` ON `message` (`id`,json_extract("data", '$.role'),coalesce(json_extract("data", '$.parentID'), ''));
-CREATE INDEX `part_message_id_id_idx` ON `part` (`message_id`,`id`);
-CREATE INDEX `part_session_idx` ON `part` (`session_id`);
-CREATE INDEX `part_session_step_finish_idx` ON `part` (`session_id`) WHERE json_valid("part"."data") AND json_extract("part"."data", '$.type') = 'step-finish';
-CREATE INDEX `recall_part_search_idx` ON `part` (`session_id`,`id`,`message_id`,json_extract("data", '$.type'),CASE WHEN json_extract("data", '$.type') = 'text' THEN coalesce(json_extract("data", '$.text'), '') WHEN json_extract("data", '$.type') = 'file' THEN trim(coalesce(json_extract("data", '$.filename'), '') || ' ' || CASE WHEN coalesce(json_extract("data", '$.url'), '') NOT LIKE 'data:%' THEN coalesce(json_extract("data", '$.url'), '') ELSE '' END || ' ' || coalesce(json_extract("data", '$.source.path'), '') || ' ' || coalesce(json_extract("data", '$.source.name'), '') || ' ' || CASE WHEN coalesce(json_extract("data", '$.source.uri'), '') NOT LIKE 'data:%' THEN coalesce(json_extract("data", '$.source.uri'), '') ELSE '' END || ' ' || coalesce(json_extract("data", '$.source.clientName'), '')) ELSE coalesce(json_extract("data", '$.state.error'), '') END) WHERE json_valid("part"."data") AND ((json_extract("part"."data", '$.type') = 'text' AND coalesce(json_extract("part"."data", '$.synthetic'), 0) = 0 AND coalesce(json_extract("part"."data", '$.ignored'), 0) = 0) OR json_extract("part"."data", '$.type') = 'file' OR (json_extract("part"."data", '$.type') = 'tool' AND json_extract("part"."data", '$.state.status') = 'error'));
-CREATE INDEX `session_input_session_pending_delivery_seq_idx` ON `session_input` (`session_id`,`promoted_seq`,`delivery`,`admitted_seq`);
-CREATE UNIQUE INDEX `session_input_session_admitted_seq_idx` ON `session_input` (`session_id`,`admitted_seq`);
-CREATE UNIQUE INDEX `session_input_session_promoted_seq_idx` ON `session_input` (`session_id`,`promoted_seq`);
-CREATE UNIQUE INDEX `session_message_session_seq_idx` ON `session_message` (`session_id`,`seq`);
-CREATE INDEX `session_message_session_type_seq_idx` ON `session_message` (`session_id`,`type`,`seq`);
-CREATE INDEX `session_message_session_time_created_id_idx` ON `session_message` (`session_id`,`time_created`,`id`);
-CREATE INDEX `session_message_time_created_idx` ON `session_message` (`time_created`);
-CREATE INDEX `session_project_idx` ON `session` (`project_id`);
-CREATE INDEX `session_workspace_idx` ON `session` (`workspace_id`);
-CREATE INDEX `session_parent_idx` ON `session` (`parent_id`);
-CREATE INDEX `todo_session_idx` ON `todo` (`session_id`);
 COMMIT;

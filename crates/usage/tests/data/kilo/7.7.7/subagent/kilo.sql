@@ -1,55 +1,5 @@
 PRAGMA foreign_keys=OFF;
 BEGIN TRANSACTION;
-CREATE TABLE `account` (
-          `id` text PRIMARY KEY,
-          `email` text NOT NULL,
-          `url` text NOT NULL,
-          `access_token` text NOT NULL,
-          `refresh_token` text NOT NULL,
-          `token_expiry` integer,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL
-        );
-CREATE TABLE `account_state` (
-          `id` integer PRIMARY KEY,
-          `active_account_id` text,
-          `active_org_id` text,
-          CONSTRAINT `fk_account_state_active_account_id_account_id_fk` FOREIGN KEY (`active_account_id`) REFERENCES `account`(`id`) ON DELETE SET NULL
-        );
-CREATE TABLE `control_account` (
-          `email` text NOT NULL,
-          `url` text NOT NULL,
-          `access_token` text NOT NULL,
-          `refresh_token` text NOT NULL,
-          `token_expiry` integer,
-          `active` integer NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `control_account_pk` PRIMARY KEY(`email`, `url`)
-        );
-CREATE TABLE `credential` (
-          `id` text PRIMARY KEY,
-          `integration_id` text,
-          `label` text NOT NULL,
-          `value` text NOT NULL,
-          `connector_id` text,
-          `method_id` text,
-          `active` integer,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL
-        );
-CREATE TABLE `data_migration` (
-          `name` text PRIMARY KEY,
-          `time_completed` integer NOT NULL
-        );
-CREATE TABLE `event` (
-          `id` text PRIMARY KEY,
-          `aggregate_id` text NOT NULL,
-          `seq` integer NOT NULL,
-          `type` text NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_event_aggregate_id_event_sequence_aggregate_id_fk` FOREIGN KEY (`aggregate_id`) REFERENCES `event_sequence`(`aggregate_id`) ON DELETE CASCADE
-        );
 INSERT INTO "event" VALUES('evt_20d789f63001TNFpk9i6VlExo2','ses_df28760a8ffeiNJPnYz1j9u4bA',0,'session.created.1','{"sessionID":"ses_df28760a8ffeiNJPnYz1j9u4bA","info":{"id":"ses_df28760a8ffeiNJPnYz1j9u4bA","slug":"eager-eagle","projectID":"global","directory":"/tmp/box/ws","path":"tmp/box/ws","cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"title":"Ask a sub-agent","version":"7.7.7","time":{"created":1795522338647,"updated":1795522338647},"permission":[{"permission":"question","pattern":"*","action":"deny"},{"permission":"suggest","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"}]}}');
 INSERT INTO "event" VALUES('evt_20d78d874001f4UGvEUq0SSjbi','ses_df28760a8ffeiNJPnYz1j9u4bA',1,'session.updated.1','{"sessionID":"ses_df28760a8ffeiNJPnYz1j9u4bA","info":{"id":"ses_df28760a8ffeiNJPnYz1j9u4bA","slug":"eager-eagle","projectID":"global","directory":"/tmp/box/ws","path":"tmp/box/ws","cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"title":"Ask a sub-agent","agent":"code","model":{"id":"mock-model","providerID":"mock","variant":"default"},"version":"7.7.7","time":{"created":1795522338647,"updated":1795522353266},"permission":[{"permission":"question","pattern":"*","action":"deny"},{"permission":"suggest","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"}]}}');
 INSERT INTO "event" VALUES('evt_20d78d8b5001WI0nz2rsLz6q1D','ses_df28760a8ffeiNJPnYz1j9u4bA',2,'message.updated.1','{"sessionID":"ses_df28760a8ffeiNJPnYz1j9u4bA","info":{"id":"msg_20d78d871001edLW2Txt2sP5tb","sessionID":"ses_df28760a8ffeiNJPnYz1j9u4bA","role":"user","time":{"created":1795522353266},"agent":"code","model":{"providerID":"mock","modelID":"mock-model"}}}');
@@ -107,55 +57,15 @@ INSERT INTO "event" VALUES('evt_20d78efd3001r6x1kXo5a2iV9D','ses_df28760a8ffeiNJ
 INSERT INTO "event" VALUES('evt_20d78eff30019h4XAX01lo21fb','ses_df28760a8ffeiNJPnYz1j9u4bA',23,'message.part.updated.1','{"sessionID":"ses_df28760a8ffeiNJPnYz1j9u4bA","part":{"id":"prt_20d78eff3001nKHT33eqMbYqOU","sessionID":"ses_df28760a8ffeiNJPnYz1j9u4bA","messageID":"msg_20d78ee8a001Q0aX7BBZOyKBHl","type":"step-finish","reason":"stop","metrics":{"generation":888.8888888888889,"source":"computed"},"time":{"start":1795522359228,"end":1795522359281,"elapsed":54},"cost":0.0058497,"tokens":{"total":2042,"input":1548,"output":48,"reasoning":0,"cache":{"read":344,"write":102}}},"time":1795522359283}');
 INSERT INTO "event" VALUES('evt_20d78eff7001DwOlmzKhoxzHEn','ses_df28760a8ffeiNJPnYz1j9u4bA',24,'message.updated.1','{"sessionID":"ses_df28760a8ffeiNJPnYz1j9u4bA","info":{"id":"msg_20d78ee8a001Q0aX7BBZOyKBHl","sessionID":"ses_df28760a8ffeiNJPnYz1j9u4bA","role":"assistant","time":{"created":1795522358922},"parentID":"msg_20d78d871001edLW2Txt2sP5tb","modelID":"mock-model","providerID":"mock","mode":"code","agent":"code","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.0058497,"tokens":{"total":2042,"input":1548,"output":48,"reasoning":0,"cache":{"read":344,"write":102}},"finish":"stop"}}');
 INSERT INTO "event" VALUES('evt_20d78effb001Zb7ZzUFNLoUHmM','ses_df28760a8ffeiNJPnYz1j9u4bA',25,'message.updated.1','{"sessionID":"ses_df28760a8ffeiNJPnYz1j9u4bA","info":{"id":"msg_20d78ee8a001Q0aX7BBZOyKBHl","sessionID":"ses_df28760a8ffeiNJPnYz1j9u4bA","role":"assistant","time":{"created":1795522358922,"completed":1795522359290},"parentID":"msg_20d78d871001edLW2Txt2sP5tb","modelID":"mock-model","providerID":"mock","mode":"code","agent":"code","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.0058497,"tokens":{"total":2042,"input":1548,"output":48,"reasoning":0,"cache":{"read":344,"write":102}},"finish":"stop"}}');
-CREATE TABLE `event_sequence` (
-          `aggregate_id` text PRIMARY KEY,
-          `seq` integer NOT NULL,
-          `owner_id` text
-        );
 INSERT INTO "event_sequence" VALUES('ses_df28760a8ffeiNJPnYz1j9u4bA',25,NULL);
 INSERT INTO "event_sequence" VALUES('ses_df2871975ffezFACCdSJUGt6Pm',30,NULL);
-CREATE TABLE `kilo_board` (
-          `root_session_id` text PRIMARY KEY,
-          `objective` text NOT NULL,
-          `objective_message_id` text,
-          `next_seq` integer DEFAULT 1 NOT NULL,
-          `cleared_seq` integer DEFAULT 0 NOT NULL,
-          `message_count` integer DEFAULT 0 NOT NULL,
-          `message_bytes` integer DEFAULT 0 NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `fk_kilo_board_root_session_id_session_id_fk` FOREIGN KEY (`root_session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
 INSERT INTO "kilo_board" VALUES('ses_df28760a8ffeiNJPnYz1j9u4bA','Ask a sub-agent','msg_20d78d871001edLW2Txt2sP5tb',1,0,0,0,1795522358289,1795522358289);
-CREATE TABLE `kilo_board_message` (
-          `id` text PRIMARY KEY,
-          `board_root_session_id` text NOT NULL,
-          `seq` integer NOT NULL,
-          `time_created` integer NOT NULL,
-          `sender_session_id` text NOT NULL,
-          `recipient` text NOT NULL,
-          `type` text NOT NULL,
-          `body` text NOT NULL,
-          `reply_to` text,
-          `source_message_id` text NOT NULL,
-          `source_call_id` text NOT NULL,
-          CONSTRAINT `fk_kilo_board_message_board_root_session_id_kilo_board_root_session_id_fk` FOREIGN KEY (`board_root_session_id`) REFERENCES `kilo_board`(`root_session_id`) ON DELETE CASCADE
-        );
-CREATE TABLE `message` (
-          `id` text PRIMARY KEY,
-          `session_id` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_message_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
 INSERT INTO "message" VALUES('msg_20d78d871001edLW2Txt2sP5tb','ses_df28760a8ffeiNJPnYz1j9u4bA',1795522353266,1795522358926,'{"role":"user","time":{"created":1795522353266},"agent":"code","model":{"providerID":"mock","modelID":"mock-model"},"summary":{"diffs":[]}}');
 INSERT INTO "message" VALUES('msg_20d78e458001G3kfcSWJvVtmMp','ses_df28760a8ffeiNJPnYz1j9u4bA',1795522356312,1795522358905,'{"parentID":"msg_20d78d871001edLW2Txt2sP5tb","role":"assistant","mode":"code","agent":"code","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.014140799999999999,"tokens":{"total":1874,"input":1411,"output":41,"reasoning":0,"cache":{"write":89,"read":333}},"modelID":"mock-model","providerID":"mock","time":{"created":1795522356312,"completed":1795522358904},"finish":"tool-calls"}');
 INSERT INTO "message" VALUES('msg_20d78e6930015OxAgNWjg79H46','ses_df2871975ffezFACCdSJUGt6Pm',1795522356886,1795522358723,'{"role":"user","time":{"created":1795522356886},"tools":{"question":false,"task":false},"agent":"general","model":{"providerID":"mock","modelID":"mock-model"},"summary":{"diffs":[]}}');
 INSERT INTO "message" VALUES('msg_20d78e71d001hGXyjkKLUGxX5x','ses_df2871975ffezFACCdSJUGt6Pm',1795522357021,1795522358396,'{"parentID":"msg_20d78e6930015OxAgNWjg79H46","role":"assistant","mode":"general","agent":"general","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.00414555,"tokens":{"total":1538,"input":1137,"output":27,"reasoning":0,"cache":{"write":63,"read":311}},"modelID":"mock-model","providerID":"mock","time":{"created":1795522357021,"completed":1795522358394},"finish":"tool-calls"}');
 INSERT INTO "message" VALUES('msg_20d78ec8e001fEgIkRDq0W64ea','ses_df2871975ffezFACCdSJUGt6Pm',1795522358414,1795522358663,'{"parentID":"msg_20d78e6930015OxAgNWjg79H46","role":"assistant","mode":"general","agent":"general","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.0047136,"tokens":{"total":1706,"input":1274,"output":34,"reasoning":0,"cache":{"write":76,"read":322}},"modelID":"mock-model","providerID":"mock","time":{"created":1795522358414,"completed":1795522358662},"finish":"stop"}');
 INSERT INTO "message" VALUES('msg_20d78ee8a001Q0aX7BBZOyKBHl','ses_df28760a8ffeiNJPnYz1j9u4bA',1795522358922,1795522359291,'{"parentID":"msg_20d78d871001edLW2Txt2sP5tb","role":"assistant","mode":"code","agent":"code","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.0058497,"tokens":{"total":2042,"input":1548,"output":48,"reasoning":0,"cache":{"write":102,"read":344}},"modelID":"mock-model","providerID":"mock","time":{"created":1795522358922,"completed":1795522359290},"finish":"stop"}');
-CREATE TABLE "migration" (id TEXT PRIMARY KEY, time_completed INTEGER NOT NULL);
 INSERT INTO "migration" VALUES('20260127222353_familiar_lady_ursula',1795522333224);
 INSERT INTO "migration" VALUES('20260211171708_add_project_commands',1795522333224);
 INSERT INTO "migration" VALUES('20260213144116_wakeful_the_professor',1795522333225);
@@ -198,15 +108,6 @@ INSERT INTO "migration" VALUES('20260714141136_session-message-legacy-writer-com
 INSERT INTO "migration" VALUES('20260828074139_kilocode_board',1795522333241);
 INSERT INTO "migration" VALUES('20260903104806_kilocode_board_reset',1795522333241);
 INSERT INTO "migration" VALUES('20260907102000_kilocode_model_usage_index',1795522333241);
-CREATE TABLE `part` (
-          `id` text PRIMARY KEY,
-          `message_id` text NOT NULL,
-          `session_id` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_part_message_id_message_id_fk` FOREIGN KEY (`message_id`) REFERENCES `message`(`id`) ON DELETE CASCADE
-        );
 INSERT INTO "part" VALUES('prt_20d78d8b1001cWQXln8Rn9QBMN','msg_20d78d871001edLW2Txt2sP5tb','ses_df28760a8ffeiNJPnYz1j9u4bA',1795522353337,1795522353342,'{"type":"text","text":"Ask a sub-agent"}');
 INSERT INTO "part" VALUES('prt_20d78e69b0016yOwlwxrsWLyCa','msg_20d78e6930015OxAgNWjg79H46','ses_df2871975ffezFACCdSJUGt6Pm',1795522356893,1795522356893,'{"type":"text","text":"Count the files"}');
 INSERT INTO "part" VALUES('prt_20d78e768001W06QJBBV43G616','msg_20d78e458001G3kfcSWJvVtmMp','ses_df28760a8ffeiNJPnYz1j9u4bA',1795522357096,1795522357098,'{"type":"step-start","time":{"start":1795522356839}}');
@@ -221,150 +122,7 @@ INSERT INTO "part" VALUES('prt_20d78ee50001pcnKw9bleUSk03','msg_20d78e458001G3kf
 INSERT INTO "part" VALUES('prt_20d78efce001Mqzp4gzVAnxf7V','msg_20d78ee8a001Q0aX7BBZOyKBHl','ses_df28760a8ffeiNJPnYz1j9u4bA',1795522359246,1795522359247,'{"type":"step-start","time":{"start":1795522359228}}');
 INSERT INTO "part" VALUES('prt_20d78efd0001f1KXRBigvSu9nS','msg_20d78ee8a001Q0aX7BBZOyKBHl','ses_df28760a8ffeiNJPnYz1j9u4bA',1795522359248,1795522359251,'{"type":"text","text":"The sub-agent says none.","time":{"start":1795522359248,"end":1795522359251}}');
 INSERT INTO "part" VALUES('prt_20d78eff3001nKHT33eqMbYqOU','msg_20d78ee8a001Q0aX7BBZOyKBHl','ses_df28760a8ffeiNJPnYz1j9u4bA',1795522359283,1795522359286,'{"reason":"stop","type":"step-finish","time":{"start":1795522359228,"end":1795522359281,"elapsed":54},"metrics":{"generation":888.8888888888889,"source":"computed"},"tokens":{"total":2042,"input":1548,"output":48,"reasoning":0,"cache":{"write":102,"read":344}},"cost":0.0058497}');
-CREATE TABLE `permission` (
-          `id` text PRIMARY KEY,
-          `project_id` text NOT NULL,
-          `action` text NOT NULL,
-          `resource` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `fk_permission_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `project` (
-          `id` text PRIMARY KEY,
-          `worktree` text NOT NULL,
-          `vcs` text,
-          `name` text,
-          `icon_url` text,
-          `icon_url_override` text,
-          `icon_color` text,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `time_initialized` integer,
-          `sandboxes` text NOT NULL,
-          `commands` text
-        );
 INSERT INTO "project" VALUES('global','/',NULL,NULL,NULL,NULL,NULL,1795522335577,1795522335577,NULL,'[]',NULL);
-CREATE TABLE `project_directory` (
-          `project_id` text NOT NULL,
-          `directory` text NOT NULL,
-          `type` text,
-          `strategy` text,
-          `time_created` integer NOT NULL,
-          CONSTRAINT `project_directory_pk` PRIMARY KEY(`project_id`, `directory`),
-          CONSTRAINT `fk_project_directory_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session` (
-          `id` text PRIMARY KEY,
-          `project_id` text NOT NULL,
-          `workspace_id` text,
-          `parent_id` text,
-          `slug` text NOT NULL,
-          `directory` text NOT NULL,
-          `path` text,
-          `title` text NOT NULL,
-          `version` text NOT NULL,
-          `share_url` text,
-          `summary_additions` integer,
-          `summary_deletions` integer,
-          `summary_files` integer,
-          `summary_diffs` text,
-          `metadata` text,
-          `cost` real DEFAULT 0 NOT NULL,
-          `tokens_input` integer DEFAULT 0 NOT NULL,
-          `tokens_output` integer DEFAULT 0 NOT NULL,
-          `tokens_reasoning` integer DEFAULT 0 NOT NULL,
-          `tokens_cache_read` integer DEFAULT 0 NOT NULL,
-          `tokens_cache_write` integer DEFAULT 0 NOT NULL,
-          `revert` text,
-          `permission` text,
-          `agent` text,
-          `model` text,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `time_compacting` integer,
-          `time_archived` integer,
-          CONSTRAINT `fk_session_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
 INSERT INTO "session" VALUES('ses_df28760a8ffeiNJPnYz1j9u4bA','global',NULL,NULL,'eager-eagle','/tmp/box/ws','tmp/box/ws','Ask a sub-agent','7.7.7',NULL,0,0,0,NULL,NULL,0.01113135,2959,89,0,677,191,NULL,'[{"permission":"question","pattern":"*","action":"deny"},{"permission":"suggest","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"}]','code','{"id":"mock-model","providerID":"mock","variant":"default"}',1795522338647,1795522358914,NULL,NULL);
 INSERT INTO "session" VALUES('ses_df2871975ffezFACCdSJUGt6Pm','global',NULL,'ses_df28760a8ffeiNJPnYz1j9u4bA','mighty-wizard','/tmp/box/ws','tmp/box/ws','Sub-agent (@general subagent)','7.7.7',NULL,0,0,0,NULL,NULL,0.00885915,2411,61,0,633,139,NULL,'[{"permission":"suggest","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"},{"permission":"repo_clone","action":"deny","pattern":"*"},{"permission":"question","action":"deny","pattern":"*"},{"permission":"task","action":"deny","pattern":"*"}]','general','{"id":"mock-model","providerID":"mock","variant":"default"}',1795522356874,1795522358708,NULL,NULL);
-CREATE TABLE `session_context_epoch` (
-          `session_id` text PRIMARY KEY,
-          `baseline` text NOT NULL,
-          `snapshot` text NOT NULL,
-          `baseline_seq` integer NOT NULL, `agent` text DEFAULT 'build' NOT NULL, `replacement_seq` integer, `revision` integer DEFAULT 0 NOT NULL,
-          CONSTRAINT `fk_session_context_epoch_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session_input` (
-          `id` text PRIMARY KEY,
-          `session_id` text NOT NULL,
-          `prompt` text NOT NULL,
-          `delivery` text NOT NULL,
-          `admitted_seq` integer NOT NULL,
-          `promoted_seq` integer,
-          `time_created` integer NOT NULL,
-          CONSTRAINT `fk_session_input_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session_message` (
-          `id` text PRIMARY KEY,
-          `session_id` text NOT NULL,
-          `type` text NOT NULL,
-          `seq` integer,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_session_message_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session_share` (
-          `session_id` text PRIMARY KEY,
-          `id` text NOT NULL,
-          `secret` text NOT NULL,
-          `url` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `fk_session_share_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `todo` (
-          `session_id` text NOT NULL,
-          `content` text NOT NULL,
-          `status` text NOT NULL,
-          `priority` text NOT NULL,
-          `position` integer NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `todo_pk` PRIMARY KEY(`session_id`, `position`),
-          CONSTRAINT `fk_todo_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `workspace` (
-          `id` text PRIMARY KEY,
-          `type` text NOT NULL,
-          `name` text DEFAULT '' NOT NULL,
-          `branch` text,
-          `directory` text,
-          `extra` text,
-          `project_id` text NOT NULL,
-          `time_used` integer NOT NULL,
-          CONSTRAINT `fk_workspace_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
-CREATE UNIQUE INDEX `event_aggregate_seq_idx` ON `event` (`aggregate_id`,`seq`);
-CREATE INDEX `event_aggregate_type_seq_idx` ON `event` (`aggregate_id`,`type`,`seq`);
-CREATE UNIQUE INDEX `kilo_board_message_board_seq_idx` ON `kilo_board_message` (`board_root_session_id`,`seq`);
-CREATE UNIQUE INDEX `permission_project_action_resource_idx` ON `permission` (`project_id`,`action`,`resource`);
-CREATE INDEX `message_session_time_created_id_idx` ON `message` (`session_id`,`time_created`,`id`);
-CREATE INDEX `recall_message_role_idx` ON `message` (`id`,json_extract("data", '$.role'),coalesce(json_extract("data", '$.parentID'), ''));
-CREATE INDEX `part_message_id_id_idx` ON `part` (`message_id`,`id`);
-CREATE INDEX `part_session_idx` ON `part` (`session_id`);
-CREATE INDEX `part_session_step_finish_idx` ON `part` (`session_id`) WHERE json_valid("part"."data") AND json_extract("part"."data", '$.type') = 'step-finish';
-CREATE INDEX `recall_part_search_idx` ON `part` (`session_id`,`id`,`message_id`,json_extract("data", '$.type'),CASE WHEN json_extract("data", '$.type') = 'text' THEN coalesce(json_extract("data", '$.text'), '') WHEN json_extract("data", '$.type') = 'file' THEN trim(coalesce(json_extract("data", '$.filename'), '') || ' ' || CASE WHEN coalesce(json_extract("data", '$.url'), '') NOT LIKE 'data:%' THEN coalesce(json_extract("data", '$.url'), '') ELSE '' END || ' ' || coalesce(json_extract("data", '$.source.path'), '') || ' ' || coalesce(json_extract("data", '$.source.name'), '') || ' ' || CASE WHEN coalesce(json_extract("data", '$.source.uri'), '') NOT LIKE 'data:%' THEN coalesce(json_extract("data", '$.source.uri'), '') ELSE '' END || ' ' || coalesce(json_extract("data", '$.source.clientName'), '')) ELSE coalesce(json_extract("data", '$.state.error'), '') END) WHERE json_valid("part"."data") AND ((json_extract("part"."data", '$.type') = 'text' AND coalesce(json_extract("part"."data", '$.synthetic'), 0) = 0 AND coalesce(json_extract("part"."data", '$.ignored'), 0) = 0) OR json_extract("part"."data", '$.type') = 'file' OR (json_extract("part"."data", '$.type') = 'tool' AND json_extract("part"."data", '$.state.status') = 'error'));
-CREATE INDEX `session_input_session_pending_delivery_seq_idx` ON `session_input` (`session_id`,`promoted_seq`,`delivery`,`admitted_seq`);
-CREATE UNIQUE INDEX `session_input_session_admitted_seq_idx` ON `session_input` (`session_id`,`admitted_seq`);
-CREATE UNIQUE INDEX `session_input_session_promoted_seq_idx` ON `session_input` (`session_id`,`promoted_seq`);
-CREATE UNIQUE INDEX `session_message_session_seq_idx` ON `session_message` (`session_id`,`seq`);
-CREATE INDEX `session_message_session_type_seq_idx` ON `session_message` (`session_id`,`type`,`seq`);
-CREATE INDEX `session_message_session_time_created_id_idx` ON `session_message` (`session_id`,`time_created`,`id`);
-CREATE INDEX `session_message_time_created_idx` ON `session_message` (`time_created`);
-CREATE INDEX `session_project_idx` ON `session` (`project_id`);
-CREATE INDEX `session_workspace_idx` ON `session` (`workspace_id`);
-CREATE INDEX `session_parent_idx` ON `session` (`parent_id`);
-CREATE INDEX `todo_session_idx` ON `todo` (`session_id`);
 COMMIT;

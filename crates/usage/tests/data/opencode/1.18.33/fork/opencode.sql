@@ -1,75 +1,9 @@
 PRAGMA foreign_keys=OFF;
 BEGIN TRANSACTION;
-CREATE TABLE `workspace` (
-          `id` text PRIMARY KEY,
-          `type` text NOT NULL,
-          `name` text DEFAULT '' NOT NULL,
-          `branch` text,
-          `directory` text,
-          `extra` text,
-          `project_id` text NOT NULL,
-          `time_used` integer NOT NULL,
-          CONSTRAINT `fk_workspace_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `data_migration` (
-          `name` text PRIMARY KEY,
-          `time_completed` integer NOT NULL
-        );
-CREATE TABLE `account_state` (
-          `id` integer PRIMARY KEY,
-          `active_account_id` text,
-          `active_org_id` text,
-          CONSTRAINT `fk_account_state_active_account_id_account_id_fk` FOREIGN KEY (`active_account_id`) REFERENCES `account`(`id`) ON DELETE SET NULL
-        );
-CREATE TABLE `account` (
-          `id` text PRIMARY KEY,
-          `email` text NOT NULL,
-          `url` text NOT NULL,
-          `access_token` text NOT NULL,
-          `refresh_token` text NOT NULL,
-          `token_expiry` integer,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL
-        );
-CREATE TABLE `control_account` (
-          `email` text NOT NULL,
-          `url` text NOT NULL,
-          `access_token` text NOT NULL,
-          `refresh_token` text NOT NULL,
-          `token_expiry` integer,
-          `active` integer NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `control_account_pk` PRIMARY KEY(`email`, `url`)
-        );
-CREATE TABLE `credential` (
-          `id` text PRIMARY KEY,
-          `integration_id` text,
-          `label` text NOT NULL,
-          `value` text NOT NULL,
-          `connector_id` text,
-          `method_id` text,
-          `active` integer,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL
-        );
-CREATE TABLE `event_sequence` (
-          `aggregate_id` text PRIMARY KEY,
-          `seq` integer NOT NULL,
-          `owner_id` text
-        );
 INSERT INTO event_sequence VALUES('ses_dfb5678c6ffe6aX7HV975ZzAbk',41,NULL);
 INSERT INTO event_sequence VALUES('ses_dfb566ffeffecdhc64gwjt4PNl',36,NULL);
 INSERT INTO event_sequence VALUES('ses_dfb566834ffe88u5SwIzzCInXF',25,NULL);
 INSERT INTO event_sequence VALUES('ses_dfb564d62ffeX7eW9P7AcNPaS9',31,NULL);
-CREATE TABLE `event` (
-          `id` text PRIMARY KEY,
-          `aggregate_id` text NOT NULL,
-          `seq` integer NOT NULL,
-          `type` text NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_event_aggregate_id_event_sequence_aggregate_id_fk` FOREIGN KEY (`aggregate_id`) REFERENCES `event_sequence`(`aggregate_id`) ON DELETE CASCADE
-        );
 INSERT INTO event VALUES('evt_204a9873a001xTpufkGUkLM9ef','ses_dfb5678c6ffe6aX7HV975ZzAbk',0,'session.created.1','{"sessionID":"ses_dfb5678c6ffe6aX7HV975ZzAbk","info":{"id":"ses_dfb5678c6ffe6aX7HV975ZzAbk","slug":"cosmic-river","projectID":"global","directory":"/tmp/box/ws","path":"tmp/box/ws","cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"title":"New session - 2026-11-22T19:09:08.793Z","version":"1.18.33","time":{"created":1795374548793,"updated":1795374548793},"permission":[{"permission":"question","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"}]}}');
 INSERT INTO event VALUES('evt_204a9879f001jEULqYBkg6YLp9','ses_dfb5678c6ffe6aX7HV975ZzAbk',1,'session.updated.1','{"sessionID":"ses_dfb5678c6ffe6aX7HV975ZzAbk","info":{"id":"ses_dfb5678c6ffe6aX7HV975ZzAbk","slug":"cosmic-river","projectID":"global","directory":"/tmp/box/ws","path":"tmp/box/ws","cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"title":"New session - 2026-11-22T19:09:08.793Z","agent":"build","model":{"id":"m1","providerID":"mocka","variant":"default"},"version":"1.18.33","time":{"created":1795374548793,"updated":1795374548892},"permission":[{"permission":"question","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"}]}}');
 INSERT INTO event VALUES('evt_204a987ac001m0KFuhdZw4nTrU','ses_dfb5678c6ffe6aX7HV975ZzAbk',2,'message.updated.1','{"sessionID":"ses_dfb5678c6ffe6aX7HV975ZzAbk","info":{"id":"msg_204a9879c001Ta8Yvk6nsjjDfE","sessionID":"ses_dfb5678c6ffe6aX7HV975ZzAbk","role":"user","time":{"created":1795374548892},"agent":"build","model":{"providerID":"mocka","modelID":"m1"}}}');
@@ -207,47 +141,7 @@ INSERT INTO event VALUES('evt_204a9ba4b0019I6YUyWgvDmLRv','ses_dfb564d62ffeX7eW9
 INSERT INTO event VALUES('evt_204a9ba51001QFiUKbaCZaKaYj','ses_dfb564d62ffeX7eW9P7AcNPaS9',29,'message.updated.1','{"sessionID":"ses_dfb564d62ffeX7eW9P7AcNPaS9","info":{"id":"msg_204a9b65f001YuWtGl4KfKvARg","sessionID":"ses_dfb564d62ffeX7eW9P7AcNPaS9","role":"assistant","time":{"created":1795374560863},"parentID":"msg_204a9b63c001v3BMZ3Thea7gYf","modelID":"m1","providerID":"mocka","mode":"build","agent":"build","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.0123618,"tokens":{"total":4446,"input":198,"output":604,"reasoning":0,"cache":{"read":3176,"write":468}},"finish":"stop"}}');
 INSERT INTO event VALUES('evt_204a9ba59001st3MsAmRiSmy00','ses_dfb564d62ffeX7eW9P7AcNPaS9',30,'message.updated.1','{"sessionID":"ses_dfb564d62ffeX7eW9P7AcNPaS9","info":{"id":"msg_204a9b65f001YuWtGl4KfKvARg","sessionID":"ses_dfb564d62ffeX7eW9P7AcNPaS9","role":"assistant","time":{"created":1795374560863,"completed":1795374561881},"parentID":"msg_204a9b63c001v3BMZ3Thea7gYf","modelID":"m1","providerID":"mocka","mode":"build","agent":"build","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.0123618,"tokens":{"total":4446,"input":198,"output":604,"reasoning":0,"cache":{"read":3176,"write":468}},"finish":"stop"}}');
 INSERT INTO event VALUES('evt_204a9bacd0016ttNwgUTCuDd28','ses_dfb564d62ffeX7eW9P7AcNPaS9',31,'session.updated.1','{"sessionID":"ses_dfb564d62ffeX7eW9P7AcNPaS9","info":{"id":"ses_dfb564d62ffeX7eW9P7AcNPaS9","slug":"misty-panda","projectID":"global","directory":"/tmp/box/ws","path":"tmp/box/ws","summary":{"additions":0,"deletions":0,"files":0},"cost":0.04885485,"tokens":{"input":781,"output":2383,"reasoning":0,"cache":{"read":12627,"write":1861}},"title":"Mock title (fork #2)","agent":"build","model":{"id":"m1","providerID":"mocka","variant":"default"},"version":"1.18.33","time":{"created":1795374559901,"updated":1795374561997}}}');
-CREATE TABLE `permission` (
-          `id` text PRIMARY KEY,
-          `project_id` text NOT NULL,
-          `action` text NOT NULL,
-          `resource` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `fk_permission_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `project_directory` (
-          `project_id` text NOT NULL,
-          `directory` text NOT NULL,
-          `type` text,
-          `strategy` text,
-          `time_created` integer NOT NULL,
-          CONSTRAINT `project_directory_pk` PRIMARY KEY(`project_id`, `directory`),
-          CONSTRAINT `fk_project_directory_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `project` (
-          `id` text PRIMARY KEY,
-          `worktree` text NOT NULL,
-          `vcs` text,
-          `name` text,
-          `icon_url` text,
-          `icon_url_override` text,
-          `icon_color` text,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `time_initialized` integer,
-          `sandboxes` text NOT NULL,
-          `commands` text
-        );
 INSERT INTO project VALUES('global','/',NULL,NULL,NULL,NULL,NULL,1795374547995,1795374559519,NULL,'[]',NULL);
-CREATE TABLE `message` (
-          `id` text PRIMARY KEY,
-          `session_id` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_message_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
 INSERT INTO message VALUES('msg_204a9879c001Ta8Yvk6nsjjDfE','ses_dfb5678c6ffe6aX7HV975ZzAbk',1795374548892,1795374551420,'{"role":"user","time":{"created":1795374548892},"agent":"build","model":{"providerID":"mocka","modelID":"m1"},"summary":{"diffs":[]}}');
 INSERT INTO message VALUES('msg_204a98cb20015BRYYkHArpvUdx','ses_dfb5678c6ffe6aX7HV975ZzAbk',1795374550194,1795374551404,'{"parentID":"msg_204a9879c001Ta8Yvk6nsjjDfE","role":"assistant","mode":"build","agent":"build","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.0120387,"tokens":{"total":4374,"input":192,"output":586,"reasoning":0,"cache":{"write":462,"read":3134}},"modelID":"m1","providerID":"mocka","time":{"created":1795374550194,"completed":1795374551403},"finish":"tool-calls"}');
 INSERT INTO message VALUES('msg_204a9900b00168rgJXOay4gWNW','ses_dfb566ffeffecdhc64gwjt4PNl',1795374551052,1795374551415,'{"role":"user","time":{"created":1795374551052},"agent":"general","model":{"providerID":"mocka","modelID":"m1"},"summary":{"diffs":[]}}');
@@ -268,15 +162,6 @@ INSERT INTO message VALUES('msg_204a9b5ea001I40lQD3Oswy3sc','ses_dfb564d62ffeX7e
 INSERT INTO message VALUES('msg_204a9b5ee0018Yn6AfOmx6Ihrv','ses_dfb564d62ffeX7eW9P7AcNPaS9',1795374553827,1795374560761,'{"parentID":"msg_204a9b5ea001I40lQD3Oswy3sc","role":"assistant","mode":"build","agent":"build","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.0122541,"tokens":{"total":4422,"input":196,"output":598,"reasoning":0,"cache":{"write":466,"read":3162}},"modelID":"m1","providerID":"mocka","time":{"created":1795374553827,"completed":1795374554733},"finish":"stop"}');
 INSERT INTO message VALUES('msg_204a9b63c001v3BMZ3Thea7gYf','ses_dfb564d62ffeX7eW9P7AcNPaS9',1795374560829,1795374560951,'{"role":"user","time":{"created":1795374560829},"agent":"build","model":{"providerID":"mocka","modelID":"m1"},"summary":{"diffs":[]}}');
 INSERT INTO message VALUES('msg_204a9b65f001YuWtGl4KfKvARg','ses_dfb564d62ffeX7eW9P7AcNPaS9',1795374560863,1795374561882,'{"parentID":"msg_204a9b63c001v3BMZ3Thea7gYf","role":"assistant","mode":"build","agent":"build","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.0123618,"tokens":{"total":4446,"input":198,"output":604,"reasoning":0,"cache":{"write":468,"read":3176}},"modelID":"m1","providerID":"mocka","time":{"created":1795374560863,"completed":1795374561881},"finish":"stop"}');
-CREATE TABLE `part` (
-          `id` text PRIMARY KEY,
-          `message_id` text NOT NULL,
-          `session_id` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_part_message_id_message_id_fk` FOREIGN KEY (`message_id`) REFERENCES `message`(`id`) ON DELETE CASCADE
-        );
 INSERT INTO part VALUES('prt_204a987aa001BF6O9FeaF5ZkDh','msg_204a9879c001Ta8Yvk6nsjjDfE','ses_dfb5678c6ffe6aX7HV975ZzAbk',1795374550175,1795374550177,'{"type":"text","text":"\"#scn:task go\""}');
 INSERT INTO part VALUES('prt_204a98fd0001h2b53KI5S873Jm','msg_204a98cb20015BRYYkHArpvUdx','ses_dfb5678c6ffe6aX7HV975ZzAbk',1795374550992,1795374550994,'{"type":"step-start"}');
 INSERT INTO part VALUES('prt_204a98fd6001FcyM1pi5Z74GrU','msg_204a98cb20015BRYYkHArpvUdx','ses_dfb5678c6ffe6aX7HV975ZzAbk',1795374550998,1795374551025,'{"type":"text","text":"I hand it on.","time":{"start":1795374550998,"end":1795374551024}}');
@@ -327,90 +212,10 @@ INSERT INTO part VALUES('prt_204a9b6430011bUk7YZ6lx555l','msg_204a9b63c001v3BMZ3
 INSERT INTO part VALUES('prt_204a9b9ac001AupLB5yqTHWg62','msg_204a9b65f001YuWtGl4KfKvARg','ses_dfb564d62ffeX7eW9P7AcNPaS9',1795374561708,1795374561710,'{"type":"step-start"}');
 INSERT INTO part VALUES('prt_204a9b9af001WzJKMuMgLXw06r','msg_204a9b65f001YuWtGl4KfKvARg','ses_dfb564d62ffeX7eW9P7AcNPaS9',1795374561712,1795374561853,'{"type":"text","text":"Hello from the mock: naïve café ☃ 你好，世界 🚀👨‍👩‍👧 line1\nline2\t\"quoted\" \\ done.","time":{"start":1795374561711,"end":1795374561849}}');
 INSERT INTO part VALUES('prt_204a9ba4b001BqXGfJL3NMVMxq','msg_204a9b65f001YuWtGl4KfKvARg','ses_dfb564d62ffeX7eW9P7AcNPaS9',1795374561867,1795374561869,'{"reason":"stop","type":"step-finish","tokens":{"total":4446,"input":198,"output":604,"reasoning":0,"cache":{"write":468,"read":3176}},"cost":0.0123618}');
-CREATE TABLE `session_context_epoch` (
-          `session_id` text PRIMARY KEY,
-          `baseline` text NOT NULL,
-          `snapshot` text NOT NULL,
-          `baseline_seq` integer NOT NULL,
-          CONSTRAINT `fk_session_context_epoch_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session_input` (
-          `id` text PRIMARY KEY,
-          `session_id` text NOT NULL,
-          `prompt` text NOT NULL,
-          `delivery` text NOT NULL,
-          `admitted_seq` integer NOT NULL,
-          `promoted_seq` integer,
-          `time_created` integer NOT NULL,
-          CONSTRAINT `fk_session_input_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session_message` (
-          `id` text PRIMARY KEY,
-          `session_id` text NOT NULL,
-          `type` text NOT NULL,
-          `seq` integer NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_session_message_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session` (
-          `id` text PRIMARY KEY,
-          `project_id` text NOT NULL,
-          `workspace_id` text,
-          `parent_id` text,
-          `slug` text NOT NULL,
-          `directory` text NOT NULL,
-          `path` text,
-          `title` text NOT NULL,
-          `version` text NOT NULL,
-          `share_url` text,
-          `summary_additions` integer,
-          `summary_deletions` integer,
-          `summary_files` integer,
-          `summary_diffs` text,
-          `metadata` text,
-          `cost` real DEFAULT 0 NOT NULL,
-          `tokens_input` integer DEFAULT 0 NOT NULL,
-          `tokens_output` integer DEFAULT 0 NOT NULL,
-          `tokens_reasoning` integer DEFAULT 0 NOT NULL,
-          `tokens_cache_read` integer DEFAULT 0 NOT NULL,
-          `tokens_cache_write` integer DEFAULT 0 NOT NULL,
-          `revert` text,
-          `permission` text,
-          `agent` text,
-          `model` text,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `time_compacting` integer,
-          `time_archived` integer,
-          CONSTRAINT `fk_session_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
 INSERT INTO session VALUES('ses_dfb5678c6ffe6aX7HV975ZzAbk','global',NULL,NULL,'cosmic-river','/tmp/box/ws','tmp/box/ws','Mock title','1.18.33',NULL,0,0,0,NULL,NULL,0.036546900000000000219,584,1782,0,9458,1394,NULL,'[{"permission":"question","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"}]','build','{"id":"m1","providerID":"mocka","variant":"default"}',1795374548793,1795374558205,NULL,NULL);
 INSERT INTO session VALUES('ses_dfb566ffeffecdhc64gwjt4PNl','global',NULL,'ses_dfb5678c6ffe6aX7HV975ZzAbk','shiny-wolf','/tmp/box/ws','tmp/box/ws','sub job (@general subagent)','1.18.33',NULL,0,0,0,NULL,NULL,0.02423895000000000216,387,1181,0,6289,927,NULL,'[{"permission":"question","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"},{"permission":"task","pattern":"*","action":"deny"}]','general','{"id":"m1","providerID":"mocka","variant":"default"}',1795374551041,1795374551410,NULL,NULL);
 INSERT INTO session VALUES('ses_dfb566834ffe88u5SwIzzCInXF','global',NULL,NULL,'quick-forest','/tmp/box/ws','tmp/box/ws','Mock title (fork #1)','1.18.33',NULL,0,0,0,NULL,NULL,0.0364930499999999991,583,1779,0,9451,1393,NULL,NULL,'build','{"id":"m1","providerID":"mocka","variant":"default"}',1795374553035,1795374554832,NULL,NULL);
 INSERT INTO session VALUES('ses_dfb564d62ffeX7eW9P7AcNPaS9','global',NULL,NULL,'misty-panda','/tmp/box/ws','tmp/box/ws','Mock title (fork #2)','1.18.33',NULL,0,0,0,NULL,NULL,0.048854849999999998277,781,2383,0,12627,1861,NULL,NULL,'build','{"id":"m1","providerID":"mocka","variant":"default"}',1795374559901,1795374561997,NULL,NULL);
-CREATE TABLE `todo` (
-          `session_id` text NOT NULL,
-          `content` text NOT NULL,
-          `status` text NOT NULL,
-          `priority` text NOT NULL,
-          `position` integer NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `todo_pk` PRIMARY KEY(`session_id`, `position`),
-          CONSTRAINT `fk_todo_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session_share` (
-          `session_id` text PRIMARY KEY,
-          `id` text NOT NULL,
-          `secret` text NOT NULL,
-          `url` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `fk_session_share_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE IF NOT EXISTS "migration" (id TEXT PRIMARY KEY, time_completed INTEGER NOT NULL);
 INSERT INTO migration VALUES('20260127222353_familiar_lady_ursula',1795374547502);
 INSERT INTO migration VALUES('20260211171708_add_project_commands',1795374547502);
 INSERT INTO migration VALUES('20260213144116_wakeful_the_professor',1795374547502);
@@ -449,21 +254,4 @@ INSERT INTO migration VALUES('20260612174303_project_dir_strategy',1795374547511
 INSERT INTO migration VALUES('20260622142730_simplify_session_context_epoch',1795374547511);
 INSERT INTO migration VALUES('20260622170816_reset_v2_session_state',1795374547511);
 INSERT INTO migration VALUES('20260622202450_simplify_session_input',1795374547511);
-CREATE UNIQUE INDEX `event_aggregate_seq_idx` ON `event` (`aggregate_id`,`seq`);
-CREATE INDEX `event_aggregate_type_seq_idx` ON `event` (`aggregate_id`,`type`,`seq`);
-CREATE UNIQUE INDEX `permission_project_action_resource_idx` ON `permission` (`project_id`,`action`,`resource`);
-CREATE INDEX `message_session_time_created_id_idx` ON `message` (`session_id`,`time_created`,`id`);
-CREATE INDEX `part_message_id_id_idx` ON `part` (`message_id`,`id`);
-CREATE INDEX `part_session_idx` ON `part` (`session_id`);
-CREATE INDEX `session_input_session_pending_delivery_seq_idx` ON `session_input` (`session_id`,`promoted_seq`,`delivery`,`admitted_seq`);
-CREATE UNIQUE INDEX `session_input_session_admitted_seq_idx` ON `session_input` (`session_id`,`admitted_seq`);
-CREATE UNIQUE INDEX `session_input_session_promoted_seq_idx` ON `session_input` (`session_id`,`promoted_seq`);
-CREATE UNIQUE INDEX `session_message_session_seq_idx` ON `session_message` (`session_id`,`seq`);
-CREATE INDEX `session_message_session_type_seq_idx` ON `session_message` (`session_id`,`type`,`seq`);
-CREATE INDEX `session_message_session_time_created_id_idx` ON `session_message` (`session_id`,`time_created`,`id`);
-CREATE INDEX `session_message_time_created_idx` ON `session_message` (`time_created`);
-CREATE INDEX `session_project_idx` ON `session` (`project_id`);
-CREATE INDEX `session_workspace_idx` ON `session` (`workspace_id`);
-CREATE INDEX `session_parent_idx` ON `session` (`parent_id`);
-CREATE INDEX `todo_session_idx` ON `todo` (`session_id`);
 COMMIT;

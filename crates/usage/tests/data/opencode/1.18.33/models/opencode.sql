@@ -1,72 +1,6 @@
 PRAGMA foreign_keys=OFF;
 BEGIN TRANSACTION;
-CREATE TABLE `workspace` (
-          `id` text PRIMARY KEY,
-          `type` text NOT NULL,
-          `name` text DEFAULT '' NOT NULL,
-          `branch` text,
-          `directory` text,
-          `extra` text,
-          `project_id` text NOT NULL,
-          `time_used` integer NOT NULL,
-          CONSTRAINT `fk_workspace_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `data_migration` (
-          `name` text PRIMARY KEY,
-          `time_completed` integer NOT NULL
-        );
-CREATE TABLE `account_state` (
-          `id` integer PRIMARY KEY,
-          `active_account_id` text,
-          `active_org_id` text,
-          CONSTRAINT `fk_account_state_active_account_id_account_id_fk` FOREIGN KEY (`active_account_id`) REFERENCES `account`(`id`) ON DELETE SET NULL
-        );
-CREATE TABLE `account` (
-          `id` text PRIMARY KEY,
-          `email` text NOT NULL,
-          `url` text NOT NULL,
-          `access_token` text NOT NULL,
-          `refresh_token` text NOT NULL,
-          `token_expiry` integer,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL
-        );
-CREATE TABLE `control_account` (
-          `email` text NOT NULL,
-          `url` text NOT NULL,
-          `access_token` text NOT NULL,
-          `refresh_token` text NOT NULL,
-          `token_expiry` integer,
-          `active` integer NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `control_account_pk` PRIMARY KEY(`email`, `url`)
-        );
-CREATE TABLE `credential` (
-          `id` text PRIMARY KEY,
-          `integration_id` text,
-          `label` text NOT NULL,
-          `value` text NOT NULL,
-          `connector_id` text,
-          `method_id` text,
-          `active` integer,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL
-        );
-CREATE TABLE `event_sequence` (
-          `aggregate_id` text PRIMARY KEY,
-          `seq` integer NOT NULL,
-          `owner_id` text
-        );
 INSERT INTO event_sequence VALUES('ses_dfb563d81ffeMDQ8MsTaIFIJ2P',64,NULL);
-CREATE TABLE `event` (
-          `id` text PRIMARY KEY,
-          `aggregate_id` text NOT NULL,
-          `seq` integer NOT NULL,
-          `type` text NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_event_aggregate_id_event_sequence_aggregate_id_fk` FOREIGN KEY (`aggregate_id`) REFERENCES `event_sequence`(`aggregate_id`) ON DELETE CASCADE
-        );
 INSERT INTO event VALUES('evt_204a9c27f0016ONZLXHVm0cmYw','ses_dfb563d81ffeMDQ8MsTaIFIJ2P',0,'session.created.1','{"sessionID":"ses_dfb563d81ffeMDQ8MsTaIFIJ2P","info":{"id":"ses_dfb563d81ffeMDQ8MsTaIFIJ2P","slug":"quick-eagle","projectID":"global","directory":"/tmp/box/ws","path":"tmp/box/ws","cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"title":"New session - 2026-11-22T19:09:23.966Z","version":"1.18.33","time":{"created":1795374563966,"updated":1795374563966},"permission":[{"permission":"question","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"}]}}');
 INSERT INTO event VALUES('evt_204a9c2d10011OLasAuO2OSTs0','ses_dfb563d81ffeMDQ8MsTaIFIJ2P',1,'session.updated.1','{"sessionID":"ses_dfb563d81ffeMDQ8MsTaIFIJ2P","info":{"id":"ses_dfb563d81ffeMDQ8MsTaIFIJ2P","slug":"quick-eagle","projectID":"global","directory":"/tmp/box/ws","path":"tmp/box/ws","cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"title":"New session - 2026-11-22T19:09:23.966Z","agent":"build","model":{"id":"m1","providerID":"mocka","variant":"default"},"version":"1.18.33","time":{"created":1795374563966,"updated":1795374564046},"permission":[{"permission":"question","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"}]}}');
 INSERT INTO event VALUES('evt_204a9c2da0018hODP5pHagR8GO','ses_dfb563d81ffeMDQ8MsTaIFIJ2P',2,'message.updated.1','{"sessionID":"ses_dfb563d81ffeMDQ8MsTaIFIJ2P","info":{"id":"msg_204a9c2ce001Vrpqz0X3XH3WIF","sessionID":"ses_dfb563d81ffeMDQ8MsTaIFIJ2P","role":"user","time":{"created":1795374564046},"agent":"build","model":{"providerID":"mocka","modelID":"m1"}}}');
@@ -132,47 +66,7 @@ INSERT INTO event VALUES('evt_204a9e761001bSnBHC6RQNDELI','ses_dfb563d81ffeMDQ8M
 INSERT INTO event VALUES('evt_204a9e767001CuS4LHgYw858FC','ses_dfb563d81ffeMDQ8MsTaIFIJ2P',62,'message.updated.1','{"sessionID":"ses_dfb563d81ffeMDQ8MsTaIFIJ2P","info":{"id":"msg_204a9e3d8001mfnTmqVXn0G6l0","sessionID":"ses_dfb563d81ffeMDQ8MsTaIFIJ2P","role":"assistant","time":{"created":1795374572504},"parentID":"msg_204a9e0a0001UfJ3sXjfIosGEL","modelID":"m2","providerID":"mocka","mode":"build","agent":"build","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0,"tokens":{"total":4650,"input":215,"output":655,"reasoning":0,"cache":{"read":3295,"write":485}},"finish":"stop"}}');
 INSERT INTO event VALUES('evt_204a9e773001c0Cb1FrCq232qN','ses_dfb563d81ffeMDQ8MsTaIFIJ2P',63,'message.updated.1','{"sessionID":"ses_dfb563d81ffeMDQ8MsTaIFIJ2P","info":{"id":"msg_204a9e3d8001mfnTmqVXn0G6l0","sessionID":"ses_dfb563d81ffeMDQ8MsTaIFIJ2P","role":"assistant","time":{"created":1795374572504,"completed":1795374573427},"parentID":"msg_204a9e0a0001UfJ3sXjfIosGEL","modelID":"m2","providerID":"mocka","mode":"build","agent":"build","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0,"tokens":{"total":4650,"input":215,"output":655,"reasoning":0,"cache":{"read":3295,"write":485}},"finish":"stop"}}');
 INSERT INTO event VALUES('evt_204a9e7f7001L2YBZlJ8JXoPKU','ses_dfb563d81ffeMDQ8MsTaIFIJ2P',64,'session.updated.1','{"sessionID":"ses_dfb563d81ffeMDQ8MsTaIFIJ2P","info":{"id":"ses_dfb563d81ffeMDQ8MsTaIFIJ2P","slug":"quick-eagle","projectID":"global","directory":"/tmp/box/ws","path":"tmp/box/ws","summary":{"additions":0,"deletions":0,"files":0},"cost":0.03914565,"tokens":{"input":1338,"output":2398,"reasoning":204,"cache":{"read":13138,"write":1450}},"title":"Mock title","agent":"build","model":{"id":"m2","providerID":"mocka","variant":"default"},"version":"1.18.33","time":{"created":1795374563966,"updated":1795374573558},"permission":[{"permission":"question","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"}]}}');
-CREATE TABLE `permission` (
-          `id` text PRIMARY KEY,
-          `project_id` text NOT NULL,
-          `action` text NOT NULL,
-          `resource` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `fk_permission_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `project_directory` (
-          `project_id` text NOT NULL,
-          `directory` text NOT NULL,
-          `type` text,
-          `strategy` text,
-          `time_created` integer NOT NULL,
-          CONSTRAINT `project_directory_pk` PRIMARY KEY(`project_id`, `directory`),
-          CONSTRAINT `fk_project_directory_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `project` (
-          `id` text PRIMARY KEY,
-          `worktree` text NOT NULL,
-          `vcs` text,
-          `name` text,
-          `icon_url` text,
-          `icon_url_override` text,
-          `icon_color` text,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `time_initialized` integer,
-          `sandboxes` text NOT NULL,
-          `commands` text
-        );
 INSERT INTO project VALUES('global','/',NULL,NULL,NULL,NULL,NULL,1795374563282,1795374571200,NULL,'[]',NULL);
-CREATE TABLE `message` (
-          `id` text PRIMARY KEY,
-          `session_id` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_message_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
 INSERT INTO message VALUES('msg_204a9c2ce001Vrpqz0X3XH3WIF','ses_dfb563d81ffeMDQ8MsTaIFIJ2P',1795374564046,1795374566078,'{"role":"user","time":{"created":1795374564046},"agent":"build","model":{"providerID":"mocka","modelID":"m1"},"summary":{"diffs":[]}}');
 INSERT INTO message VALUES('msg_204a9c677001Yj4yVqaCNn4FKA','ses_dfb563d81ffeMDQ8MsTaIFIJ2P',1795374564983,1795374566050,'{"parentID":"msg_204a9c2ce001Vrpqz0X3XH3WIF","role":"assistant","mode":"build","agent":"build","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.0131157,"tokens":{"total":4614,"input":212,"output":646,"reasoning":0,"cache":{"write":482,"read":3274}},"modelID":"m1","providerID":"mocka","time":{"created":1795374564983,"completed":1795374566049},"finish":"tool-calls"}');
 INSERT INTO message VALUES('msg_204a9caa5001RHXIXXfYT4YIvh','ses_dfb563d81ffeMDQ8MsTaIFIJ2P',1795374566054,1795374566142,'{"parentID":"msg_204a9c2ce001Vrpqz0X3XH3WIF","role":"assistant","mode":"build","agent":"build","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.01316955,"tokens":{"total":4626,"input":213,"output":649,"reasoning":0,"cache":{"write":483,"read":3281}},"modelID":"m1","providerID":"mocka","time":{"created":1795374566054,"completed":1795374566141},"finish":"stop"}');
@@ -180,15 +74,6 @@ INSERT INTO message VALUES('msg_204a9d192001nmj0EhuB2kQJHA','ses_dfb563d81ffeMDQ
 INSERT INTO message VALUES('msg_204a9d516001TuX9ITNeKRU3kA','ses_dfb563d81ffeMDQ8MsTaIFIJ2P',1795374568726,1795374569768,'{"parentID":"msg_204a9d192001nmj0EhuB2kQJHA","role":"assistant","mode":"build","agent":"build","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.0128604,"tokens":{"total":4638,"input":698,"output":448,"reasoning":204,"cache":{"write":0,"read":3288}},"modelID":"m1","providerID":"mocko","time":{"created":1795374568726,"completed":1795374569766},"finish":"stop"}');
 INSERT INTO message VALUES('msg_204a9e0a0001UfJ3sXjfIosGEL','ses_dfb563d81ffeMDQ8MsTaIFIJ2P',1795374571680,1795374572555,'{"role":"user","time":{"created":1795374571680},"agent":"build","model":{"providerID":"mocka","modelID":"m2"},"summary":{"diffs":[]}}');
 INSERT INTO message VALUES('msg_204a9e3d8001mfnTmqVXn0G6l0','ses_dfb563d81ffeMDQ8MsTaIFIJ2P',1795374572504,1795374573429,'{"parentID":"msg_204a9e0a0001UfJ3sXjfIosGEL","role":"assistant","mode":"build","agent":"build","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0,"tokens":{"total":4650,"input":215,"output":655,"reasoning":0,"cache":{"write":485,"read":3295}},"modelID":"m2","providerID":"mocka","time":{"created":1795374572504,"completed":1795374573427},"finish":"stop"}');
-CREATE TABLE `part` (
-          `id` text PRIMARY KEY,
-          `message_id` text NOT NULL,
-          `session_id` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_part_message_id_message_id_fk` FOREIGN KEY (`message_id`) REFERENCES `message`(`id`) ON DELETE CASCADE
-        );
 INSERT INTO part VALUES('prt_204a9c2d8001aS5GqwMTfpdEKh','msg_204a9c2ce001Vrpqz0X3XH3WIF','ses_dfb563d81ffeMDQ8MsTaIFIJ2P',1795374564965,1795374564967,'{"type":"text","text":"\"#scn:two go\""}');
 INSERT INTO part VALUES('prt_204a9c9bd0010HhVb8Knl9e3Nv','msg_204a9c677001Yj4yVqaCNn4FKA','ses_dfb563d81ffeMDQ8MsTaIFIJ2P',1795374565821,1795374565823,'{"type":"step-start"}');
 INSERT INTO part VALUES('prt_204a9c9c1001fNQUhVYlZj25cE','msg_204a9c677001Yj4yVqaCNn4FKA','ses_dfb563d81ffeMDQ8MsTaIFIJ2P',1795374565825,1795374565843,'{"type":"reasoning","text":"Two.","time":{"start":1795374565825,"end":1795374565841},"metadata":{"anthropic":{"signature":"c2ln"}}}');
@@ -207,87 +92,7 @@ INSERT INTO part VALUES('prt_204a9e0b0001qcml52wTXAxBHp','msg_204a9e0a0001UfJ3sX
 INSERT INTO part VALUES('prt_204a9e6bf001F27a4h7OS3IZb0','msg_204a9e3d8001mfnTmqVXn0G6l0','ses_dfb563d81ffeMDQ8MsTaIFIJ2P',1795374573247,1795374573250,'{"type":"step-start"}');
 INSERT INTO part VALUES('prt_204a9e6c4001j5nBcnDzfE2kJq','msg_204a9e3d8001mfnTmqVXn0G6l0','ses_dfb563d81ffeMDQ8MsTaIFIJ2P',1795374573252,1795374573399,'{"type":"text","text":"Hello from the mock: naïve café ☃ 你好，世界 🚀👨‍👩‍👧 line1\nline2\t\"quoted\" \\ done.","time":{"start":1795374573252,"end":1795374573395}}');
 INSERT INTO part VALUES('prt_204a9e760001cSUYkIJaK7PSAM','msg_204a9e3d8001mfnTmqVXn0G6l0','ses_dfb563d81ffeMDQ8MsTaIFIJ2P',1795374573409,1795374573411,'{"reason":"stop","type":"step-finish","tokens":{"total":4650,"input":215,"output":655,"reasoning":0,"cache":{"write":485,"read":3295}},"cost":0}');
-CREATE TABLE `session_context_epoch` (
-          `session_id` text PRIMARY KEY,
-          `baseline` text NOT NULL,
-          `snapshot` text NOT NULL,
-          `baseline_seq` integer NOT NULL,
-          CONSTRAINT `fk_session_context_epoch_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session_input` (
-          `id` text PRIMARY KEY,
-          `session_id` text NOT NULL,
-          `prompt` text NOT NULL,
-          `delivery` text NOT NULL,
-          `admitted_seq` integer NOT NULL,
-          `promoted_seq` integer,
-          `time_created` integer NOT NULL,
-          CONSTRAINT `fk_session_input_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session_message` (
-          `id` text PRIMARY KEY,
-          `session_id` text NOT NULL,
-          `type` text NOT NULL,
-          `seq` integer NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_session_message_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session` (
-          `id` text PRIMARY KEY,
-          `project_id` text NOT NULL,
-          `workspace_id` text,
-          `parent_id` text,
-          `slug` text NOT NULL,
-          `directory` text NOT NULL,
-          `path` text,
-          `title` text NOT NULL,
-          `version` text NOT NULL,
-          `share_url` text,
-          `summary_additions` integer,
-          `summary_deletions` integer,
-          `summary_files` integer,
-          `summary_diffs` text,
-          `metadata` text,
-          `cost` real DEFAULT 0 NOT NULL,
-          `tokens_input` integer DEFAULT 0 NOT NULL,
-          `tokens_output` integer DEFAULT 0 NOT NULL,
-          `tokens_reasoning` integer DEFAULT 0 NOT NULL,
-          `tokens_cache_read` integer DEFAULT 0 NOT NULL,
-          `tokens_cache_write` integer DEFAULT 0 NOT NULL,
-          `revert` text,
-          `permission` text,
-          `agent` text,
-          `model` text,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `time_compacting` integer,
-          `time_archived` integer,
-          CONSTRAINT `fk_session_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
 INSERT INTO session VALUES('ses_dfb563d81ffeMDQ8MsTaIFIJ2P','global',NULL,NULL,'quick-eagle','/tmp/box/ws','tmp/box/ws','Mock title','1.18.33',NULL,0,0,0,NULL,NULL,0.039145649999999997115,1338,2398,204,13138,1450,NULL,'[{"permission":"question","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"}]','build','{"id":"m2","providerID":"mocka","variant":"default"}',1795374563966,1795374573558,NULL,NULL);
-CREATE TABLE `todo` (
-          `session_id` text NOT NULL,
-          `content` text NOT NULL,
-          `status` text NOT NULL,
-          `priority` text NOT NULL,
-          `position` integer NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `todo_pk` PRIMARY KEY(`session_id`, `position`),
-          CONSTRAINT `fk_todo_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session_share` (
-          `session_id` text PRIMARY KEY,
-          `id` text NOT NULL,
-          `secret` text NOT NULL,
-          `url` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `fk_session_share_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE IF NOT EXISTS "migration" (id TEXT PRIMARY KEY, time_completed INTEGER NOT NULL);
 INSERT INTO migration VALUES('20260127222353_familiar_lady_ursula',1795374562987);
 INSERT INTO migration VALUES('20260211171708_add_project_commands',1795374562988);
 INSERT INTO migration VALUES('20260213144116_wakeful_the_professor',1795374562988);
@@ -326,21 +131,4 @@ INSERT INTO migration VALUES('20260612174303_project_dir_strategy',1795374562992
 INSERT INTO migration VALUES('20260622142730_simplify_session_context_epoch',1795374562992);
 INSERT INTO migration VALUES('20260622170816_reset_v2_session_state',1795374562992);
 INSERT INTO migration VALUES('20260622202450_simplify_session_input',1795374562993);
-CREATE UNIQUE INDEX `event_aggregate_seq_idx` ON `event` (`aggregate_id`,`seq`);
-CREATE INDEX `event_aggregate_type_seq_idx` ON `event` (`aggregate_id`,`type`,`seq`);
-CREATE UNIQUE INDEX `permission_project_action_resource_idx` ON `permission` (`project_id`,`action`,`resource`);
-CREATE INDEX `message_session_time_created_id_idx` ON `message` (`session_id`,`time_created`,`id`);
-CREATE INDEX `part_message_id_id_idx` ON `part` (`message_id`,`id`);
-CREATE INDEX `part_session_idx` ON `part` (`session_id`);
-CREATE INDEX `session_input_session_pending_delivery_seq_idx` ON `session_input` (`session_id`,`promoted_seq`,`delivery`,`admitted_seq`);
-CREATE UNIQUE INDEX `session_input_session_admitted_seq_idx` ON `session_input` (`session_id`,`admitted_seq`);
-CREATE UNIQUE INDEX `session_input_session_promoted_seq_idx` ON `session_input` (`session_id`,`promoted_seq`);
-CREATE UNIQUE INDEX `session_message_session_seq_idx` ON `session_message` (`session_id`,`seq`);
-CREATE INDEX `session_message_session_type_seq_idx` ON `session_message` (`session_id`,`type`,`seq`);
-CREATE INDEX `session_message_session_time_created_id_idx` ON `session_message` (`session_id`,`time_created`,`id`);
-CREATE INDEX `session_message_time_created_idx` ON `session_message` (`time_created`);
-CREATE INDEX `session_project_idx` ON `session` (`project_id`);
-CREATE INDEX `session_workspace_idx` ON `session` (`workspace_id`);
-CREATE INDEX `session_parent_idx` ON `session` (`parent_id`);
-CREATE INDEX `todo_session_idx` ON `todo` (`session_id`);
 COMMIT;

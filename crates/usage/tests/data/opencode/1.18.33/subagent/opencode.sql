@@ -1,73 +1,7 @@
 PRAGMA foreign_keys=OFF;
 BEGIN TRANSACTION;
-CREATE TABLE `workspace` (
-          `id` text PRIMARY KEY,
-          `type` text NOT NULL,
-          `name` text DEFAULT '' NOT NULL,
-          `branch` text,
-          `directory` text,
-          `extra` text,
-          `project_id` text NOT NULL,
-          `time_used` integer NOT NULL,
-          CONSTRAINT `fk_workspace_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `data_migration` (
-          `name` text PRIMARY KEY,
-          `time_completed` integer NOT NULL
-        );
-CREATE TABLE `account_state` (
-          `id` integer PRIMARY KEY,
-          `active_account_id` text,
-          `active_org_id` text,
-          CONSTRAINT `fk_account_state_active_account_id_account_id_fk` FOREIGN KEY (`active_account_id`) REFERENCES `account`(`id`) ON DELETE SET NULL
-        );
-CREATE TABLE `account` (
-          `id` text PRIMARY KEY,
-          `email` text NOT NULL,
-          `url` text NOT NULL,
-          `access_token` text NOT NULL,
-          `refresh_token` text NOT NULL,
-          `token_expiry` integer,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL
-        );
-CREATE TABLE `control_account` (
-          `email` text NOT NULL,
-          `url` text NOT NULL,
-          `access_token` text NOT NULL,
-          `refresh_token` text NOT NULL,
-          `token_expiry` integer,
-          `active` integer NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `control_account_pk` PRIMARY KEY(`email`, `url`)
-        );
-CREATE TABLE `credential` (
-          `id` text PRIMARY KEY,
-          `integration_id` text,
-          `label` text NOT NULL,
-          `value` text NOT NULL,
-          `connector_id` text,
-          `method_id` text,
-          `active` integer,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL
-        );
-CREATE TABLE `event_sequence` (
-          `aggregate_id` text PRIMARY KEY,
-          `seq` integer NOT NULL,
-          `owner_id` text
-        );
 INSERT INTO event_sequence VALUES('ses_dfb568f09ffekz8grwKjJ5X3Hw',28,NULL);
 INSERT INTO event_sequence VALUES('ses_dfb568677ffegb7F9xPaS2qwvW',36,NULL);
-CREATE TABLE `event` (
-          `id` text PRIMARY KEY,
-          `aggregate_id` text NOT NULL,
-          `seq` integer NOT NULL,
-          `type` text NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_event_aggregate_id_event_sequence_aggregate_id_fk` FOREIGN KEY (`aggregate_id`) REFERENCES `event_sequence`(`aggregate_id`) ON DELETE CASCADE
-        );
 INSERT INTO event VALUES('evt_204a970f80015td8dcCBzMWccr','ses_dfb568f09ffekz8grwKjJ5X3Hw',0,'session.created.1','{"sessionID":"ses_dfb568f09ffekz8grwKjJ5X3Hw","info":{"id":"ses_dfb568f09ffekz8grwKjJ5X3Hw","slug":"stellar-rocket","projectID":"global","directory":"/tmp/box/ws","path":"tmp/box/ws","cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"title":"New session - 2026-11-22T19:09:03.094Z","version":"1.18.33","time":{"created":1795374543094,"updated":1795374543094},"permission":[{"permission":"question","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"}]}}');
 INSERT INTO event VALUES('evt_204a9716800146672dfswQ1TQ0','ses_dfb568f09ffekz8grwKjJ5X3Hw',1,'session.updated.1','{"sessionID":"ses_dfb568f09ffekz8grwKjJ5X3Hw","info":{"id":"ses_dfb568f09ffekz8grwKjJ5X3Hw","slug":"stellar-rocket","projectID":"global","directory":"/tmp/box/ws","path":"tmp/box/ws","cost":0,"tokens":{"input":0,"output":0,"reasoning":0,"cache":{"read":0,"write":0}},"title":"New session - 2026-11-22T19:09:03.094Z","agent":"build","model":{"id":"m1","providerID":"mocka","variant":"default"},"version":"1.18.33","time":{"created":1795374543094,"updated":1795374543206},"permission":[{"permission":"question","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"}]}}');
 INSERT INTO event VALUES('evt_204a971720018cDCHulZx4lX4B','ses_dfb568f09ffekz8grwKjJ5X3Hw',2,'message.updated.1','{"sessionID":"ses_dfb568f09ffekz8grwKjJ5X3Hw","info":{"id":"msg_204a97165001RtBO7AMevXnpcS","sessionID":"ses_dfb568f09ffekz8grwKjJ5X3Hw","role":"user","time":{"created":1795374543206},"agent":"build","model":{"providerID":"mocka","modelID":"m1"}}}');
@@ -134,62 +68,13 @@ INSERT INTO event VALUES('evt_204a97cea001bdaWL46LcyFVeW','ses_dfb568f09ffekz8gr
 INSERT INTO event VALUES('evt_204a97ced00195J1ZKrl14ycfW','ses_dfb568f09ffekz8grwKjJ5X3Hw',26,'message.updated.1','{"sessionID":"ses_dfb568f09ffekz8grwKjJ5X3Hw","info":{"id":"msg_204a97c98001U87f2s5ly8Muky","sessionID":"ses_dfb568f09ffekz8grwKjJ5X3Hw","role":"assistant","time":{"created":1795374546073},"parentID":"msg_204a97165001RtBO7AMevXnpcS","modelID":"m1","providerID":"mocka","mode":"build","agent":"build","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.01112325,"tokens":{"total":4170,"input":175,"output":535,"reasoning":0,"cache":{"read":3015,"write":445}},"finish":"stop"}}');
 INSERT INTO event VALUES('evt_204a97cef001aO3ZGrBms2IKZf','ses_dfb568f09ffekz8grwKjJ5X3Hw',27,'message.updated.1','{"sessionID":"ses_dfb568f09ffekz8grwKjJ5X3Hw","info":{"id":"msg_204a97c98001U87f2s5ly8Muky","sessionID":"ses_dfb568f09ffekz8grwKjJ5X3Hw","role":"assistant","time":{"created":1795374546073,"completed":1795374546159},"parentID":"msg_204a97165001RtBO7AMevXnpcS","modelID":"m1","providerID":"mocka","mode":"build","agent":"build","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.01112325,"tokens":{"total":4170,"input":175,"output":535,"reasoning":0,"cache":{"read":3015,"write":445}},"finish":"stop"}}');
 INSERT INTO event VALUES('evt_204a97d04001FNRWuTQIYdDcAg','ses_dfb568f09ffekz8grwKjJ5X3Hw',28,'session.updated.1','{"sessionID":"ses_dfb568f09ffekz8grwKjJ5X3Hw","info":{"id":"ses_dfb568f09ffekz8grwKjJ5X3Hw","slug":"stellar-rocket","projectID":"global","directory":"/tmp/box/ws","path":"tmp/box/ws","summary":{"additions":0,"deletions":0,"files":0},"cost":0.02208495,"tokens":{"input":347,"output":1061,"reasoning":0,"cache":{"read":6009,"write":887}},"title":"Mock title","agent":"build","model":{"id":"m1","providerID":"mocka","variant":"default"},"version":"1.18.33","time":{"created":1795374543094,"updated":1795374546179},"permission":[{"permission":"question","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"}]}}');
-CREATE TABLE `permission` (
-          `id` text PRIMARY KEY,
-          `project_id` text NOT NULL,
-          `action` text NOT NULL,
-          `resource` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `fk_permission_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `project_directory` (
-          `project_id` text NOT NULL,
-          `directory` text NOT NULL,
-          `type` text,
-          `strategy` text,
-          `time_created` integer NOT NULL,
-          CONSTRAINT `project_directory_pk` PRIMARY KEY(`project_id`, `directory`),
-          CONSTRAINT `fk_project_directory_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `project` (
-          `id` text PRIMARY KEY,
-          `worktree` text NOT NULL,
-          `vcs` text,
-          `name` text,
-          `icon_url` text,
-          `icon_url_override` text,
-          `icon_color` text,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `time_initialized` integer,
-          `sandboxes` text NOT NULL,
-          `commands` text
-        );
 INSERT INTO project VALUES('global','/',NULL,NULL,NULL,NULL,NULL,1795374542225,1795374542225,NULL,'[]',NULL);
-CREATE TABLE `message` (
-          `id` text PRIMARY KEY,
-          `session_id` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_message_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
 INSERT INTO message VALUES('msg_204a97165001RtBO7AMevXnpcS','ses_dfb568f09ffekz8grwKjJ5X3Hw',1795374543206,1795374546088,'{"role":"user","time":{"created":1795374543206},"agent":"build","model":{"providerID":"mocka","modelID":"m1"},"summary":{"diffs":[]}}');
 INSERT INTO message VALUES('msg_204a97668001QLh7H6s8l8Am6w','ses_dfb568f09ffekz8grwKjJ5X3Hw',1795374544488,1795374546070,'{"parentID":"msg_204a97165001RtBO7AMevXnpcS","role":"assistant","mode":"build","agent":"build","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.0109617,"tokens":{"total":4134,"input":172,"output":526,"reasoning":0,"cache":{"write":442,"read":2994}},"modelID":"m1","providerID":"mocka","time":{"created":1795374544488,"completed":1795374546070},"finish":"tool-calls"}');
 INSERT INTO message VALUES('msg_204a979a1001nUwf4cteEzXhmy','ses_dfb568677ffegb7F9xPaS2qwvW',1795374545314,1795374546082,'{"role":"user","time":{"created":1795374545314},"agent":"general","model":{"providerID":"mocka","modelID":"m1"},"summary":{"diffs":[]}}');
 INSERT INTO message VALUES('msg_204a979e6001fx02CugH9mSCY5','ses_dfb568677ffegb7F9xPaS2qwvW',1795374545382,1795374545971,'{"parentID":"msg_204a979a1001nUwf4cteEzXhmy","role":"assistant","mode":"general","agent":"general","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.01101555,"tokens":{"total":4146,"input":173,"output":529,"reasoning":0,"cache":{"write":443,"read":3001}},"modelID":"m1","providerID":"mocka","time":{"created":1795374545382,"completed":1795374545970},"finish":"tool-calls"}');
 INSERT INTO message VALUES('msg_204a97c36001dWkQP9jFugEOzO','ses_dfb568677ffegb7F9xPaS2qwvW',1795374545974,1795374546055,'{"parentID":"msg_204a979a1001nUwf4cteEzXhmy","role":"assistant","mode":"general","agent":"general","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.0110694,"tokens":{"total":4158,"input":174,"output":532,"reasoning":0,"cache":{"write":444,"read":3008}},"modelID":"m1","providerID":"mocka","time":{"created":1795374545974,"completed":1795374546055},"finish":"stop"}');
 INSERT INTO message VALUES('msg_204a97c98001U87f2s5ly8Muky','ses_dfb568f09ffekz8grwKjJ5X3Hw',1795374546073,1795374546160,'{"parentID":"msg_204a97165001RtBO7AMevXnpcS","role":"assistant","mode":"build","agent":"build","path":{"cwd":"/tmp/box/ws","root":"/"},"cost":0.01112325,"tokens":{"total":4170,"input":175,"output":535,"reasoning":0,"cache":{"write":445,"read":3015}},"modelID":"m1","providerID":"mocka","time":{"created":1795374546073,"completed":1795374546159},"finish":"stop"}');
-CREATE TABLE `part` (
-          `id` text PRIMARY KEY,
-          `message_id` text NOT NULL,
-          `session_id` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_part_message_id_message_id_fk` FOREIGN KEY (`message_id`) REFERENCES `message`(`id`) ON DELETE CASCADE
-        );
 INSERT INTO part VALUES('prt_204a97170001JIComLdXa42BJF','msg_204a97165001RtBO7AMevXnpcS','ses_dfb568f09ffekz8grwKjJ5X3Hw',1795374544465,1795374544467,'{"type":"text","text":"\"#scn:task go\""}');
 INSERT INTO part VALUES('prt_204a9795b001a2kJ7uNyZD3jx4','msg_204a97668001QLh7H6s8l8Am6w','ses_dfb568f09ffekz8grwKjJ5X3Hw',1795374545243,1795374545259,'{"type":"step-start"}');
 INSERT INTO part VALUES('prt_204a9796d001c3T2Yg0PN6ZDWv','msg_204a97668001QLh7H6s8l8Am6w','ses_dfb568f09ffekz8grwKjJ5X3Hw',1795374545261,1795374545266,'{"type":"text","text":"I hand it on.","time":{"start":1795374545261,"end":1795374545265}}');
@@ -208,88 +93,8 @@ INSERT INTO part VALUES('prt_204a97c91001ChfgbkhARGzUrq','msg_204a97668001QLh7H6
 INSERT INTO part VALUES('prt_204a97cda001p4OOkXqv9SysFl','msg_204a97c98001U87f2s5ly8Muky','ses_dfb568f09ffekz8grwKjJ5X3Hw',1795374546138,1795374546140,'{"type":"step-start"}');
 INSERT INTO part VALUES('prt_204a97cdd001JFtSlNrtFWwCAk','msg_204a97c98001U87f2s5ly8Muky','ses_dfb568f09ffekz8grwKjJ5X3Hw',1795374546141,1795374546153,'{"type":"text","text":"The sub job is done.","time":{"start":1795374546141,"end":1795374546152}}');
 INSERT INTO part VALUES('prt_204a97cea0012eFMP7zWn0Yh8F','msg_204a97c98001U87f2s5ly8Muky','ses_dfb568f09ffekz8grwKjJ5X3Hw',1795374546154,1795374546156,'{"reason":"stop","type":"step-finish","tokens":{"total":4170,"input":175,"output":535,"reasoning":0,"cache":{"write":445,"read":3015}},"cost":0.01112325}');
-CREATE TABLE `session_context_epoch` (
-          `session_id` text PRIMARY KEY,
-          `baseline` text NOT NULL,
-          `snapshot` text NOT NULL,
-          `baseline_seq` integer NOT NULL,
-          CONSTRAINT `fk_session_context_epoch_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session_input` (
-          `id` text PRIMARY KEY,
-          `session_id` text NOT NULL,
-          `prompt` text NOT NULL,
-          `delivery` text NOT NULL,
-          `admitted_seq` integer NOT NULL,
-          `promoted_seq` integer,
-          `time_created` integer NOT NULL,
-          CONSTRAINT `fk_session_input_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session_message` (
-          `id` text PRIMARY KEY,
-          `session_id` text NOT NULL,
-          `type` text NOT NULL,
-          `seq` integer NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `data` text NOT NULL,
-          CONSTRAINT `fk_session_message_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session` (
-          `id` text PRIMARY KEY,
-          `project_id` text NOT NULL,
-          `workspace_id` text,
-          `parent_id` text,
-          `slug` text NOT NULL,
-          `directory` text NOT NULL,
-          `path` text,
-          `title` text NOT NULL,
-          `version` text NOT NULL,
-          `share_url` text,
-          `summary_additions` integer,
-          `summary_deletions` integer,
-          `summary_files` integer,
-          `summary_diffs` text,
-          `metadata` text,
-          `cost` real DEFAULT 0 NOT NULL,
-          `tokens_input` integer DEFAULT 0 NOT NULL,
-          `tokens_output` integer DEFAULT 0 NOT NULL,
-          `tokens_reasoning` integer DEFAULT 0 NOT NULL,
-          `tokens_cache_read` integer DEFAULT 0 NOT NULL,
-          `tokens_cache_write` integer DEFAULT 0 NOT NULL,
-          `revert` text,
-          `permission` text,
-          `agent` text,
-          `model` text,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          `time_compacting` integer,
-          `time_archived` integer,
-          CONSTRAINT `fk_session_project_id_project_id_fk` FOREIGN KEY (`project_id`) REFERENCES `project`(`id`) ON DELETE CASCADE
-        );
 INSERT INTO session VALUES('ses_dfb568f09ffekz8grwKjJ5X3Hw','global',NULL,NULL,'stellar-rocket','/tmp/box/ws','tmp/box/ws','Mock title','1.18.33',NULL,0,0,0,NULL,NULL,0.022084949999999999026,347,1061,0,6009,887,NULL,'[{"permission":"question","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"}]','build','{"id":"m1","providerID":"mocka","variant":"default"}',1795374543094,1795374546179,NULL,NULL);
 INSERT INTO session VALUES('ses_dfb568677ffegb7F9xPaS2qwvW','global',NULL,'ses_dfb568f09ffekz8grwKjJ5X3Hw','shiny-garden','/tmp/box/ws','tmp/box/ws','sub job (@general subagent)','1.18.33',NULL,0,0,0,NULL,NULL,0.022084949999999999026,347,1061,0,6009,887,NULL,'[{"permission":"question","pattern":"*","action":"deny"},{"permission":"plan_enter","pattern":"*","action":"deny"},{"permission":"plan_exit","pattern":"*","action":"deny"},{"permission":"task","pattern":"*","action":"deny"}]','general','{"id":"m1","providerID":"mocka","variant":"default"}',1795374545288,1795374546077,NULL,NULL);
-CREATE TABLE `todo` (
-          `session_id` text NOT NULL,
-          `content` text NOT NULL,
-          `status` text NOT NULL,
-          `priority` text NOT NULL,
-          `position` integer NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `todo_pk` PRIMARY KEY(`session_id`, `position`),
-          CONSTRAINT `fk_todo_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE `session_share` (
-          `session_id` text PRIMARY KEY,
-          `id` text NOT NULL,
-          `secret` text NOT NULL,
-          `url` text NOT NULL,
-          `time_created` integer NOT NULL,
-          `time_updated` integer NOT NULL,
-          CONSTRAINT `fk_session_share_session_id_session_id_fk` FOREIGN KEY (`session_id`) REFERENCES `session`(`id`) ON DELETE CASCADE
-        );
-CREATE TABLE IF NOT EXISTS "migration" (id TEXT PRIMARY KEY, time_completed INTEGER NOT NULL);
 INSERT INTO migration VALUES('20260127222353_familiar_lady_ursula',1795374541835);
 INSERT INTO migration VALUES('20260211171708_add_project_commands',1795374541836);
 INSERT INTO migration VALUES('20260213144116_wakeful_the_professor',1795374541836);
@@ -328,21 +133,4 @@ INSERT INTO migration VALUES('20260612174303_project_dir_strategy',1795374541840
 INSERT INTO migration VALUES('20260622142730_simplify_session_context_epoch',1795374541840);
 INSERT INTO migration VALUES('20260622170816_reset_v2_session_state',1795374541841);
 INSERT INTO migration VALUES('20260622202450_simplify_session_input',1795374541841);
-CREATE UNIQUE INDEX `event_aggregate_seq_idx` ON `event` (`aggregate_id`,`seq`);
-CREATE INDEX `event_aggregate_type_seq_idx` ON `event` (`aggregate_id`,`type`,`seq`);
-CREATE UNIQUE INDEX `permission_project_action_resource_idx` ON `permission` (`project_id`,`action`,`resource`);
-CREATE INDEX `message_session_time_created_id_idx` ON `message` (`session_id`,`time_created`,`id`);
-CREATE INDEX `part_message_id_id_idx` ON `part` (`message_id`,`id`);
-CREATE INDEX `part_session_idx` ON `part` (`session_id`);
-CREATE INDEX `session_input_session_pending_delivery_seq_idx` ON `session_input` (`session_id`,`promoted_seq`,`delivery`,`admitted_seq`);
-CREATE UNIQUE INDEX `session_input_session_admitted_seq_idx` ON `session_input` (`session_id`,`admitted_seq`);
-CREATE UNIQUE INDEX `session_input_session_promoted_seq_idx` ON `session_input` (`session_id`,`promoted_seq`);
-CREATE UNIQUE INDEX `session_message_session_seq_idx` ON `session_message` (`session_id`,`seq`);
-CREATE INDEX `session_message_session_type_seq_idx` ON `session_message` (`session_id`,`type`,`seq`);
-CREATE INDEX `session_message_session_time_created_id_idx` ON `session_message` (`session_id`,`time_created`,`id`);
-CREATE INDEX `session_message_time_created_idx` ON `session_message` (`time_created`);
-CREATE INDEX `session_project_idx` ON `session` (`project_id`);
-CREATE INDEX `session_workspace_idx` ON `session` (`workspace_id`);
-CREATE INDEX `session_parent_idx` ON `session` (`parent_id`);
-CREATE INDEX `todo_session_idx` ON `todo` (`session_id`);
 COMMIT;
