@@ -13,8 +13,8 @@ const THINKING: &[u8] = br#","delta":{"type":"thinking_delta","thinking":""#;
 const INPUT: &[u8] = br#","delta":{"type":"input_json_delta","partial_json":""#;
 const AFTER_VALUE: &[u8] = br#""}},"session_id":""#;
 const AFTER_SESSION: &[u8] = br#"","parent_tool_use_id":null,"uuid":""#;
-/// Later versions (seen in 2.1.330) append the message's id.
-const AFTER_UUID: &[u8] = br#"","api_message_id":""#;
+/// Fields that later versions (seen in 2.1.330) append, from the last one on. The decoder needs none of them.
+const APPENDED: &[&[u8]] = &[br#"","api_message_id":""#, br#"","thinking_display":""#];
 const END: &[u8] = br#""}"#;
 /// Length of a UUID in text form.
 const UUID: usize = 36;
@@ -32,7 +32,7 @@ pub(super) enum FastDelta<'a> {
 /// Returns the delta in `line`, if it is one of the main agent in this session.
 pub(super) fn delta<'a>(line: &'a [u8], session_id: &str) -> Option<FastDelta<'a>> {
     let rest = line.strip_prefix(HEAD)?.strip_suffix(END)?;
-    let rest = without_message_id(rest)?;
+    let rest = without_appended(rest)?;
     let digits = rest.iter().position(|b| !b.is_ascii_digit())?;
     // Few digits cannot overflow, and `01` is not valid JSON.
     if digits == 0 || digits > 9 || (digits > 1 && rest[0] == b'0') {
@@ -56,14 +56,17 @@ pub(super) fn delta<'a>(line: &'a [u8], session_id: &str) -> Option<FastDelta<'a
     }
 }
 
-/// Returns the line up to the end of its UUID. `None` if the message's id has unusual characters.
-fn without_message_id(line: &[u8]) -> Option<&[u8]> {
-    let last = memrchr(b'"', line)? + 1;
-    let Some(rest) = line[..last].strip_suffix(AFTER_UUID) else {
-        return Some(line);
-    };
+/// Returns the line up to the end of its UUID. `None` if an appended field has unusual characters.
+fn without_appended(mut line: &[u8]) -> Option<&[u8]> {
     let plain = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-');
-    line[last..].iter().all(plain).then_some(rest)
+    for name in APPENDED {
+        let value = memrchr(b'"', line)? + 1;
+        if let Some(rest) = line[..value].strip_suffix(*name) {
+            line[value..].iter().all(plain).then_some(())?;
+            line = rest;
+        }
+    }
+    Some(line)
 }
 
 fn is_tail(tail: &[u8], session_id: &str) -> bool {
@@ -161,17 +164,31 @@ mod tests {
     }
 
     #[test]
-    fn accepts_lines_of_a_later_version_with_the_id_of_the_message() {
-        let text = |id: &str| {
+    fn accepts_the_fields_that_later_versions_append() {
+        let text = |appended: &str| {
             let line = line(r#"{"type":"text_delta","text":"Hel"}"#);
             let line = line.strip_suffix('}').unwrap();
-            format!(r#"{line},"api_message_id":"{id}"}}"#)
+            format!(r#"{line},{appended}}}"#)
         };
-        assert_eq!(
-            delta(text("msg_mock_0_0").as_bytes(), SESSION),
-            Some(FastDelta::Text(12, "Hel".into()))
-        );
-        for odd in [r"a\u0062", r#"a","b":"c"#, "a\tb", "é"] {
+        for known in [
+            r#""api_message_id":"msg_mock_0_0""#,
+            r#""thinking_display":"updates","api_message_id":"msg_mock_0_0""#,
+            r#""thinking_display":"updates""#,
+        ] {
+            assert_eq!(
+                delta(text(known).as_bytes(), SESSION),
+                Some(FastDelta::Text(12, "Hel".into())),
+                "{known}"
+            );
+        }
+        for odd in [
+            r#""api_message_id":"a\u0062""#,
+            r#""api_message_id":"a","b":"c""#,
+            "\"api_message_id\":\"a\tb\"",
+            r#""api_message_id":"é""#,
+            r#""thinking_display":"a\u0062","api_message_id":"a""#,
+            r#""api_message_id":"a","api_message_id":"a""#,
+        ] {
             assert_eq!(delta(text(odd).as_bytes(), SESSION), None, "{odd}");
         }
     }

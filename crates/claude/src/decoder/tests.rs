@@ -7,6 +7,8 @@ use teamster_testkit::replay::decode;
 
 use super::ClaudeDecoder;
 
+#[cfg(repository)] // recordings
+mod fast;
 mod later;
 mod notices;
 mod resumed;

@@ -253,14 +253,13 @@ proptest! {
     #[test]
     fn the_fast_path_reads_the_same_as_the_parser(
         text in ".{0,40}", index in 0u64..2_000_000_000, cut in 0usize..300, byte: u8,
-        with_id: bool,
+        appended in 0..3usize,
     ) {
         let json_text = serde_json::to_string(&text).unwrap();
         let mut line = delta(index, &json_text[1..json_text.len() - 1]);
-        if with_id {
-            let end = line.len() - 1;
-            line.insert_str(end, r#","api_message_id":"msg_mock_0_0""#);
-        }
+        let end = line.len() - 1;
+        line.insert_str(end, ["", r#","api_message_id":"msg_mock_0_0""#,
+            r#","thinking_display":"updates","api_message_id":"msg_mock_0_0""#][appended]);
         let mut changed = line.clone().into_bytes();
         let at = cut % changed.len();
         changed[at] = byte;
