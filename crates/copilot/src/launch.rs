@@ -40,8 +40,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
     let mut args = Args::new();
     let stdin = prompt(params, &mut args)?;
     args.add("--output-format=json");
-    let launch = begin(params, args, stdin)?;
-    Ok(Launch { ..launch })
+    begin(params, args, stdin)
 }
 
 /// Builds the common part of the launches of runs and sessions.

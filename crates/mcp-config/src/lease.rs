@@ -30,8 +30,6 @@
 //! | found | state of the last holder | next step |
 //! |---|---|---|
 //! | a folder without a journal | killed before the journal was written, or after it was removed | removes the folder |
-//! |---|---|---|
-//! | a folder without a journal | a beginning before, or an end after anything that counts | removes it |
 //! | the file is the original, or is missing as before | between the journal and the change, or between the undo and the end | completes the end |
 //! | the file has content that we wrote | a lease was held, or its end had begun | restores the original |
 //! | the file has other content | edited by another program during the lease | removes only our entries |
