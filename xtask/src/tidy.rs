@@ -5,6 +5,7 @@ mod layers;
 mod names;
 mod published;
 mod sleeps;
+mod variables;
 mod words;
 
 use std::fmt;
@@ -51,6 +52,7 @@ const CHECKS: &[Check] = &[
     published::check,
     words::check,
     layers::check,
+    variables::check,
 ];
 
 /// Check what no compiler checks: lengths of files, manifests, snapshots, links, white space, the files of
@@ -60,7 +62,7 @@ const CHECKS: &[Check] = &[
 /// docs/architecture.md; every crate has a description, a license and the workspace's lints; every library
 /// asks for documentation; every published crate has README, licence texts, keywords and categories; every fixture has a snapshot, and every snapshot a fixture and no more than its
 /// test in its header; links between files lead somewhere; every page of docs is in its index; no test sleeps in real time; words that are gone for
-/// good stay away; crates stand on lower layers only, only programs parse arguments, print and name commands, and no
+/// good stay away; every environment variable is in the tables of docs/operating.md; crates stand on lower layers only, only programs parse arguments, print and name commands, and no
 /// modules of `cli`, `server` and `conformance` import each other in a circle; no tabs, no spaces
 /// at the end of a line, nothing half-finished in code.
 #[derive(Debug, clap::Args)]

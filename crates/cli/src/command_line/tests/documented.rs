@@ -110,7 +110,7 @@ fn pages() -> Vec<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let mut pages = vec![root.join("README.md"), root.join("CONTRIBUTING.md")];
     pages.push(root.join("crates/cli/README.md"));
-    for folder in ["docs", "docs/providers"] {
+    for folder in ["docs", "docs/dev", "docs/providers"] {
         for entry in fs::read_dir(root.join(folder)).unwrap() {
             let path = entry.unwrap().path();
             if path.extension().is_some_and(|it| it == "md") {
