@@ -68,6 +68,9 @@ impl fmt::Debug for FleetOptions {
     }
 }
 
+/// What is known of the workers, and since when.
+type KnownAt = (Instant, Arc<Known>);
+
 /// A connection to a fleet. Clones share it. It is made again by itself.
 #[derive(Clone)]
 pub struct Fleet {
@@ -77,7 +80,7 @@ pub struct Fleet {
     refusals: Arc<Mutex<VecDeque<(Instant, String)>>>,
     /// Changes with each refusal.
     refused: watch::Receiver<()>,
-    known: Arc<Mutex<Option<(Instant, Arc<Known>)>>>,
+    known: Arc<Mutex<Option<KnownAt>>>,
 }
 
 impl fmt::Debug for Fleet {

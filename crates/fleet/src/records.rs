@@ -235,7 +235,7 @@ impl Fleet {
         let messages = consumer.messages().await;
         let messages = messages.map_err(|error| self.failed(subjects, error))?;
         Ok(Messages {
-            messages,
+            read: messages,
             pending,
             consumer: Some((handle, name)),
         })
@@ -322,11 +322,11 @@ impl Fleet {
             summary.status = Some(result.status);
             summary.error = result.failure();
             summary.session_id = result.session_id.as_deref().map(str::to_owned);
-            summary.usage = result.usage.clone();
+            summary.usage = result.usage;
             summary.cost_usd = result.total_cost_usd;
             summary.cost_source = result.cost_source;
             summary.duration_ms = Some(result.duration_ms);
-            summary.workspace = result.workspace.clone();
+            summary.workspace.clone_from(&result.workspace);
             record.ended(summary, Some(result));
         }
         Ok(record)
@@ -343,7 +343,7 @@ impl Fleet {
 
 /// Messages of a stream.
 pub(crate) struct Messages {
-    messages: Ordered,
+    read: Ordered,
     /// Messages that were there already and were not read yet.
     pub(crate) pending: u64,
     consumer: Option<(stream::Stream<()>, String)>,
@@ -361,7 +361,7 @@ impl Drop for Messages {
 impl Messages {
     /// Waits for the next message. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Result<Option<Message>, ServiceError> {
-        match next(&mut self.messages).await {
+        match next(&mut self.read).await {
             Some(Ok(message)) => {
                 self.pending = self.pending.saturating_sub(1);
                 Ok(Some(message))

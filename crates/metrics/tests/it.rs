@@ -341,7 +341,7 @@ fn queue(pool: &str, waiting: u64) -> FleetQueue {
 
 fn worker(pools: &[&str], slots: u64, running: u64, draining: bool) -> FleetWorker {
     let mut worker = FleetWorker::default();
-    worker.name = "w".to_owned();
+    "w".clone_into(&mut worker.name);
     worker.pools = pools.iter().map(|&pool| pool.to_owned()).collect();
     worker.agents = vec![FleetAgent::default()];
     (worker.slots, worker.running, worker.draining) = (slots, running, draining);

@@ -22,7 +22,7 @@ const LONGEST: u32 = 12;
 const CLOSED_EVERY: Duration = Duration::from_millis(1);
 
 /// The limit of this process, in milliseconds.
-static LIMIT: AtomicU64 = AtomicU64::new(SILENCE.as_millis() as u64);
+static LIMIT: AtomicU64 = AtomicU64::new(SILENCE.as_secs() * 1000);
 
 /// Sets the time for which a local git command of this process may do nothing. Default: [`SILENCE`]. A command that does
 /// something may take twelve times as long in all.

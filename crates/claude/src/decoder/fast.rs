@@ -168,7 +168,7 @@ mod tests {
         let text = |appended: &str| {
             let line = line(r#"{"type":"text_delta","text":"Hel"}"#);
             let line = line.strip_suffix('}').unwrap();
-            format!(r#"{line},{appended}}}"#)
+            format!("{line},{appended}}}")
         };
         for known in [
             r#""api_message_id":"msg_mock_0_0""#,

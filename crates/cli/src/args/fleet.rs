@@ -30,7 +30,7 @@ pub(crate) struct PlacementArgs {
     /// In a fleet: let this machine alone take it, by the name of its worker
     #[arg(long, value_name = "NAME", hide_short_help = true)]
     pub(crate) machine: Option<String>,
-    /// In a fleet: give the agent this secret as a variable, such as NPM_TOKEN (repeatable)
+    /// In a fleet: give the agent this secret as a variable, such as `NPM_TOKEN` (repeatable)
     ///
     /// The value is on the machine that carries it out, whose owner decides who may use it. A machine without it leaves
     /// the run to others.

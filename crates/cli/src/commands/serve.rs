@@ -87,11 +87,11 @@ async fn serve_stdio(server: &Server) -> anyhow::Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
+/// What a server has in front, and what is behind it.
+type Prepared = (ServerConfig, Arc<dyn RunService>, Arc<dyn MachineService>);
+
 /// Creates the configuration and the services from the arguments. Every error is a usage error.
-fn prepare(
-    args: &ServeArgs,
-    machine: &Machine,
-) -> anyhow::Result<(ServerConfig, Arc<dyn RunService>, Arc<dyn MachineService>)> {
+fn prepare(args: &ServeArgs, machine: &Machine) -> anyhow::Result<Prepared> {
     if args.stdio && (io::stdin().is_terminal() || io::stdout().is_terminal()) {
         bail!(
             "--stdio serves a program: on another machine, `teamster --remote ssh:HOST runs list` starts it by itself"

@@ -1,6 +1,7 @@
 //! `--fleet`: runs on other machines, through a server on loopback. Without `nats-server`, these tests are skipped.
 
 #[expect(dead_code, reason = "the tests of the library use more of it")]
+#[expect(clippy::print_stderr, reason = "a skipped test names its reason")]
 #[path = "../../../fleet/tests/it/server.rs"]
 mod server;
 

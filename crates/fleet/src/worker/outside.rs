@@ -76,9 +76,9 @@ impl Outside {
     pub(super) fn reply(&self, mut reply: Reply) -> Reply {
         match &mut reply {
             Reply::Requests { requests } => {
-                requests
-                    .iter_mut()
-                    .for_each(|request| self.rename_request(request));
+                for request in requests {
+                    self.rename_request(request);
+                }
             }
             Reply::Status { status } => {
                 if let Some(turn) = &mut status.turn {

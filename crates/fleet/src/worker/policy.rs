@@ -212,7 +212,7 @@ mod tests {
 
     use super::*;
 
-    fn refused(policy: &str, change: serde_json::Value) -> Option<String> {
+    fn refused(policy: &str, change: &serde_json::Value) -> Option<String> {
         let policy = WorkerPolicy::parse(policy).unwrap();
         let mut spec = json!({ "provider": "claude", "prompt": "x" });
         spec.as_object_mut()
@@ -226,7 +226,7 @@ mod tests {
     #[test]
     fn a_policy_is_read_by_its_names_and_what_is_wrong_by_its_line() {
         let policy = WorkerPolicy::parse("slots = 2\nmax_time = '90m'").unwrap();
-        assert_eq!(policy.max_time, Some(Duration::from_secs(90 * 60)));
+        assert_eq!(policy.max_time, Some(Duration::from_mins(90)));
         assert_eq!(policy.pools, [DEFAULT_POOL]);
         for (text, line, words) in [
             ("slots = 2\nslot = 3", "line 2", "unknown field `slot`"),
@@ -255,18 +255,18 @@ mod tests {
 
     #[test]
     fn what_a_policy_does_not_allow_is_refused_by_the_field() {
-        assert_eq!(refused("", json!({})), None);
+        assert_eq!(refused("", &json!({})), None);
         let bypass = json!({ "permission": "bypass" });
-        let message = refused("", bypass.clone()).unwrap();
+        let message = refused("", &bypass).unwrap();
         assert!(message.contains("`bypass`"), "{message}");
-        assert_eq!(refused("permissions = ['bypass']", bypass), None);
+        assert_eq!(refused("permissions = ['bypass']", &bypass), None);
         let agents = "agents = ['claude']";
-        assert_eq!(refused(agents, json!({})), None);
+        assert_eq!(refused(agents, &json!({})), None);
         let fallback = json!({ "fallback": ["codex:gpt-5"] });
-        assert!(refused(agents, fallback).unwrap().contains("codex"));
+        assert!(refused(agents, &fallback).unwrap().contains("codex"));
         let place = |path: &str| json!({ "workspace": { "kind": "directory", "path": path } });
-        assert_eq!(refused("", place("/ok/a")), None);
-        assert!(refused("", place("/etc")).unwrap().contains("directory"));
+        assert_eq!(refused("", &place("/ok/a")), None);
+        assert!(refused("", &place("/etc")).unwrap().contains("directory"));
     }
 
     #[test]
@@ -284,9 +284,9 @@ mod tests {
             ("/ok/a", true),
             ("/other/a", false),
         ] {
-            assert_eq!(refused(policy, place(url)).is_none(), allowed, "{url}");
+            assert_eq!(refused(policy, &place(url)).is_none(), allowed, "{url}");
         }
         let any = place("git@example.com:acme/a.git");
-        assert_eq!(refused("", any), None);
+        assert_eq!(refused("", &any), None);
     }
 }

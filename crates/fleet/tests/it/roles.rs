@@ -127,7 +127,8 @@ fn a_run_needs_no_more_than_the_roles_permit() {
         // Only an operator makes streams.
         for (user, role) in USERS {
             if role != FleetRole::Operator {
-                refused(fleet(&server, user, user).await.init(&limits())).await;
+                let fleet = fleet(&server, user, user).await;
+                refused(Box::pin(fleet.init(&limits()))).await;
             }
         }
         w1.drain();

@@ -42,7 +42,7 @@ pub(crate) enum FleetCommand {
 /// tried first, so that a wrong address is not kept.
 #[derive(Debug, Args)]
 pub(crate) struct FleetUseArgs {
-    /// Its servers, such as tls://nats.example or wss://nats.example, separated by commas; `-` reads them from stdin
+    /// Its servers, such as `tls://nats.example` or `wss://nats.example`, separated by commas; `-` reads them from stdin
     #[arg(value_name = "URL")]
     pub(crate) url: String,
     /// The file with your credentials, from the operator of the fleet
@@ -51,7 +51,7 @@ pub(crate) struct FleetUseArgs {
     /// The name under which your runs are kept: letters, digits, `-` and `_` [default: your user name]
     #[arg(long, value_name = "NAME")]
     pub(crate) owner: Option<String>,
-    /// The prefix of the subjects of answers, if the permissions of your credentials require one [default: _INBOX_OWNER]
+    /// The prefix of the subjects of answers, if the permissions of your credentials require one [default: `_INBOX_OWNER`]
     #[arg(long, value_name = "PREFIX", hide_short_help = true)]
     pub(crate) inbox: Option<String>,
 }

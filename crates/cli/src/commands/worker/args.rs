@@ -35,7 +35,7 @@ Exit codes:
 #[derive(Debug, Args)]
 #[command(after_help = SHORT, after_long_help = EXAMPLES)]
 pub(crate) struct WorkerArgs {
-    /// The fleet's servers, such as tls://nats.example [default: those of `teamster fleet use`]
+    /// The fleet's servers, such as `tls://nats.example` [default: those of `teamster fleet use`]
     #[arg(value_name = "URL")]
     pub(crate) url: Option<String>,
     /// Take runs of this pool (repeatable) [default: those of --policy, else `default`]

@@ -124,11 +124,12 @@ impl Carry {
             let kill = Instant::now() > until;
             match runs.outline(&local).await {
                 Ok(view) if view.summary.state == ViewState::Ended => return,
-                Err(error) if error.code == Some(ProblemCode::RunNotFound) => {
-                    // A runner that a killed worker has started has begun by then, or never will.
-                    if kill || matches!(may_begin, Ok(false)) {
-                        return;
-                    }
+                // A runner that a killed worker has started has begun by then, or never will.
+                Err(error)
+                    if error.code == Some(ProblemCode::RunNotFound)
+                        && (kill || matches!(may_begin, Ok(false))) =>
+                {
+                    return;
                 }
                 _ => {}
             }

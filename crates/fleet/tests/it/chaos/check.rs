@@ -282,6 +282,9 @@ mod tests {
         }
     }
 
+    /// A change of a run without faults, and what is reported then.
+    type Case<'a> = (&'a dyn Fn(&mut Found), &'a str);
+
     #[test]
     fn each_violation_is_found() {
         assert_eq!(judge(&good(), true), Vec::<String>::new());
@@ -290,7 +293,7 @@ mod tests {
             change(&mut found);
             judge(&found, true).join("; ")
         };
-        let cases: [(&dyn Fn(&mut Found), &str); 9] = [
+        let cases: [Case<'_>; 9] = [
             (&|found| found.starts = 2, "started 2 times"),
             (
                 &|found| found.state = None,

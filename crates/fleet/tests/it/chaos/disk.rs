@@ -31,9 +31,8 @@ impl Disk {
         let junk = vec![1_u8; 1 << 16];
         let mut size = junk.len();
         while size > 0 {
-            match file.write(&junk[..size]) {
-                Ok(_) => {}
-                Err(_) => size /= 2,
+            if file.write_all(&junk[..size]).is_err() {
+                size /= 2;
             }
         }
     }

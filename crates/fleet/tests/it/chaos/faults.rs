@@ -105,7 +105,7 @@ impl Faults {
         }
         self.revive();
         match self.chance.between([0, 99]) {
-            0..30 => self.worker(Signal::SIGKILL),
+            0..30 | 82..98 => self.worker(Signal::SIGKILL),
             30..33 => self.full_disk(),
             33..36 => self.jump(),
             36..40 => self.cut(),
@@ -115,7 +115,6 @@ impl Faults {
             60..65 => self.part(Part::Agent),
             65..75 => self.submitter(),
             75..82 => self.node(),
-            82..98 => self.worker(Signal::SIGKILL),
             _ => self.all_nodes(),
         }
     }
