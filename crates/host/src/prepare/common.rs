@@ -225,11 +225,7 @@ fn make(host: &Host, wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> 
             }
         }
         Some(Workspace::Continued {}) => {
-            let first = wanted.continues.as_deref().filter(|it| is_run_id(it));
-            let first = first.ok_or_else(|| {
-                AgentError::refused("continues", "expected the id of a session of this machine")
-            })?;
-            Worktree::of_session(&root, id, first)
+            Worktree::of_session(&root, id, continued(id, wanted.continues.as_deref())?)
         }
         Some(Workspace::Repository {
             url,
@@ -258,6 +254,16 @@ fn make(host: &Host, wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> 
     })
 }
 
+/// Returns the id of the session whose workspace the one with this id continues in. That of another owner is none.
+fn continued<'a>(id: &str, first: Option<&'a str>) -> Result<&'a str, AgentError> {
+    let owner = |id: &str| id.split_once('@').map(|(owner, _)| owner.to_owned());
+    first
+        .filter(|first| is_run_id(first) && owner(first) == owner(id))
+        .ok_or_else(|| {
+            AgentError::refused("continues", "expected the id of a session of this machine")
+        })
+}
+
 /// Returns an error if the agent's program is missing.
 pub(crate) fn missing_program(
     info: &CliInfo,
@@ -276,4 +282,30 @@ pub(crate) fn missing_program(
         .map(Into::into)
         .or_else(|| environment::variable("PATH"));
     find_program(program, path.as_deref()).err()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::continued;
+
+    #[test]
+    fn a_session_continues_in_a_workspace_of_its_owner_only() {
+        for (id, first) in [("s2", "s1"), ("ann@s2", "ann@s1")] {
+            assert_eq!(continued(id, Some(first)).unwrap(), first);
+        }
+        let refused = [
+            ("ann@s2", Some("bob@s1")),
+            ("ann@s2", Some("s1")),
+            ("s2", Some("ann@s1")),
+            ("s2", Some("../s1")),
+            ("s2", None),
+        ];
+        for (id, first) in refused {
+            let error = continued(id, first).unwrap_err().to_string();
+            assert!(
+                error.contains("expected the id of a session of this machine"),
+                "{id} {first:?}: {error}"
+            );
+        }
+    }
 }
