@@ -122,7 +122,7 @@ struct Thread {
     sent: Option<SentFolder>,
     /// Some of the folder may have been sent, and no session was opened with it.
     is_sent_in_vain: bool,
-    /// The setup of the last session that was opened.
+    /// The setup of the last session that was opened, with the settings of the last prompt.
     begun: Option<Setup>,
     /// A prompt that waits for the end of a turn that the agent began by itself.
     prompt: Option<KeyedPrompt>,
@@ -332,11 +332,14 @@ impl Thread {
         {
             let changed = change::apply(live, setup).await;
             if changed.map_err(|error| self.shared.agent_error(error))? {
+                // A prompt that waits may be the first one of the next process.
+                self.begun = Some(setup.clone());
                 return Ok(());
             }
         }
         let resumed = setup.resumed || self.begun.is_some();
-        if let Some(mut live) = self.live.take() {
+        let mut ended = self.live.take();
+        if let Some(live) = &mut ended {
             live.end().await;
         }
         let mut notices = Vec::new();
@@ -357,7 +360,16 @@ impl Thread {
                 let _ = self.reports.updates.send(update).await;
             }
         }
-        let run = opened?;
+        let run = match opened {
+            Ok(run) => run,
+            Err(error) => {
+                // Nothing follows the session that has ended.
+                if let Some(ended) = &ended {
+                    self.bring_back(ended).await;
+                }
+                return Err(error);
+            }
+        };
         let folder = self.shared.has_files.then(|| setup.cwd.clone());
         let updates = self.reports.updates.clone();
         let follower = Follower::new(&self.session_id, run.clone(), folder, updates);

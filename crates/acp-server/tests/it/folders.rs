@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use serde_json::json;
 use teamster_acp_server::{EditorServer, FolderTransfer, SentFolder};
@@ -10,6 +11,7 @@ use teamster_api::{
     Command, ProblemCode, RunHandle, RunQuery, RunService, ServiceError, ServiceFuture, ViewState,
     Workspace, list_all,
 };
+use teamster_core::PermissionMode;
 use teamster_testkit::run_service::MemoryService;
 use tokio::sync::Mutex;
 
@@ -234,4 +236,40 @@ async fn a_cancel_stops_the_sending_and_the_next_prompt_sends_again() {
         .await;
     let calls = transfer.calls();
     assert_eq!(calls[3..], ["check /w", "send /w", "give up it"]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_prompt_that_waits_has_the_mode_of_its_own_time() {
+    let service = memory();
+    let transfer = Transfer::default();
+    let mut editor = Editor::start(with_folders(&service, &transfer)).await;
+    let thread = editor.begin().await;
+    editor.set(&thread, "mode", "accept-edits").await;
+    editor.turn(&thread, "hello").await;
+    let run = RunHandle::new(Arc::new(service.clone()), &*thread);
+    run.say("hang").await.unwrap();
+    editor.set(&thread, "mode", "default").await;
+    let id = editor.prompt(&thread, "mine").await;
+    // The clock is paused: it advances when all tasks wait, so that the prompt waits too.
+    tokio::time::sleep(Duration::from_mins(1)).await;
+    run.cancel(false).await.unwrap();
+    assert_eq!(editor.stop_reason(id).await, "end_turn");
+    let spec = session(&service, &continued(&service, &thread).await);
+    assert_eq!(spec.permission, PermissionMode::Default);
+}
+
+#[tokio::test]
+async fn the_changes_come_back_if_the_next_process_cannot_be_opened() {
+    let service = memory();
+    let transfer = Transfer::default();
+    let mut editor = Editor::start(with_folders(&service, &transfer)).await;
+    let thread = editor.begin().await;
+    editor.turn(&thread, "hello").await;
+    // It needs another process, whose id the service refuses.
+    editor.set(&thread, "thought_level", "high").await;
+    service.have_owners();
+    let id = editor.prompt(&thread, "deeper").await;
+    let answer = editor.answer(id).await;
+    assert!(answer["error"].is_object(), "{answer}");
+    assert_eq!(transfer.calls(), ["check /w", "send /w", "bring back /w"]);
 }
