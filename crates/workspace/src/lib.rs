@@ -13,6 +13,7 @@ mod mirror;
 mod network;
 mod project;
 mod remote;
+mod running;
 mod snapshot;
 mod step;
 mod submit;

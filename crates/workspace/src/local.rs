@@ -1,25 +1,22 @@
 //! git commands of this machine: what they start, such as a filter of the user's repository, may hang, and is ended then.
 
-use std::io::{Read, Write};
-use std::process::{Child, Command, Output, Stdio};
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, RecvTimeoutError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::Context;
 use teamster_core::time::millis;
 use teamster_process::Descendants;
 
 use crate::git;
-use crate::network::{SILENCE, end};
+use crate::network::SILENCE;
+use crate::running::{Seen, follow};
 
-/// Time between two looks at a command.
-const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Time between two checks of a command, which read all its descendants.
+const CHECK_EVERY: Duration = Duration::from_secs(1);
 /// Number of limits of idleness that a command may take in all.
 const LONGEST: u32 = 12;
-/// Time between two looks at a command that has closed its output.
-const CLOSED_EVERY: Duration = Duration::from_millis(1);
 
 /// The limit of this process, in milliseconds.
 static LIMIT: AtomicU64 = AtomicU64::new(SILENCE.as_secs() * 1000);
@@ -46,18 +43,18 @@ pub(crate) struct Stuck {
 ///
 /// # Errors
 ///
-/// Fails if it cannot be started, or is [stuck](Stuck): then it and its children were ended.
+/// Fails if it cannot be started, or is [stuck](Stuck): then it was ended, and its children where they can be read.
 pub(crate) fn output(command: &mut Command, input: Option<&[u8]>) -> anyhow::Result<Output> {
     let limit = Duration::from_millis(LIMIT.load(Ordering::Relaxed));
-    output_within(command, input, limit)
+    output_within(command, input, limit, limit.saturating_mul(LONGEST))
 }
 
 fn output_within(
     command: &mut Command,
     input: Option<&[u8]>,
     limit: Duration,
+    longest: Duration,
 ) -> anyhow::Result<Output> {
-    const CANNOT: &str = "cannot run git";
     if input.is_some() {
         command.stdin(Stdio::piped());
     }
@@ -71,38 +68,16 @@ fn output_within(
         // Git may answer before it has read all. If it ends without reading it, its message is the error.
         thread::spawn(move || drop(stdin.write_all(&input)));
     }
-    let (sender, pipes) = mpsc::channel();
-    let read = |pipe: Option<Box<dyn Read + Send>>, is_error| {
-        let sender = sender.clone();
-        thread::spawn(move || {
-            let mut text = Vec::new();
-            let read = pipe.map_or(Ok(0), |mut pipe| pipe.read_to_end(&mut text));
-            // Fails if the command was given up.
-            let _ = sender.send((is_error, read.map(|_| text)));
-        });
-    };
-    read(child.stdout.take().map(|it| Box::new(it) as _), false);
-    read(child.stderr.take().map(|it| Box::new(it) as _), true);
-    drop(sender);
-    let mut watch = Watch::of(&child, limit);
+    let mut watch = Watch::of(limit, longest);
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    loop {
-        match pipes.recv_timeout(watch.every) {
-            Ok((is_error, text)) => {
-                let text = text.context(CANNOT)?;
-                *(if is_error { &mut stderr } else { &mut stdout }) = text;
-            }
-            Err(RecvTimeoutError::Timeout) => watch.look(&mut child)?,
-            Err(RecvTimeoutError::Disconnected) => break,
+    let status = follow(&mut child, |seen, descendants| {
+        match seen {
+            Seen::Stdout(piece) => stdout.extend_from_slice(&piece),
+            Seen::Stderr(piece) => stderr.extend_from_slice(&piece),
+            Seen::Running => watch.check(descendants)?,
         }
-    }
-    let status = loop {
-        if let Some(status) = child.try_wait().context(CANNOT)? {
-            break status;
-        }
-        thread::sleep(CLOSED_EVERY);
-        watch.look(&mut child)?;
-    };
+        Ok(())
+    })?;
     Ok(Output {
         status,
         stdout,
@@ -110,50 +85,48 @@ fn output_within(
     })
 }
 
-/// Looks whether a command does something.
+/// Checks whether a command does something.
 struct Watch {
-    descendants: Descendants,
     limit: Duration,
+    longest: Duration,
     every: Duration,
     begun: Instant,
-    looked: Instant,
+    checked: Instant,
     used: Option<Duration>,
     busy: Instant,
 }
 
 impl Watch {
-    fn of(child: &Child, limit: Duration) -> Self {
+    fn of(limit: Duration, longest: Duration) -> Self {
         let now = Instant::now();
         Self {
-            descendants: Descendants::of(child.id()),
             limit,
-            every: LOOK_EVERY.min(limit / 4),
+            longest,
+            every: CHECK_EVERY.min(limit / 4),
             begun: now,
-            looked: now,
+            checked: now,
             used: None,
             busy: now,
         }
     }
 
-    /// Ends a command that is stuck.
-    fn look(&mut self, child: &mut Child) -> Result<(), Stuck> {
-        if self.looked.elapsed() < self.every {
+    /// Returns an error for a command that is stuck.
+    fn check(&mut self, descendants: &mut Descendants) -> Result<(), Stuck> {
+        if self.checked.elapsed() < self.every {
             return Ok(());
         }
-        self.looked = Instant::now();
-        // Where it cannot be read, the command is taken for idle from its start.
-        let used = self.descendants.processor_time();
-        if used.is_some() && used != self.used {
-            (self.used, self.busy) = (used, self.looked);
+        self.checked = Instant::now();
+        let used = descendants.processor_time();
+        // Where it cannot be read, no command is taken for idle: only the limit of the whole time holds.
+        if used.is_none() || used != self.used {
+            (self.used, self.busy) = (used, self.checked);
         }
         let is_idle = self.busy.elapsed() >= self.limit;
-        let longest = self.limit.saturating_mul(LONGEST);
-        if !is_idle && self.begun.elapsed() < longest {
+        if !is_idle && self.begun.elapsed() < self.longest {
             return Ok(());
         }
-        end(child, &mut self.descendants);
         Err(Stuck {
-            limit: if is_idle { self.limit } else { longest },
+            limit: if is_idle { self.limit } else { self.longest },
             is_idle,
         })
     }
@@ -161,6 +134,7 @@ impl Watch {
 
 #[cfg(test)]
 mod tests {
+    #[cfg(target_os = "linux")]
     use teamster_process::ProcessIdentity;
 
     use super::*;
@@ -168,9 +142,10 @@ mod tests {
     fn sh(script: &str, input: Option<&[u8]>, limit: Duration) -> anyhow::Result<Output> {
         let mut command = Command::new("sh");
         command.args(["-c", script]).stdin(Stdio::null());
-        output_within(&mut command, input, limit)
+        output_within(&mut command, input, limit, limit.saturating_mul(LONGEST))
     }
 
+    #[cfg(target_os = "linux")]
     #[test]
     fn a_command_that_does_nothing_is_ended_with_its_children() {
         let folder = tempfile::tempdir().unwrap();
@@ -192,18 +167,32 @@ mod tests {
 
     #[test]
     fn a_command_that_works_without_an_end_is_ended_too() {
-        let error = sh("while :; do :; done", None, Duration::from_millis(200));
-        let error = error.unwrap_err().to_string();
-        assert!(error.starts_with("git took more than 2.4 s"), "{error}");
+        let mut command = Command::new("sh");
+        command.args(["-c", "while :; do :; done"]);
+        let longest = Duration::from_secs(1);
+        let error = output_within(&mut command, None, SILENCE, longest).unwrap_err();
+        let error = error.to_string();
+        assert!(error.starts_with("git took more than 1 s"), "{error}");
     }
 
     #[test]
     fn a_command_that_works_in_silence_is_not_ended() {
         // Longer than the limit, of which it is never idle.
         let script =
-            "for i in 1 2 3 4 5 6; do timeout 0.2 sh -c 'while :; do :; done'; done; echo done";
-        let output = sh(script, None, Duration::from_millis(500)).unwrap();
+            "for i in 1 2 3 4 5 6; do timeout 0.5 sh -c 'while :; do :; done'; done; echo done";
+        let output = sh(script, None, Duration::from_secs(2)).unwrap();
         assert_eq!(output.stdout, b"done\n");
+    }
+
+    #[test]
+    fn what_a_command_leaves_in_the_background_neither_holds_it_nor_is_ended() {
+        let begun = Instant::now();
+        let output = sh("sleep 60 & echo $!", None, Duration::from_secs(20)).unwrap();
+        assert!(output.status.success());
+        assert!(begun.elapsed() < Duration::from_secs(15));
+        let pid = String::from_utf8(output.stdout).unwrap();
+        let left = Command::new("kill").arg(pid.trim()).status().unwrap();
+        assert!(left.success(), "it was ended");
     }
 
     #[test]

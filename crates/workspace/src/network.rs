@@ -1,16 +1,13 @@
 //! git commands that use a network. They ask no person for anything, and one that hangs is ended with its children.
 
-use std::io::{self, Read};
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Output, Stdio};
-use std::sync::mpsc::{self, RecvTimeoutError, SyncSender};
-use std::thread;
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail};
-use teamster_process::{Descendants, ProcessIdentity, ProcessSignal};
 
 use crate::git;
+use crate::running::{Seen, follow};
 
 /// The default time for which such a command may print nothing.
 pub const SILENCE: Duration = Duration::from_mins(5);
@@ -18,18 +15,10 @@ pub const SILENCE: Duration = Duration::from_mins(5);
 pub(crate) const FOREGROUND: [&str; 4] =
     ["-c", "gc.autoDetach=false", "-c", "maintenance.auto=false"];
 
-/// Time between two looks at a command.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Time for the output of a command that has ended: what it left in the background can hold the pipes.
-const REST: Duration = Duration::from_secs(1);
-/// Time between SIGTERM and SIGKILL.
-const GRACE: Duration = Duration::from_secs(2);
 /// The maximum length of the text that such a command prints to stdout, in bytes: the refs that a name can mean.
 const LONGEST: usize = 1 << 20;
 /// The length of the end of stderr that is kept, in bytes: git prints an error last, after any amount of progress.
 const KEPT: usize = 64 << 10;
-/// Number of pieces of output that wait to be read. A command that prints more waits.
-const PIECES: usize = 16;
 
 /// A command that printed nothing for too long.
 #[derive(Debug, thiserror::Error)]
@@ -91,97 +80,34 @@ fn output(command: &mut Command, silence: Duration) -> anyhow::Result<Output> {
         .stderr(Stdio::piped())
         .spawn()
         .map_err(git::not_started)?;
-    let (sender, pieces) = mpsc::sync_channel(PIECES);
-    read(child.stdout.take(), false, sender.clone());
-    read(child.stderr.take(), true, sender);
     let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
-    let mut descendants = Descendants::of(child.id());
     let mut heard = Instant::now();
-    let mut ended: Option<(ExitStatus, Instant)> = None;
-    let mut is_open = true;
-    let status = loop {
-        match pieces.recv_timeout(LOOK_EVERY) {
-            Ok((is_error, piece)) => {
-                heard = Instant::now();
-                if is_error {
-                    stderr.extend_from_slice(&piece);
-                    // Seldom, because the rest is moved.
-                    if stderr.len() > 2 * KEPT {
-                        stderr.drain(..stderr.len() - KEPT);
-                    }
-                } else {
-                    stdout.extend_from_slice(&piece);
-                    if stdout.len() > LONGEST {
-                        end(&mut child, &mut descendants);
-                        bail!("git printed more than {LONGEST} bytes, so it was ended");
-                    }
+    let status = follow(&mut child, |seen, _| {
+        match seen {
+            Seen::Running if heard.elapsed() >= silence => return Err(Hung(silence).into()),
+            Seen::Running => return Ok(()),
+            Seen::Stdout(piece) => {
+                stdout.extend_from_slice(&piece);
+                if stdout.len() > LONGEST {
+                    bail!("git printed more than {LONGEST} bytes, so it was ended");
                 }
             }
-            Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) if is_open => is_open = false,
-            // It has closed its output, and runs.
-            Err(RecvTimeoutError::Disconnected) => thread::sleep(LOOK_EVERY),
-        }
-        if ended.is_none() {
-            let status = child.try_wait().context("cannot run git")?;
-            ended = status.map(|status| (status, Instant::now()));
-        }
-        match ended {
-            Some((status, at)) if !is_open || at.elapsed() >= REST => break status,
-            None if heard.elapsed() >= silence => {
-                end(&mut child, &mut descendants);
-                return Err(Hung(silence).into());
+            Seen::Stderr(piece) => {
+                stderr.extend_from_slice(&piece);
+                // Seldom, because the rest is moved.
+                if stderr.len() > 2 * KEPT {
+                    stderr.drain(..stderr.len() - KEPT);
+                }
             }
-            _ => {}
         }
-    };
+        heard = Instant::now();
+        Ok(())
+    })?;
     Ok(Output {
         status,
         stdout,
         stderr,
     })
-}
-
-/// Reads a pipe to its end, which may be later than that of the command.
-fn read(pipe: Option<impl Read + Send + 'static>, is_error: bool, to: SyncSender<(bool, Vec<u8>)>) {
-    let Some(mut pipe) = pipe else {
-        return;
-    };
-    thread::spawn(move || {
-        let mut piece = [0; 8192];
-        loop {
-            match pipe.read(&mut piece) {
-                Ok(0) => return,
-                Ok(count) => {
-                    if to.send((is_error, piece[..count].to_vec())).is_err() {
-                        return;
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return,
-            }
-        }
-    });
-}
-
-/// Ends a command with its children.
-pub(crate) fn end(child: &mut Child, descendants: &mut Descendants) {
-    descendants.look();
-    if let Some(process) = ProcessIdentity::of(child.id()) {
-        // It may have ended meanwhile.
-        let _ = process.signal(ProcessSignal::Terminate);
-    }
-    let until = Instant::now() + GRACE;
-    while Instant::now() < until && matches!(child.try_wait(), Ok(None)) {
-        descendants.look();
-        thread::sleep(LOOK_EVERY);
-    }
-    let _ = child.kill();
-    let _ = child.wait();
-    let until = Instant::now() + GRACE;
-    while descendants.kill() && Instant::now() < until {
-        thread::sleep(LOOK_EVERY);
-    }
 }
 
 /// Removes progress from the output of git.
@@ -222,6 +148,8 @@ fn without_credentials(message: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use teamster_process::ProcessIdentity;
+
     use super::*;
 
     #[test]

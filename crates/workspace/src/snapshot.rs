@@ -14,6 +14,7 @@ use anyhow::Context;
 use teamster_core::text::{one_line, printable};
 
 use crate::git::{self, git, git_path};
+use crate::local;
 use crate::step::before_change;
 use crate::submodules;
 use crate::worktree::lfs;
@@ -90,6 +91,10 @@ impl<'a> Snapshot<'a> {
         let added = self.run(add);
         let mut left_out = self.without_repositories(head)?;
         if let Err(error) = added {
+            // Then any number of files is missing.
+            if error.is::<local::Stuck>() {
+                return Err(error);
+            }
             // Without its index, nothing at all was added.
             let none = git(self.top, ["rev-parse", &format!("{head}^{{tree}}")])?;
             if self.run(["write-tree"])? == none {

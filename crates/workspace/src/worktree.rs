@@ -199,7 +199,8 @@ impl Worktree {
         if self.origin == Origin::Fetched {
             result.kind = WorkspaceKind::Repository;
         }
-        let outcome = if self.keyed.is_none() || self.last_of_key(&lock) {
+        let is_alone = self.keyed.is_none() && self.info.stays.is_none();
+        let outcome = if is_alone || self.last_of_shared(&lock) {
             finish(&self.folder, &mut self.info)
         } else {
             keyed::kept(&self.info)

@@ -145,7 +145,8 @@ impl Worktree {
     }
 
     /// Lets the worktree of an uploaded repository stay at the end, for sessions that continue this one
-    /// ([`of_session`](Self::of_session)). It goes with the runs that are known to have used it.
+    /// ([`of_session`](Self::of_session)). It is removed when no run that used it is known any more, or after
+    /// 90 days without one if nothing was changed.
     ///
     /// # Errors
     ///
@@ -227,14 +228,16 @@ impl Worktree {
         Ok(())
     }
 
-    /// Returns the right to remove a worktree of a key, if it belongs to none any more and no other run uses it.
-    pub(super) fn last_of_key(&mut self, lock: &File) -> bool {
+    /// Returns the right to remove a worktree that several runs can share, if it belongs to no key and no session any more,
+    /// or was never started, and no other run uses it.
+    pub(super) fn last_of_shared(&mut self, lock: &File) -> bool {
         if let Ok(Some(now)) = read_info(&self.folder) {
             self.info.key = now.key;
+            self.info.stays = now.stays;
             self.info.step = now.step;
         }
         // What was never started leaves nothing behind.
-        if self.info.key.is_some() && self.info.step >= Step::Started {
+        if self.info.is_shared() && self.info.step >= Step::Started {
             return false;
         }
         let _ = lock.unlock();

@@ -43,7 +43,11 @@ pub(crate) fn leave_out(repository: &Path) -> anyhow::Result<()> {
     for pair in AS_THEY_ARE.iter().filter(|it| **it != "-c") {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         if !git(repository, ["config", "--local", "--get", name]).is_ok_and(|it| it == value) {
-            git(repository, ["config", "--local", name, value])?;
+            // A name may be there several times.
+            git(
+                repository,
+                ["config", "--local", "--replace-all", name, value],
+            )?;
         }
     }
     Ok(())

@@ -47,6 +47,13 @@ impl Machine {
 
     /// The worktree of the first session, which was started.
     fn first(&self, id: &str, stays: bool) -> Worktree {
+        let mut made = self.prepared(id, stays);
+        made.start().unwrap();
+        made
+    }
+
+    /// The same before it was started.
+    fn prepared(&self, id: &str, stays: bool) -> Worktree {
         let mirror = self.mirrors().join(format!("{}.git", self.base));
         let mut wanted = NewWorktree::of(mirror);
         wanted.from = Some(self.base.clone());
@@ -55,9 +62,7 @@ impl Machine {
         wanted.origin = Origin::Uploaded;
         let made = Worktree::create(&self.worktrees(), id, &wanted).unwrap();
         let made = made.of_upload(&*self.base);
-        let mut made = if stays { made.stay().unwrap() } else { made };
-        made.start().unwrap();
-        made
+        if stays { made.stay().unwrap() } else { made }
     }
 
     fn continued(&self, id: &str, first: &str) -> anyhow::Result<Worktree> {
@@ -152,4 +157,22 @@ fn a_worktree_of_one_session_is_not_continued() {
     assert!(problem.contains("belongs to it alone"), "{problem}");
     drop(first);
     assert!(!machine.worktrees().join("first").exists());
+}
+
+#[test]
+fn a_session_that_fails_before_its_start_removes_no_worktree_that_another_uses() {
+    let machine = Machine::new();
+    let first = machine.prepared("first", true);
+    let mut second = machine.continued("second", "first").unwrap();
+    let third = machine.continued("third", "first").unwrap();
+    second.start().unwrap();
+    drop(first);
+    assert!(second.directory().is_dir());
+    drop(third);
+    assert!(second.directory().is_dir());
+    // Without another one, nothing is left of it.
+    let alone = machine.prepared("alone", true);
+    let directory = alone.directory().to_owned();
+    drop(alone);
+    assert!(!directory.exists());
 }

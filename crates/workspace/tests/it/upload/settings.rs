@@ -9,7 +9,9 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use teamster_api::DiffQuery;
-use teamster_workspace::{Kept, Mirror, NewWorktree, Origin, SILENCE, Source, Wait, Worktree};
+use teamster_workspace::{
+    Kept, Mirror, NewWorktree, Origin, SILENCE, Source, Wait, Worktree, set_git_silence,
+};
 
 use super::{Way, at_once};
 use crate::it::repository::Repository;
@@ -151,4 +153,22 @@ fn a_mirror_that_another_process_holds_is_waited_for_with_a_notice_and_an_end() 
         drop(held);
         is_opened.recv().unwrap().unwrap();
     });
+}
+
+#[test]
+fn a_hanging_filter_takes_no_files_out_of_a_snapshot() {
+    let repository = Repository::new();
+    repository.write(".gitattributes", "*.slow filter=x\n");
+    repository.commit("attributes");
+    repository.git(["config", "filter.x.clean", "sleep 1000"]);
+    repository.write("staged", "1\n");
+    repository.git(["add", "staged"]);
+    repository.write("b.slow", "1\n");
+    repository.write("c", "1\n");
+    set_git_silence(Duration::from_secs(2));
+    let folder = tempfile::tempdir().unwrap();
+    let source = Source::find(repository.path()).unwrap();
+    let error = source.take(folder.path()).unwrap_err();
+    let error = format!("{error:#}");
+    assert!(error.contains("git did nothing for 2 s"), "{error}");
 }
