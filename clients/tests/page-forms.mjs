@@ -40,6 +40,9 @@ export async function checkForms(chromium, server) {
     assert.match(await page.locator('#card header').innerText(), /wants to run a command T/);
     await shows({command: ['rm', '-r', 'a b']}, {subject: 'rm -r a b', others: {command: '[\n  "rm",\n  "-r",\n  "a b"\n]'}});
     await shows({file_path: '/home/ada/code/src/a.rs', old_string: 'a', new_string: 'b', replace_all: true}, {subject: 'src/a.rs', diff: ['-a', '+b'], others: {replace_all: 'true'}});
+    // Without its directory, a command is another one.
+    await shows({command: '/home/ada/code/ls -la'}, {subject: '/home/ada/code/ls -la'}, {kind: 'execute'});
+    await shows({query: '/home/ada/code/x'}, {subject: '/home/ada/code/x'});
     // Half of an edit, and texts of files that are none.
     await shows({file_path: '/a', new_string: 'b', content: ''}, {subject: '/a', others: {new_string: 'b', content: '""'}});
     await shows({path: '/a', old_string: '', new_string: ''}, {subject: '/a', others: {old_string: '""', new_string: '""'}});
@@ -153,7 +156,8 @@ export async function checkForms(chromium, server) {
     await refuses(properties.mail, () => page.fill('#card input', 'nobody'));
     await refuses(properties.more, () => page.fill('#card textarea', '{'));
     // Nothing that a schema may have breaks the card.
-    for (const schema of [{properties: null}, {properties: {a: true, b: {enum: []}, c: {type: ['string', 'null']}, d: {oneOf: [null]}, e: {type: 'array', items: {enum: []}}}, required: 'a'}]) assert.deepEqual(await sent(schema), {});
+    const lengths = {a: {type: 'string', minLength: -1}, b: {type: 'string', maxLength: -1}, c: {type: 'string', minLength: 5, maxLength: 3}, d: {type: 'string', minLength: 2 ** 40, maxLength: 'x'}};
+    for (const schema of [{properties: lengths}, {properties: null}, {properties: {a: true, b: {enum: []}, c: {type: ['string', 'null']}, d: {oneOf: [null]}, e: {type: 'array', items: {enum: []}}}, required: 'a'}]) assert.deepEqual(await sent(schema), {});
     isClean(page);
     await page.context().close();
   });

@@ -153,7 +153,7 @@ await check('a run is started by the form, followed, and cancelled', async () =>
   assert.equal((await server.api(`/runs/${id}`)).directory, server.work);
   await page.click('.run-head button:has-text("Cancel")');
   assert.equal((await server.reaches(id, 'ended')).status, 'aborted');
-  await page.waitForSelector('.run-head .standing:has-text("cancelled")');
+  await page.waitForSelector('.run-head .condition:has-text("cancelled")');
   await page.waitForSelector('.card.done:has-text("Cancelled")');
   assert.equal(await page.locator('.run-head button:visible').count(), 0);
   // What cannot be started is explained in the form.
@@ -177,11 +177,11 @@ await check('a run whose process does not answer is shown so, until it answers a
     await page.waitForSelector(`a.run[href="#/run/${id}"]:has-text("does not answer (pid ${pid})")`);
     assert.equal(await text(page, '.calm span'), 'One run does not answer.');
     await go(page, `#/run/${id}`);
-    await page.waitForSelector(`.run-head .standing:has-text("does not answer (pid ${pid})")`);
+    await page.waitForSelector(`.run-head .condition:has-text("does not answer (pid ${pid})")`);
   } finally {
     process.kill(pid, 'SIGCONT');
   }
-  await page.waitForSelector('.run-head .standing:has-text("running")');
+  await page.waitForSelector('.run-head .condition:has-text("running")');
   await server.api(`/runs/${id}/cancel`, {});
   await server.reaches(id, 'ended');
   isClean(page);
@@ -196,13 +196,13 @@ await check('a page catches up after its server was killed in the middle of a ru
   await page.waitForSelector('.log:has-text("piece 5")');
   await server.kill();
   await page.waitForSelector('#lost:not([hidden])');
-  assert.match(await text(page, '.run-head .standing'), /cannot know/);
+  assert.match(await text(page, '.run-head .condition'), /cannot know/);
   await other.waitForSelector('.calm:has-text("Cannot know: no connection")');
   await server.restart();
   await page.waitForSelector('#lost', {state: 'hidden'});
   await other.waitForSelector('.calm:has-text("Nothing needs you.")');
   // It goes on with the run, which is still at work.
-  await page.waitForSelector('.run-head .standing:has-text("running")');
+  await page.waitForSelector('.run-head .condition:has-text("running")');
   await page.waitForSelector('.card.done:has-text("Completed")');
   const shown = await page.locator('.log').innerText();
   const pieces = [...shown.matchAll(/piece (\d+)/g)].map((match) => Number(match[1]));
@@ -419,7 +419,7 @@ await check('agents are started, woken and stopped, and show why they failed', a
     await page.click('.logbox summary');
     await page.waitForSelector('.logfile:has-text("agent-loop start")');
     await page.click('[data-command=stop]');
-    await page.waitForSelector('.card.agent .standing:has-text("stopped")');
+    await page.waitForSelector('.card.agent .condition:has-text("stopped")');
     await page.click('[data-command=start]');
     await page.waitForSelector('.card.agent [data-command=stop]:visible');
   } finally {
@@ -460,11 +460,11 @@ await check('a session is started by the form, and takes prompts, steering and i
   await page.click('form.start .primary');
   await page.waitForSelector('main.run .card.done');
   const id = new URL(page.url()).hash.split('/').pop();
-  await page.waitForSelector('.run-head .standing:has-text("waits for a prompt")');
+  await page.waitForSelector('.run-head .condition:has-text("waits for a prompt")');
   await page.fill('.composer textarea', 'wait');
   await page.click('.composer button:has-text("Send")');
   await page.waitForSelector('.log .card.text:has-text("I wait for something.")');
-  await page.waitForSelector('.run-head .standing:has-text("running")');
+  await page.waitForSelector('.run-head .condition:has-text("running")');
   await page.fill('.composer textarea', 'go on');
   await page.click('.composer button:has-text("Say meanwhile")');
   await page.waitForSelector('.log .card.text:has-text("heard: go on")');
@@ -473,7 +473,7 @@ await check('a session is started by the form, and takes prompts, steering and i
   await page.press('.composer textarea', 'Control+Enter');
   await page.click('.composer button:has-text("Interrupt"):visible');
   await page.waitForSelector('.card.done:has-text("Cancelled")');
-  await page.waitForSelector('.run-head .standing:has-text("waits for a prompt")');
+  await page.waitForSelector('.run-head .condition:has-text("waits for a prompt")');
   await go(page, '#/now');
   await page.waitForSelector(`a.run[href="#/run/${id}"]:has-text("waits for a prompt")`);
   await page.waitForSelector('.calm:has-text("Nothing needs you.")');

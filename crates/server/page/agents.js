@@ -52,7 +52,7 @@ function card(first) {
     element.shown = key;
     const [word, kind] = stateWord(agent);
     fill(head, h('h2', agent.id, agent.alias && h('span.tag', agent.alias)),
-      h('p.where', h('span.standing', h('span.mark-state', {'data-kind': kind}), word), agent.role && h('span', agent.role), agent.runtime && h('span.tag', agent.runtime)));
+      h('p.where', h('span.condition', h('span.mark-state', {'data-kind': kind}), word), agent.role && h('span', agent.role), agent.runtime && h('span.tag', agent.runtime)));
     const failure = agent.lastError ?? (isBad(agent) && agent.reason ? {message: agent.reason} : undefined);
     fill(why, failure && h('div.failure', h('p', failure.message), h('p.note', failure.kind && `${failure.kind.replace('_', ' ')} · `, failure.atMs ? ago(failure.atMs) : '')));
     const tick = agent.lastTick;

@@ -74,7 +74,7 @@ function probe() {
 const INSTEAD = ' To hear of requests without a look at this page, give the server an address that it calls: teamster serve --callback URL.';
 
 /// Says how requests are notified of here, or why they are not.
-function standing() {
+function condition() {
   if (!window.isSecureContext) return `A browser shows notifications of pages on HTTPS or localhost only, and this one is on neither.${INSTEAD}`;
   if (!canNotify()) return `This browser shows no notifications of an open page.${INSTEAD}`;
   if (Notification.permission === 'granted') return 'Requests are notified of while this page is open and has no focus.';
@@ -82,10 +82,10 @@ function standing() {
   return 'The bell turns them on.';
 }
 
-/// Shows the bell where it does something, and the standing beside the keys.
+/// Shows the bell where it does something, and the condition beside the keys.
 function offer() {
   document.querySelector('#notify').hidden = !canNotify() || Notification.permission !== 'default';
-  document.querySelector('#notifications').textContent = standing();
+  document.querySelector('#notifications').textContent = condition();
 }
 
 /// Starts to draw attention.

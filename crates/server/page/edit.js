@@ -26,7 +26,9 @@ export function headline(input, directory) {
   const name = named(input, ['command', 'cmd', ...DESCRIPTIVE].filter((name) => input[name] !== '')) ?? (only.length === 1 ? only[0] : undefined);
   if (name === undefined) return {line: ''};
   const line = input[name];
-  return {line: directory && line.startsWith(`${directory}/`) ? line.slice(directory.length + 1) : line, name};
+  // Only of the path of a file: a command without its directory is another one.
+  const isShort = directory && PATH.includes(name) && line.startsWith(`${directory}/`);
+  return {line: isShort ? line.slice(directory.length + 1) : line, name};
 }
 
 const onlyText = (list) => (list.length === 1 && typeof list[0] === 'string' ? list[0] : '');
@@ -37,7 +39,7 @@ export const subject = (input, directory) => headline(input, directory).line;
 /// Shows the whole input of a tool call, except the argument with the name `shown`.
 export function details(input, shown) {
   if (input === undefined || input === null) return [];
-  if (!isObject(input)) return shown === '' ? [] : [block(said(input))];
+  if (!isObject(input)) return shown === '' ? [] : [block(asText(input))];
   return partsOf({...input}, undefined, shown);
 }
 
@@ -54,12 +56,12 @@ function partsOf(rest, whole, without) {
     list.forEach((one, i) => shown.push(h('section.edit', list.length > 1 && h('p.label', `${kind} ${i + 1} of ${list.length}`), partsOf({...one}, wordOf(one)))));
   }
   const names = Object.keys(rest);
-  if (names.length > 0) shown.push(h('dl.arguments', names.map((name) => [h('dt', h('code', name === '' ? '""' : name)), h('dd', block(said(rest[name])))])));
+  if (names.length > 0) shown.push(h('dl.arguments', names.map((name) => [h('dt', h('code', name === '' ? '""' : name)), h('dd', block(asText(rest[name])))])));
   return shown;
 }
 
 /// An argument as text: a string as it is, unless that looks like nothing or like another value.
-function said(value) {
+function asText(value) {
   if (typeof value === 'string' && value.trim() !== '') {
     try {
       JSON.parse(value);

@@ -105,7 +105,7 @@ export class Entries {
 
   on_user_message(entry) {
     if (!entry.steer) this.isInTurn = true;
-    this.add(h('div.card.user', h('header', h('span', entry.from ?? 'You'), entry.steer && h('span.tag', 'said meanwhile'), copier('this message', () => entry.text)), formatted(entry.text)), entry, 'user');
+    this.add(h('div.card.user', h('header', h('span', entry.from ?? 'You'), entry.steer && h('span.tag', 'sent meanwhile'), copier('this message', () => entry.text)), formatted(entry.text)), entry, 'user');
   }
 
   on_session(entry) {

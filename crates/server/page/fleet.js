@@ -58,7 +58,7 @@ function workerCard(first) {
     if (element.shown === key) return;
     element.shown = key;
     element.setAttribute('aria-label', worker.name);
-    fill(head, h('h3', worker.name), worker.draining && h('span.standing', h('span.mark-state', {'data-kind': 'maybe'}), 'takes no new runs'),
+    fill(head, h('h3', worker.name), worker.draining && h('span.condition', h('span.mark-state', {'data-kind': 'maybe'}), 'takes no new runs'),
       h('ul.tags', {'aria-label': 'Pools'}, worker.pools.map((pool) => h('li.tag', pool))), h('span.note', worker.version));
     fill(slots, meter(worker));
     const sorted = [...worker.agents].sort((a, b) => b.ready - a.ready || a.id.localeCompare(b.id));

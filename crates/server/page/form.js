@@ -77,10 +77,15 @@ function number(field, type, label, isRequired) {
   return {element: labelled(label, field, input), read: () => (input.value === '' ? undefined : Number(input.value))};
 }
 
+/// A length that a field can have: others are errors in browsers. Of two that exclude each other, the longest one holds
+/// here, and the check of the server decides.
+const lengthOf = (value) => (Number.isInteger(value) && value >= 0 && value < 2 ** 31 ? value : undefined);
+
 /// A line of text. A pattern is shown and not checked here: one can be made that never comes to an end.
 function line(field, label, isRequired) {
   const type = INPUTS[field.format] ?? 'text';
-  const input = h('input', {type, required: isRequired, minLength: field.minLength, maxLength: field.maxLength});
+  const [shortest, longest] = [lengthOf(field.minLength), lengthOf(field.maxLength)];
+  const input = h('input', {type, required: isRequired, maxLength: longest, minLength: shortest > longest ? undefined : shortest});
   const isTime = type === 'datetime-local';
   if (isTime) input.step = '1';
   if (typeof field.default === 'string') input.value = isTime ? localTime(field.default) : field.default;

@@ -93,7 +93,8 @@ async function show() {
   try {
     make = (await load())[name];
   } catch {
-    if (visit === visits && !isOut) fill(main, h('p.error', {role: 'alert'}, 'The server cannot be reached: this view is not loaded yet. Load the page again.'));
+    // After an upgrade of the server, a new part of the page may not fit the old ones, too.
+    if (visit === visits && !isOut) fill(main, h('p.error', {role: 'alert'}, 'This view cannot be loaded. Load the page again.'));
     return;
   }
   // Another address was gone to meanwhile.

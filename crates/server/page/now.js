@@ -14,7 +14,7 @@ const RECENT = 6;
 const ENDINGS = {completed: 'completed', failed: 'failed', aborted: 'cancelled', timed_out: 'timed out', incomplete: 'broke off'};
 
 /// Returns the state of a run and its certainty: a word and the kind of its mark.
-export function standing(run) {
+export function condition(run) {
   if (run.state === 'ended') return [ENDINGS[run.status] ?? run.status ?? 'ended', run.status === 'completed' ? 'done' : run.status === 'aborted' ? 'off' : 'bad'];
   if (state.lostAt !== 0) return ['cannot know', 'unknown'];
   if (run.state === 'queued') return [run.queue ? `queued: ${run.queue.detail}` : 'queued', 'off'];
@@ -30,12 +30,12 @@ export function standing(run) {
 }
 
 /// Shows the mark and the word, updated every second.
-export function standingMark(run) {
+export function conditionMark(run) {
   const mark = h('span.mark-state');
   const word = h('span');
-  const element = h('span.standing', {'data-live': ''}, mark, word);
+  const element = h('span.condition', {'data-live': ''}, mark, word);
   element.refresh = () => {
-    const [text, kind] = standing(element.run);
+    const [text, kind] = condition(element.run);
     if (word.textContent !== text) word.textContent = text;
     if (mark.dataset.kind !== kind) mark.dataset.kind = kind;
   };
@@ -47,17 +47,17 @@ export function standingMark(run) {
 const KINDS = {session: 'session', tick: 'tick'};
 
 function row(run) {
-  const standingOf = standingMark(run);
+  const conditionOf = conditionMark(run);
   const figures = h('span.figures');
   const machine = h('span');
   const place = h('span.place', machine, run.directory ? path(run.directory) : '', run.branch && [icon('branch'), run.branch]);
   const element = h('a.row.run', {href: `#/run/${run.runId}`},
     h('span.name', h('b', run.provider), run.model && h('span.model', run.model), KINDS[run.kind] && h('span.tag', KINDS[run.kind])),
     place,
-    standingOf, figures, ago(run.state === 'ended' ? run.changedAt ?? run.acceptedAt : run.acceptedAt));
+    conditionOf, figures, ago(run.state === 'ended' ? run.changedAt ?? run.acceptedAt : run.acceptedAt));
   element.update = (now) => {
-    standingOf.run = now;
-    standingOf.refresh();
+    conditionOf.run = now;
+    conditionOf.refresh();
     const where = now.machine ? `${now.machine} ` : '';
     if (machine.textContent !== where) machine.textContent = where;
     const isFailed = now.state === 'ended' && now.error && now.status !== 'aborted';
@@ -85,7 +85,7 @@ function agentRow(agent) {
     const [word, kind] = stateWord(now);
     fill(element,
       h('span.name', h('b', now.id), now.role && h('span.model', now.role)),
-      h('span.standing', h('span.mark-state', {'data-kind': kind}), word),
+      h('span.condition', h('span.mark-state', {'data-kind': kind}), word),
       h(isBad(now) ? 'span.figures.why' : 'span.figures', isBad(now) ? now.lastError?.message ?? now.reason ?? '' : live(() => nextTick(now))));
   };
   element.update(agent);
@@ -95,11 +95,11 @@ function agentRow(agent) {
 /// Returns the summary line.
 function calm(waiting, running, agents) {
   const bad = agents.filter(isBad);
-  const maybe = running.filter((run) => standing(run)[1] === 'maybe');
+  const maybe = running.filter((run) => condition(run)[1] === 'maybe');
   if (state.lostAt !== 0) return ['unknown', `Cannot know: no connection for ${rough(Date.now() - state.lostAt)}.`, 'Below is what was known before.'];
   const rest = [];
   const silent = running.filter((run) => notAnswering(run) && run.state !== 'waiting').length;
-  const idle = running.filter((run) => standing(run)[1] === 'off').length;
+  const idle = running.filter((run) => condition(run)[1] === 'off').length;
   const busy = running.length - idle - silent;
   if (busy > 0) rest.push(`${many(busy, 'run')} at work`);
   if (idle > 0) rest.push(`${many(idle, 'session')} waiting for a prompt`);

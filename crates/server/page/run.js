@@ -6,7 +6,7 @@ import {ago, copier, count, fill, h, icon, keyed, live, many, path, put, span, t
 import {Entries, fileRows, planRows, tokens} from './entries.js';
 import {followUp} from './follow.js';
 import {runOf} from './history.js';
-import {standingMark} from './now.js';
+import {conditionMark} from './now.js';
 import {requestCard} from './request.js';
 import {composer} from './session.js';
 import {state} from './state.js';
@@ -136,11 +136,11 @@ export function run(main, id, whole) {
     fill(summary, parts.filter(Boolean).slice(0, 3).join(' · ') || 'About this run');
   }
 
-  const standing = h('span');
+  const condition = h('span');
   const provider = h('b');
   const where = h('p.where');
   put(head, h('a.back', {href: '#/now', 'aria-label': 'Back to Now'}, icon('back')),
-    h('div.who', h('h1', provider, standing), where), actions);
+    h('div.who', h('h1', provider, condition), where), actions);
   const cancel = h('button', {type: 'button'}, 'Cancel');
   const kill = h('button.danger', {type: 'button', hidden: true, title: 'Without letting the CLI clean up'}, 'Stop by force');
   const stop = async (body, button) => {
@@ -175,8 +175,8 @@ export function run(main, id, whole) {
     if (now) current = now;
     if (!current) return;
     if (!mark) {
-      mark = standingMark(current);
-      standing.replaceWith(mark);
+      mark = conditionMark(current);
+      condition.replaceWith(mark);
       provider.textContent = current.provider;
       fill(where, current.directory && [icon('folder'), path(current.directory)], current.branch && [icon('branch'), current.branch]);
     }

@@ -29,8 +29,8 @@ export function settle(id, workspace, discarded) {
     word: 'Apply',
     async work() {
       const {directory, filesChanged, warnings = []} = await post(`${path}/apply`, {});
-      const said = filesChanged > 0 ? [`${many(filesChanged, 'file')} ${filesChanged === 1 ? 'has' : 'have'} the changes now, in `, h('code.wrap', directory), '.'] : ['There was nothing to apply.'];
-      begin([...said, ...warnings.map((warning) => h('span.warning', ` ${warning}`))], true);
+      const lines = filesChanged > 0 ? [`${many(filesChanged, 'file')} ${filesChanged === 1 ? 'has' : 'have'} the changes now, in `, h('code.wrap', directory), '.'] : ['There was nothing to apply.'];
+      begin([...lines, ...warnings.map((warning) => h('span.warning', ` ${warning}`))], true);
     },
   };
   const discarding = {
