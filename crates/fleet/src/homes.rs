@@ -68,7 +68,8 @@ impl ConversationKey {
     /// Returns the name of the folder of a conversation that names none.
     #[cfg(feature = "worker")]
     pub(crate) fn folder(&self) -> &str {
-        self.0.rsplit('.').next().unwrap_or_default()
+        // With the owner: two owners may have one key.
+        self.0.strip_prefix("$KV.tm_sessions.").unwrap_or(&self.0)
     }
 
     /// Returns the entry of an agent's session.
@@ -247,6 +248,19 @@ mod tests {
             spec.new_session = true;
         });
         assert_eq!(again, Some((key, Conversation::NewSession)));
+    }
+
+    #[cfg(feature = "worker")]
+    #[test]
+    fn two_owners_of_one_key_have_two_folders() {
+        let folder = |owner: &str| {
+            ConversationKey::new(owner, 'k', &["a:b"])
+                .folder()
+                .to_owned()
+        };
+        assert_ne!(folder("ann"), folder("bob"));
+        assert!(folder("ann").starts_with("ann.k."), "{}", folder("ann"));
+        assert!(!folder("ann").contains('/'));
     }
 
     #[cfg(feature = "worker")]

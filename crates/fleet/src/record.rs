@@ -88,9 +88,12 @@ impl Heading {
             }),
             _ => None,
         };
+        // The owner of the run chooses it, and a worker may publish more than that user.
+        let is_queue =
+            |queue: &&str| queue.starts_with("tm.work.") || queue.starts_with("tm.host.");
         Some(Self {
             head: Head { state, claim },
-            queue: text("Tm-Queue")?.to_owned(),
+            queue: text("Tm-Queue").filter(is_queue)?.to_owned(),
             settled: text("Tm-Settled").is_some(),
         })
     }
@@ -376,6 +379,26 @@ mod tests {
             record.ended(summary, Some(Box::new(result)));
             assert_eq!(record.result.is_some(), has_result);
             assert!(serde_json::to_vec(&record).unwrap().len() < RECORD_BYTES);
+        }
+    }
+
+    #[test]
+    fn a_record_names_a_queue_and_no_other_subject() {
+        let queue = |subject: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("Tm-State", "queued");
+            headers.insert("Tm-Queue", subject);
+            Heading::read(&headers).map(|heading| heading.queue)
+        };
+        for subject in ["tm.work.default.claude.n", "tm.host.w1.ann.r"] {
+            assert_eq!(queue(subject).as_deref(), Some(subject));
+        }
+        for subject in [
+            "$KV.tm_runs.bob.r",
+            "tm.log.bob.r",
+            "$KV.tm_sessions.=fleet.salt",
+        ] {
+            assert_eq!(queue(subject), None, "{subject}");
         }
     }
 }

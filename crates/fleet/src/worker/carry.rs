@@ -124,7 +124,8 @@ impl Carry {
             }
             Effect::MakeFolder { nonce, revision } => {
                 let (shared, key) = (self.shared.clone(), self.key.clone());
-                let make = move || shared.folders.make(&key, nonce, revision);
+                let decided = self.decide();
+                let make = move || shared.folders.make(&key, nonce, revision, decided);
                 match tokio::task::spawn_blocking(make).await {
                     Ok(Ok(())) => Outcome::Done,
                     Ok(Err(error)) => {
@@ -205,11 +206,13 @@ impl Carry {
 
     async fn look(&self) -> Option<Folder> {
         loop {
-            let Ok(folder) = self.shared.folders.look(&self.key) else {
-                sleep(RETRY).await;
-                continue;
+            let mut folder = match self.shared.folders.look(&self.key) {
+                Ok(folder) => folder?,
+                Err(error) => {
+                    self.unreadable(&error).await;
+                    continue;
+                }
             };
-            let mut folder = folder?;
             if folder.has_begun || folder.is_refused {
                 return Some(folder);
             }
@@ -217,8 +220,8 @@ impl Carry {
                 // A run with this id is an earlier one, whose record was deleted.
                 Ok(false) => return Some(folder),
                 Ok(true) => {}
-                Err(_) => {
-                    sleep(RETRY).await;
+                Err(error) => {
+                    self.unreadable(&error).await;
                     continue;
                 }
             }
@@ -233,13 +236,20 @@ impl Carry {
             match accepted {
                 Ok(()) => folder.has_begun = true,
                 Err(error) if error.code.is_some_and(is_another) => {}
-                Err(_) => {
-                    sleep(RETRY).await;
+                Err(error) => {
+                    self.unreadable(&error).await;
                     continue;
                 }
             }
             return Some(folder);
         }
+    }
+
+    /// Reports that the state of the run cannot be read, and waits for a moment.
+    async fn unreadable(&self, error: &impl std::fmt::Display) {
+        let text = format!("its state cannot be read: {error}");
+        self.shared.notice(&self.key, text);
+        sleep(RETRY).await;
     }
 
     async fn read(&mut self) -> Outcome {
@@ -289,10 +299,8 @@ impl Carry {
         match change.step {
             Step::Claim => {
                 new.worker = Some(self.shared.config.name.clone());
-                let limit = self.shared.config.policy.max_time;
-                new.directory.clone_from(&self.directory);
-                new.max_time_ms =
-                    limit.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+                let decided = self.decide();
+                (new.directory, new.max_time_ms) = (decided.directory, decided.max_time_ms);
             }
             // Before it is known that the run may be live: requests find it.
             Step::Start | Step::Resume => self.listen().await,

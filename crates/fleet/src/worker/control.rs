@@ -137,6 +137,7 @@ async fn answer_here(
             Answered::View(Box::new(outside.view(view)))
         }
         Question::Command(command) => {
+            shared.config.policy.check_command(&command)?;
             let command = outside.command(command);
             let until = Instant::now() + STARTS;
             let reply = loop {

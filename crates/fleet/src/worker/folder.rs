@@ -27,11 +27,22 @@ const SPAWNS: &str = "spawns";
 /// File with the reason why no agent is started.
 const REFUSED: &str = "refused.json";
 
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 struct Kept {
     version: u32,
     nonce: Tag,
     revision: u64,
+    #[serde(default)]
+    decided: Decided,
+}
+
+/// What the machine decided about a run when it claimed it. The record has it too, but its owner can change that.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub(super) struct Decided {
+    /// Where the agent works, if the run does not name it.
+    pub(super) directory: Option<PathBuf>,
+    /// The longest time, in milliseconds.
+    pub(super) max_time_ms: Option<u64>,
 }
 
 /// The folders of a worker.
@@ -84,17 +95,27 @@ impl Folders {
     /// Returns the folder of a run, without what its runner has. What has begun was not refused.
     pub(super) fn look(&self, key: &RunKey) -> io::Result<Option<Folder>> {
         let path = self.path(key);
-        let json = match fs::read(path.join(CLAIM)) {
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            json => json?,
+        let Some(kept) = self.kept(key)? else {
+            return Ok(None);
         };
-        let kept: Kept = serde_json::from_slice(&json)?;
         Ok(Some(Folder {
             nonce: kept.nonce,
             revision: kept.revision,
             has_begun: path.join(BEGUN).try_exists()?,
             is_refused: path.join(REFUSED).try_exists()?,
         }))
+    }
+
+    /// Returns what was decided at the claim; nothing without a folder.
+    pub(super) fn decided(&self, key: &RunKey) -> io::Result<Decided> {
+        Ok(self.kept(key)?.map(|kept| kept.decided).unwrap_or_default())
+    }
+
+    fn kept(&self, key: &RunKey) -> io::Result<Option<Kept>> {
+        match fs::read(self.path(key).join(CLAIM)) {
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            json => Ok(Some(serde_json::from_slice(&json?)?)),
+        }
     }
 
     /// Tries whether a folder can be made: a claim to a run would be of no use else.
@@ -107,7 +128,13 @@ impl Folders {
     }
 
     /// Makes the folder of a claim, in place of an older one.
-    pub(super) fn make(&self, key: &RunKey, nonce: Tag, revision: u64) -> io::Result<()> {
+    pub(super) fn make(
+        &self,
+        key: &RunKey,
+        nonce: Tag,
+        revision: u64,
+        decided: Decided,
+    ) -> io::Result<()> {
         self.remove(key)?;
         let draft = self
             .root
@@ -118,6 +145,7 @@ impl Folders {
             version: 1,
             nonce,
             revision,
+            decided,
         };
         write_synced(&draft.join(CLAIM), &serde_json::to_vec(&kept)?)?;
         sync_folder(&draft)?;
@@ -213,7 +241,12 @@ mod tests {
         assert!(folders.lock().unwrap().is_none());
         let key = RunKey::new("ann", "a.b:c");
         assert_eq!(folders.look(&key).unwrap(), None);
-        folders.make(&key, Tag::of(1), 7).unwrap();
+        let decided = Decided {
+            directory: Some("/w".into()),
+            max_time_ms: Some(5),
+        };
+        folders.make(&key, Tag::of(1), 7, decided.clone()).unwrap();
+        assert_eq!(folders.decided(&key).unwrap(), decided);
         folders.begun(&key).unwrap();
         folders.begun(&key).unwrap();
         let begun = Folder {
@@ -223,7 +256,10 @@ mod tests {
             is_refused: false,
         };
         assert_eq!(folders.look(&key).unwrap(), Some(begun));
-        folders.make(&key, Tag::of(2), 9).unwrap();
+        folders
+            .make(&key, Tag::of(2), 9, Decided::default())
+            .unwrap();
+        assert_eq!(folders.decided(&key).unwrap(), Decided::default());
         let claimed = Folder {
             nonce: Tag::of(2),
             revision: 9,

@@ -95,6 +95,13 @@ impl Outside {
     pub(super) fn summary(&self, mut summary: RunSummary) -> RunSummary {
         self.rename(&mut summary.info.run_id);
         self.rename_branch(&mut summary.info.branch);
+        // That of another run of its owner.
+        let owner = self.branch.trim_start_matches("teamster/");
+        if let Some(first) = &mut summary.info.continues
+            && let Some(run) = first.strip_prefix(owner)
+        {
+            *first = run.to_owned();
+        }
         for request in &mut summary.requests {
             self.rename_request(request);
         }

@@ -9,7 +9,10 @@ pub(super) fn is_allowed(place: Option<&Workspace>, allows: impl Fn(&Path) -> bo
     match place {
         // That in which the worker was started.
         Some(Workspace::Worktree { directory, .. }) => directory.as_deref().is_some_and(allows),
-        Some(Workspace::Repository { url, .. }) => local_path(url).is_none_or(allows),
+        // git reads a relative one, and that of `file://host/path`, from elsewhere.
+        Some(Workspace::Repository { url, .. }) => {
+            local_path(url).is_none_or(|path| path.is_absolute() && allows(path))
+        }
         Some(place) => place.path().is_none_or(|path| allows(path)),
         None => true,
     }
@@ -32,6 +35,21 @@ pub(super) fn local_path(url: &str) -> Option<&Path> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_repository_of_the_machine_has_an_absolute_path() {
+        for (url, allowed) in [
+            ("/a", true),
+            ("file:///a", true),
+            ("file://ok/a", false),
+            ("ok/a", false),
+            ("ext::sh", false),
+        ] {
+            let place = serde_json::json!({ "kind": "repository", "url": url, "commit": "main" });
+            let place = serde_json::from_value(place).unwrap();
+            assert_eq!(super::is_allowed(Some(&place), |_| true), allowed, "{url}");
+        }
+    }
+
     #[test]
     fn directories_of_the_machine_are_used_only_if_they_are_allowed() {
         let is_allowed = |place: serde_json::Value| {

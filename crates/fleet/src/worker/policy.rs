@@ -7,7 +7,7 @@ use std::time::Duration;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
-use teamster_api::{ProblemCode, ServiceError, Spec, Workspace};
+use teamster_api::{Command, ProblemCode, ServiceError, Spec, Workspace};
 use teamster_core::{AgentError, PermissionMode};
 
 use super::place::{is_allowed, local_path};
@@ -123,20 +123,34 @@ impl WorkerPolicy {
         spec: &Spec,
         allows: impl Fn(&Path) -> bool,
     ) -> Result<(), ServiceError> {
-        let (permission, fallback, place) = match spec {
-            Spec::Run(spec) => (spec.permission, &spec.fallback, spec.place()),
-            Spec::Session(spec) => (spec.permission, &spec.fallback, spec.place()),
+        let (permission, fallback, place, tools) = match spec {
+            Spec::Run(spec) => (
+                spec.permission,
+                &spec.fallback,
+                spec.place(),
+                &spec.allowed_tools,
+            ),
+            Spec::Session(spec) => (
+                spec.permission,
+                &spec.fallback,
+                spec.place(),
+                &spec.allowed_tools,
+            ),
         };
         let refuse = |parameter: &str, problem: String| {
             Err(ServiceError::from(AgentError::refused(parameter, problem)))
         };
-        if !self.permissions.contains(&permission) {
+        self.check_permission(permission)?;
+        // A mode that changes nothing is none with a tool that may change something.
+        if !tools.is_empty()
+            && !self
+                .permissions
+                .iter()
+                .any(|mode| *mode != PermissionMode::ReadOnly)
+        {
             return refuse(
-                "permission",
-                format!(
-                    "the worker does not allow `{}`: choose another mode",
-                    name_of(permission)
-                ),
+                "allowed_tools",
+                "the worker allows runs that only read: omit it".to_owned(),
             );
         }
         if let Some(agents) = &self.agents {
@@ -167,6 +181,24 @@ impl WorkerPolicy {
             );
         }
         Ok(())
+    }
+
+    /// Refuses a permission mode that runs may not have here.
+    pub(super) fn check_permission(&self, mode: PermissionMode) -> Result<(), ServiceError> {
+        if self.permissions.contains(&mode) {
+            return Ok(());
+        }
+        let name = name_of(mode);
+        let problem = format!("the worker does not allow `{name}`: choose another mode");
+        Err(AgentError::refused("permission", problem).into())
+    }
+
+    /// Refuses a command to a live run that would change it past the policy.
+    pub(super) fn check_command(&self, command: &Command) -> Result<(), ServiceError> {
+        match command {
+            Command::SetPermission { mode } => self.check_permission(*mode),
+            _ => Ok(()),
+        }
     }
 
     fn allows_repository(&self, url: &str) -> bool {
@@ -267,6 +299,33 @@ mod tests {
         let place = |path: &str| json!({ "workspace": { "kind": "directory", "path": path } });
         assert_eq!(refused("", &place("/ok/a")), None);
         assert!(refused("", &place("/etc")).unwrap().contains("directory"));
+    }
+
+    #[test]
+    fn a_session_is_not_set_to_a_mode_that_the_policy_does_not_allow() {
+        let policy = WorkerPolicy::parse("permissions = ['default']").unwrap();
+        let set = |mode| policy.check_command(&Command::SetPermission { mode });
+        assert!(set(PermissionMode::Default).is_ok());
+        let error = set(PermissionMode::Bypass).unwrap_err();
+        assert!(error.message.contains("`bypass`"), "{error}");
+        assert!(
+            policy
+                .check_command(&Command::Cancel { kill: true })
+                .is_ok()
+        );
+    }
+
+    #[test]
+    fn where_runs_only_read_no_tool_is_allowed_besides() {
+        let change = json!({ "permission": "read-only", "allowedTools": ["Bash"] });
+        let policy = "permissions = ['read-only']";
+        assert!(
+            refused(policy, change.clone())
+                .unwrap()
+                .contains("only read")
+        );
+        assert_eq!(refused("", change), None);
+        assert_eq!(refused(policy, json!({ "permission": "read-only" })), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What is checked and fetched before a run is claimed, and its description as this machine carries it out.
 
-use std::path::PathBuf;
+use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use async_nats::jetstream::AckKind;
 use teamster_api::{ProblemCode, ServiceError, Spec, Workspace};
@@ -9,9 +10,11 @@ use tokio::time::{sleep, timeout};
 use super::{Carry, RETRY};
 use crate::homes::{ConversationKey, local_key};
 use crate::large::IN_FILE;
+use crate::names::RunKey;
 use crate::protocol::{Outcome, Tag};
 use crate::record::Record;
 use crate::runs::check_spec;
+use crate::worker::folder::Decided;
 use crate::worker::home::{self, Found, Held, Place};
 use crate::worker::pull::PROGRESS;
 use crate::worker::secrets::Secrets;
@@ -50,6 +53,16 @@ impl Carry {
         })
     }
 
+    /// Returns the spec as it was submitted, if it may be carried out here. Its owner can change the record until the
+    /// start, so it is checked before the claim and before the start.
+    pub(super) fn permitted(&self) -> Result<Spec, ServiceError> {
+        let wanted = self.submitted()?;
+        check_spec(&wanted)?;
+        let allows = |directory: &Path| self.shared.allows(directory);
+        self.shared.config.policy.check(&wanted, allows)?;
+        Ok(wanted)
+    }
+
     /// Holds the conversation of a run that is under way here since before this process.
     pub(super) fn hold(&mut self, record: &Record) {
         if self.held.is_none()
@@ -68,6 +81,8 @@ impl Carry {
         let prepared = self.patiently(self.preflight()).await;
         match prepared {
             Ok(found) => match found.place {
+                // Uploads can take minutes: it would be interrupted before its agent starts.
+                Place::Here if self.shared.drains.load(Ordering::Relaxed) => Outcome::NotReady,
                 Place::Here => {
                     (self.held, self.directory) = (found.held, found.directory);
                     Outcome::Ready(Tag::random())
@@ -95,17 +110,18 @@ impl Carry {
         if let Some(other) = record.machine.as_ref().filter(|other| *other != own) {
             return Ok(Found::elsewhere(other.clone()));
         }
-        let wanted = self.submitted()?;
-        check_spec(&wanted)?;
+        let wanted = self.permitted()?;
         self.shared.check_hold(wanted.provider()).await?;
-        let policy = &self.shared.config.policy;
-        policy.check(&wanted, |directory| self.shared.allows(directory))?;
         let found = home::find(&self.shared, &self.key, &wanted).await?;
         if let Place::Elsewhere(worker) = &found.place {
             self.forward(worker).await?;
             return Ok(found);
         }
-        let spec = self.localized(wanted.clone(), found.directory.as_ref())?;
+        let decided = Decided {
+            directory: found.directory.clone(),
+            max_time_ms: None,
+        };
+        let spec = self.localized(wanted.clone(), &decided)?;
         let is_free = self.shared.runs.outline(&self.key.local()).await;
         match is_free {
             Err(error) if error.code == Some(ProblemCode::RunNotFound) => {}
@@ -146,18 +162,31 @@ impl Carry {
 
     /// Returns the spec as this machine carries it out.
     pub(super) fn spec(&self) -> Result<Spec, ServiceError> {
-        let record = self.record.as_ref().map(|(_, record)| record);
-        let directory = record.and_then(|record| record.directory.as_ref());
-        self.localized(self.submitted()?, directory)
+        self.localized_here(self.submitted()?)
     }
 
-    /// Returns a spec as this machine carries it out, in this directory if it names none.
-    fn localized(&self, mut spec: Spec, directory: Option<&PathBuf>) -> Result<Spec, ServiceError> {
+    /// Returns a spec with what was decided at the claim, which the record's owner cannot change.
+    fn localized_here(&self, spec: Spec) -> Result<Spec, ServiceError> {
+        let decided = self.shared.folders.decided(&self.key);
+        let decided = decided.map_err(|error| unwritable(&error))?;
+        self.localized(spec, &decided)
+    }
+
+    /// Returns what this machine decides about a run that it claims now.
+    pub(super) fn decide(&self) -> Decided {
+        let limit = self.shared.config.policy.max_time;
+        Decided {
+            directory: self.directory.clone(),
+            max_time_ms: limit.map(|limit| u64::try_from(limit.as_millis()).unwrap_or(u64::MAX)),
+        }
+    }
+
+    /// Returns a spec as this machine carries it out.
+    fn localized(&self, mut spec: Spec, decided: &Decided) -> Result<Spec, ServiceError> {
         let secrets = Secrets::read(self.shared.config.policy.secrets.as_deref())?;
         secrets.give(&self.key.owner, &mut spec)?;
         let mut spec = spec.for_one_machine();
-        let record = self.record.as_ref().map(|(_, record)| record);
-        if let Some(limit) = record.and_then(|record| record.max_time_ms) {
+        if let Some(limit) = decided.max_time_ms {
             let wanted = match &mut spec {
                 Spec::Run(spec) => &mut spec.max_time_ms,
                 Spec::Session(spec) => &mut spec.max_time_ms,
@@ -169,29 +198,7 @@ impl Carry {
                     .map_or(limit, |wanted| wanted.min(limit)),
             );
         }
-        let key = match &mut spec {
-            Spec::Run(spec) => &mut spec.session_key,
-            Spec::Session(spec) => &mut spec.session_key,
-        };
-        if let Some(key) = key {
-            *key = local_key(&self.key.owner, key);
-        }
-        if let Some(directory) = directory {
-            let own = match &mut spec {
-                Spec::Run(spec) => &mut spec.working_directory,
-                Spec::Session(spec) => &mut spec.working_directory,
-            };
-            *own = Some(directory.clone());
-            return Ok(spec);
-        }
-        // Not the directory in which the worker was started.
-        match &mut spec {
-            Spec::Run(spec) if spec.place().is_none() => spec.workspace = Some(Workspace::Empty {}),
-            Spec::Session(spec) if spec.place().is_none() => {
-                spec.workspace = Some(Workspace::Empty {});
-            }
-            _ => {}
-        }
+        place(&self.key.owner, &mut spec, decided.directory.as_deref());
         Ok(spec)
     }
 
@@ -206,5 +213,67 @@ impl Carry {
                 let _ = hint.ack_with(AckKind::Progress).await;
             }
         }
+    }
+}
+
+/// Gives a spec the names that its conversation and its session have here, and this directory if it names none.
+fn place(owner: &str, spec: &mut Spec, directory: Option<&Path>) {
+    let key = match spec {
+        Spec::Run(spec) => &mut spec.session_key,
+        Spec::Session(spec) => &mut spec.session_key,
+    };
+    if let Some(key) = key {
+        *key = local_key(owner, key);
+    }
+    let mut continues = false;
+    if let Spec::Session(spec) = spec {
+        if let Some(first) = &mut spec.continues {
+            // One of the same owner alone: an id with an owner in it is none then.
+            *first = RunKey::new(owner, first).local();
+        }
+        continues = matches!(spec.workspace, Some(Workspace::Continued {}));
+    }
+    if let Some(directory) = directory.filter(|_| !continues) {
+        let own = match spec {
+            Spec::Run(spec) => &mut spec.working_directory,
+            Spec::Session(spec) => &mut spec.working_directory,
+        };
+        *own = Some(directory.to_owned());
+        return;
+    }
+    // Not the directory in which the worker was started.
+    match spec {
+        Spec::Run(spec) if spec.place().is_none() => spec.workspace = Some(Workspace::Empty {}),
+        Spec::Session(spec) if spec.place().is_none() => {
+            spec.workspace = Some(Workspace::Empty {});
+        }
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_session_continues_one_of_its_owner_alone() {
+        let placed = |continues: &str, directory: Option<&str>| {
+            let workspace = json!({ "kind": "continued" });
+            let spec =
+                json!({ "provider": "claude", "continues": continues, "workspace": workspace });
+            let mut spec = Spec::Session(serde_json::from_value(spec).unwrap());
+            place("bob", &mut spec, directory.map(Path::new));
+            let Spec::Session(spec) = spec else {
+                panic!("a session")
+            };
+            (spec.continues.unwrap(), spec.working_directory)
+        };
+        // Before, it was where the session of the user `ann` works, and that of this machine's user.
+        let (first, _) = placed("ann@s1", None);
+        assert_eq!(first, "bob@ann@s1");
+        // The directory of the resumed session excludes the workspace.
+        assert_eq!(placed("s1", Some("/w")), ("bob@s1".to_owned(), None));
     }
 }

@@ -27,6 +27,7 @@ impl Carry {
             }
             Some(_) => {}
         }
+        self.permitted().map_err(agent_error)?;
         let spec = self.spec().map_err(agent_error)?;
         if self.shared.interrupts.load(Ordering::Relaxed) {
             let message = "the worker ended before the agent was started: submit the run again";
