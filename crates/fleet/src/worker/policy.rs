@@ -319,13 +319,9 @@ mod tests {
     fn where_runs_only_read_no_tool_is_allowed_besides() {
         let change = json!({ "permission": "read-only", "allowedTools": ["Bash"] });
         let policy = "permissions = ['read-only']";
-        assert!(
-            refused(policy, change.clone())
-                .unwrap()
-                .contains("only read")
-        );
-        assert_eq!(refused("", change), None);
-        assert_eq!(refused(policy, json!({ "permission": "read-only" })), None);
+        assert!(refused(policy, &change).unwrap().contains("only read"));
+        assert_eq!(refused("", &change), None);
+        assert_eq!(refused(policy, &json!({ "permission": "read-only" })), None);
     }
 
     #[test]
