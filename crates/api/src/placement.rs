@@ -200,13 +200,13 @@ pub(crate) fn check_secrets(names: &[String]) -> Result<(), AgentError> {
             .is_some_and(|byte| byte.is_ascii_alphabetic() || byte == b'_')
             && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     };
-    let Some(wrong) = names.iter().find(|name| !is_variable(name)) else {
+    let Some(wrong) = names.iter().position(|name| !is_variable(name)) else {
         return Ok(());
     };
+    // Its text may be a value.
     let problem = format!(
-        "\"{}\" is none: expected the name of a variable, such as `NPM_TOKEN`, without its value",
-        // It may be a value.
-        excerpt(&one_line(wrong), 8)
+        "number {} is none: expected the name of a variable, such as `NPM_TOKEN`, without its value",
+        wrong + 1
     );
     Err(AgentError::refused("secrets", problem))
 }
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn a_secret_is_named_and_its_value_is_not_repeated() {
         assert_eq!(refused(|it| it.secrets = vec!["NPM_TOKEN".into()]), None);
-        for wrong in ["", "1A", "A B", "ü", "NPM_TOKEN=s3cret-value"] {
+        for wrong in ["", "1A", "A B", "ü", "NPM_TOKEN=s3cret-value", "s3cret!"] {
             let mut spec = RunSpec::new("claude", "hi");
             spec.secrets = vec![wrong.to_owned()];
             let error = spec.check().unwrap_err();

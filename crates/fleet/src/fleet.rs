@@ -127,10 +127,13 @@ impl Fleet {
             })?;
         }
         let mut servers = Vec::new();
+        let mut has_login = false;
         for server in options.url.split(',') {
             let server: ServerAddr = server.trim().parse().map_err(|_| not_an_address())?;
             // The library ignores what a URL has of a login.
-            connect = match (server.username(), server.password()) {
+            let user = server.username().filter(|_| !has_login);
+            has_login |= user.is_some();
+            connect = match (user, server.password()) {
                 (Some(user), Some(password)) => {
                     connect.user_and_password(percent_decoded(user), percent_decoded(password))
                 }

@@ -21,26 +21,30 @@ const FILE_AGE: Duration = Duration::from_hours(60 * 24);
 const MARKER_AGE: Duration = Duration::from_hours(1);
 
 /// What an operator decides about the streams of a fleet.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FleetLimits {
     /// Copies of each message: 1, or 3 in a cluster. Default: 3 in a cluster, else 1.
     pub replicas: Option<usize>,
     /// Maximum size of the copies of logs, in bytes. The oldest go. Default: 4 GiB.
-    pub log_bytes: u64,
+    pub log_bytes: Option<u64>,
     /// Maximum size of files, in bytes. Beyond it, files are refused. Default: 16 GiB.
-    pub file_bytes: u64,
+    pub file_bytes: Option<u64>,
     /// Maximum number of hints. Beyond it, runs are refused. Default: 100,000.
-    pub queue: u64,
+    pub queue: Option<u64>,
 }
 
-impl Default for FleetLimits {
-    fn default() -> Self {
-        Self {
-            replicas: None,
-            log_bytes: 4 << 30,
-            file_bytes: 16 << 30,
-            queue: 100_000,
+impl FleetLimits {
+    /// Keeps the limits that a stream has, where none is given: a lower one would remove what is there.
+    pub(crate) fn keep(&self, wanted: &mut Config, found: &Config) {
+        if self.replicas.is_none() {
+            wanted.num_replicas = found.num_replicas;
+        }
+        match &*wanted.name {
+            LOG if self.log_bytes.is_none() => wanted.max_bytes = found.max_bytes,
+            FILE if self.file_bytes.is_none() => wanted.max_bytes = found.max_bytes,
+            WORK | HOST if self.queue.is_none() => wanted.max_messages = found.max_messages,
+            _ => {}
         }
     }
 }
@@ -74,7 +78,7 @@ pub(crate) fn streams(limits: &FleetLimits, replicas: usize) -> Vec<Config> {
     let queue = |name: &str, subjects: &str| Config {
         retention: RetentionPolicy::WorkQueue,
         discard: DiscardPolicy::New,
-        max_messages: number(limits.queue),
+        max_messages: number(limits.queue.unwrap_or(100_000)),
         ..stream(name, subjects)
     };
     vec![
@@ -87,7 +91,7 @@ pub(crate) fn streams(limits: &FleetLimits, replicas: usize) -> Vec<Config> {
         Config {
             allow_direct: true,
             max_age: LOG_AGE,
-            max_bytes: number(limits.log_bytes),
+            max_bytes: number(limits.log_bytes.unwrap_or(4 << 30)),
             ..stream(LOG, "tm.log.>")
         },
         Config {
@@ -95,7 +99,7 @@ pub(crate) fn streams(limits: &FleetLimits, replicas: usize) -> Vec<Config> {
             max_messages_per_subject: 1,
             discard: DiscardPolicy::New,
             max_age: FILE_AGE,
-            max_bytes: number(limits.file_bytes),
+            max_bytes: number(limits.file_bytes.unwrap_or(16 << 30)),
             ..stream(FILE, "tm.file.>")
         },
     ]
@@ -155,6 +159,25 @@ mod tests {
             differences(&found, log),
             ["max_age is 86400s instead of 604800s"]
         );
+    }
+
+    #[test]
+    fn a_limit_that_is_not_given_stays_as_it_is() {
+        let mut limits = FleetLimits::default();
+        limits.log_bytes = Some(50 << 30);
+        let found = streams(&limits, 3);
+        let again = |limits: &FleetLimits| {
+            let mut wanted = streams(limits, 1);
+            for (wanted, found) in wanted.iter_mut().zip(&found) {
+                limits.keep(wanted, found);
+            }
+            let log = wanted.iter().find(|stream| stream.name == LOG).unwrap();
+            (log.max_bytes, log.num_replicas)
+        };
+        assert_eq!(again(&FleetLimits::default()), (50 << 30, 3));
+        limits.log_bytes = Some(1 << 30);
+        limits.replicas = Some(1);
+        assert_eq!(again(&limits), (1 << 30, 1));
     }
 
     #[test]

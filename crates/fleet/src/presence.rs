@@ -159,7 +159,8 @@ impl Fleet {
     pub async fn drain(&self, worker: &str) -> Result<(), ServiceError> {
         let subject = drain(&token("worker", worker)?);
         let request = Request::new().timeout(Some(ANSWER));
-        match self.client.send_request(subject.clone(), request).await {
+        let sent = self.client.send_request(subject.clone(), request);
+        match self.unless_refused(&subject, sent).await? {
             Ok(_) => Ok(()),
             Err(error) if error.kind() == RequestErrorKind::NoResponders => {
                 let message = format!("no worker \"{worker}\" is there: it takes no runs");

@@ -135,7 +135,8 @@ impl FleetRuns {
                         // Its results and the end of its log are on their way to the fleet.
                         let summary = Arc::make_mut(&mut view.summary);
                         summary.state = ViewState::Running;
-                        (summary.status, summary.error) = (None, None);
+                        (summary.status, summary.error, summary.duration_ms) = (None, None, None);
+                        (summary.attempts, summary.workspace) = (None, None);
                         view.result = None;
                     }
                     view.prompt = view.prompt.or_else(|| record.prompt());

@@ -17,7 +17,7 @@ const ELECTION: Duration = Duration::from_mins(1);
 
 impl Fleet {
     /// Makes the streams of the fleet, or brings those of an older version up to date, and waits until they can be used.
-    /// It can be repeated.
+    /// It can be repeated: limits that are not given stay as they are.
     ///
     /// # Errors
     ///
@@ -33,9 +33,9 @@ impl Fleet {
             return Err(ServiceError::new(ProblemCode::Unsupported, message));
         }
         let until = Instant::now() + ELECTION;
-        let wanted = streams(limits, self.replicas(limits));
+        let mut wanted = streams(limits, self.replicas(limits));
         let mut existing = Vec::new();
-        for stream in &wanted {
+        for stream in &mut wanted {
             // A cluster that has just been started has no leader yet.
             let found = loop {
                 match self.look_at(&stream.name).await {
@@ -45,6 +45,7 @@ impl Fleet {
             };
             if let Some(found) = &found {
                 refuse_foreign(&found.config, stream)?;
+                limits.keep(stream, &found.config);
             }
             existing.push(found);
         }

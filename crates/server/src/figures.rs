@@ -9,10 +9,11 @@ use teamster_metrics::Metrics;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-/// Time for which the first request waits for the runs that there are.
-const LOAD_LIMIT: Duration = Duration::from_secs(10);
+/// Time for which the first request waits for the runs that there are. With the next one, less than the 10 s for which
+/// Prometheus waits.
+const LOAD_LIMIT: Duration = Duration::from_secs(4);
 /// Time for which a request waits for the state of the fleet.
-const FLEET_LIMIT: Duration = Duration::from_secs(5);
+const FLEET_LIMIT: Duration = Duration::from_secs(4);
 /// Time for which the state of the fleet is kept.
 const FRESH: Duration = Duration::from_secs(2);
 

@@ -64,9 +64,9 @@ fn init(args: &FleetInitArgs) -> anyhow::Result<u8> {
     } = *args;
     let mut limits = FleetLimits::default();
     limits.replicas = replicas.map(usize::from);
-    limits.log_bytes = logs.unwrap_or(limits.log_bytes);
-    limits.file_bytes = files.unwrap_or(limits.file_bytes);
-    limits.queue = queue.unwrap_or(limits.queue);
+    limits.log_bytes = logs;
+    limits.file_bytes = files;
+    limits.queue = queue;
     let fleet = fleet()?;
     wait(fleet.init(&limits))?;
     note("the fleet is ready: start `teamster worker` on each machine that is to carry runs out");

@@ -154,7 +154,11 @@ fn record(run: &RunSummary) -> RunRecord {
     record.cost_source = run.cost_source;
     record.error.clone_from(&run.error);
     record.workspace.clone_from(&run.workspace);
-    record.attempts = u32::from(run.state == ViewState::Ended);
+    record.attempts = if run.state == ViewState::Ended {
+        run.attempts.unwrap_or(1)
+    } else {
+        0
+    };
     record.host = run.machine.clone().unwrap_or_default();
     record.heartbeat_at = run.changed_at.unwrap_or(info.accepted_at);
     record

@@ -36,8 +36,8 @@ pub(crate) fn agent_variables(command: &mut Command, folder: &Path) {
 /// Limits for a test.
 pub(crate) fn limits() -> FleetLimits {
     let mut limits = FleetLimits::default();
-    limits.log_bytes = 64 << 20;
-    limits.file_bytes = 64 << 20;
+    limits.log_bytes = Some(64 << 20);
+    limits.file_bytes = Some(64 << 20);
     limits
 }
 

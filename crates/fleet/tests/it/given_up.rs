@@ -239,7 +239,7 @@ fn a_run_for_whose_changes_the_fleet_has_no_room_says_where_they_are() {
             .await
             .unwrap();
         let mut limits = limits();
-        limits.file_bytes = 1 << 20;
+        limits.file_bytes = Some(1 << 20);
         fleet.init(&limits).await.unwrap();
         let files = tempfile::tempdir().unwrap();
         let repository = repository(files.path());

@@ -323,7 +323,7 @@ fn a_run_that_a_full_queue_has_refused_is_not_carried_out_later() {
         let options = FleetOptions::new(&server.url, "ann");
         let fleet = Fleet::connect(options).await.unwrap();
         let mut limits = limits();
-        limits.queue = 1;
+        limits.queue = Some(1);
         fleet.init(&limits).await.unwrap();
         let service: Arc<dyn RunService> = Arc::new(FleetRuns::new(&fleet));
         let spec = RunSpec::new("claude", "hello");

@@ -289,7 +289,8 @@ pub(crate) struct RunPlacementArgs {
     pub(crate) placement: PlacementArgs,
     /// In a fleet: start the run over, as a new one, if its machine is lost; it may cost twice
     ///
-    /// For runs that change nothing: with --permission read-only, and without --allow-tool.
+    /// Requires --permission read-only, without --allow-tool. Tools of the machine's MCP servers are not restricted by that:
+    /// a run that uses them may act twice.
     #[arg(long, hide_short_help = true)]
     pub(crate) rerun_if_lost: bool,
 }
