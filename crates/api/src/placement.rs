@@ -1,7 +1,6 @@
 //! What only a fleet of machines can do with a run or session.
 
 use serde::{Deserialize, Serialize};
-use teamster_core::text::{excerpt, one_line};
 use teamster_core::{AgentError, PermissionMode};
 
 use crate::{RunSpec, SessionSpec, Spec};

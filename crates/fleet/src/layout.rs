@@ -163,8 +163,10 @@ mod tests {
 
     #[test]
     fn a_limit_that_is_not_given_stays_as_it_is() {
-        let mut limits = FleetLimits::default();
-        limits.log_bytes = Some(50 << 30);
+        let mut limits = FleetLimits {
+            log_bytes: Some(50 << 30),
+            ..FleetLimits::default()
+        };
         let found = streams(&limits, 3);
         let again = |limits: &FleetLimits| {
             let mut wanted = streams(limits, 1);
