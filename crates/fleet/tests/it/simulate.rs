@@ -179,7 +179,7 @@ fn many_workers_drain_a_long_queue() {
         assert_eq!(ended, runs + few);
         let service: Arc<dyn RunService> = Arc::new(FleetRuns::new(&fleet));
         let result = RunHandle::new(service, "run-0").result().await.unwrap();
-        assert_eq!(result.status, RunStatus::Completed);
+        assert_eq!(result.status, RunStatus::Completed, "{:?}", result.errors);
     });
 }
 
