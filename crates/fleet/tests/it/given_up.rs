@@ -255,8 +255,8 @@ fn a_run_for_whose_changes_the_fleet_has_no_room_says_where_they_are() {
         let until = Instant::now() + LIMIT;
         let view = loop {
             let view = run.view().await.unwrap();
-            let workspace = view.summary.workspace.as_ref().unwrap();
-            if workspace.error.is_some() {
+            let workspace = view.summary.workspace.as_ref();
+            if workspace.is_some_and(|workspace| workspace.error.is_some()) {
                 break view;
             }
             assert!(Instant::now() < until, "{workspace:?}");
