@@ -1,5 +1,7 @@
 //! Checks the `Host` and `Origin` headers of every request, before its token.
 
+use std::net::IpAddr;
+
 use axum::extract::{Request, State};
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::{HeaderMap, Method, Uri};
@@ -49,22 +51,25 @@ pub(crate) async fn check(
 /// Headers that proxies add.
 const OF_PROXIES: [&str; 4] = ["forwarded", "via", "x-forwarded-for", "x-real-ip"];
 
-/// Returns whether the client of a request is on the server's machine: the connection is from there, and is not that of a
-/// proxy, which names its client, or is reached by a name of its own. A tunnel that ends here looks the same.
+/// Returns whether the client of a request is on the server's machine: the connection is from there, it is to `localhost` or
+/// to the address of the connection, and it is not that of a proxy, which names its client. A tunnel that ends here, or a
+/// proxy that adds no header, looks the same.
 pub(crate) fn is_near(transport: Transport, uri: &Uri, headers: &HeaderMap) -> bool {
-    let is_name = |name: &str| {
-        !name.eq_ignore_ascii_case("localhost") && name.parse::<std::net::IpAddr>().is_err()
-    };
-    match transport {
-        Transport::Tcp { is_near, .. } => {
-            is_near
-                && OF_PROXIES.iter().all(|name| !headers.contains_key(*name))
-                && host_of(uri, headers).is_some_and(|host| !is_name(name_of(host)))
-        }
-        Transport::Unix => OF_PROXIES.iter().all(|name| !headers.contains_key(*name)),
+    let own = match transport {
+        Transport::Tcp { near: None, .. } => return false,
+        Transport::Tcp { near, .. } => near,
+        Transport::Unix => None,
         // The other end of `ssh`.
-        Transport::Stream => false,
-    }
+        Transport::Stream => return false,
+    };
+    // Of a forwarder of connections, it is that to which the client connects.
+    let is_own = |name: &str| {
+        let address = name.parse::<IpAddr>().map(|it| it.to_canonical());
+        name.eq_ignore_ascii_case("localhost")
+            || address.is_ok_and(|it| it.is_loopback() || Some(it) == own)
+    };
+    OF_PROXIES.iter().all(|name| !headers.contains_key(*name))
+        && host_of(uri, headers).is_some_and(|host| is_own(name_of(host)))
 }
 
 fn host_of<'a>(uri: &'a Uri, headers: &'a HeaderMap) -> Option<&'a str> {
@@ -131,13 +136,17 @@ mod tests {
             let headers = headers
                 .iter()
                 .map(|(name, value)| (HeaderName::from_static(name), value.parse().unwrap()));
-            let transport = Transport::Tcp { port: 1, is_near };
+            let near = is_near.then(|| "192.0.2.1".parse().unwrap());
+            let transport = Transport::Tcp { port: 1, near };
             super::is_near(transport, &Uri::from_static("/"), &headers.collect())
         };
         assert!(is_near(true, &[("host", "127.0.0.1:7420")]));
         assert!(is_near(true, &[("host", "LOCALHOST:7420")]));
         assert!(is_near(true, &[("host", "[::1]:7420")]));
         assert!(!is_near(false, &[("host", "127.0.0.1:7420")]));
+        assert!(is_near(true, &[("host", "192.0.2.1:7420")]));
+        // As behind a forwarder of connections.
+        assert!(!is_near(true, &[("host", "203.0.113.7:8080")]));
         // As behind nginx that passes the name on.
         assert!(!is_near(true, &[("host", "box.example")]));
         for name in OF_PROXIES {

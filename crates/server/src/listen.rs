@@ -249,10 +249,11 @@ impl Listener {
                 let (stream, peer) = listener.accept().await?;
                 let peer = peer.ip().to_canonical();
                 // A machine reaches its own other addresses from the same one.
-                let own = stream.local_addr().map(|own| own.ip().to_canonical());
+                let own = stream.local_addr().ok();
+                let own = own.map(|own| own.ip().to_canonical());
                 let transport = Transport::Tcp {
                     port: address.port(),
-                    is_near: peer.is_loopback() || own.is_ok_and(|own| own == peer),
+                    near: own.filter(|own| peer.is_loopback() || *own == peer),
                 };
                 Ok(Stream::Tcp(stream, transport))
             }

@@ -1,5 +1,7 @@
 //! How a request came.
 
+use std::net::IpAddr;
+
 /// The transport of a connection.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Transport {
@@ -7,8 +9,8 @@ pub(crate) enum Transport {
     Tcp {
         /// The server's port.
         port: u16,
-        /// The other end is on this machine, be it the client or a proxy.
-        is_near: bool,
+        /// The server's address, if the other end is on this machine, be it the client or a proxy.
+        near: Option<IpAddr>,
     },
     /// Over a Unix socket, whose file permissions authorize the caller.
     Unix,
