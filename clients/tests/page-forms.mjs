@@ -2,7 +2,7 @@
 // of its schema. The requests are made by hand.
 
 import assert from 'node:assert/strict';
-import {isClean, open} from './browser.mjs';
+import {isClean, open, text} from './browser.mjs';
 import {check} from './server.mjs';
 
 /// Shows the card of a request; its answers are in `window.answers`.
@@ -159,6 +159,84 @@ export async function checkForms(chromium, server) {
     const lengths = {a: {type: 'string', minLength: -1}, b: {type: 'string', maxLength: -1}, c: {type: 'string', minLength: 5, maxLength: 3}, d: {type: 'string', minLength: 2 ** 40, maxLength: 'x'}};
     for (const schema of [{properties: lengths}, {properties: null}, {properties: {a: true, b: {enum: []}, c: {type: ['string', 'null']}, d: {oneOf: [null]}, e: {type: 'array', items: {enum: []}}}, required: 'a'}]) assert.deepEqual(await sent(schema), {});
     isClean(page);
+    await page.context().close();
+  });
+
+  await check('one request that cannot be shown as usual is there as JSON, and stops no other and no part of the page', async () => {
+    const page = await open(chromium, server, {width: 390, height: 844});
+    const answer = async () => {
+      const asked = page.waitForRequest('**/v1/requests/**', {timeout: 10_000});
+      await page.click('#card .allow');
+      return (await asked).postDataJSON();
+    };
+    // What a server names as text may be no text: it sets nothing of an element.
+    const markup = {innerHTML: '<img id="x">', onclick: 'x'};
+    await card(page, {schema: {properties: {a: {type: 'string', title: markup, description: markup}, b: {type: 'number', minimum: {toString: 1}, title: 'B'}, c: {type: 'string', enum: ['d'], enumNames: [markup]}}}});
+    assert.equal(await text(page, '#card label span'), JSON.stringify(markup));
+    assert.equal(await page.locator('#card #x').count(), 0);
+    // A field of an odd schema shows that, and takes JSON.
+    assert.match(await text(page, '#card label:has(textarea)'), /^b\s+\{"type":"number","minimum":\{"toString":1\},"title":"B"\}\s+As JSON$/);
+    await page.fill('#card input', 'x');
+    await page.fill('#card textarea', '7');
+    assert.deepEqual(await answer(), {decision: 'allow_with', input: {a: 'x', b: 7}});
+    // A request of which nothing can be made.
+    await card(page, {schema: null, message: 'Which?', hint: 'a\u202eb'});
+    const shown = await text(page, '#card .plain pre');
+    for (const part of ['"message": "Which?"', '"schema": null', '"hint": "aU+202Eb"', '"toolName": "T"']) assert.ok(shown.includes(part), shown);
+    await page.fill('#card textarea', '{"a": 1}');
+    assert.deepEqual(await answer(), {decision: 'allow_with', input: {a: 1}});
+    await card(page, {toolName: null, input: {command: 'rm -r a'}});
+    assert.match(await text(page, '#card .plain pre'), /"command": "rm -r a"/);
+    assert.deepEqual(await answer(), {decision: 'allow'});
+    await card(page, {input: {command: ['rm', {toString: 1}]}, askedAt: 1e300});
+    assert.match(await text(page, '#card .whole'), /"rm",\s+\{\s+"toString": 1/);
+
+    // In the view, all of them are there, and what follows them.
+    const requests = [{input: {command: 'first'}}, {schema: null}, {input: {command: 'last'}}];
+    const run = {runId: '0199d1c2-7e3a-7000-8000-000000000000', provider: 'claude', kind: 'run', state: 'waiting', acceptedAt: Date.now(), changedAt: Date.now(), seq: 1,
+      requests: requests.map((request, i) => ({requestId: `r/${i}`, runId: 'r', toolName: 'T', kind: 'other', askedAt: 1000 + i, ...request}))};
+    const message = `data: ${JSON.stringify({type: 'snapshot', runs: [run]})}\n\n`;
+    await page.context().route('**/v1/events', (route) => route.fulfill({contentType: 'text/event-stream', body: message}));
+    await page.reload();
+    await page.waitForSelector('.calm:has-text("3 requests wait for you.")');
+    assert.deepEqual(await page.locator('.request').evaluateAll((cards) => cards.map((card) => card.querySelector('.subject, .plain pre').textContent.includes('"schema": null') || card.querySelector('.subject').textContent)), ['first', true, 'last']);
+    await page.waitForSelector(`a.run[href="#/run/${run.runId}"]`);
+
+    // An item of any list, and what listens to changes.
+    const lists = await page.evaluate(async () => {
+      const {h, keyed} = await import('/page/dom.js');
+      const {watch} = await import('/page/state.js');
+      const list = h('div');
+      const make = ({name}) => h('p', name.trim());
+      const show = (...items) => {
+        keyed(list, items, ({id}) => id, make);
+        return [...list.children].map((child) => child.textContent.replace(/^.*as JSON:/, 'JSON '));
+      };
+      const found = [show({id: 1, name: 'a'}, {id: 2, name: 5}, {id: 3, name: 'c'})];
+      const [first, plain, last] = list.children;
+      found.push(show({id: 1, name: 'a'}, {id: 2, name: 5}, {id: 3, name: 'c'}));
+      const stays = first === list.children[0] && plain === list.children[1] && last === list.children[2];
+      found.push(show({id: 1, name: 'a'}, {id: 2, name: 'b'}, {id: 3, name: 'c'}));
+      watch(() => { throw new Error('odd'); });
+      await new Promise((resolve) => watch(resolve));
+      return [...found, stays];
+    });
+    const odd = `JSON ${JSON.stringify({id: 2, name: 5}, null, 2)}`;
+    assert.deepEqual(lists, [['a', odd, 'c'], ['a', odd, 'c'], ['a', 'b', 'c'], true]);
+
+    // An entry of a log.
+    const log = await page.evaluate(async () => {
+      const {h} = await import('/page/dom.js');
+      const {Entries} = await import('/page/entries.js');
+      const list = h('div');
+      const entries = new Entries(list);
+      for (const entry of [{type: 'notice', message: 'a'}, {type: 'run:retry', delayMs: 1}, {type: 'notice', message: 'b'}]) entries.take({seq: 1, atMs: 1e300, ...entry});
+      entries.finish();
+      return [...list.children].map((child) => child.querySelector('pre')?.textContent ?? child.textContent);
+    });
+    assert.deepEqual(log, ['a', JSON.stringify({seq: 1, atMs: 1e300, type: 'run:retry', delayMs: 1}, null, 2), 'b']);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+    isClean(page, 'odd');
     await page.context().close();
   });
 }

@@ -37,9 +37,10 @@ function show() {
 function notify(request, run) {
   // Only one tab notifies, and only while it has no focus.
   if (!state.leads || document.hasFocus() || !canNotify() || Notification.permission !== 'granted') return;
+  const body = marked(request.message ?? [request.toolName, subject(request.input)].filter(Boolean).join(': ').slice(0, 200));
   try {
     const notification = new Notification(`${run.provider} needs an answer`, {
-      body: marked(request.message ?? [request.toolName, subject(request.input)].filter(Boolean).join(': ').slice(0, 200)),
+      body,
       tag: request.requestId,
       icon: 'page/icon-waiting.svg',
     });

@@ -3,7 +3,7 @@
 
 import {get} from './api.js';
 import {hunksOf} from './diff.js';
-import {copier, fill, h, icon, many} from './dom.js';
+import {attempt, copier, fill, h, icon, many} from './dom.js';
 import {counts, figures} from './marks.js';
 import {settle} from './settle.js';
 
@@ -123,7 +123,7 @@ export function changes(id) {
         const size = (file.insertions ?? 0) + (file.deletions ?? 0);
         const isOpen = file.hunks !== undefined && !file.truncated && size <= room;
         if (isOpen) room -= size;
-        files.append(view(file, isWhole, isOpen));
+        files.append(attempt(file, () => view(file, isWhole, isOpen)));
       }
       next += PIECE;
       if (next < diff.files.length) more.textContent = `Show more: ${many(diff.files.length - next, 'file')} ${diff.files.length - next === 1 ? 'is' : 'are'} left`;
@@ -170,7 +170,7 @@ export function changes(id) {
           fill(lines, h('p.note', {role: 'status'}, 'Reading…'));
           whole = await linesOf(file);
         }
-        fill(lines, content(whole));
+        fill(lines, attempt(whole, () => content(whole)));
       } catch (error) {
         failed(lines, error, () => show(true));
       } finally {

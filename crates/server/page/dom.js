@@ -16,6 +16,7 @@ export function h(name, ...rest) {
 function set(element, properties) {
   for (const [key, value] of Object.entries(properties)) {
     if (value === undefined || value === null || value === false) continue;
+    if (key === 'innerHTML' || key === 'outerHTML') throw new TypeError('text never becomes markup');
     if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
     // An attribute holds text only.
     else if (['title', 'aria-label', 'placeholder'].includes(key)) element.setAttribute(key, marked(String(value)));
@@ -141,24 +142,54 @@ export function icon(name) {
   return svg('svg', {viewBox: '0 0 24 24', 'aria-hidden': 'true', class: 'icon'}, svg('use', {href: `page/icons.svg#${name}`}));
 }
 
+/// Shows a value that cannot be shown as others of its kind, because of the error: as JSON.
+export function plain(value, error, name = 'div') {
+  return h(`${name}.card.failure.plain`, h('p', `This cannot be shown as usual (${error}). All of it, as JSON:`), h('pre', JSON.stringify(value, null, 2)));
+}
+
+/// Returns what `make` returns; if it fails, the value as JSON: odd input in one place stops no other.
+export function attempt(value, make, name) {
+  try {
+    return make();
+  } catch (error) {
+    return plain(value, error, name);
+  }
+}
+
 /// Replaces the children of `list` by those of `items`, and keeps the elements (with focus and input) of items that stay.
+/// An item that cannot be shown is there as JSON.
 export function keyed(list, items, keyOf, make, update) {
   const old = new Map([...list.children].map((child) => [child.dataset.key, child]));
   let next = list.firstElementChild;
   for (const item of items) {
     const key = String(keyOf(item));
-    let element = old.get(key);
-    if (element) {
-      old.delete(key);
-    } else {
-      element = make(item);
-      element.dataset.key = key;
+    const known = old.get(key);
+    const element = shown(known, item, make, update, list.localName === 'ul' ? 'li' : 'div');
+    element.dataset.key = key;
+    if (known && known !== element) {
+      if (known === next) next = next.nextElementSibling;
+      known.remove();
     }
-    update?.(element, item);
+    old.delete(key);
     if (element === next) next = next.nextElementSibling;
     else list.insertBefore(element, next);
   }
   for (const element of old.values()) element.remove();
+}
+
+/// Shows an item of a list: in the element that it has, unless that is one of an item that could not be shown.
+function shown(known, item, make, update, name) {
+  const failed = known?.failed;
+  if (failed !== undefined && failed === JSON.stringify(item)) return known;
+  try {
+    const element = known && failed === undefined ? known : make(item);
+    update?.(element, item);
+    return element;
+  } catch (error) {
+    const element = plain(item, error, name);
+    element.failed = JSON.stringify(item);
+    return element;
+  }
 }
 
 /// Returns a text that is updated every second.
@@ -175,7 +206,13 @@ export function live(text, name = 'span') {
 }
 
 setInterval(() => {
-  for (const element of document.querySelectorAll('[data-live]')) element.refresh?.();
+  for (const element of document.querySelectorAll('[data-live]')) {
+    try {
+      element.refresh?.();
+    } catch (error) {
+      reportError(error);
+    }
+  }
 }, 1000);
 
 /// Formats a duration: `4.2 s`, `3 min`, `2 h 5 min`, `4 d`.
@@ -206,8 +243,9 @@ export function rough(ms) {
 /// Returns the time since then, updated every second.
 export function ago(at) {
   const element = live(() => (time() - at < 5000 ? 'just now' : `${rough(time() - at)} ago`), 'time');
-  element.dateTime = new Date(at).toISOString();
-  element.title = new Date(at).toLocaleString();
+  const date = new Date(at);
+  if (!Number.isNaN(date.getTime())) element.dateTime = date.toISOString();
+  element.title = date.toLocaleString();
   return element;
 }
 

@@ -21,7 +21,7 @@ const named = (input, names) => names.find((name) => typeof input[name] === 'str
 /// Returns the most descriptive argument in one line, and its name if the line has all of it.
 export function headline(input, directory) {
   if (!isObject(input)) return typeof input === 'string' ? {line: input, name: ''} : {line: Array.isArray(input) ? onlyText(input) : ''};
-  if (Array.isArray(input.command)) return {line: input.command.join(' ')};
+  if (Array.isArray(input.command) && input.command.every((one) => typeof one === 'string')) return {line: input.command.join(' ')};
   const only = Object.keys(input).filter((name) => typeof input[name] === 'string');
   const name = named(input, ['command', 'cmd', ...DESCRIPTIVE].filter((name) => input[name] !== '')) ?? (only.length === 1 ? only[0] : undefined);
   if (name === undefined) return {line: ''};

@@ -1,6 +1,6 @@
 // The log of a run as cards.
 
-import {clock, copier, count, fill, h, keyed, live, many, put, span, time, usd} from './dom.js';
+import {attempt, clock, copier, count, fill, h, keyed, live, many, plain, put, span, time, usd} from './dom.js';
 import {details, headline} from './edit.js';
 import {figures} from './marks.js';
 import {iconOf} from './request.js';
@@ -37,10 +37,15 @@ export class Entries {
 
   take(entry) {
     this.seq = entry.seq;
-    // Some events are in the log twice: as events of the agent, and as events of the run.
-    const read = this[`on_${entry.type.replace(':', '_')}`];
-    if (read) read.call(this, entry);
-    else if (!entry.type.includes(':')) this.line(entry, 'off', entry.type);
+    try {
+      // Some events are in the log twice: as events of the agent, and as events of the run.
+      const read = this[`on_${entry.type.replace(':', '_')}`];
+      if (read) read.call(this, entry);
+      else if (!entry.type.includes(':')) this.line(entry, 'off', entry.type);
+    } catch (error) {
+      this.list.append(plain(entry, error));
+      this.last = undefined;
+    }
   }
 
   add(card, entry, kind) {
@@ -76,7 +81,13 @@ export class Entries {
 
   /// Shows changed texts. They are formatted once per page of entries, not once per piece.
   finish() {
-    for (const card of this.dirty ?? []) card.show();
+    for (const card of this.dirty ?? []) {
+      try {
+        card.show();
+      } catch (error) {
+        fill(card, plain(card.text, error));
+      }
+    }
     this.dirty = undefined;
   }
 
@@ -125,7 +136,7 @@ export class Entries {
     const tool = {card, state, body, inside, entry, output: undefined};
     const show = () => {
       if (!card.open || body.childElementCount > 0) return;
-      fill(body, line !== '' && h('div.copied', h('pre', line), copier('this line', () => line)), details(entry.input, name), tool.output !== undefined && [h('p.label', 'Output'), h('div.copied', block(tool.output || '(nothing)'), copier('the output', () => tool.output))]);
+      fill(body, line !== '' && h('div.copied', h('pre', line), copier('this line', () => line)), attempt(entry.input, () => details(entry.input, name)), tool.output !== undefined && [h('p.label', 'Output'), h('div.copied', block(tool.output || '(nothing)'), copier('the output', () => tool.output))]);
     };
     tool.show = () => {
       body.replaceChildren();

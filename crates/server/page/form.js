@@ -5,15 +5,27 @@ import {h} from './dom.js';
 
 const INPUTS = {email: 'email', uri: 'url', date: 'date', 'date-time': 'datetime-local'};
 
-/// Returns form fields for a JSON Schema of an object, and a function that reads them.
+/// Returns form fields for a JSON Schema of an object, and a function that reads them. A field that cannot be made from
+/// its schema shows that, and takes JSON.
 export function formOf(schema) {
   const required = new Set(Array.isArray(schema.required) ? schema.required : []);
   const fields = Object.entries(schema.properties ?? {}).map(([name, field]) => {
     const one = typeof field === 'object' && field !== null ? field : {};
-    return {name, ...fieldOf(one, one.title ?? name, required.has(name))};
+    const isRequired = required.has(name);
+    try {
+      return {name, ...fieldOf(one, wordOf(one.title ?? name), isRequired)};
+    } catch {
+      return {name, ...json({description: JSON.stringify(one)}, name, isRequired)};
+    }
   });
   const read = () => Object.fromEntries(fields.map(({name, read}) => [name, read()]).filter(([, value]) => value !== undefined));
   return [fields.map(({element}) => element), read];
+}
+
+/// Returns a field for any answer, and a function that reads it.
+export function anyAnswer() {
+  const {element, read} = json({}, 'Answer', true);
+  return [[element], read];
 }
 
 function fieldOf(field, label, isRequired) {
@@ -28,18 +40,19 @@ function fieldOf(field, label, isRequired) {
 
 /// The values of a choice and their titles.
 function choicesOf({enum: values, enumNames, oneOf, anyOf}) {
-  if (Array.isArray(values)) return values.map((value, i) => [value, String(enumNames?.[i] ?? wordOf(value))]);
+  if (Array.isArray(values)) return values.map((value, i) => [value, wordOf(enumNames?.[i] ?? value)]);
   const list = oneOf ?? anyOf;
   if (!Array.isArray(list) || list.length === 0 || !list.every((one) => one?.const !== undefined)) return undefined;
-  return list.map((one) => [one.const, String(one.title ?? wordOf(one.const))]);
+  return list.map((one) => [one.const, wordOf(one.title ?? one.const)]);
 }
 
+/// A value of a schema as text: what is no text could set properties of an element.
 const wordOf = (value) => (typeof value === 'string' ? value : JSON.stringify(value));
 const isSame = (a, b) => JSON.stringify(a) === JSON.stringify(b);
 
 /// A field with its label; `hints` are further lines below it.
 function labelled(label, field, input, ...hints) {
-  return h('label', h('span', label), input, [field.description, ...hints].filter(Boolean).map((hint) => h('small', String(hint))));
+  return h('label', h('span', label), input, [field.description, ...hints].filter(Boolean).map((hint) => h('small', wordOf(hint))));
 }
 
 /// One of several values, which are kept by their numbers: text would lose their types.
@@ -60,7 +73,7 @@ function someOf(choices, field, label, isRequired) {
     const problem = count > maxItems ? `Choose ${maxItems} at most.` : count < minItems && !isLeftOut ? `Choose ${minItems} at least.` : '';
     boxes[0]?.setCustomValidity(problem);
   };
-  const element = h('fieldset', {onchange: check}, h('legend', label), choices.map(([, title], i) => h('label.check', boxes[i], h('span', title))), field.description && h('small', String(field.description)));
+  const element = h('fieldset', {onchange: check}, h('legend', label), choices.map(([, title], i) => h('label.check', boxes[i], h('span', title))), field.description && h('small', wordOf(field.description)));
   check();
   return {
     element,
@@ -93,7 +106,7 @@ function line(field, label, isRequired) {
     if (input.value === '') return undefined;
     return isTime ? new Date(input.value).toISOString() : input.value;
   };
-  return {element: labelled(label, field, input, field.pattern && `Pattern: ${field.pattern}`), read};
+  return {element: labelled(label, field, input, field.pattern && `Pattern: ${wordOf(field.pattern)}`), read};
 }
 
 /// A point in time as the browser's field wants it: of its own zone, without the zone.

@@ -101,7 +101,13 @@ async function show() {
   if (visit !== visits || isOut) return;
   main.className = name;
   window.scrollTo({top: 0});
-  view = make(main, argument === undefined ? undefined : decoded(argument), more !== undefined);
+  try {
+    view = make(main, argument === undefined ? undefined : decoded(argument), more !== undefined);
+  } catch (error) {
+    fill(main, h('p.error', {role: 'alert'}, `This view cannot be shown: ${error.message}.`));
+    reportError(error);
+    return;
+  }
   title(view.title);
   for (const link of document.querySelectorAll('.tabs a')) {
     if (link.getAttribute('href') === tab) link.setAttribute('aria-current', 'page');

@@ -59,7 +59,14 @@ async function askAll() {
 }
 
 function changed() {
-  for (const listener of listeners) listener();
+  for (const listener of listeners) {
+    try {
+      listener();
+    } catch (error) {
+      // The others are called, and the page goes on.
+      reportError(error);
+    }
+  }
 }
 
 /// Returns the activity of a run whose process does not answer; undefined if it does, or has written since.
