@@ -1,4 +1,4 @@
-//! What only a fleet of machines can do with a run or session.
+//! Fields of a run or session that only a fleet obeys.
 
 use serde::{Deserialize, Serialize};
 use teamster_core::{AgentError, PermissionMode};

@@ -1,4 +1,4 @@
-//! Why a run of a fleet is queued.
+//! The reason for which a run of a fleet is queued.
 
 use serde::{Deserialize, Serialize};
 

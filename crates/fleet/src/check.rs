@@ -78,7 +78,7 @@ impl Finding {
     }
 }
 
-/// What the server reports about a user.
+/// The server's report about a user.
 #[derive(Debug, Default, Deserialize)]
 struct UserInfo {
     server: UserServer,
@@ -130,14 +130,10 @@ impl Subjects {
 }
 
 impl Permissions {
-    /// Returns the roles that these permissions make with this name, from the one that may do most.
-    fn roles(&self, name: &str) -> String {
-        let roles = FleetRole::ALL.into_iter().rev();
-        let has: Vec<_> = roles
-            .filter(|role| self.lacks(*role, name).is_empty())
-            .map(|role| role.to_string())
-            .collect();
-        has.join(" and a ")
+    /// Returns the role that these permissions make with this name: of several, the one that may do most.
+    fn role(&self, name: &str) -> Option<FleetRole> {
+        let mut roles = FleetRole::ALL.into_iter().rev();
+        roles.find(|role| self.lacks(*role, name).is_empty())
     }
 
     /// Returns what a role needs and this user may not do.
@@ -224,23 +220,23 @@ impl Fleet {
     }
 
     fn permissions(&self, info: &UserInfo) -> Finding {
-        let Some(permissions) = &info.data.permissions else {
+        let name = &*self.owner;
+        let permissions = info.data.permissions.as_ref();
+        let role = permissions.map_or(Some(FleetRole::Operator), |may| may.role(name));
+        let (Some(permissions), false) = (permissions, role == Some(FleetRole::Operator)) else {
             return Finding::warning(
                 "permissions",
-                "this user may do everything, and so read all prompts",
-                "give each user one role: submitter, worker, watcher or operator",
+                "of an operator: this user may do everything, and so read all prompts",
+                "submit runs as a submitter; each user has one role (submitter, worker, watcher or operator)",
             );
         };
-        let name = &*self.owner;
-        let has = permissions.roles(name);
-        if !has.is_empty() {
-            let detail = format!("of a {has} with the name {name}");
+        if let Some(role) = role {
+            let detail = format!("of a {role} with the name {name}");
             return Finding::good("permissions", detail);
         }
         let user = &*info.data.user;
-        let has = permissions.roles(user);
-        if !has.is_empty() {
-            let detail = format!("of a {has} with the name {user}, and not {name}");
+        if let Some(role) = permissions.role(user) {
+            let detail = format!("of a {role} with the name {user}, and not {name}");
             let next = format!("use the owner {user}, or the user {name}");
             return Finding::bad("permissions", detail, &next);
         }

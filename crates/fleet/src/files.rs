@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 
 use crate::Fleet;
 use crate::large::is_internal;
-use crate::names::{FILE, LOG, RunKey};
+use crate::names::{FILE, RunKey};
 use crate::wire::internal;
 
 /// Part of the subjects of files that a run takes along.
@@ -207,13 +207,20 @@ impl Fleet {
         manifest.map(Some).map_err(|error| internal(&error))
     }
 
-    /// Deletes the log and the files of a run, if this user may do that. Else logs go by their age.
-    pub(crate) async fn purge(&self, key: &RunKey) {
-        for (stream, subjects) in [(LOG, key.log()), (FILE, format!("{}.>", key.files()))] {
-            if let Ok(stream) = self.stream(stream).await {
-                let _ = stream.purge().filter(subjects).await;
-            }
-        }
+    /// Deletes messages of a stream, which only an operator may do.
+    pub(crate) async fn purge(&self, stream: &str, subjects: &str) -> Result<(), ServiceError> {
+        let request = format!("STREAM.PURGE.{stream}");
+        let handle = self.stream(stream).await?;
+        let purged = handle.purge().filter(subjects).into_future();
+        let purged = self.unless_refused(&request, purged).await?;
+        purged
+            .map(drop)
+            .map_err(|error| self.failed(&request, error))
+    }
+
+    /// Empties all files of a run.
+    pub(crate) async fn empty_files(&self, key: &RunKey) -> Result<(), ServiceError> {
+        self.empty(&format!("{}.>", key.files())).await
     }
 
     /// Returns the manifests of the files that a run takes along.

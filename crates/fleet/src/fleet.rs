@@ -11,6 +11,7 @@ use async_nats::jetstream::{self, Context};
 use async_nats::{
     Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerAddr, ServerError,
 };
+use percent_encoding::percent_decode_str;
 use teamster_api::{ProblemCode, ServiceError};
 use teamster_core::sync::lock;
 use tokio::sync::watch;
@@ -264,20 +265,7 @@ fn not_connected(error: &ConnectError) -> ServiceError {
 
 /// Returns what a part of an address stands for.
 fn percent_decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let [byte, tail @ ..] = rest {
-        let digits = (*byte == b'%').then(|| tail.get(..2)).flatten();
-        let digits = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        if let Some(byte) = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            bytes.push(byte);
-            rest = &tail[2..];
-        } else {
-            bytes.push(*byte);
-            rest = tail;
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    percent_decode_str(text).decode_utf8_lossy().into_owned()
 }
 
 /// Returns whether an error names this subject, and not only a longer one.
@@ -296,6 +284,7 @@ mod tests {
     #[test]
     fn passwords_in_addresses_may_have_any_character() {
         assert_eq!(percent_decoded("a%40b%"), "a@b%");
+        assert_eq!(percent_decoded("50%+9"), "50%+9");
         let server: ServerAddr = "nats://a:x%3Ay@h:1".parse().unwrap();
         let password = server.password().map(percent_decoded);
         assert_eq!(password.as_deref(), Some("x:y"));

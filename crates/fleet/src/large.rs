@@ -36,17 +36,15 @@ pub(crate) fn is_internal(name: &str) -> bool {
     name.starts_with("./")
 }
 
-/// The file of a description.
+/// The file of a description, among those of its run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct SpecFile {
-    /// The run that has it among its files.
-    run: String,
     sha256: String,
 }
 
 impl Record {
     /// Leaves a large description out. Returns it, for the file that has it.
-    pub(crate) fn split(&mut self, run: &str) -> Result<Option<Vec<u8>>, ServiceError> {
+    pub(crate) fn split(&mut self) -> Result<Option<Vec<u8>>, ServiceError> {
         let json = serde_json::to_vec(&self.spec).unwrap_or_default();
         if json.len() <= IN_RECORD {
             return Ok(None);
@@ -60,7 +58,6 @@ impl Record {
         }
         self.version = IN_FILE;
         self.spec_file = Some(SpecFile {
-            run: run.to_owned(),
             sha256: digest(&json),
         });
         shorten(&mut self.spec);
@@ -120,18 +117,35 @@ impl Fleet {
         let Some(file) = &record.spec_file else {
             return record.spec();
         };
-        let name = format!("{SPEC}-{}", file.sha256);
-        let key = RunKey::new(&key.owner, &file.run);
-        let json = self.get_file(&key, UPLOADS, &name).await?;
-        let json = json.filter(|json| digest(json) == file.sha256);
-        let json = json.ok_or_else(|| {
-            let message = "the run's description is not in the fleet any more";
-            ServiceError::new(ProblemCode::FileNotFound, message)
-        })?;
+        let json = self.spec_json(key, file).await?;
         let mut whole = record.clone();
         whole.spec =
             serde_json::from_slice(&json).map_err(|error| crate::wire::internal(&error))?;
         whole.spec()
+    }
+
+    /// Gives the description of a run to another one, which is to last longer.
+    pub(crate) async fn copy_spec(
+        &self,
+        from: &RunKey,
+        to: &RunKey,
+        file: &SpecFile,
+    ) -> Result<(), ServiceError> {
+        let json = self.spec_json(from, file).await?;
+        self.put_spec(to, &json).await
+    }
+
+    async fn spec_json(&self, key: &RunKey, file: &SpecFile) -> Result<Vec<u8>, ServiceError> {
+        let name = format!("{SPEC}-{}", file.sha256);
+        let json = self.get_file(key, UPLOADS, &name).await?;
+        let json = json.filter(|json| digest(json) == file.sha256);
+        json.ok_or_else(|| {
+            let message = format!(
+                "the description of run {} is not in the fleet any more: submit it again",
+                key.run
+            );
+            ServiceError::new(ProblemCode::FileNotFound, message)
+        })
     }
 
     /// Returns the entries of an ended run from one number to before another that the copy of its log has lost.
@@ -218,13 +232,13 @@ mod tests {
     #[test]
     fn a_large_description_is_left_out_of_its_record() {
         let small = Spec::from(RunSpec::new("claude", "x".repeat(600 * 1024)));
-        assert_eq!(Record::new("default", &small).split("r").unwrap(), None);
+        assert_eq!(Record::new("default", &small).split().unwrap(), None);
         let mut large = RunSpec::new("claude", "x".repeat(800 * 1024));
         large.model = Some("opus".to_owned());
         large.images = vec![teamster_core::Image::bytes("image/png", vec![7; 1000])];
         let large = Spec::from(large);
         let mut record = Record::new("default", &large);
-        let json = record.split("r").unwrap().unwrap();
+        let json = record.split().unwrap().unwrap();
         assert!(record.has_description(&large) && !record.has_description(&small));
         assert_eq!(serde_json::from_slice::<Spec>(&json).unwrap(), large);
         // Older workers leave it to others.
@@ -236,7 +250,7 @@ mod tests {
         assert_eq!(shown.model.as_deref(), Some("opus"));
         assert!(shown.prompt.len() < 1100 && shown.images.is_empty());
         let huge = Spec::from(RunSpec::new("claude", "x".repeat(LARGEST)));
-        let refused = Record::new("default", &huge).split("r").unwrap_err();
+        let refused = Record::new("default", &huge).split().unwrap_err();
         assert_eq!(refused.code, Some(ProblemCode::BodyTooLarge));
     }
 

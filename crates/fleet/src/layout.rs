@@ -12,7 +12,7 @@ pub(crate) const VERSION: u32 = 2;
 /// The key of the version in a stream's metadata.
 pub(crate) const VERSION_KEY: &str = "tm_layout";
 /// Time for which the copy of a log is kept.
-const LOG_AGE: Duration = Duration::from_hours(7 * 24);
+pub(crate) const LOG_AGE: Duration = Duration::from_hours(7 * 24);
 /// Time for which an ended run's record is kept.
 pub(crate) const RECORD_AGE: Duration = Duration::from_hours(30 * 24);
 /// Time for which a file is kept: longer than the records of most runs.

@@ -204,20 +204,25 @@ pub(crate) fn drain(worker: &str) -> String {
     format!("tm.drain.{worker}")
 }
 
+/// The start of the subjects of hints for pools.
+pub(crate) const WORK_SUBJECTS: &str = "tm.work.";
+/// The start of the subjects of hints for machines.
+pub(crate) const HOST_SUBJECTS: &str = "tm.host.";
+
 /// The subject of hints for workers of a pool with this agent.
 pub(crate) fn work(pool: &str, provider: &str) -> String {
-    format!("tm.work.{pool}.{}.{CLASS}", escape(provider))
+    format!("{WORK_SUBJECTS}{pool}.{}.{CLASS}", escape(provider))
 }
 
 /// The subject of the hint for one machine that this run waits for it.
 pub(crate) fn host(worker: &str, key: &RunKey) -> String {
-    format!("tm.host.{worker}.{}", key.key())
+    format!("{HOST_SUBJECTS}{worker}.{}", key.key())
 }
 
 /// The subjects of the hints for one machine.
 #[cfg(feature = "worker")]
 pub(crate) fn hosts(worker: &str) -> String {
-    format!("tm.host.{worker}.>")
+    format!("{HOST_SUBJECTS}{worker}.>")
 }
 
 /// The consumer of these hints, and the subjects that it has.

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-#[cfg(feature = "worker")]
 use async_nats::HeaderMap;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,7 +11,7 @@ use teamster_core::time::epoch_ms;
 use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
 
 use crate::large::SpecFile;
-use crate::names::{RunKey, host, work};
+use crate::names::{HOST_SUBJECTS, RunKey, WORK_SUBJECTS, host, work};
 use crate::protocol::{Change, Claim, Head, State, Step};
 
 /// Largest result that is in a record, in bytes of JSON. A longer one is in the last entry of the log alone.
@@ -66,16 +65,16 @@ pub(crate) struct Record {
 }
 
 /// What the header of a record tells of it, for those who do not need its content.
-#[cfg(feature = "worker")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Heading {
     pub(crate) head: Head,
     /// The subject of the run's hints.
     pub(crate) queue: String,
+    /// Time at which the run was submitted, in milliseconds since the Unix epoch.
+    pub(crate) queued: u64,
     pub(crate) settled: bool,
 }
 
-#[cfg(feature = "worker")]
 impl Heading {
     /// Reads the header of a record. Returns `None` if it has none of this version.
     pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
@@ -90,12 +89,28 @@ impl Heading {
         };
         // The owner of the run chooses it, and a worker may publish more than that user.
         let is_queue =
-            |queue: &&str| queue.starts_with("tm.work.") || queue.starts_with("tm.host.");
+            |queue: &&str| queue.starts_with(WORK_SUBJECTS) || queue.starts_with(HOST_SUBJECTS);
         Some(Self {
             head: Head { state, claim },
             queue: text("Tm-Queue").filter(is_queue)?.to_owned(),
+            queued: text("Tm-Queued")?.parse().ok()?,
             settled: text("Tm-Settled").is_some(),
         })
+    }
+
+    /// Returns whether nothing is left to do about the run.
+    #[cfg(feature = "worker")]
+    pub(crate) fn is_over(&self) -> bool {
+        self.head.state.is_final() && (self.head.state != State::Lost || self.settled)
+    }
+
+    /// Returns the pool for which the run waits, or else the machine.
+    pub(crate) fn place(&self) -> (Option<String>, Option<String>) {
+        let name = |prefix| {
+            let rest: &str = self.queue.strip_prefix(prefix)?;
+            Some(rest.split('.').next()?.to_owned())
+        };
+        (name(WORK_SUBJECTS), name(HOST_SUBJECTS))
     }
 }
 
@@ -159,6 +174,7 @@ impl Record {
         let mut heading = vec![
             ("Tm-State", state.as_str().unwrap_or_default().to_owned()),
             ("Tm-Queue", self.queue(key)),
+            ("Tm-Queued", self.times.queued.to_string()),
         ];
         if let Some(claim) = self.claim {
             heading.push(("Tm-Instance", claim.instance.to_string()));
@@ -249,7 +265,7 @@ impl Record {
         }
     }
 
-    /// Returns whether the run is to be submitted once more if it is given up, which a run that may change something cannot
+    /// Returns whether the run is to be resubmitted if it is given up, which a run that may change something cannot
     /// want.
     #[cfg(feature = "worker")]
     pub(crate) fn wants_rerun(&self) -> bool {
@@ -388,10 +404,17 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert("Tm-State", "queued");
             headers.insert("Tm-Queue", subject);
-            Heading::read(&headers).map(|heading| heading.queue)
+            headers.insert("Tm-Queued", "1");
+            Heading::read(&headers).map(|heading| (heading.place(), heading.queue))
         };
-        for subject in ["tm.work.default.claude.n", "tm.host.w1.ann.r"] {
-            assert_eq!(queue(subject).as_deref(), Some(subject));
+        let place = |pool: Option<&str>, machine: Option<&str>| {
+            (pool.map(str::to_owned), machine.map(str::to_owned))
+        };
+        for (subject, expected) in [
+            ("tm.work.default.claude.n", place(Some("default"), None)),
+            ("tm.host.w1.ann.r", place(None, Some("w1"))),
+        ] {
+            assert_eq!(queue(subject), Some((expected, subject.to_owned())));
         }
         for subject in [
             "$KV.tm_runs.bob.r",

@@ -26,22 +26,19 @@ use tokio::time::{Instant, sleep};
 use crate::follow::follow;
 #[cfg(feature = "worker")]
 use crate::frame::{Frame, Frames};
-use crate::layout::RECORD_AGE;
+use crate::layout::{LOG_AGE, RECORD_AGE};
 use crate::names::{LOG, RUNS, RunKey};
-#[cfg(feature = "worker")]
-use crate::protocol::State;
 use crate::protocol::{Change, Seen, Settled};
-#[cfg(feature = "worker")]
-use crate::record::Heading;
-use crate::record::Record;
+use crate::record::{Heading, Record};
 use crate::{Fleet, setup};
 
 /// Time for which a caller waits until a change is certain.
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 /// Pause before a request is repeated.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
-/// Time for which a deleted record's id cannot be used again.
-const MARKER_AGE: Duration = Duration::from_hours(1);
+/// Time for which a deleted record's id cannot be used again: the log may be left, and its first message is the witness of a
+/// start.
+const MARKER_AGE: Duration = LOG_AGE;
 
 /// A record as it was read, with all of it.
 #[derive(Debug, Clone)]
@@ -196,7 +193,7 @@ impl Fleet {
         }
     }
 
-    /// Deletes a record, if its revision is the expected one. Its id cannot be used for an hour.
+    /// Deletes a record, if its revision is the expected one. Its id cannot be used for as long as a log is kept.
     pub(crate) async fn delete(&self, key: &RunKey, expected: u64) -> bool {
         let message = PublishMessage::build()
             .header("KV-Operation", "PURGE")
@@ -259,33 +256,26 @@ impl Fleet {
         Ok(records)
     }
 
-    /// Returns the headings and revisions of those of these records for which there may be something to do. Their contents
-    /// are not read.
-    #[cfg(feature = "worker")]
+    /// Reads the headings and revisions of these records, without their contents.
     pub(crate) async fn headings(
         &self,
         subjects: &str,
-    ) -> Result<Vec<(RunKey, u64, Heading)>, ServiceError> {
+        mut each: impl FnMut(RunKey, u64, Heading),
+    ) -> Result<(), ServiceError> {
         let mut messages = self
             .messages(RUNS, subjects, DeliverPolicy::LastPerSubject, true)
             .await?;
-        let mut headings = Vec::new();
         while messages.pending > 0 {
             let Some(message) = messages.next().await? else {
                 break;
             };
             let heading = message.headers.as_ref().and_then(Heading::read);
             let key = RunKey::of_record(&message.subject);
-            let (Some(key), Some(heading), Ok(info)) = (key, heading, message.info()) else {
-                continue;
-            };
-            let is_over = heading.head.state.is_final()
-                && (heading.head.state != State::Lost || heading.settled);
-            if !is_over {
-                headings.push((key, info.stream_sequence, heading));
+            if let (Some(key), Some(heading), Ok(info)) = (key, heading, message.info()) {
+                each(key, info.stream_sequence, heading);
             }
         }
-        Ok(headings)
+        Ok(())
     }
 
     /// Returns the result in the last message of a run's log; `None` if it is not in that alone, or cannot be read.

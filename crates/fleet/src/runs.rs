@@ -100,7 +100,7 @@ impl FleetRuns {
             Some(_) => return Err(exists(run)),
             None => record.machine = self.check_spec(&spec).await?,
         }
-        if let Some(json) = record.split(run)? {
+        if let Some(json) = record.split()? {
             self.fleet.put_spec(&key, &json).await?;
         }
         self.fleet.submit(&key, &record).await
@@ -126,8 +126,9 @@ impl FleetRuns {
     }
 
     async fn view_of(&self, key: &RunKey, record: Record) -> Result<RunView, ServiceError> {
+        let is_started = record.state == State::Started;
         let mut is_silent = false;
-        if record.state == State::Started {
+        if is_started {
             match self.fleet.ask(key, Question::Show).await {
                 Ok(Some(Answered::View(mut view))) => {
                     view.summary = Arc::new(record.dated(Arc::unwrap_or_clone(view.summary)));
@@ -143,7 +144,7 @@ impl FleetRuns {
                     return Ok(*view);
                 }
                 Ok(None) => is_silent = true,
-                // Its runner is being started, or the answer is late.
+                // Its runner is being started, or the answer is late: the server may not know yet that the machine is gone.
                 _ => {}
             }
         }
@@ -152,7 +153,7 @@ impl FleetRuns {
             let why = self.fleet.known().await?.why(key, &record);
             Arc::make_mut(&mut view.summary).queue = Some(why);
         }
-        if is_silent {
+        if is_started {
             let summary = Arc::make_mut(&mut view.summary);
             let started = record.times.started.unwrap_or_default();
             // Nothing is written: each reader can see it.
@@ -162,9 +163,10 @@ impl FleetRuns {
                     summary.since = Some(at.map_or(started, |at| at.max(started)));
                 }
                 // It has just come back, or is about to end.
-                Reports::Yes => {
+                Reports::Yes if is_silent => {
                     summary.live = Some(LiveStatus::new(LiveState::NotAnswering, started));
                 }
+                Reports::Yes => {}
             }
         }
         if record.state.is_final() && view.result.is_none() {

@@ -1,4 +1,4 @@
-//! What a fleet does: its workers, its queues and what holds agents back.
+//! The state of a fleet: workers, queues and holds.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,10 @@ use teamster_core::time::epoch_ms;
 
 use crate::names::records_of;
 use crate::protocol::State;
+use crate::record::Heading;
 use crate::{Fleet, Hold, PresentWorker};
 
-/// What a fleet does now.
+/// The state of a fleet at one time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -79,31 +80,32 @@ impl Fleet {
     pub async fn status(&self) -> Result<FleetStatus, ServiceError> {
         let workers = self.workers().await?;
         let holds = self.holds().await?;
-        let (records, owner) = match self.records("$KV.tm_runs.>").await {
-            Err(error) if error.code == Some(ProblemCode::InsufficientScope) => {
-                let records = self.records(&records_of(self.owner())).await?;
-                (records, Some(self.owner().to_owned()))
-            }
-            records => (records?, None),
-        };
         let now = epoch_ms();
         let mut runs = BTreeMap::new();
         let mut queues: BTreeMap<_, (usize, u64)> = BTreeMap::new();
-        for record in records.into_iter().filter_map(|(_, found)| found.record) {
-            let state = serde_json::to_value(record.state).unwrap_or_default();
+        // Prompts and results of 30 days are not read for some numbers.
+        let mut count = |_, _, heading: Heading| {
+            let state = serde_json::to_value(heading.head.state).unwrap_or_default();
             *runs
                 .entry(state.as_str().unwrap_or_default().to_owned())
                 .or_default() += 1;
-            if record.state == State::Queued {
-                let place = match record.machine {
-                    Some(machine) => (None, Some(machine)),
-                    None => (Some(record.pool), None),
-                };
-                let (waiting, oldest) = queues.entry(place).or_default();
+            if heading.head.state == State::Queued {
+                let (waiting, oldest) = queues.entry(heading.place()).or_default();
                 *waiting += 1;
-                *oldest = (*oldest).max(now.saturating_sub(record.times.queued));
+                *oldest = (*oldest).max(now.saturating_sub(heading.queued));
             }
-        }
+        };
+        let owner = match self.headings("$KV.tm_runs.>", &mut count).await {
+            Err(error) if error.code == Some(ProblemCode::InsufficientScope) => {
+                let own = records_of(self.owner());
+                self.headings(&own, &mut count).await?;
+                Some(self.owner().to_owned())
+            }
+            read => {
+                read?;
+                None
+            }
+        };
         let queues = queues.into_iter();
         let queues = queues.map(|((pool, machine), (waiting, oldest_ms))| QueueOf {
             pool,

@@ -1,4 +1,4 @@
-//! Why a run waits, from what is known of the workers.
+//! The reason for which a run waits, from the state of the workers.
 
 use teamster_api::{QueueReason, QueueStatus, ServiceError};
 use teamster_core::time::{date_of_day, epoch_ms};
@@ -9,7 +9,7 @@ use crate::names::RunKey;
 use crate::presence::{PresentWorker, Refusal};
 use crate::record::Record;
 
-/// What the reasons of all waiting runs are computed from.
+/// Input of the reasons of all waiting runs.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Known {
     workers: Vec<PresentWorker>,

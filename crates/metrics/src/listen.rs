@@ -15,12 +15,14 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 /// The number of connections at once. Further ones wait.
 const CONNECTIONS: usize = 16;
 /// Time within which a client must send a request.
 const HEAD_LIMIT: Duration = Duration::from_secs(10);
+/// Time within which a client must send its request and read the response.
+const LIMIT: Duration = Duration::from_secs(30);
 /// Pause after an error of the listener, such as of too many open files.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -56,7 +58,7 @@ where
                 .header_read_timeout(HEAD_LIMIT)
                 .serve_connection(TokioIo::new(stream), service);
             // Its errors are of the client or the network.
-            let _ = connection.await;
+            let _ = timeout(LIMIT, connection).await;
         });
     }
 }

@@ -1,4 +1,4 @@
-//! What is known of the runs, to count each of them once.
+//! Known runs, each of which is counted once.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -25,7 +25,7 @@ pub(crate) struct Tracked {
     agents: Values,
 }
 
-/// What was counted of a run.
+/// Figures that were counted of a run.
 #[derive(Debug, Default)]
 struct Counted {
     agent: String,

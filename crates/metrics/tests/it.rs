@@ -482,3 +482,31 @@ async fn a_listener_has_the_figures_and_nothing_else() {
     assert!(ask("POST /metrics").await.starts_with("HTTP/1.1 405 "));
     serving.abort();
 }
+
+#[tokio::test(start_paused = true)]
+async fn clients_that_do_not_read_lose_their_places() {
+    /// The number of connections at once.
+    const PLACES: usize = 16;
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    // More than the buffers of a socket have room for.
+    let serving = tokio::spawn(teamster_metrics::serve(listener, || async {
+        "x".repeat(16 << 20)
+    }));
+    let mut clients = Vec::new();
+    let mut last = [0; 12];
+    for _ in 0..=PLACES {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        let mut stream = socket.connect(address).await.unwrap();
+        let request = b"GET /metrics HTTP/1.1\r\nHost: w\r\n\r\n";
+        stream.write_all(request).await.unwrap();
+        let answer = stream.read_exact(&mut last);
+        // Time is paused, and passes at once while nothing else can be done.
+        let minute = std::time::Duration::from_mins(1);
+        tokio::time::timeout(minute, answer).await.unwrap().unwrap();
+        clients.push(stream);
+    }
+    assert_eq!(&last, b"HTTP/1.1 200");
+    serving.abort();
+}

@@ -83,7 +83,7 @@ fn give_up(id: &str) -> anyhow::Result<u8> {
     Ok(exit_code::SUCCESS)
 }
 
-/// Starts a run once more, and prints the id of the new one.
+/// Submits a run again, and prints the id of the new one.
 fn rerun(id: &str) -> anyhow::Result<u8> {
     let runs = FleetRuns::new(&fleet()?);
     let rerun = wait(async {

@@ -1,4 +1,4 @@
-//! Why a run of a fleet waits.
+//! The reason for which a run of a fleet waits, as a terminal shows it.
 
 use std::time::Duration;
 

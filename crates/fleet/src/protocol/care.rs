@@ -14,7 +14,7 @@ pub enum Care {
     /// Publish the end of a run that was given up after the message with this number (0: there must be none), as of the
     /// claim [`Tag::GIVEN_UP`](super::Tag::GIVEN_UP): from then on, a machine that is back adds nothing to the log.
     Fence(u64),
-    /// Submit the run once more, under another id. If it is there already, nothing happens.
+    /// Resubmit the run, under another id. If it is there already, nothing happens.
     Rerun,
 }
 
@@ -28,7 +28,7 @@ pub struct Known {
     pub has_hint: bool,
     /// The last message of the log. It is needed of a started run whose process is absent, and of one that was given up.
     pub tail: Option<Tail>,
-    /// The run is to be submitted once more if it is given up.
+    /// The run is to be resubmitted if it is given up.
     pub wants_rerun: bool,
 }
 

@@ -76,7 +76,7 @@ impl Change {
         Self::new(Step::Start, revision, Head::claimed(State::Started, claim))
     }
 
-    /// The same, by another process of the worker, or once more: [`Step::Resume`].
+    /// The same, by another process of the worker, or a retry: [`Step::Resume`].
     pub fn resume(revision: u64, claim: Claim) -> Self {
         Self::new(Step::Resume, revision, Head::claimed(State::Started, claim))
     }

@@ -1,4 +1,4 @@
-//! What a person decides about runs whose machine is not heard of.
+//! Giving up and resubmitting runs whose machine does not report.
 
 use teamster_api::{Accepted, ProblemCode, ServiceError, is_run_id};
 
@@ -10,10 +10,10 @@ use crate::protocol::{Change, State};
 use crate::record::Record;
 use crate::records::Changed;
 
-/// What separates the number of a run that was submitted once more.
+/// Separator of the number of a resubmitted run.
 const AGAIN: char = '~';
 
-/// A run that was submitted once more.
+/// A resubmitted run.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Rerun {
@@ -23,7 +23,7 @@ pub struct Rerun {
     pub accepted: Accepted,
 }
 
-/// Returns the id of a run once more.
+/// Returns the id under which a run is resubmitted.
 fn next_id(run: &str) -> Result<String, ServiceError> {
     let numbered = run.rsplit_once(AGAIN);
     let numbered = numbered.and_then(|(name, number)| Some((name, number.parse::<u32>().ok()?)));
@@ -73,7 +73,7 @@ impl FleetRuns {
         }
     }
 
-    /// Submits a run once more under another id, with the same description and uploads. Repeating it is the same run.
+    /// Resubmits a run under another id, with the same description and uploads. Repeating it is the same run.
     ///
     /// # Errors
     ///
@@ -116,7 +116,7 @@ impl FleetRuns {
 }
 
 impl Fleet {
-    /// Submits a run with this record once more.
+    /// Resubmits a run with this record.
     pub(crate) async fn submit_again(
         &self,
         key: &RunKey,
@@ -125,6 +125,9 @@ impl Fleet {
         let again = RunKey::new(&key.owner, &next_id(&key.run)?);
         if self.read(&again).await?.record.is_none() {
             self.copy_uploads(key, &again).await?;
+            if let Some(file) = &record.spec_file {
+                self.copy_spec(key, &again, file).await?;
+            }
         }
         let accepted = self.submit(&again, &record.again()).await?;
         Ok(Rerun {
@@ -151,7 +154,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_once_more_has_the_next_number() {
+    fn a_resubmitted_run_has_the_next_number() {
         let long = "x".repeat(99);
         for (run, next) in [
             ("fix-1", Some("fix-1~2")),

@@ -1,13 +1,15 @@
-//! What changes in the runs of an owner.
+//! The stream of changes of an owner's runs.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_nats::jetstream::Message;
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_stream::try_stream;
 use futures_core::stream::BoxStream;
 use teamster_api::{Change, RunSummary, ServiceError, ViewState};
+use tokio::time::{MissedTickBehavior, interval};
 
 use super::FleetRuns;
 use crate::frame::Frame;
@@ -18,6 +20,8 @@ use crate::records::{is_marker, record_of};
 
 /// The number of ended runs in a snapshot.
 const NEWEST: usize = 50;
+/// Time after which it is looked again why runs wait: workers, limits and refusals change that, and no record.
+const REASONS: Duration = Duration::from_secs(5);
 
 impl FleetRuns {
     pub(super) fn all_changes(self) -> BoxStream<'static, Result<Change, ServiceError>> {
@@ -56,13 +60,22 @@ impl FleetRuns {
                 known.records.insert(key.run, record);
             }
             yield Change::Snapshot { runs, agents: None };
+            let mut reasons = interval(REASONS);
+            reasons.set_missed_tick_behavior(MissedTickBehavior::Delay);
             loop {
                 let news = tokio::select! {
                     message = records.next() => message.map(News::Record),
                     message = logs.next() => message.map(News::Log),
                     message = workers.next() => message.map(News::Worker),
+                    _ = reasons.tick() => Ok(News::Time),
                 };
                 let changed = match news? {
+                    News::Time => {
+                        for run in self.other_reasons(&mut known).await {
+                            yield Change::Run { run };
+                        }
+                        continue;
+                    }
                     News::Worker(Some(message)) => {
                         let Some(worker) = message.subject.strip_prefix(PRESENCES) else {
                             continue;
@@ -112,8 +125,7 @@ impl FleetRuns {
                 if now.live.is_some() {
                     Arc::make_mut(&mut now).live = None;
                 }
-                if known.shown.get(&changed.run) != Some(&now) {
-                    known.shown.insert(changed.run, now.clone());
+                if let Some(now) = known.show(now) {
                     let has_ended = now.state == ViewState::Ended;
                     yield Change::Run { run: now };
                     if has_ended {
@@ -135,20 +147,39 @@ impl FleetRuns {
             .filter(|(_, record)| {
                 record.state == State::Started && record.worker.as_deref() == Some(worker)
             })
-            .map(|(run, record)| (self.key(run), record.clone()))
+            .map(|(run, record)| (self.key(run), Seen::NOTHING, record.clone()))
             .collect();
         let mut changed = Vec::new();
-        for (key, record) in started {
-            let mut now = self.summary_of(&key, record).await;
+        for mut now in self.summaries(&started).await {
             if now.live.is_some() {
                 Arc::make_mut(&mut now).live = None;
             }
-            if known.shown.get(&key.run) != Some(&now) {
-                known.shown.insert(key.run, now.clone());
-                changed.push(now);
-            }
+            changed.extend(known.show(now));
         }
         changed
+    }
+
+    /// Returns those queued runs that wait for another reason now.
+    async fn other_reasons(&self, known: &mut Known) -> Vec<Arc<RunSummary>> {
+        let is_queued = |(_, record): &(&String, &Record)| record.state == State::Queued;
+        let mut queued = known.records.iter().filter(is_queued).peekable();
+        if queued.peek().is_none() {
+            return Vec::new();
+        }
+        // Without an answer, the next time shows it.
+        let Ok(workers) = self.fleet.known().await else {
+            return Vec::new();
+        };
+        let mut now = Vec::new();
+        for (run, record) in queued {
+            if let Some(shown) = known.shown.get(run) {
+                let mut run = shown.clone();
+                Arc::make_mut(&mut run).queue =
+                    Some(workers.why(&self.key(&run.info.run_id), record));
+                now.push(run);
+            }
+        }
+        now.into_iter().filter_map(|run| known.show(run)).collect()
     }
 }
 
@@ -157,9 +188,11 @@ enum News {
     Record(Option<Message>),
     Log(Option<Message>),
     Worker(Option<Message>),
+    /// It is time to look why runs wait.
+    Time,
 }
 
-/// What a reader of changes knows.
+/// State of a reader of changes.
 #[derive(Default)]
 struct Known {
     records: HashMap<String, Record>,
@@ -169,6 +202,16 @@ struct Known {
 }
 
 impl Known {
+    /// Keeps how a run is shown. Returns it if that is new.
+    fn show(&mut self, now: Arc<RunSummary>) -> Option<Arc<RunSummary>> {
+        let run = &now.info.run_id;
+        if self.shown.get(run) == Some(&now) {
+            return None;
+        }
+        self.shown.insert(run.clone(), now.clone());
+        Some(now)
+    }
+
     /// Returns whether the state of a run is not the one that was seen last.
     fn has_other_state(&mut self, key: &RunKey, state: String) -> bool {
         // Of one that is not among the newest.

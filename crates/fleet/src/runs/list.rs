@@ -8,7 +8,7 @@ use teamster_api::{ProblemCode, RunInfo, RunList, RunQuery, RunSummary, ServiceE
 use teamster_core::AgentError;
 
 use super::FleetRuns;
-use crate::names::{RunKey, records_of};
+use crate::names::{FILE, LOG, RunKey, records_of};
 use crate::protocol::{Seen, State};
 use crate::record::Record;
 use crate::records::not_found;
@@ -149,12 +149,27 @@ impl FleetRuns {
             }));
         }
         let mut forgotten = Forgotten::default();
+        let mut may_purge = true;
         for (key, seen) in chosen {
             // One that was changed meanwhile is another's to decide about.
-            if self.fleet.delete(&key, seen.revision).await {
-                forgotten.runs += 1;
-                forgotten.logs += 1;
-                self.fleet.purge(&key).await;
+            if !self.fleet.delete(&key, seen.revision).await {
+                if let Some(refusal) = self.fleet.refusal(&key.record()) {
+                    return Err(refusal);
+                }
+                continue;
+            }
+            forgotten.runs += 1;
+            if may_purge {
+                match self.fleet.purge(LOG, &key.log()).await {
+                    Ok(()) => forgotten.logs += 1,
+                    // Logs of this user go by their age.
+                    Err(error) => may_purge = error.code != Some(ProblemCode::InsufficientScope),
+                }
+            }
+            let files = format!("{}.>", key.files());
+            if !may_purge || self.fleet.purge(FILE, &files).await.is_err() {
+                // The whole log is one of them. What is left after a failure goes by its age, too.
+                let _ = self.fleet.empty_files(&key).await;
             }
         }
         Ok(forgotten)

@@ -51,7 +51,13 @@ async fn pass(shared: &Shared, waiting: &mut Waiting) -> Result<(), ServiceError
     }
     let fleet = &shared.fleet;
     // Before the workers: one that was claimed since then is of a worker that is there.
-    let records = fleet.headings(ALL).await?;
+    let mut records = Vec::new();
+    let read = fleet.headings(ALL, |key, revision, heading| {
+        if !heading.is_over() {
+            records.push((key, revision, heading));
+        }
+    });
+    read.await?;
     let workers = fleet.workers().await?;
     let present: HashSet<_> = workers.iter().map(|worker| worker.instance).collect();
     let queues = queues(shared).await?;

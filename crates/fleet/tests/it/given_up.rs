@@ -1,4 +1,4 @@
-//! Runs whose machine is not heard of, and what a person decides about them.
+//! Runs whose machine does not report, and what a person decides about them.
 
 use std::fs;
 use std::future::poll_fn;
@@ -90,7 +90,7 @@ fn a_run_of_a_lost_machine_is_unknown_until_a_person_decides() {
         assert_eq!(lost.summary.status, Some(RunStatus::Failed));
         let error = lost.summary.error.as_ref().unwrap();
         assert!(error.message.contains("given up"), "{error:?}");
-        // Another worker submits it once more, and ends its log.
+        // Another worker resubmits it, and ends its log.
         let again = RunHandle::new(service.clone(), "run~2");
         let other = Machine::start(&server, "w2", &shared.agent());
         shared.until_count(2);

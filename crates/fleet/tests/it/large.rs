@@ -10,7 +10,7 @@ use super::machine::{LIMIT, Machine, Shared, block_on, read, runs, until_workers
 use super::server::Server;
 
 /// Made by hand: what Claude Code prints for a prompt. The answer is the length of the line with the prompt.
-const MEASURES: &str = r#"#!/bin/sh
+pub(crate) const MEASURES: &str = r#"#!/bin/sh
 while IFS= read -r line; do
   case $line in
     *'"subtype":"end_session"'*) exit 0 ;;

@@ -15,6 +15,7 @@ mod placement;
 mod roles;
 mod server;
 mod simulate;
+mod submitter;
 
 /// Returns the next item of a stream.
 async fn next<S: futures_core::Stream + Unpin>(stream: &mut S) -> Option<S::Item> {

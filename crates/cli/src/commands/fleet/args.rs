@@ -103,7 +103,7 @@ pub(crate) struct FleetGiveUpArgs {
     pub(crate) id: String,
 }
 
-/// Start a run once more, as a new run with the same description; print its id.
+/// Submit a run again, as a new run with the same description; print its id.
 ///
 /// For a run that has ended, was given up, or whose machine does not report. What it has changed outside of its machine
 /// stays, and both may cost.

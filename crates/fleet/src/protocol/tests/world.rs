@@ -37,7 +37,7 @@ pub(super) enum Kind {
     StoreLoses,
     /// A person gives a started run up whose machine is not there. As a fault, its worker is only asleep.
     GiveUp,
-    /// The same, and the run is to be submitted once more then.
+    /// The same, and the run is to be resubmitted then.
     Rerun,
     /// A fault: the record is gone for good, without a marker.
     Gone,
@@ -72,7 +72,7 @@ pub(super) enum Part {
     Fence,
     /// A worker that is back stops the agent of a run that was given up.
     StopGivenUp,
-    /// The janitor submits a run once more.
+    /// The janitor resubmits a run.
     RerunAgain,
     /// A record that is gone is not taken for a stale read.
     Patience,
@@ -167,7 +167,7 @@ pub(super) struct World {
     started: u8,
     /// A person was shown that the agent was not started.
     cancelled: bool,
-    /// Records of the run that was submitted once more.
+    /// Records of the run that was resubmitted.
     reruns: u8,
     /// The record was lost.
     is_gone: bool,

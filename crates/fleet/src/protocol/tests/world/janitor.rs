@@ -54,10 +54,7 @@ impl World {
             }
             Some(Care::Rerun) if !self.lacks(Part::RerunAgain) => {
                 for (how, _, after) in self.request(Late::Rerun) {
-                    steps.push((
-                        Label(What::Text("janitor submits it once more"), how),
-                        after,
-                    ));
+                    steps.push((Label(What::Text("janitor resubmits it"), how), after));
                 }
             }
             _ => {}
