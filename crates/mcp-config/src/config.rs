@@ -159,7 +159,7 @@ pub fn parse_available(
                 let kind = fields::kind(&other);
                 return Err(ConfigError::of(
                     &name,
-                    format!("expected an object, there is {kind}"),
+                    format!("expected an object, found {kind}"),
                 ));
             }
         };
@@ -213,7 +213,7 @@ fn top(text: &str) -> Result<Object<'_>, ConfigError> {
     match result.value {
         Some(Value::Object(object)) => Ok(object),
         Some(other) => Err(ConfigError::new(format!(
-            "expected an object with servers, there is {}",
+            "expected an object with servers, found {}",
             fields::kind(&other)
         ))),
         None => Err(ConfigError::new("there is nothing in it")),

@@ -178,7 +178,7 @@ fn verify_merged(
     for (name, value) in entries {
         let found: Vec<&Node> = after.entries(key, name).collect();
         if found.len() != 1 || !found[0].same_as(value) {
-            return Err(fault(&format!("`{name}` would not arrive as it is")));
+            return Err(fault(&format!("`{name}` cannot be written unchanged")));
         }
     }
     Ok(())
@@ -299,7 +299,7 @@ fn place(body: &str, format: ConfigFormat, key: &str, name: Option<&str>) -> Vec
 
 fn fault(what: &str) -> EditError {
     EditError(format!(
-        "the file was left as it is, because this change would damage it: {what}"
+        "the file is unchanged, because this edit would damage it: {what}"
     ))
 }
 

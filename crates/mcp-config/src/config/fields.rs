@@ -134,7 +134,7 @@ fn texts(place: &str, value: Value<'_>) -> Result<Vec<String>, String> {
 }
 
 fn wrong(place: &str, expected: &str, value: &Value<'_>) -> String {
-    format!("{place}: expected {expected}, there is {}", kind(value))
+    format!("{place}: expected {expected}, found {}", kind(value))
 }
 
 /// Returns the kind of a value, for a message that must not contain the value.

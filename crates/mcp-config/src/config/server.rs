@@ -216,7 +216,7 @@ fn kind(name: &str) -> Result<Kind, String> {
         "http" | "streamable-http" | "streamableHttp" | "remote" => Ok(Kind::Http),
         "sse" => Ok(Kind::Sse),
         _ => Err(
-            "type: it is none of stdio, local, http, streamable-http, streamableHttp, remote and sse"
+            "type: expected stdio, local, http, streamable-http, streamableHttp, remote or sse"
                 .to_owned(),
         ),
     }

@@ -219,37 +219,34 @@ fn errors_name_server_field_and_found_kind() {
         ),
         (
             r#""type": "websocket", "url": "http://h""#,
-            "s: type: it is none of stdio, local, http, streamable-http, streamableHttp, remote and sse",
+            "s: type: expected stdio, local, http, streamable-http, streamableHttp, remote or sse",
         ),
-        (
-            r#""type": 1"#,
-            "s: type: expected a string, there is a number",
-        ),
+        (r#""type": 1"#, "s: type: expected a string, found a number"),
         (
             r#""command": {}"#,
-            "s: command: expected a string or a list of strings, there is an object",
+            "s: command: expected a string or a list of strings, found an object",
         ),
         (r#""command": []"#, "s: command: it is empty"),
         (r#""command": """#, "s: command: it is empty"),
         (
             r#""command": ["x", null]"#,
-            "s: command[1]: expected a string, there is null",
+            "s: command[1]: expected a string, found null",
         ),
         (
             r#""command": "x", "args": "-v""#,
-            "s: args: expected a list of strings, there is a string",
+            "s: args: expected a list of strings, found a string",
         ),
         (
             r#""command": "x", "args": ["-v", true]"#,
-            "s: args[1]: expected a string, there is true or false",
+            "s: args[1]: expected a string, found true or false",
         ),
         (
             r#""command": "x", "env": ["A=1"]"#,
-            "s: env: expected an object with strings, there is a list",
+            "s: env: expected an object with strings, found a list",
         ),
         (
             r#""command": "x", "env": {"PORT": 8080}"#,
-            "s: env.PORT: expected a string, there is a number",
+            "s: env.PORT: expected a string, found a number",
         ),
         (
             r#""command": "x", "env": {"A=B": "x"}"#,
@@ -277,7 +274,7 @@ fn errors_name_server_field_and_found_kind() {
         ),
         (
             r#""command": "x", "timeout": "60s""#,
-            "s: timeout: expected a number, there is a string",
+            "s: timeout: expected a number, found a string",
         ),
         (
             r#""command": "x", "timeout": 0.2"#,
@@ -293,11 +290,11 @@ fn errors_name_server_field_and_found_kind() {
         ),
         (
             r#""command": "x", "tools": "*""#,
-            "s: tools: expected a list of strings, there is a string",
+            "s: tools: expected a list of strings, found a string",
         ),
         (
             r#""command": "x", "disabled": "yes""#,
-            "s: disabled: expected true or false, there is a string",
+            "s: disabled: expected true or false, found a string",
         ),
         (
             r#""command": "x", "env": {"A": "${TRACKER_TOKEN}"}"#,
@@ -324,7 +321,7 @@ fn errors_name_server_field_and_found_kind() {
 fn errors_of_the_text_have_a_position() {
     for (text, message) in [
         ("", "there is nothing in it"),
-        ("[]", "expected an object with servers, there is a list"),
+        ("[]", "expected an object with servers, found a list"),
         (
             "{\"mcpServers\": {\n  \"a\" \"b\"}}",
             "line 2, column 7: no JSON: expected colon after the string or word in object property",
@@ -333,7 +330,7 @@ fn errors_of_the_text_have_a_position() {
             "{'a': {}}",
             "line 1, column 2: no JSON: single-quoted strings are not allowed",
         ),
-        (r#"{"a": "x"}"#, "a: expected an object, there is a string"),
+        (r#"{"a": "x"}"#, "a: expected an object, found a string"),
         (
             r#"{"a": {"command": "x"}, "a": {"command": "y"}}"#,
             "a: there are two servers of this name",
@@ -344,7 +341,7 @@ fn errors_of_the_text_have_a_position() {
         ),
         (
             r#"{"mcpServers": {"\u001b[2J": 1}}"#,
-            r"\u{1b}[2J: expected an object, there is a number",
+            r"\u{1b}[2J: expected an object, found a number",
         ),
         (
             r#"{"mcpServers": {"": {"command": "x"}}}"#,

@@ -38,9 +38,9 @@ fn a_merge_that_lost_or_changed_anything_is_an_error() {
             ("\"u\"", "\"U\"", "something else would change"),
             ("b", "c", "something else would change"),
             ("x", "xx", "something else would change"),
-            ("\"v\"", "\"w\"", "`a` would not arrive as it is"),
-            ("\"v\"", "[\"v\"]", "`a` would not arrive as it is"),
-            ("n", "m", "`a` would not arrive as it is"),
+            ("\"v\"", "\"w\"", "`a` cannot be written unchanged"),
+            ("\"v\"", "[\"v\"]", "`a` cannot be written unchanged"),
+            ("n", "m", "`a` cannot be written unchanged"),
         ] {
             let bad = good.replace(what, instead);
             let error = verify(&bad).unwrap_err().to_string();

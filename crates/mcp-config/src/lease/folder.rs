@@ -171,7 +171,7 @@ impl Folder {
             Ok(found) if found.is_dir() => {}
             Ok(_) => {
                 return Err(Stop::Failed(format!(
-                    "{} is in the way: it is no folder; remove it",
+                    "{} is not a directory: remove it",
                     path.display()
                 )));
             }

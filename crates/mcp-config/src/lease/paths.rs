@@ -23,7 +23,7 @@ const LONGEST_NAME: usize = 150;
 pub(super) fn real_file(path: &Path) -> io::Result<PathBuf> {
     let real = follow(&std::path::absolute(path)?)?;
     if real.file_name().is_none() {
-        return Err(io::Error::other("this is no path of a file"));
+        return Err(io::Error::other("not the path of a file"));
     }
     // The file itself is not canonicalized, because that could return another of its names.
     let mut missing = Vec::new();

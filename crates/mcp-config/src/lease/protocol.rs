@@ -229,7 +229,7 @@ fn refuse_names_of_the_user(journal: &Journal, entries: &[Entry]) -> Result<(), 
     match entries.iter().find(|(name, _)| taken.contains(name)) {
         None => Ok(()),
         Some((name, _)) => Err(Stop::Failed(format!(
-            "it has a server `{name}` of its own; choose another name"
+            "it already has a server `{name}`; choose another name"
         ))),
     }
 }

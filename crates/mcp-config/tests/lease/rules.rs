@@ -80,7 +80,7 @@ fn a_name_of_the_users_is_refused_and_nothing_is_touched() {
         let error = Lease::acquire(&world.edit(&["ours", "mine"])).unwrap_err();
         let text = error.to_string();
         assert!(
-            text.contains("`mine` of its own; choose another name"),
+            text.contains("already has a server `mine`; choose another name"),
             "{text}"
         );
         assert!(text.contains(&*world.file.to_string_lossy()), "{text}");
