@@ -29,7 +29,7 @@ pub enum StoreError {
     },
     /// There is no store at this location, and none was created; see
     /// [`Store::open_existing`](crate::Store::open_existing).
-    #[error("there is no store at {place}")]
+    #[error("no store at {place}")]
     Missing {
         /// The location.
         place: String,
@@ -67,19 +67,13 @@ pub enum StoreError {
         reason: String,
     },
     /// A run with this id exists.
-    #[error(
-        "there is a run {} already: give every run an id of its own",
-        printable(run_id)
-    )]
+    #[error("run {} already exists: give each run its own id", printable(run_id))]
     RunExists {
         /// The id.
         run_id: String,
     },
     /// The run cannot be ended, because it was never begun or has ended.
-    #[error(
-        "there is no run {} that could end: it was never begun, or it has ended",
-        printable(run_id)
-    )]
+    #[error("run {} cannot end: it never began, or has ended", printable(run_id))]
     NotRunning {
         /// The id.
         run_id: String,
@@ -206,7 +200,7 @@ pub(crate) fn explain(error: &sqlx::Error) -> String {
                      schema: ?options=-csearch_path%3DNAME"
                 }
                 (None, "3F000") => "create the schema, or correct `search_path` in the URL",
-                (None, "53300") => "the server has no connection left; try again later",
+                (None, "53300") => "the server has no free connection; retry later",
                 _ => "",
             }
         }
