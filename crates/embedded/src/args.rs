@@ -30,7 +30,7 @@ impl ExtraArgs {
             }
             if !matches!(name, "--base-url" | "--max-tokens") {
                 return Err(refused(format!(
-                    "there is no argument `{}`; there is: --base-url URL, --max-tokens N, --sandbox",
+                    "unknown argument `{}`; available: --base-url URL, --max-tokens N, --sandbox",
                     excerpt(name, 100)
                 )));
             }

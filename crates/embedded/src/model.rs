@@ -142,7 +142,7 @@ pub(crate) fn service(id: &str) -> Result<&'static Service, AgentError> {
     by_id(id.trim()).ok_or_else(|| {
         let known: Vec<_> = SERVICES.iter().map(|service| service.id).collect();
         let problem = format!(
-            "there is no model provider `{}`; there is: {}",
+            "unknown model provider `{}`; available: {}",
             excerpt(id, 100),
             known.join(", ")
         );
@@ -184,7 +184,7 @@ pub(crate) fn resolve(
             ErrorCode::CliError,
             ErrorKind::Auth,
             format!(
-                "there is no key for {}: set {}",
+                "no key for {}: set {}",
                 service.id,
                 service.key_variables.join(" or ")
             ),
@@ -327,7 +327,7 @@ mod tests {
         );
         assert_eq!(
             target(Some("openai/gpt-5.1"), &[("OPENAI_API_KEY", " ")]).unwrap_err(),
-            "there is no key for openai: set OPENAI_API_KEY"
+            "no key for openai: set OPENAI_API_KEY"
         );
         assert!(
             target(Some("openai-compatible/x"), &[])

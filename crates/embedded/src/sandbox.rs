@@ -101,7 +101,7 @@ mod imp {
             return format!("the command cannot be confined: {error}");
         }
         let Some(program) = command.next() else {
-            return "there is no command".to_owned();
+            return "the command is missing".to_owned();
         };
         let error = Command::new(&program).args(command).exec();
         format!("{} cannot be started: {error}", program.display())

@@ -54,7 +54,7 @@ fn at(path: &str, schema: &Value, value: &Value, root: &Value, depth: usize) -> 
                 return Some(misfit);
             }
         } else if !schemas.is_empty() && misfits.all(|misfit| misfit.is_some()) {
-            return Some(format!("{name} has none of the forms that are possible"));
+            return Some(format!("{name} matches none of the allowed forms"));
         }
     }
     match value {
@@ -123,7 +123,7 @@ fn in_object(
                         .map(String::as_str)
                         .collect();
                     let known = known.join(", ");
-                    return Some(format!("there is no {}; there is: {known}", of(name)));
+                    return Some(format!("unknown field {}; available: {known}", of(name)));
                 }
                 Some(schema @ Value::Object(_)) => {
                     if let Some(misfit) = at(&of(name), schema, value, root, depth) {
@@ -214,11 +214,11 @@ mod tests {
             ),
             (
                 json!({"path": "p", "either": []}),
-                "either has none of the forms that are possible",
+                "either matches none of the allowed forms",
             ),
             (
                 json!({"path": "p", "y": 1}),
-                "there is no y; there is: path, limit, kind, items, either",
+                "unknown field y; available: path, limit, kind, items, either",
             ),
         ] {
             assert_eq!(of(value.clone()).as_deref(), Some(message), "{value}");

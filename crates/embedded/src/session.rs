@@ -28,15 +28,12 @@ pub(crate) fn open(
     mut options: SessionOptions,
 ) -> Result<Box<dyn AgentSession>, AgentError> {
     if !options.params.images.is_empty() {
-        return Err(AgentError::refused(
-            "images",
-            "those of a session go with its turns",
-        ));
+        return Err(AgentError::refused("images", "pass images with each turn"));
     }
     if options.params.output_schema.is_some() {
         return Err(AgentError::refused(
             "output_schema",
-            "the form of the answer holds for a whole run; leave it out of a session",
+            "set it per run, not for a session",
         ));
     }
     options.params.prompt.clear();

@@ -49,8 +49,7 @@ impl Settings {
         }
         params.check(&INFO, can)?;
         if config.process.record_to.is_some() {
-            let problem =
-                "there is no CLI whose output could be recorded; keep the events instead (--json)";
+            let problem = "no CLI output to record; keep the events instead (--json)";
             return Err(AgentError::refused("record_to", problem));
         }
         let args = ExtraArgs::parse(&params.extra_args)?;
@@ -63,10 +62,7 @@ impl Settings {
         let effort = match &params.effort {
             None => None,
             Some(name) => Some(Effort::parse(name).ok_or_else(|| {
-                let problem = format!(
-                    "there is no effort of this name; there is: {}",
-                    Effort::NAMES
-                );
+                let problem = format!("unknown; available: {}", Effort::NAMES);
                 AgentError::refused("effort", problem)
             })?),
         };
@@ -144,7 +140,7 @@ fn check_price(config: &EmbeddedConfig, target: &Target) -> Result<(), AgentErro
         return Ok(());
     }
     let problem = format!(
-        "{} has no price, so no limit of costs can hold; leave it out",
+        "{} has no price, so a cost limit cannot be enforced; leave it out",
         target.name()
     );
     Err(AgentError::refused("max_budget_usd", problem))

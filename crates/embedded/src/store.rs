@@ -63,7 +63,7 @@ pub(crate) fn folder(
         None => Err(AgentError::new(
             ErrorCode::Io,
             ErrorKind::NotFound,
-            "there is no place for sessions: set HOME or XDG_STATE_HOME",
+            "no directory for sessions: set HOME or XDG_STATE_HOME",
         )),
     }
 }
@@ -110,7 +110,7 @@ impl SessionFile {
             .open(&path);
         let file = file.map_err(|error| match error.kind() {
             io::ErrorKind::AlreadyExists => {
-                AgentError::refused("new_session_id", format!("there is a session {id} already"))
+                AgentError::refused("new_session_id", format!("session {id} already exists"))
             }
             _ => io_error(&path, &error),
         })?;
@@ -131,7 +131,7 @@ impl SessionFile {
                 ErrorCode::CliError,
                 ErrorKind::SessionNotFound,
                 format!(
-                    "there is no session {} in {}",
+                    "no session {} in {}",
                     teamster_core::text::excerpt(id, 100),
                     folder.display()
                 ),
@@ -169,7 +169,7 @@ impl SessionFile {
                         ErrorCode::Io,
                         ErrorKind::Invalid,
                         format!(
-                            "line {} of {} is no line of a session: {error}",
+                            "line {} of {} is not a line of a session: {error}",
                             number + 1,
                             path.display()
                         ),

@@ -137,7 +137,7 @@ pub(crate) fn specs() -> Vec<ToolSpec> {
             "Writes a whole file. Folders that are missing are made. For a change of a file that is there, \
              use `edit`.",
             object(
-                json!({"path": path(), "content": text("All that shall be in it.")}),
+                json!({"path": path(), "content": text("The complete content of the file.")}),
                 &["path", "content"],
             ),
         ),
@@ -251,7 +251,7 @@ pub(crate) async fn call(
         "update_plan" => plan(input),
         _ => {
             let Some(real) = real.map(Path::to_owned) else {
-                return Output::error(format!("there is no tool {name}"));
+                return Output::error(format!("unknown tool {name}"));
             };
             let (roots, input, name) = (context.roots.clone(), input.clone(), name.to_owned());
             let (rules, stop) = (rules.clone(), cancel.clone());
@@ -269,7 +269,7 @@ pub(crate) async fn call(
                     "edit" => files::edit(&real, &input),
                     "grep" => search::grep(&search, &input),
                     "glob" => search::glob(&search, &input),
-                    _ => Err(format!("there is no tool {name}")),
+                    _ => Err(format!("unknown tool {name}")),
                 };
                 result.unwrap_or_else(Output::error)
             });

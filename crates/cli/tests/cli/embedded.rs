@@ -98,7 +98,7 @@ fn missing_settings_are_reported_with_the_next_step() {
         (
             &["run", "embedded", "hi", "--model=anthropic/claude-x"][..],
             1,
-            "there is no key for anthropic: set ANTHROPIC_API_KEY",
+            "no key for anthropic: set ANTHROPIC_API_KEY",
         ),
         (
             &["run", "embedded", "hi", "--model=llama3"],
@@ -108,12 +108,12 @@ fn missing_settings_are_reported_with_the_next_step() {
         (
             &["run", "embedded", "hi", "--record", "there"],
             2,
-            "--record: there is no CLI whose output could be recorded",
+            "--record: no CLI output to record",
         ),
         (
             &["run", "embedded", "hi", "--", "--fast"],
             2,
-            "there is no argument `--fast`; there is: --base-url URL, --max-tokens N",
+            "unknown argument `--fast`; available: --base-url URL, --max-tokens N",
         ),
         (
             &[

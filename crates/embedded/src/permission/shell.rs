@@ -101,7 +101,7 @@ pub(super) fn commands(line: &str) -> Result<Vec<Command>, Unreadable> {
     let mut scanner = Scanner::new(line, 0)?;
     scanner.list(false)?;
     if !scanner.documents.is_empty() {
-        return Err("a here-document has no text");
+        return Err("a here-document without text");
     }
     Ok(scanner.out)
 }
@@ -121,7 +121,7 @@ fn check_continuations(chars: &[char]) -> Scan<()> {
                 let after = chars.get(at);
                 let is_word = before.is_some_and(is_plain) && after.is_some_and(is_plain);
                 if !is_word && !is_blank(before) && !is_blank(after) {
-                    return Err("a line that goes on within an operator");
+                    return Err("a line continued within an operator");
                 }
             }
             ['\\', ..] => at += 2,
@@ -421,7 +421,7 @@ impl Scanner {
                     return Err("a here-document in a substitution");
                 }
                 if document.expands && line.ends_with('\\') {
-                    return Err("a line of a here-document that goes on");
+                    return Err("a continued line of a here-document");
                 }
                 text.push_str(line);
                 text.push('\n');

@@ -156,7 +156,7 @@ impl Turn<'_> {
                 Ok(None) => {}
                 Ok(Some(changed)) => {
                     if let Some(misfit) = schema::misfit(&spec.schema, &changed) {
-                        let why = format!("the input that was given does not fit: {misfit}");
+                        let why = format!("the changed input does not fit: {misfit}");
                         return Ok(deny(emit, call, id, why).await);
                     }
                     input = changed;
@@ -190,7 +190,7 @@ impl Turn<'_> {
         }
         let known: Vec<_> = context.specs().into_iter().map(|spec| spec.name).collect();
         Output::error(format!(
-            "there is no tool `{name}`; there is: {}",
+            "unknown tool `{name}`; available: {}",
             known.join(", ")
         ))
     }
@@ -211,8 +211,7 @@ impl Turn<'_> {
             PermissionPolicy::Allow => return Ok(Ok(None)),
             PermissionPolicy::Ask(ask) => ask.clone(),
             _ => {
-                let why = why
-                    .unwrap_or_else(|| format!("there is no permission handler for {}", call.name));
+                let why = why.unwrap_or_else(|| format!("no permission handler for {}", call.name));
                 return Ok(Err(why));
             }
         };
@@ -229,7 +228,7 @@ impl Turn<'_> {
             answer = answer => answer,
         };
         let changed = match answer {
-            None => return Ok(Err("the one who was asked panicked".to_owned())),
+            None => return Ok(Err("the permission handler panicked".to_owned())),
             Some(PermissionAnswer::Deny(why)) => {
                 return Ok(Err(why.unwrap_or_else(|| "the user denied it".to_owned())));
             }

@@ -41,7 +41,7 @@ pub(super) fn read(real: &Path, input: &Value) -> Result<Output, String> {
         return image(path, media_type, &bytes);
     }
     let text = String::from_utf8(bytes)
-        .map_err(|_| format!("{path} is no text (it is not UTF-8); look at it with a command"))?;
+        .map_err(|_| format!("{path} is not UTF-8 text; read it with a command"))?;
     let first = count(input, "offset").unwrap_or(1);
     let most = count(input, "limit").unwrap_or(LINES);
     let lines: Vec<_> = text.split_inclusive('\n').collect();
@@ -81,7 +81,7 @@ fn bytes(path: &str, real: &Path) -> Result<Vec<u8>, String> {
     }
     if !about.is_file() {
         // A pipe or device may never end.
-        return Err(format!("{path} is no regular file"));
+        return Err(format!("{path} is not a regular file"));
     }
     if about.len() > LARGEST {
         return Err(format!(
@@ -130,8 +130,8 @@ pub(super) fn edit(real: &Path, input: &Value) -> Result<Output, String> {
     if old == new {
         return Err("`old_string` and `new_string` are the same".to_owned());
     }
-    let content = String::from_utf8(bytes(path, real)?)
-        .map_err(|_| format!("{path} is no text (it is not UTF-8)"))?;
+    let content =
+        String::from_utf8(bytes(path, real)?).map_err(|_| format!("{path} is not UTF-8 text"))?;
     let (old, new) = in_line_ends_of(&content, old, new);
     let found = content.matches(&*old).count();
     match (found, all) {
@@ -272,7 +272,7 @@ mod tests {
         fs::write(temp.path().join("b.bin"), b"\xff\xfe").unwrap();
         fs::write(temp.path().join("p.png"), b"\x89PNG").unwrap();
         let read = |path: &str| read(&roots.existing(path).real?, &json!({"path": path}));
-        assert!(read("b.bin").unwrap_err().contains("is no text"));
+        assert!(read("b.bin").unwrap_err().contains("is not UTF-8 text"));
         assert!(read(".").unwrap_err().contains("is a folder"));
         assert!(read("none").unwrap_err().starts_with("none: No such file"));
         let image = read("p.png").unwrap();

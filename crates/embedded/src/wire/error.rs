@@ -47,7 +47,7 @@ impl Failure {
         let shown = excerpt(event, MOST_EVENT);
         Self::new(
             ErrorKind::Protocol,
-            format!("the answer has an event that is no JSON, so a piece of it is lost: {shown}"),
+            format!("an event of the answer is not JSON, so a piece of it is lost: {shown}"),
         )
     }
 

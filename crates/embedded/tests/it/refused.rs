@@ -25,7 +25,7 @@ async fn bad_parameters_are_refused_by_name_and_nothing_is_asked() {
         ),
         (
             |p| p.effort = Some("utmost".into()),
-            "effort: there is no effort of this name",
+            "effort: unknown; available:",
         ),
         (
             |p| p.working_directory = Some("/nowhere".into()),
@@ -39,7 +39,7 @@ async fn bad_parameters_are_refused_by_name_and_nothing_is_asked() {
         (|p| p.denied_tools = vec![String::new()], "denied_tools: "),
         (
             |p| p.extra_args = vec!["--fast".into()],
-            "extra_args: there is no argument `--fast`",
+            "extra_args: unknown argument `--fast`",
         ),
         (|p| p.max_turns = Some(0), "max_turns: "),
         (|p| p.output_schema = Some(json!(1)), "output_schema: "),

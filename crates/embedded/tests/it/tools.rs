@@ -37,7 +37,7 @@ async fn a_tool_that_is_not_there_and_arguments_that_do_not_fit_are_errors_for_t
         );
         let results = results(&events);
         let expected = [
-            "there is no tool `launch_rocket`; there is: read, write, edit, bash, grep, glob, update_plan",
+            "unknown tool `launch_rocket`; available: read, write, edit, bash, grep, glob, update_plan",
             "the arguments do not fit the tool's schema: path is missing",
             "the arguments ",
             "the arguments do not fit the tool's schema: command must be of type string, not number",

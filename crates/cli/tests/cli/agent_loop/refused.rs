@@ -44,7 +44,7 @@ fn an_agent_without_a_cli_cannot_be_recorded() {
     command.env("RUNTIME", "embedded");
     let ended = run(command.args(["--record", "recorded"]));
     assert_eq!(ended.code, Some(2), "{}", ended.stdout);
-    let expected = "error: there is no CLI whose output could be recorded";
+    let expected = "error: no CLI output to record";
     assert!(ended.stderr.starts_with(expected), "{}", ended.stderr);
 }
 

@@ -239,7 +239,7 @@ impl Scanner {
                 // What they quote depends on the operator and on what is around it.
                 '\'' | '"' => return Err("a quote in `${`"),
                 '\\' if self.after(1) == Some('\n') => {
-                    return Err("a line that goes on within `${`");
+                    return Err("a line continued within `${`");
                 }
                 '<' | '>' if self.after(1) == Some('(') => {
                     self.at += 2;
@@ -316,7 +316,7 @@ impl Scanner {
         let mut inner = self.inner(&text)?;
         inner.list(false)?;
         if !inner.documents.is_empty() {
-            return Err("a here-document has no text");
+            return Err("a here-document without text");
         }
         self.out.append(&mut inner.out);
         self.expansion(word, start);
