@@ -93,7 +93,7 @@ impl TextCommand {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-_".contains(c);
         if name.is_empty() || !name.chars().all(is_plain) {
             let problem = format!(
-                "{:?} is no name for an agent: it takes lower-case letters, digits, `-` and `_`",
+                "{:?} is not an agent name: use lower-case letters, digits, `-` and `_`",
                 excerpt(name, 100)
             );
             return Err(AgentError::invalid_params(problem).about("name"));
@@ -113,13 +113,13 @@ impl TextCommand {
             return invalid("a quotation mark is not closed");
         };
         let Some((program, args)) = words.split_first() else {
-            return invalid("there is no command, as in `cmd:my-agent {prompt_file}`");
+            return invalid("the command is missing, as in `cmd:my-agent {prompt_file}`");
         };
         if words.iter().any(|word| word.contains('\0')) {
             return invalid("it holds a NUL byte, which no argument can");
         }
         if program.is_empty() || program.contains('{') {
-            return invalid("the program has no name");
+            return invalid("the name of the program is missing");
         }
         let files = args.iter().filter(|arg| arg.contains(PROMPT_FILE));
         if files.clone().count() > 1 || files.clone().any(|arg| !arg.ends_with(PROMPT_FILE)) {
@@ -166,7 +166,7 @@ impl TextCommand {
             if word.contains(MODEL) {
                 takes_model = true;
                 let Some(model) = model else {
-                    return refused("model", "the command has `{model}`, and none was named");
+                    return refused("model", "required, because the command has `{model}`");
                 };
                 if model.starts_with('-') && word.starts_with(MODEL) {
                     return refused("model", "a name that begins with `-` would be a flag");
@@ -187,7 +187,7 @@ impl TextCommand {
             args.add(word);
         }
         if params.model.is_some() && !takes_model {
-            return refused("model", "the command has no place for it: `{model}`");
+            return refused("model", "the command has no `{model}` to put it in");
         }
         for arg in &params.extra_args {
             args.add(arg);

@@ -70,9 +70,9 @@ fn a_shell_never_reads_the_prompt_as_a_script() {
 #[test]
 fn a_command_that_makes_no_sense_is_refused() {
     for (command, words) in [
-        ("", "there is no command"),
+        ("", "the command is missing"),
         ("agent '", "a quotation mark"),
-        ("{prompt}", "the program has no name"),
+        ("{prompt}", "the name of the program is missing"),
         ("agent {prompt_file}.txt", "at the end of its word"),
         ("agent {prompt} {prompt_file}", "twice"),
         ("agent {prompt_file} {prompt_file}", "stands once"),
@@ -82,7 +82,7 @@ fn a_command_that_makes_no_sense_is_refused() {
         assert!(error.message.contains(words), "{command}: {error}");
     }
     let name = TextCommand::with_settings("My Agent", CommandSettings::default());
-    assert!(name.unwrap_err().message.contains("is no name"));
+    assert!(name.unwrap_err().message.contains("is not an agent name"));
 }
 
 #[test]
