@@ -75,7 +75,7 @@ pub enum ClientError {
         message: String,
     },
     /// The `cwd` is not a directory.
-    #[error("cwd: there is no directory {}", path.display())]
+    #[error("cwd: no such directory: {}", path.display())]
     NoDirectory {
         /// Path of the missing directory.
         path: PathBuf,
@@ -118,13 +118,13 @@ pub enum ClientError {
         message: String,
     },
     /// The answer does not conform to the protocol.
-    #[error("its answer to `{method}` is not one")]
+    #[error("its response to `{method}` is malformed")]
     Malformed {
         /// The request.
         method: Method,
     },
     /// The list of tools does not end.
-    #[error("its list of tools has no end")]
+    #[error("its list of tools does not end")]
     EndlessTools,
 }
 
