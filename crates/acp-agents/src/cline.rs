@@ -205,7 +205,7 @@ impl Dialect for ClineDialect {
             .ok_or_else(|| {
                 AgentError::refused(
                     "permission",
-                    format!("Cline cannot be brought to {}", mode.as_str()),
+                    format!("Cline cannot be set to {}", mode.as_str()),
                 )
             })
     }

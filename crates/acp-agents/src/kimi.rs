@@ -174,7 +174,7 @@ impl Dialect for KimiDialect {
         answers.ok_or_else(|| {
             AgentError::refused(
                 "permission",
-                format!("Kimi Code cannot be brought to {}", mode.as_str()),
+                format!("Kimi Code cannot be set to {}", mode.as_str()),
             )
         })
     }

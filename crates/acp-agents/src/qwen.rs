@@ -328,7 +328,7 @@ impl Dialect for QwenDialect {
             }
             None => Err(AgentError::refused(
                 "permission",
-                format!("Qwen Code cannot be brought to {}", wanted.as_str()),
+                format!("Qwen Code cannot be set to {}", wanted.as_str()),
             )),
         }
     }
