@@ -120,7 +120,7 @@ impl AgentRuns {
         let (spent, live, unknown) = self.spent().await;
         let is_limited = self.limits.max_budget_usd.is_some() || self.limits.max_tokens.is_some();
         if let Some(error) = unknown.filter(|_| is_limited) {
-            return Err(format!("what is left of the budget is not known: {error}"));
+            return Err(format!("the remaining budget is unknown: {error}"));
         }
         if live >= self.limits.max_runs {
             let most = self.limits.max_runs;

@@ -193,7 +193,7 @@ async fn a_run_that_cannot_be_shown_counts_as_live_and_may_have_spent_the_budget
     let unknown = format!("run {id}: the connection broke");
     assert_eq!(
         refused,
-        format!("what is left of the budget is not known: {unknown}")
+        format!("the remaining budget is unknown: {unknown}")
     );
     service.set(Fault::None);
     peer.end().await;
