@@ -158,7 +158,7 @@ async fn a_body_that_is_no_json_uses_up_no_attempt() {
     assert_eq!(answer.status, 400);
     assert_eq!(
         answer.json()["error"]["message"],
-        "mock model: the body of the request is no JSON"
+        "mock model: the body of the request is not JSON"
     );
     let seen = model.requests();
     assert_eq!(

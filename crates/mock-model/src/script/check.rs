@@ -124,7 +124,7 @@ impl HttpError {
         }
         for (name, value) in &self.headers {
             let Ok(parsed) = HeaderName::try_from(name) else {
-                return Err(format!("`{name}` is no name of a header"));
+                return Err(format!("`{name}` is not a header name"));
             };
             if HeaderValue::try_from(value).is_err() {
                 return Err(format!("the header `{name}` cannot have this value"));

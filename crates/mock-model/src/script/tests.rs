@@ -106,7 +106,7 @@ fn an_error_that_no_server_could_send_is_an_error_of_its_turn() {
         ("status = 600", "`status` is from 200 to 599, not 600"),
         (
             "headers = { \"retry after\" = \"1\" }",
-            "`retry after` is no name",
+            "`retry after` is not a header name",
         ),
         (
             "headers = { retry-after = \"1\\n2\" }",

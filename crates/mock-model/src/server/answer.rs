@@ -114,7 +114,7 @@ impl Read {
                     return Self::Nothing;
                 }
                 serde_json::from_slice(&bytes).map_or(
-                    Self::Wrong(400, "mock model: the body of the request is no JSON"),
+                    Self::Wrong(400, "mock model: the body of the request is not JSON"),
                     Self::Json,
                 )
             }
