@@ -116,7 +116,7 @@ impl Agent {
         match self {
             Self::Cli(cli) => {
                 let provider = teamster::provider(cli.id());
-                let provider = provider.context("there is no provider of this name")?;
+                let provider = provider.context("unknown provider")?;
                 Ok(provider.capabilities().clone())
             }
             Self::Acp(candidate) => Ok(candidate.agent.capabilities().clone()),

@@ -203,7 +203,7 @@ fn check(one: &Difference) -> anyhow::Result<()> {
     }
     for provider in &one.providers {
         if Cli::from_id(provider).is_none() {
-            bail!("there is no provider `{provider}`");
+            bail!("unknown provider `{provider}`");
         }
     }
     for version in one.since.iter().chain(&one.before) {
@@ -213,7 +213,7 @@ fn check(one: &Difference) -> anyhow::Result<()> {
     }
     for fact in one.facts.keys() {
         if !crate::fact::is_fact(&fact.replace('*', "1")) {
-            bail!("a story has no fact `{fact}`");
+            bail!("unknown fact `{fact}`");
         }
     }
     Ok(())

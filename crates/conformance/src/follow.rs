@@ -96,7 +96,7 @@ fn wanted(args: &Args, cli: Cli) -> anyhow::Result<Vec<String>> {
             .iter()
             .find(|version| install::numbers(version).is_none())
         {
-            bail!("`{odd}` is no release; one looks like 1.2.3");
+            bail!("`{odd}` is not a release: expected the form 1.2.3");
         }
         return Ok(args.versions.clone());
     }

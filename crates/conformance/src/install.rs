@@ -31,7 +31,7 @@ impl Installed {
 /// Returns the installation with these programs.
 pub(crate) fn at(programs: &Path) -> anyhow::Result<Installed> {
     let folder = programs.parent().and_then(Path::parent);
-    installed(folder.with_context(|| format!("{} is no installation", programs.display()))?)
+    installed(folder.with_context(|| format!("{} is not an installation", programs.display()))?)
 }
 
 /// Error if the registry cannot be reached or does not have the package.

@@ -105,7 +105,7 @@ fn cli(name: &str) -> Result<Cli, String> {
     match Cli::from_id(name) {
         Some(cli) if known.contains(&cli) => Ok(cli),
         Some(cli) => Err(format!(
-            "it is no column of the matrix; its row is made by `cargo xtask conformance --acp {cli}`"
+            "not a column of the matrix; its row is made by `cargo xtask conformance --acp {cli}`"
         )),
         None => {
             let known: Vec<_> = known.iter().map(|cli| cli.id()).collect();

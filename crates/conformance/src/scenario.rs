@@ -212,7 +212,7 @@ impl Scenario {
         for run in &self.test.run {
             for name in run.story.keys().chain(run.hot.keys()) {
                 if !crate::fact::is_fact(name) {
-                    bail!("a story has no fact `{name}`");
+                    bail!("unknown fact `{name}`");
                 }
             }
             if !run.story.contains_key("status") {
@@ -317,7 +317,7 @@ impl Scenario {
 fn is_provider(name: &String) -> anyhow::Result<()> {
     match Cli::from_id(name) {
         Some(_) => Ok(()),
-        None => bail!("there is no provider `{name}`"),
+        None => bail!("unknown provider `{name}`"),
     }
 }
 
@@ -353,7 +353,7 @@ pub(crate) fn read(names: &[String]) -> anyhow::Result<Vec<Scenario>> {
             .map(|scenario| scenario.name.as_str())
             .collect();
         bail!(
-            "there is no scenario {}; there is: {}",
+            "unknown scenario {}; available: {}",
             unknown.join(", "),
             known.join(", ")
         );

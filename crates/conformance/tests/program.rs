@@ -88,7 +88,7 @@ fn unknown_names_are_refused_with_the_known_ones() {
     for (args, message) in [
         (
             &["conformance", "--scenario", "nothing"][..],
-            "there is no scenario nothing; there is: ",
+            "unknown scenario nothing; available: ",
         ),
         (&["conformance", "nobody"], "there is: claude, codex"),
         (&["resilience", "nobody"], "there is: claude, codex"),

@@ -58,7 +58,7 @@ impl Row {
     /// Returns the row that is stored under this name.
     pub(crate) fn kept(name: &str) -> anyhow::Result<Self> {
         let found = rows()?.into_iter().find(|row| row.name == name);
-        found.with_context(|| format!("there is no row of {name} yet; play all scenarios first"))
+        found.with_context(|| format!("no row of {name} yet; play all scenarios first"))
     }
 
     /// Adds a cell. It replaces the cell of an earlier time, with its violations.

@@ -19,8 +19,8 @@ fn releases(published: &[String]) -> Vec<String> {
 
 /// Returns the releases from this one on.
 pub(super) fn since(published: &[String], first: &str) -> anyhow::Result<Vec<String>> {
-    let wanted =
-        numbers(first).with_context(|| format!("`{first}` is no release; one looks like 1.2.3"))?;
+    let wanted = numbers(first)
+        .with_context(|| format!("`{first}` is not a release: expected the form 1.2.3"))?;
     let found: Vec<_> = releases(published)
         .into_iter()
         .filter(|version| numbers(version).is_some_and(|it| it >= wanted))
