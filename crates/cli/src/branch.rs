@@ -70,8 +70,8 @@ pub(crate) fn take(
     branch: Option<&str>,
 ) -> anyhow::Result<String> {
     let shown = words::one_line(id);
-    let head = (workspace.head.as_deref())
-        .with_context(|| format!("run {shown} has no commits that are known"))?;
+    let head =
+        (workspace.head.as_deref()).with_context(|| format!("run {shown} has no known commits"))?;
     let branch = match (branch, &workspace.branch) {
         (Some(branch), _) => branch.to_owned(),
         (None, Some(branch)) => branch.clone(),

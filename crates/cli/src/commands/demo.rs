@@ -19,7 +19,7 @@ pub(crate) fn main(args: &DemoArgs) -> anyhow::Result<u8> {
         && Cli::from_id(name).is_none()
     {
         return Err(exit_code::misuse(anyhow!(
-            "there is no demo with {name}: the scripted model does not support its tools; omit --provider, or \
+            "no demo with {name}: the scripted model does not support its tools; omit --provider, or \
              play the recording with --recording"
         )));
     }

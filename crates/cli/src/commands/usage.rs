@@ -73,11 +73,11 @@ fn show(args: &UsageArgs, summary: &UsageSummary, zone: &TimeZone) -> anyhow::Re
 fn query(args: &UsageArgs, now: &Zoned) -> anyhow::Result<UsageQuery> {
     let since = args.since.as_ref().map(|since| {
         let since = since.begin(now);
-        since.context("--since: there is no such time")
+        since.context("--since: no such time")
     });
     let until = args.until.as_ref().map(|until| {
         let until = until.end(now);
-        until.context("--until: there is no such time")
+        until.context("--until: no such time")
     });
     let (since, until) = (since.transpose()?, until.transpose()?);
     if let (Some(since), Some(until)) = (since, until)

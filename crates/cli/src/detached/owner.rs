@@ -87,7 +87,7 @@ impl Owner {
     /// Returns the text of `/session`.
     pub(super) fn session(&self) -> String {
         let Some(id) = self.session.agent().id() else {
-            return "there is no session yet: the first message starts one".to_owned();
+            return "no session yet: the first message starts one".to_owned();
         };
         let resume = self.resume();
         let resume = resume.map(|command| format!("\nresume with: {command}"));

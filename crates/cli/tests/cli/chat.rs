@@ -246,7 +246,7 @@ fn without_a_message_nothing_is_started() {
     assert_eq!((ended.code, &*ended.stdout), (Some(0), ""));
     assert_eq!(
         ended.stderr,
-        "nothing sent yet\nthere is no session yet: the first message starts one\n"
+        "nothing sent yet\nno session yet: the first message starts one\n"
     );
     assert_eq!(agent.starts(), [""; 0]);
 }

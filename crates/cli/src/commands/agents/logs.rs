@@ -61,7 +61,7 @@ async fn open(directory: &Path, args: &AgentsLogsArgs) -> anyhow::Result<LogRead
             Err(error) if args.follow && error.kind() == io::ErrorKind::NotFound => {
                 if !std::mem::replace(&mut is_reported, true) {
                     let agent = words::one_line(&args.agent);
-                    note(&format!("there is no log of {agent} yet: waiting for it"));
+                    note(&format!("no log of {agent} yet: waiting for it"));
                 }
                 sleep(POLL_INTERVAL).await;
             }
@@ -75,7 +75,7 @@ fn unreadable(directory: &Path, args: &AgentsLogsArgs, error: &io::Error) -> any
     let path = path.display();
     if error.kind() == io::ErrorKind::NotFound {
         let agent = &args.agent;
-        return anyhow!("there is no log of {agent} yet: {path} is missing");
+        return anyhow!("no log of {agent} yet: {path} is missing");
     }
     anyhow!("cannot read {path}: {error}")
 }

@@ -18,7 +18,7 @@ pub(super) async fn main(args: &RunsFetchArgs, machine: &Machine) -> anyhow::Res
     found.check_workspace()?;
     let workspace = (found.workspace.as_ref())
         .filter(|it| it.head.is_some())
-        .with_context(|| format!("run {shown} has no commits that are known"))?;
+        .with_context(|| format!("run {shown} has no known commits"))?;
     let Some(bundle) = bundle else {
         bail!("run {shown} has changed nothing, so there is nothing to fetch");
     };

@@ -92,7 +92,7 @@ impl Found {
                 if self.workspace.is_none() =>
             {
                 anyhow!(
-                    "run {id} has no worktree of its own, so its changes are not known: start runs with --worktree"
+                    "run {id} has no worktree, so its changes are unknown: start runs with --worktree"
                 )
             }
             _ => error.into(),

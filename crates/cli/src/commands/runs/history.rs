@@ -86,7 +86,7 @@ impl History {
 
     fn missing(&self, id: &str) -> anyhow::Error {
         anyhow!(
-            "there is no run \"{}\" in {}: `teamster runs list` shows the runs",
+            "no run \"{}\" in {}: `teamster runs list` shows the runs",
             words::one_line(id),
             self.location()
         )

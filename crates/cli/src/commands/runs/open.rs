@@ -28,7 +28,7 @@ pub(super) async fn main(args: &RunsOpenArgs, machine: &Machine) -> anyhow::Resu
     let known: Vec<_> = directories.into_iter().flatten().collect();
     let Some(directory) = known.iter().find(|path| path.is_dir()) else {
         let Some(gone) = known.first() else {
-            bail!("the directory of run {id} is not known");
+            bail!("the directory of run {id} is unknown");
         };
         let gone = words::printable(&gone.to_string_lossy());
         bail!(

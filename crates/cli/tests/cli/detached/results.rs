@@ -289,7 +289,7 @@ fn a_run_without_a_worktree_or_without_changes_says_so() {
             apply.stderr
         );
         let said = if refused {
-            "has no worktree of its own"
+            "has no worktree, so"
         } else {
             "the run has changed nothing"
         };
