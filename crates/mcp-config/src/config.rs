@@ -174,9 +174,7 @@ pub fn parse_available(
             Err(problem @ Problem::Unreachable) if bare => {
                 return Err(ConfigError::of(
                     &name,
-                    format!(
-                        "{problem}; or are the servers in something that is not called mcpServers?"
-                    ),
+                    format!("{problem}; or are the servers under another key than mcpServers?"),
                 ));
             }
             Err(problem) => return Err(ConfigError::of(&name, problem.to_string())),
@@ -216,7 +214,7 @@ fn top(text: &str) -> Result<Object<'_>, ConfigError> {
             "expected an object with servers, found {}",
             fields::kind(&other)
         ))),
-        None => Err(ConfigError::new("there is nothing in it")),
+        None => Err(ConfigError::new("it is empty")),
     }
 }
 

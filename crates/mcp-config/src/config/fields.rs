@@ -17,7 +17,7 @@ impl<'a> Fields<'a> {
         for property in object.properties {
             let name = property.name.into_string();
             if members.iter().any(|(other, _)| *other == name) {
-                return Err(format!("{}: it is there twice", super::shown(&name)));
+                return Err(format!("{}: duplicate field", super::shown(&name)));
             }
             members.push((name, property.value));
         }
@@ -90,7 +90,7 @@ impl<'a> Fields<'a> {
                 let place = format!("{name}.{}", super::shown(&key));
                 let value = text(&place, member.value)?;
                 if map.insert(key, value).is_some() {
-                    return Err(format!("{place}: it is there twice"));
+                    return Err(format!("{place}: duplicate field"));
                 }
             }
             Ok(map)

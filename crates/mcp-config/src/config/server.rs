@@ -130,7 +130,7 @@ pub(super) fn read(
         (None, None, Some(_)) => Kind::Http,
         (None, Some(_), Some((url, _))) => {
             return Err(Problem::Other(format!(
-                "it has both command and {url}; say which counts with type"
+                "it has both command and {url}; choose one with type"
             )));
         }
         (None, None, None) => return Err(Problem::Unreachable),

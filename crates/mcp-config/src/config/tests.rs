@@ -207,7 +207,7 @@ fn errors_name_server_field_and_found_kind() {
         ("", "s: it has neither command nor url"),
         (
             r#""command": "x", "url": "http://h""#,
-            "s: it has both command and url; say which counts with type",
+            "s: it has both command and url; choose one with type",
         ),
         (
             r#""type": "stdio", "url": "http://h""#,
@@ -254,7 +254,7 @@ fn errors_name_server_field_and_found_kind() {
         ),
         (
             r#""command": "x", "env": {"A": "1", "A": "2"}"#,
-            "s: env.A: it is there twice",
+            "s: env.A: duplicate field",
         ),
         (
             r#""command": "x", "env": {}, "environment": {}"#,
@@ -262,7 +262,7 @@ fn errors_name_server_field_and_found_kind() {
         ),
         (
             r#""command": "x", "command": "y""#,
-            "s: command: it is there twice",
+            "s: command: duplicate field",
         ),
         (
             r#""url": "example.com""#,
@@ -320,7 +320,7 @@ fn errors_name_server_field_and_found_kind() {
 #[test]
 fn errors_of_the_text_have_a_position() {
     for (text, message) in [
-        ("", "there is nothing in it"),
+        ("", "it is empty"),
         ("[]", "expected an object with servers, found a list"),
         (
             "{\"mcpServers\": {\n  \"a\" \"b\"}}",
@@ -337,7 +337,7 @@ fn errors_of_the_text_have_a_position() {
         ),
         (
             r#"{"mcpserver": {"a": {"command": "x"}}}"#,
-            "mcpserver: it has neither command nor url; or are the servers in something that is not called mcpServers?",
+            "mcpserver: it has neither command nor url; or are the servers under another key than mcpServers?",
         ),
         (
             r#"{"mcpServers": {"\u001b[2J": 1}}"#,
@@ -412,5 +412,5 @@ fn where_an_error_is_is_data() {
     assert_eq!((broken.server, broken.position), (None, Some((2, 3))));
     let empty = error("");
     assert_eq!((empty.server, empty.position), (None, None));
-    assert_eq!(empty.problem, "there is nothing in it");
+    assert_eq!(empty.problem, "it is empty");
 }

@@ -50,7 +50,7 @@ fn parse<'a>(body: &'a str, key: &str) -> Result<Option<Object<'a>>, EditError> 
         .filter(|prop| prop.name.as_str() == key);
     if let (Some(first), Some(second)) = (found.next(), found.next()) {
         return Err(EditError(format!(
-            "line {}: `{key}` is there twice (first in line {})",
+            "line {}: duplicate key `{key}` (first in line {})",
             line(body, second.start()),
             line(body, first.start())
         )));

@@ -18,7 +18,7 @@ pub(super) fn look(path: &Path) -> Result<Option<fs::Metadata>, Stop> {
     match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_file() => Ok(Some(meta)),
         Ok(meta) if meta.is_symlink() => Err(Stop::Failed(
-            "it has become a symbolic link; put a file there again".to_owned(),
+            "it is a symbolic link now; replace it with a file".to_owned(),
         )),
         Ok(_) => Err(Stop::Failed("it is not a regular file".to_owned())),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),

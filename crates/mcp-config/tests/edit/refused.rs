@@ -110,7 +110,7 @@ fn duplicates_are_refused() {
             "{\n\"mcpServers\": {},\n\"a\": 1, \"mcpServers\": {}}",
             Json
         ),
-        "line 3: `mcpServers` is there twice (first in line 2)"
+        "line 3: duplicate key `mcpServers` (first in line 2)"
     );
     let twice = "{\"mcpServers\": {\n\"a\": 1,\n\"a\": 2}}";
     assert_eq!(refused(twice, Json), "line 3: `a` is in `mcpServers` twice");
