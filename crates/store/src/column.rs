@@ -45,10 +45,10 @@ const LONGEST_ID: usize = 500;
 /// Checks an id, which must be stored unchanged so that it can be found.
 pub(crate) fn check_id(what: &'static str, id: &str) -> Result<(), StoreError> {
     if id.contains('\0') {
-        return Err(StoreError::invalid(what, "there is a NUL in it"));
+        return Err(StoreError::invalid(what, "it contains a NUL byte"));
     }
     if id.len() > LONGEST_ID {
-        let reason = format!("it has {} bytes, and {LONGEST_ID} are the most", id.len());
+        let reason = format!("it has {} bytes, more than {LONGEST_ID}", id.len());
         return Err(StoreError::invalid(what, reason));
     }
     Ok(())
@@ -79,7 +79,7 @@ pub fn check_run_id(run_id: &str) -> Result<(), StoreError> {
     if run_id.chars().any(char::is_control) {
         return Err(StoreError::invalid(
             "run id",
-            "there are control characters in it",
+            "it contains control characters",
         ));
     }
     Ok(())

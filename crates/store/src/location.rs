@@ -119,7 +119,7 @@ fn mistyped(name: &str) -> Option<String> {
         let named = if !scheme.is_empty() && scheme.chars().all(is_scheme) {
             format!("databases of the kind `{scheme}` are not supported")
         } else {
-            "this is a URL of no kind that is known".to_owned()
+            "unknown kind of URL".to_owned()
         };
         return Some(format!(
             "{named}; give a file, sqlite:PATH or postgres://USER@HOST/DATABASE, or {FILE}"
