@@ -129,7 +129,7 @@ pub(crate) fn parse<'n>(
             Err(AgentError::refused(
                 "model",
                 format!(
-                    "`{shown}` does not say whose model it is; write one of {}",
+                    "`{shown}` names no service; write one of {}",
                     known.join(", ")
                 ),
             ))
@@ -304,7 +304,7 @@ mod tests {
         );
         assert_eq!(
             of("llama3").unwrap_err().message,
-            "model: `llama3` does not say whose model it is; write one of anthropic/MODEL, \
+            "model: `llama3` names no service; write one of anthropic/MODEL, \
              openai/MODEL, gemini/MODEL, ollama/MODEL, openai-compatible/MODEL"
         );
         assert_eq!(

@@ -353,7 +353,7 @@ impl Turn<'_> {
         if let (Some(limit), Some(spent)) = (params.max_budget_usd, end.cost)
             && spent >= limit
         {
-            let message = format!("the run has cost {spent:.4} USD of the {limit} that it may");
+            let message = format!("the run has cost {spent:.4} USD; its limit is {limit}");
             let error = AgentError::new(ErrorCode::CliError, ErrorKind::Budget, message);
             return Err(error.detail(ErrorDetail::budget(BudgetKind::Usd, Some(limit))));
         }

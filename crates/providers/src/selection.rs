@@ -284,7 +284,7 @@ mod tests {
             match provider {
                 Some("ollama") => assert_eq!(refused, None),
                 Some(_) => assert!(refused.unwrap().contains("OPENAI_API_KEY")),
-                None => assert!(refused.unwrap().contains("does not say whose model")),
+                None => assert!(refused.unwrap().contains("names no service")),
             }
         }
     }

@@ -103,7 +103,7 @@ fn missing_settings_are_reported_with_the_next_step() {
         (
             &["run", "embedded", "hi", "--model=llama3"],
             2,
-            "--model: `llama3` does not say whose model it is; write one of anthropic/MODEL",
+            "--model: `llama3` names no service; write one of anthropic/MODEL",
         ),
         (
             &["run", "embedded", "hi", "--record", "there"],

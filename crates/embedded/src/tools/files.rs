@@ -85,7 +85,7 @@ fn bytes(path: &str, real: &Path) -> Result<Vec<u8>, String> {
     }
     if about.len() > LARGEST {
         return Err(format!(
-            "{path} has {} bytes, which is too much to read; search it with grep, or cut it with a command",
+            "{path} has {} bytes, too many to read; search it with grep, or cut it with a command",
             about.len()
         ));
     }

@@ -21,7 +21,7 @@ async fn bad_parameters_are_refused_by_name_and_nothing_is_asked() {
         (|p| p.prompt = " ".into(), "prompt: it is empty"),
         (
             |p| p.model = Some("llama3".into()),
-            "model: `llama3` does not say whose model it is",
+            "model: `llama3` names no service",
         ),
         (
             |p| p.effort = Some("utmost".into()),
