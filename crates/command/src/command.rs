@@ -123,10 +123,10 @@ impl TextCommand {
         }
         let files = args.iter().filter(|arg| arg.contains(PROMPT_FILE));
         if files.clone().count() > 1 || files.clone().any(|arg| !arg.ends_with(PROMPT_FILE)) {
-            return invalid("`{prompt_file}` stands once, at the end of its word");
+            return invalid("use `{prompt_file}` once, at the end of a word");
         }
         if args.iter().any(|arg| arg.contains(PROMPT)) && files.count() > 0 {
-            return invalid("the prompt is there twice: `{prompt}` and `{prompt_file}`");
+            return invalid("the prompt is given twice: `{prompt}` and `{prompt_file}`");
         }
         if is_shell(program) && args.iter().any(|arg| arg.contains(PROMPT) && arg != PROMPT) {
             return invalid(

@@ -73,9 +73,12 @@ fn a_command_that_makes_no_sense_is_refused() {
         ("", "the command is missing"),
         ("agent '", "a quotation mark"),
         ("{prompt}", "the name of the program is missing"),
-        ("agent {prompt_file}.txt", "at the end of its word"),
+        ("agent {prompt_file}.txt", "at the end of a word"),
         ("agent {prompt} {prompt_file}", "twice"),
-        ("agent {prompt_file} {prompt_file}", "stands once"),
+        (
+            "agent {prompt_file} {prompt_file}",
+            "use `{prompt_file}` once",
+        ),
     ] {
         let error = TextCommand::new(command).unwrap_err();
         assert_eq!(error.code, ErrorCode::InvalidParams);
