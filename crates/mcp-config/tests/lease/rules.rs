@@ -327,7 +327,7 @@ fn a_folder_of_the_journals_name_that_is_none_is_left_alone() {
     let error = Lease::acquire(&world.edit(&["ours"]))
         .unwrap_err()
         .to_string();
-    assert!(error.contains("in the way"), "{error}");
+    assert!(error.contains("is not a directory: remove it"), "{error}");
     restore(&world.file).unwrap_err();
     world.assert_as_before("after the refusals");
 }
