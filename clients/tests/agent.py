@@ -168,6 +168,26 @@ def play_count(words):
     done("counted")
 
 
+def play_many(words):
+    """`many 50000`: so many entries, of texts, tools and their results, in one write each thousand."""
+    number = int(words[1])
+    out = []
+    for i in range(number // 3):
+        tool_id = f"toolu_many{i}"
+        blocks = [{"type": "text", "text": f"Step {i}: **look** at `file_{i}`\n\n- one\n- two\n"},
+                  {"type": "tool_use", "id": tool_id, "name": "Read", "input": {"file_path": f"{os.getcwd()}/src/file_{i}.rs"}}]
+        for message_id, block in zip((f"t{i}", f"u{i}"), blocks):
+            out.append({"type": "assistant", "session_id": SESSION, "message": {"id": message_id, "role": "assistant", "content": [block]}})
+        block = {"type": "tool_result", "tool_use_id": tool_id, "content": f"line {i}\n" * 5}
+        out.append({"type": "user", "session_id": SESSION, "message": {"role": "user", "content": [block]}})
+        if i % 1000 == 999:
+            print("\n".join(map(json.dumps, out)), flush=True)
+            out = []
+    if out:
+        print("\n".join(map(json.dumps, out)), flush=True)
+    done("many")
+
+
 def play_hostile(_):
     thinking(HOSTILE)
     text(f"{HOSTILE}\n\n```html\n{HOSTILE}\n```\n**{HOSTILE}** `{HOSTILE}` [x](javascript:window.hacked=4)")
@@ -214,6 +234,14 @@ def play_story(_):
     else:
         result(tool_id, f"denied: {why}", True)
         say("I stop here: without the crate I would have to write a parser of dates.")
+
+
+def play_markdown(_):
+    """The message of the pictures in docs/page.md that has all of Markdown."""
+    say("## What is left\n\n1. Read `Retry-After`:\n   - as seconds\n   - as a **date**, in the three forms of [RFC 9110](https://www.rfc-editor.org/rfc/rfc9110#section-10.2.3)\n"
+        "2. Wait until then, ~~or a second~~ at most a minute\n3. Test both forms\n\n"
+        "| Form | Length | Read by |\n|:-----|-------:|---------|\n| `120` | 3 | `parse` |\n| `Sun, 06 Nov 1994 08:49:37 GMT` | 29 | `httpdate` |\n\n"
+        "> A date in the past means now.\n\n- [x] the parser\n- [ ] the callers\n\n```rust\nlet wait = retry_after(&headers)?;\n```")
 
 
 def play_create(_):

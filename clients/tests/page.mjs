@@ -10,6 +10,8 @@ import {browser, go, isClean, open, require, text} from './browser.mjs';
 import {checkChanges} from './page-changes.mjs';
 import {checkFleet} from './page-fleet.mjs';
 import {checkForms} from './page-forms.mjs';
+import {checkMarkdown} from './page-markdown.mjs';
+import {checkSpeed} from './page-speed.mjs';
 import {checkViews} from './page-views.mjs';
 import {LIMIT, PROGRAM, Server, check, until} from './server.mjs';
 
@@ -486,9 +488,11 @@ await check('a session is started by the form, and takes prompts, steering and i
 });
 
 await checkForms(chromium, server);
+await checkMarkdown(chromium, server);
 await checkViews(chromium, server);
 await checkChanges(chromium, server);
 await checkFleet(chromium, server);
+await checkSpeed(chromium, server);
 
 await chromium.close();
 await server.end();

@@ -4,11 +4,17 @@ import {attempt, clock, copier, count, fill, h, keyed, live, many, plain, put, s
 import {details, headline} from './edit.js';
 import {figures} from './marks.js';
 import {iconOf} from './request.js';
-import {block, formatted, inline} from './text.js';
+import {Growing, formatted, inline} from './prose.js';
+import {block} from './text.js';
 
 const STATUS = {completed: ['Completed', 'done'], failed: ['Failed', 'bad'], aborted: ['Cancelled', 'off'], timed_out: ['Timed out', 'bad'], incomplete: ['Broke off', 'bad']};
 const DECISIONS = {allowed: 'Allowed', denied: 'Denied', requested: 'Asked for'};
 const CHANGES = {add: '+', update: '~', delete: '−', move: '→'};
+
+/// Number of cards in a part of the list.
+const PART = 50;
+/// Time after which an unfinished text is formatted as if it had ended.
+const SILENCE = 500;
 
 /// The tokens of a usage, in words.
 export function tokens(usage) {
@@ -29,6 +35,8 @@ export class Entries {
     this.files = new Map();
     this.plan = [];
     this.facts = {};
+    /// Cards whose texts have changed.
+    this.dirty = new Set();
     this.last = undefined;
     this.ended = false;
     /// True while a turn of the session is in progress.
@@ -43,7 +51,7 @@ export class Entries {
       if (read) read.call(this, entry);
       else if (!entry.type.includes(':')) this.line(entry, 'off', entry.type);
     } catch (error) {
-      this.list.append(plain(entry, error));
+      this.part().append(plain(entry, error));
       this.last = undefined;
     }
   }
@@ -53,10 +61,20 @@ export class Entries {
     if (entry.parentToolId) card.classList.add('nested');
     // Actions of a sub-agent are in the card of its call.
     const parent = entry.parentToolId && this.tools.get(entry.parentToolId);
-    (parent?.inside ?? this.list).append(card);
+    (parent?.inside ?? this.part()).append(card);
     if (parent) parent.inside.hidden = false;
+    if (this.last?.card.show) this.dirty.add(this.last.card);
     this.last = {kind, card, entry};
     return card;
+  }
+
+  /// The part of the list that takes the next card. A part that is not in view is not laid out.
+  part() {
+    const last = this.list.lastElementChild;
+    if (last?.className === 'part' && last.childElementCount < PART) return last;
+    const part = h('div.part');
+    this.list.append(part);
+    return part;
   }
 
   line(entry, kind, ...content) {
@@ -75,26 +93,32 @@ export class Entries {
     }
     const card = this.last.card;
     card.text += entry.text;
-    this.dirty ??= new Set();
     this.dirty.add(card);
   }
 
   /// Shows changed texts. They are formatted once per page of entries, not once per piece.
   finish() {
-    for (const card of this.dirty ?? []) {
+    const show = (card, isEnd) => {
       try {
-        card.show();
+        card.show(isEnd);
       } catch (error) {
         fill(card, plain(card.text, error));
       }
-    }
-    this.dirty = undefined;
+    };
+    for (const card of this.dirty) show(card, card !== this.last?.card);
+    this.dirty.clear();
+    // The agent may be silent in the middle of a text.
+    clearTimeout(this.timer);
+    const {card} = this.last ?? {};
+    if (card?.show) this.timer = setTimeout(() => show(card, true), SILENCE);
   }
 
   on_text(entry) {
     this.piece(entry, 'text', () => {
       const card = h('div.card.text');
-      card.show = () => fill(card, copier('this message', () => card.text), formatted(card.text));
+      put(card, copier('this message', () => card.text));
+      const growing = new Growing(card);
+      card.show = (isEnd) => growing.show(card.text, isEnd);
       return card;
     });
   }
@@ -103,7 +127,11 @@ export class Entries {
     this.piece(entry, 'thinking', () => {
       const body = h('div.body');
       const card = h('details.card.thinking', h('summary', 'Thinking'), body);
-      card.show = () => fill(body, card.text);
+      let shown = 0;
+      card.show = () => {
+        put(body, card.text.slice(shown));
+        shown = card.text.length;
+      };
       return card;
     });
   }

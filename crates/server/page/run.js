@@ -7,13 +7,15 @@ import {Entries, fileRows, planRows, tokens} from './entries.js';
 import {followUp} from './follow.js';
 import {runOf} from './history.js';
 import {conditionMark} from './now.js';
+import {formatted} from './prose.js';
 import {requestCard} from './request.js';
 import {composer} from './session.js';
 import {state} from './state.js';
-import {formatted} from './text.js';
 
 /// Number of entries at the end of a log that are shown at first.
 const MOST = 4000;
+/// Time, in milliseconds, after which the browser may do something else.
+const SLICE = 12;
 /// Size above which a prompt is folded.
 const LONG = {lines: 20, text: 2000};
 /// Distance from the end, in pixels, within which the view follows new entries.
@@ -21,6 +23,9 @@ const NEAR = 160;
 
 const isAtEnd = () => window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - NEAR;
 const toEnd = () => window.scrollTo({top: document.documentElement.scrollHeight});
+
+/// Lets the browser draw, and react to its user.
+const pause = () => globalThis.scheduler?.yield?.() ?? new Promise((resolve) => setTimeout(resolve));
 
 /// The prompt of a run as its first card, folded if it is long. A session has its prompts in its log.
 function promptCard(prompt) {
@@ -80,7 +85,15 @@ export function run(main, id, whole) {
         const page = await get(`/v1/runs/${encodeURIComponent(id)}/events?after=${before}&wait=0`);
         if (!isOpen) return;
         const follows = isFirst ? current?.state !== 'ended' : isAtEnd();
-        for (const entry of page?.entries ?? []) entries.take(entry);
+        let begin = performance.now();
+        for (const entry of page?.entries ?? []) {
+          entries.take(entry);
+          if (performance.now() - begin < SLICE) continue;
+          entries.finish();
+          await pause();
+          if (!isOpen) return;
+          begin = performance.now();
+        }
         entries.finish();
         // A 204 is also the end: nothing follows.
         entries.ended = page === undefined || page.ended;

@@ -1,0 +1,324 @@
+// Markdown as a tree: CommonMark 0.31 with the tables, task lists, strikethrough and bare addresses of GitHub.
+// HTML and definitions of references stay text. The text is that of an agent, so that every step is linear in its
+// length: containers are nested to a limit, and the search for the beginning of an emphasis never repeats itself.
+
+import {inlines, plain} from './inline.js';
+
+/// Maximum depth of lists and quotes; what is deeper is text.
+const DEEPEST = 24;
+
+const FENCE = /^(`{3,}(?=[^`]*$)|~{3,})[ \t]*(.*)$/;
+const RULE = /^(?:(?:\*[ \t]*){3,}|(?:_[ \t]*){3,}|(?:-[ \t]*){3,})$/;
+const MARKER = /^(?:([-*+])|(\d{1,9})([.)]))(?=[ \t]|$)/;
+const COLUMN = /^[ \t]*(:?)-+(:?)[ \t]*$/;
+
+/// Returns the blocks of a text. Each has the line `from` which it begins, and the line `sure` from which on no further
+/// text makes it a part of the block before it.
+export function parse(text) {
+  const reader = new Reader();
+  const lines = text.split('\n');
+  if (lines.at(-1) === '') lines.pop();
+  for (const line of lines) reader.take(line.endsWith('\r') ? line.slice(0, -1) : line);
+  return finished(reader.root).children;
+}
+
+class Reader {
+  constructor() {
+    this.root = {type: 'root', children: [], from: 0};
+    /// Containers that may go on, the outermost first.
+    this.open = [this.root];
+    /// The paragraph, code or table that may go on.
+    this.leaf = undefined;
+    this.number = -1;
+  }
+
+  take(line) {
+    this.line = line;
+    this.at = 0;
+    this.column = 0;
+    this.number += 1;
+    let matched = 1;
+    while (matched < this.open.length && this.goesOn(this.open[matched])) matched += 1;
+    const isWhole = matched === this.open.length;
+    if (isWhole && this.code()) return;
+    let isClosed = isWhole;
+    const close = () => {
+      if (!isClosed) {
+        this.open.length = matched;
+        this.leaf = undefined;
+      }
+      isClosed = true;
+    };
+    while (this.begins(close, isWhole)) if (this.line === undefined) return;
+    const rest = this.rest();
+    const isBlank = rest.trim() === '';
+    // The rest of a paragraph needs no marks of the containers that it is in.
+    if (isBlank || isClosed || this.leaf?.type !== 'paragraph') close();
+    this.text(rest, isBlank);
+  }
+
+  text(rest, isBlank) {
+    const {leaf} = this;
+    if (isBlank) {
+      this.leaf = undefined;
+      return;
+    }
+    if (leaf?.type === 'paragraph') leaf.lines.push(rest.trimStart());
+    else if (leaf?.type === 'table') leaf.rows.push(cells(rest));
+    else this.leaf = this.add({type: 'paragraph', lines: [rest.trimStart()]});
+    this.leaf.to = this.number;
+  }
+
+  /// Adds a block to the innermost container that takes it.
+  add(block) {
+    if (block.type !== 'item' && this.open.at(-1).type === 'list') this.open.pop();
+    Object.assign(block, {from: this.number, to: this.number, ...block});
+    this.open.at(-1).children.push(block);
+    this.leaf = undefined;
+    return block;
+  }
+
+  enter(block) {
+    this.open.push(this.add({...block, children: []}));
+  }
+
+  /// The width of the white space at this place, and where it ends.
+  indent() {
+    let [at, column] = [this.at, this.column];
+    for (; ; at++) {
+      if (this.line[at] === ' ') column += 1;
+      else if (this.line[at] === '\t') column += 4 - (column % 4);
+      else return {width: column - this.column, end: at};
+    }
+  }
+
+  /// Moves over so many columns of white space; of a tab that reaches farther, the rest is spaces.
+  skip(columns) {
+    for (let left = columns; left > 0 && ' \t'.includes(this.line[this.at] ?? 'x');) {
+      const width = this.line[this.at] === '\t' ? 4 - (this.column % 4) : 1;
+      this.at += 1;
+      this.column += Math.min(width, left);
+      if (width > left) {
+        this.line = ' '.repeat(width - left) + this.line.slice(this.at);
+        this.at = 0;
+      }
+      left -= width;
+    }
+  }
+
+  /// Moves over characters that are no white space.
+  pass(length) {
+    this.at += length;
+    this.column += length;
+  }
+
+  rest() {
+    return this.line.slice(this.at);
+  }
+
+  goesOn(container) {
+    const {width, end} = this.indent();
+    if (container.type === 'list') return true;
+    if (container.type === 'quote') {
+      if (width > 3 || this.line[end] !== '>') return false;
+      this.skip(width);
+      this.pass(1);
+      this.skip(1);
+      container.to = this.number;
+      return true;
+    }
+    if (end === this.line.length) {
+      if (container.children.length === 0) return false;
+      this.skip(width);
+      return true;
+    }
+    if (width < container.padding) return false;
+    this.skip(container.padding);
+    return true;
+  }
+
+  /// Takes a line of code, and returns whether it is one.
+  code() {
+    const {leaf} = this;
+    if (leaf?.type !== 'code') return false;
+    const {width, end} = this.indent();
+    if (leaf.fence) {
+      const mark = width < 4 && /^(`{3,}|~{3,})[ \t]*$/.exec(this.line.slice(end));
+      leaf.to = this.number;
+      if (mark && mark[1].startsWith(leaf.fence)) {
+        this.leaf = undefined;
+        return true;
+      }
+      this.skip(leaf.padding);
+    } else {
+      if (width < 4 && end < this.line.length) {
+        this.leaf = undefined;
+        return false;
+      }
+      this.skip(4);
+      if (end < this.line.length) leaf.to = this.number;
+    }
+    leaf.lines.push(this.rest());
+    return true;
+  }
+
+  /// Begins a block at this place, and returns whether there is one. Without a `line`, nothing is left of it.
+  begins(close, isWhole) {
+    const {width, end} = this.indent();
+    const rest = this.line.slice(end);
+    const inParagraph = this.leaf?.type === 'paragraph';
+    if (rest === '') return false;
+    if (width > 3) {
+      if (inParagraph) return false;
+      close();
+      this.skip(4);
+      this.leaf = this.add({type: 'code', lines: [this.rest()]});
+      return this.end();
+    }
+    const isDeep = this.open.length > DEEPEST;
+    if (rest[0] === '>' && !isDeep) {
+      close();
+      this.enter({type: 'quote'});
+      this.skip(width);
+      this.pass(1);
+      this.skip(1);
+      return true;
+    }
+    const heading = /^(#{1,6})(?:[ \t]+(.*)|$)/.exec(rest);
+    if (heading) {
+      close();
+      const text = (heading[2] ?? '').trim();
+      this.add({type: 'heading', level: heading[1].length, lines: [withoutMarks(text)]});
+      return this.end();
+    }
+    const fence = FENCE.exec(rest);
+    if (fence) {
+      close();
+      this.leaf = this.add({type: 'code', fence: fence[1], padding: width, info: plain(fence[2].trim()), lines: []});
+      return this.end();
+    }
+    const isOwn = inParagraph && isWhole;
+    if (isOwn && /^(?:=+|-+)[ \t]*$/.test(rest)) {
+      Object.assign(this.leaf, {type: 'heading', level: rest[0] === '=' ? 1 : 2, to: this.number});
+      this.leaf = undefined;
+      return this.end();
+    }
+    if (isOwn && this.table(rest)) return this.end();
+    if (RULE.test(rest)) {
+      close();
+      this.add({type: 'rule'});
+      return this.end();
+    }
+    const marker = MARKER.exec(rest);
+    if (!marker || isDeep) return false;
+    const content = rest.slice(marker[0].length).trim();
+    // A number at the beginning of a line is seldom that of a list.
+    if (isOwn && (content === '' || (marker[2] && Number(marker[2]) !== 1))) return false;
+    close();
+    this.skip(width);
+    this.pass(marker[0].length);
+    const {width: space} = this.indent();
+    const gap = content === '' || space > 4 ? 1 : space;
+    this.skip(gap);
+    const kind = marker[1] ?? marker[3];
+    const top = this.open.at(-1);
+    if (top.type !== 'list' || top.kind !== kind) {
+      if (top.type === 'list') this.open.pop();
+      this.enter({type: 'list', kind, ...(marker[2] ? {start: Number(marker[2])} : {})});
+    }
+    this.enter({type: 'item', padding: width + marker[0].length + gap});
+    return true;
+  }
+
+  end() {
+    this.line = undefined;
+    return true;
+  }
+
+  /// Makes a table of the last line of the paragraph, if this line has its columns.
+  table(rest) {
+    if (!rest.includes('|')) return false;
+    const columns = cells(rest).map((cell) => COLUMN.exec(cell));
+    const {leaf} = this;
+    const head = cells(leaf.lines.at(-1));
+    if (columns.includes(null) || head.length !== columns.length) return false;
+    leaf.lines.pop();
+    const siblings = this.open.at(-1).children;
+    if (leaf.lines.length === 0) siblings.pop();
+    else leaf.to -= 1;
+    const align = columns.map(([, left, right]) => (left && right ? 'center' : left ? 'left' : right ? 'right' : undefined));
+    this.leaf = this.add({type: 'table', align, head, rows: [], from: this.number - 1, sure: this.number});
+    return true;
+  }
+}
+
+/// The text of a heading without the marks at its end.
+function withoutMarks(text) {
+  let end = text.length;
+  while (text[end - 1] === '#') end -= 1;
+  if (end === 0) return '';
+  return end < text.length && ' \t'.includes(text[end - 1]) ? text.slice(0, end).trimEnd() : text;
+}
+
+/// The cells of a row of a table.
+function cells(row) {
+  const line = row.trim();
+  const found = [''];
+  for (let i = line[0] === '|' ? 1 : 0; i < line.length; i++) {
+    if (line[i] === '\\' && line[i + 1] === '|') {
+      found[found.length - 1] += '|';
+      i += 1;
+    } else if (line[i] === '|') {
+      if (i < line.length - 1) found.push('');
+    } else {
+      found[found.length - 1] += line[i];
+    }
+  }
+  return found.map((cell) => cell.trim());
+}
+
+/// Completes a container: the inlines of its texts, and which of its lists have space between their items.
+function finished(container) {
+  for (const block of container.children ?? []) finish(block);
+  return container;
+}
+
+function finish(block) {
+  block.sure ??= block.from;
+  switch (block.type) {
+    case 'paragraph':
+    case 'heading':
+      block.inlines = inlines(block.lines.join('\n').trim());
+      delete block.lines;
+      break;
+    case 'table':
+      block.head = block.head.map(inlines);
+      block.rows = block.rows.map((row) => row.map(inlines));
+      break;
+    case 'code':
+      if (!block.fence) while (block.lines.at(-1)?.trim() === '') block.lines.pop();
+      block.text = block.lines.map((line) => `${line}\n`).join('');
+      delete block.lines;
+      break;
+    case 'list':
+    case 'item':
+    case 'quote':
+      for (const child of block.children) finish(child);
+      block.to = Math.max(block.to, ...block.children.slice(-1).map((child) => child.to));
+      break;
+  }
+  if (block.type === 'item') takeBox(block);
+  if (block.type === 'list') block.isLoose = hasGap(block.children) || block.children.some((item) => hasGap(item.children));
+}
+
+const hasGap = (blocks) => blocks.some((block, i) => i > 0 && block.from > blocks[i - 1].to + 1);
+
+/// Takes the box of a task from the text of its item.
+function takeBox(item) {
+  const [first] = item.children;
+  const text = first?.type === 'paragraph' && first.inlines[0]?.type === 'text' ? first.inlines[0].text : '';
+  const box = /^\[([ xX])\][ \t\n]/.exec(text);
+  if (!box) return;
+  item.isDone = box[1] !== ' ';
+  first.inlines[0].text = text.slice(box[0].length);
+}
