@@ -17,6 +17,7 @@ use teamster_core::sync::lock;
 use tokio::sync::watch;
 
 use crate::names::token;
+use crate::presence::PresentAt;
 use crate::roles::inbox;
 use crate::setup::no_jetstream;
 use crate::why::Known;
@@ -82,6 +83,7 @@ pub struct Fleet {
     /// Changes with each refusal.
     refused: watch::Receiver<()>,
     known: Arc<Mutex<Option<KnownAt>>>,
+    pub(crate) present: Arc<tokio::sync::Mutex<Option<PresentAt>>>,
 }
 
 impl fmt::Debug for Fleet {
@@ -156,6 +158,7 @@ impl Fleet {
             refusals,
             refused,
             known: Arc::default(),
+            present: Arc::default(),
         })
     }
 

@@ -11,7 +11,7 @@ use teamster_core::AgentError;
 
 use crate::Fleet;
 use crate::names::{RunKey, SESSIONS};
-use crate::presence::PresentWorker;
+use crate::presence::Reports;
 use crate::protocol::{Conversation, Home, LastRun, SeenHome, State};
 
 /// Time for which an entry is kept after its last run.
@@ -161,7 +161,6 @@ impl Fleet {
         &self,
         spec: &Spec,
         named: Option<String>,
-        workers: &[PresentWorker],
     ) -> Result<Option<String>, ServiceError> {
         let Some((key, wants)) = ConversationKey::of(&self.owner, spec) else {
             return Ok(named);
@@ -174,7 +173,7 @@ impl Fleet {
             return Ok(named);
         };
         let worker = &home.worker;
-        if workers.iter().any(|present| present.worker == *worker) {
+        if self.reports(worker).await? == Reports::Yes {
             if named.is_some_and(|named| named != *worker) {
                 let problem = format!("the conversation is on worker {worker}: omit the machine");
                 return Err(AgentError::refused("placement", problem).into());

@@ -8,7 +8,7 @@ use async_nats::jetstream::stream::{Config, DiscardPolicy, RetentionPolicy, Stor
 use crate::names::{FILE, HOLDS, HOST, LOG, RUNS, SESSIONS, WORK, WORKERS};
 
 /// Version of these settings. A newer one may change the streams of an older one.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 /// The key of the version in a stream's metadata.
 pub(crate) const VERSION_KEY: &str = "tm_layout";
 /// Time for which the copy of a log is kept.
@@ -17,6 +17,8 @@ pub(crate) const LOG_AGE: Duration = Duration::from_hours(7 * 24);
 pub(crate) const RECORD_AGE: Duration = Duration::from_hours(30 * 24);
 /// Time for which a file is kept: longer than the records of most runs.
 const FILE_AGE: Duration = Duration::from_hours(60 * 24);
+/// Time for which a hint for one machine is kept. One that is still needed then is published again.
+const HINT_AGE: Duration = Duration::from_hours(1);
 /// Time for which watchers can learn that a key is gone.
 const MARKER_AGE: Duration = Duration::from_hours(1);
 
@@ -76,7 +78,6 @@ pub(crate) fn streams(limits: &FleetLimits, replicas: usize) -> Vec<Config> {
         ..stream(name, &format!("${}.>", name.replacen('_', ".", 1)))
     };
     let queue = |name: &str, subjects: &str| Config {
-        retention: RetentionPolicy::WorkQueue,
         discard: DiscardPolicy::New,
         max_messages: number(limits.queue.unwrap_or(100_000)),
         ..stream(name, subjects)
@@ -86,8 +87,16 @@ pub(crate) fn streams(limits: &FleetLimits, replicas: usize) -> Vec<Config> {
         bucket(WORKERS),
         bucket(SESSIONS),
         bucket(HOLDS),
-        queue(WORK, "tm.work.>"),
-        queue(HOST, "tm.host.>"),
+        Config {
+            retention: RetentionPolicy::WorkQueue,
+            ..queue(WORK, "tm.work.>")
+        },
+        // Not a work queue: the servers would keep copies of each worker's consumer.
+        Config {
+            max_messages_per_subject: 1,
+            max_age: HINT_AGE,
+            ..queue(HOST, "tm.host.>")
+        },
         Config {
             allow_direct: true,
             max_age: LOG_AGE,

@@ -1,5 +1,6 @@
 //! The presence of workers.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::Request;
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use teamster_api::{FleetAgent, FleetWorker, ProblemCode, ServiceError, Spec};
 use teamster_core::text::one_line;
 use teamster_core::{AgentError, PermissionMode};
+use tokio::time::Instant;
 
 use crate::Fleet;
 #[cfg(feature = "worker")]
@@ -37,6 +39,9 @@ pub struct PresentWorker {
     pub worker: String,
     /// Its process.
     pub instance: Tag,
+    /// Random number of its state directory; `None` of an older program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<Tag>,
     /// Pools from which it takes runs.
     pub pools: Vec<String>,
     /// The agents that its program knows.
@@ -193,7 +198,28 @@ impl Fleet {
     }
 }
 
+/// The workers that were there, and since when that is known.
+pub(crate) type PresentAt = (Instant, Arc<[PresentWorker]>);
+
 impl Fleet {
+    /// Returns the workers that were there at this time or later. All that ask at once share one read, which takes a
+    /// message for each worker.
+    pub(crate) async fn workers_since(
+        &self,
+        time: Instant,
+    ) -> Result<Arc<[PresentWorker]>, ServiceError> {
+        let mut known = self.present.lock().await;
+        if let Some((at, workers)) = &*known
+            && *at >= time
+        {
+            return Ok(workers.clone());
+        }
+        let at = Instant::now();
+        let workers: Arc<[PresentWorker]> = self.workers().await?.into();
+        *known = Some((at, workers.clone()));
+        Ok(workers)
+    }
+
     /// Returns the runs of the owner that workers have refused a short while ago.
     pub(crate) async fn refusals(&self) -> Result<Vec<(RunKey, Refusal)>, ServiceError> {
         let subjects = format!("{REFUSALS}{}.>", self.owner);

@@ -73,6 +73,8 @@ impl FleetRole {
                     subjects.push(format!("$JS.API.STREAM.INFO.{queue}"));
                     subjects.push(format!("$JS.API.STREAM.MSG.GET.{queue}"));
                 }
+                // Hints for one machine are removed by their numbers.
+                subjects.push(format!("$JS.API.STREAM.MSG.DELETE.{HOST}"));
             }
             Self::Watcher => {
                 // Without the sessions: the salt of the logins is there.

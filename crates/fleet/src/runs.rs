@@ -8,6 +8,7 @@ mod send;
 mod submit;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_core::stream::BoxStream;
 use teamster_api::history::{ForgetRuns, Forgotten};
@@ -19,11 +20,12 @@ use teamster_api::{
 };
 use teamster_core::AgentError;
 use teamster_core::text::one_line;
+use tokio::time::Instant;
 
 use crate::Fleet;
 use crate::follow::follow;
 use crate::names::{RunKey, token};
-use crate::presence::{Reports, check_agent, check_bypass};
+use crate::presence::{PresentWorker, Reports, check_agent, check_bypass};
 use crate::protocol::State;
 use crate::record::Record;
 use crate::records::not_found;
@@ -35,6 +37,9 @@ pub(crate) use files::DIFF;
 
 /// The pool of runs that name none.
 pub const DEFAULT_POOL: &str = "default";
+
+/// Time for which a new run is placed by what is known of the workers. It is never refused by that.
+const RECENT: Duration = Duration::from_secs(2);
 
 /// The runs of one owner in a fleet. Clones share the connection.
 ///
@@ -73,10 +78,17 @@ impl FleetRuns {
         check_spec(spec)?;
         let named = spec.placement().machine.as_deref();
         let named = named.map(|name| token("placement", name)).transpose()?;
-        let workers = self.fleet.workers().await?;
-        check_agent(&workers, spec.provider())?;
-        check_bypass(&workers, spec)?;
-        self.fleet.place(spec, named, &workers).await
+        let began = Instant::now();
+        let recent = began.checked_sub(RECENT).unwrap_or(began);
+        let workers = self.fleet.workers_since(recent).await?;
+        let check = |workers: &[PresentWorker]| {
+            check_agent(workers, spec.provider()).and_then(|()| check_bypass(workers, spec))
+        };
+        if check(&workers).is_err() {
+            // Other workers may have come since.
+            check(&*self.fleet.workers_since(began).await?)?;
+        }
+        self.fleet.place(spec, named).await
     }
 
     fn pool_of(&self, spec: &Spec) -> Result<String, ServiceError> {
@@ -138,6 +150,8 @@ impl FleetRuns {
                         summary.state = ViewState::Running;
                         (summary.status, summary.error, summary.duration_ms) = (None, None, None);
                         (summary.attempts, summary.workspace) = (None, None);
+                        let now = record.times.started.unwrap_or_default();
+                        summary.live = Some(LiveStatus::new(LiveState::NotAnswering, now));
                         view.result = None;
                     }
                     view.prompt = view.prompt.or_else(|| record.prompt());

@@ -9,6 +9,8 @@ use tokio::time::{Instant, sleep};
 
 use crate::check::OLDEST;
 use crate::layout::{self, FleetLimits, differences, streams};
+use crate::protocol::State;
+use crate::record::Record;
 use crate::records::PAUSE;
 use crate::{Fleet, names};
 
@@ -49,9 +51,28 @@ impl Fleet {
             }
             existing.push(found);
         }
+        let had_records = existing
+            .iter()
+            .zip(&wanted)
+            .any(|(found, stream)| found.is_some() && stream.name == names::RUNS);
+        let mut lacks_hints = false;
         for (stream, found) in wanted.iter().zip(existing) {
+            let mut is_there = found.is_some();
+            if found.is_some_and(|found| found.config.retention != stream.retention) {
+                // The server does not change it. Only hints are in such a stream, which the records tell as well.
+                loop {
+                    match self.remove(&stream.name).await {
+                        Err(error) if error.retryable && Instant::now() < until => {
+                            sleep(PAUSE).await
+                        }
+                        removed => break removed?,
+                    }
+                }
+                is_there = false;
+            }
+            lacks_hints |= !is_there && stream.name == names::HOST;
             loop {
-                match self.make(stream, found.is_some()).await {
+                match self.make(stream, is_there).await {
                     Err(error) if error.retryable && Instant::now() < until => sleep(PAUSE).await,
                     made => break made?,
                 }
@@ -73,7 +94,69 @@ impl Fleet {
                 }
             }
         }
+        if had_records && lacks_hints {
+            self.hint_machines(until).await?;
+        }
         Ok(())
+    }
+
+    /// Publishes the hints of all queued runs that wait for one machine.
+    async fn hint_machines(&self, until: Instant) -> Result<(), ServiceError> {
+        for (key, found) in self.records("$KV.tm_runs.>").await? {
+            let waits = |record: &Record| record.state == State::Queued && record.machine.is_some();
+            let Some(record) = found.record.filter(waits) else {
+                continue;
+            };
+            let queue = record.queue(&key);
+            while !self.hint(&queue, &key).await? {
+                if Instant::now() > until {
+                    return Err(
+                        self.failed(&queue, "the hint of a run was not stored: run this again")
+                    );
+                }
+                sleep(PAUSE).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a stream, which need not be there.
+    async fn remove(&self, name: &str) -> Result<(), ServiceError> {
+        let subject = format!("STREAM.DELETE.{name}");
+        let removed = self
+            .unless_refused(&subject, self.jetstream.delete_stream(name))
+            .await?;
+        match removed {
+            Err(error) => match error.kind() {
+                GetStreamErrorKind::JetStream(error)
+                    if error.error_code() == ErrorCode::STREAM_NOT_FOUND =>
+                {
+                    Ok(())
+                }
+                _ => Err(self.failed(&subject, error)),
+            },
+            Ok(_) => Ok(()),
+        }
+    }
+
+    /// Refuses streams of another layout than that of this version.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::Unsupported`] with what to do about it.
+    #[cfg(feature = "worker")]
+    pub(crate) async fn check_layout(&self) -> Result<(), ServiceError> {
+        let found = self.look_at(names::HOST).await?.ok_or_else(not_made)?;
+        let message = match layout::version(&found.config) {
+            Some(version) if version > layout::VERSION => newer(names::HOST, version),
+            Some(version) if version < layout::VERSION => format!(
+                "the fleet has layout {version}, and this version of teamster needs layout {}: an operator brings it up to \
+                 date with this version first",
+                layout::VERSION
+            ),
+            _ => return Ok(()),
+        };
+        Err(ServiceError::new(ProblemCode::Unsupported, message))
     }
 
     /// Makes or changes a stream.
@@ -173,6 +256,12 @@ pub(crate) fn no_jetstream() -> ServiceError {
     ServiceError::new(ProblemCode::Unsupported, message)
 }
 
+fn newer(name: &str, version: u32) -> String {
+    format!(
+        "the stream {name} was made by a newer version of teamster (layout {version}): install that one"
+    )
+}
+
 /// Refuses a stream that this version cannot use.
 pub(crate) fn refuse_foreign(
     found: &stream::Config,
@@ -180,9 +269,7 @@ pub(crate) fn refuse_foreign(
 ) -> Result<(), ServiceError> {
     let name = &found.name;
     let message = match layout::version(found) {
-        Some(version) if version > layout::VERSION => format!(
-            "the stream {name} was made by a newer version of teamster (layout {version}): install that one"
-        ),
+        Some(version) if version > layout::VERSION => newer(name, version),
         Some(version) if version < layout::VERSION => return Ok(()),
         _ => {
             let differences = differences(found, wanted);

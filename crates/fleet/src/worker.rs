@@ -30,14 +30,15 @@ use async_nats::jetstream::message::PublishMessage;
 use teamster_api::{MachineService, ProblemCode, RunService, ServiceError};
 use teamster_core::sync::lock;
 use teamster_host::{Host, LocalMachine, LocalRuns, state};
-use tokio::sync::Semaphore;
+use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::large::IN_FILE;
-use crate::names::{RunKey, presence, token};
+use crate::names::{RunKey, WORKERS, presence, token};
 use crate::presence::{PRESENT, PresentAgent, PresentWorker};
 use crate::protocol::{Carrier, Effect, Tag};
+use crate::records::PAUSE;
 use crate::{Fleet, Hold};
 use carry::Carry;
 use control::Control;
@@ -52,6 +53,10 @@ const FOLDER: &str = "teamster/fleet";
 const CONVERSATIONS: &str = "teamster/fleet-conversations";
 /// Interval in which a worker reports its presence.
 const REPORT_EVERY: Duration = Duration::from_secs(10);
+/// How often a report is tried before the next one.
+const REPORTS: u32 = 5;
+/// The number of reports after which a worker looks whether its fleet was brought up to date.
+const LOOK_AT_LAYOUT: u64 = 30;
 
 /// What a worker offers.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,6 +106,10 @@ struct Shared {
     config: WorkerConfig,
     /// This process.
     instance: Tag,
+    /// The state directory.
+    machine_tag: Tag,
+    /// The number of the last report; `None` if it is to be read first.
+    reported: Mutex<Option<u64>>,
     folders: Folders,
     slots: Arc<Semaphore>,
     /// The runs that are carried out.
@@ -156,7 +165,7 @@ impl Worker {
         let conversations = state::file(CONVERSATIONS).ok_or_else(no_state)?;
         let folders = Folders::at(root.join(&config.name));
         let lock = folders.lock().map_err(|error| unwritable(&error))?;
-        let lock = lock.ok_or_else(|| {
+        let (lock, machine_tag) = lock.ok_or_else(|| {
             let message = format!(
                 "another process is the worker {}: give this one another name",
                 config.name
@@ -171,6 +180,8 @@ impl Worker {
             known_agents: None,
             machine: LocalMachine::new(host).without_versions(None),
             instance: Tag::random(),
+            machine_tag,
+            reported: Mutex::default(),
             folders,
             slots: Arc::new(Semaphore::new(config.policy.slots)),
             busy: Mutex::default(),
@@ -222,9 +233,12 @@ impl Worker {
     ///
     /// # Errors
     ///
-    /// Fails if the agents of this machine cannot be examined, or the server does not permit what a worker does.
+    /// Fails if the agents of this machine cannot be examined, the server does not permit what a worker does, the streams
+    /// are not those of this version, or another machine has this worker's name: at the beginning, or later, when this one
+    /// did not report for a while.
     pub async fn run(self, drain: impl Future<Output = ()>) -> Result<(), ServiceError> {
         let shared = Arc::new(self.shared);
+        shared.fleet.check_layout().await?;
         shared.examine().await?;
         if shared.ready_agents().is_empty() {
             let text = "no agent of this machine is installed and logged in: nothing can be carried out here";
@@ -237,7 +251,8 @@ impl Worker {
         if let Some(listener) = figures::listen(&shared).await? {
             tasks.spawn(figures::serve(shared.clone(), listener));
         }
-        tasks.spawn(shared.clone().keep_reporting());
+        let (displace, mut displaced) = mpsc::channel(1);
+        tasks.spawn(shared.clone().keep_reporting(displace));
         tasks.spawn(care::keep_caring(shared.clone()));
         let mut carries = JoinSet::new();
         let returned = shared.folders.keys().map_err(|error| unwritable(&error))?;
@@ -256,6 +271,7 @@ impl Worker {
             tokio::select! {
                 () = &mut drain => break,
                 Some(()) = requested.recv() => break,
+                Some(error) = displaced.recv() => return Err(error),
                 Some(hint) = pulled.recv() => {
                     let carrier = Carrier::pulled(shared.instance);
                     let carry = Carry::new(shared.clone(), hint.key, carrier, Some(hint.message));
@@ -345,11 +361,12 @@ impl Shared {
         ready.map(|agent| agent.id.clone()).collect()
     }
 
-    /// Reports that this worker is there.
+    /// Reports that this worker is there, unless another machine has its name.
     async fn report(&self) -> Result<(), ServiceError> {
         let present = PresentWorker {
             worker: self.config.name.clone(),
             instance: self.instance,
+            machine: Some(self.machine_tag),
             pools: self.config.policy.pools.clone(),
             agents: lock(&self.agents).clone(),
             slots: self.config.policy.slots,
@@ -361,20 +378,70 @@ impl Shared {
         };
         let json = serde_json::to_vec(&present).unwrap_or_default();
         let subject = presence(&self.config.name);
-        let message = PublishMessage::build().payload(json.into()).ttl(PRESENT);
-        let reported = self.fleet.publish(&subject, message).await;
-        reported.map(drop).ok_or_else(|| {
-            self.fleet
-                .failed(&subject, "the worker's presence was not stored")
-        })
+        for _ in 0..REPORTS {
+            let known = *lock(&self.reported);
+            let expected = match known {
+                Some(number) => number,
+                None => self.last_report(&subject).await?,
+            };
+            let message = PublishMessage::build()
+                .payload(json.clone().into())
+                .ttl(PRESENT);
+            let message = message.expected_last_subject_sequence(expected);
+            let stored = self.fleet.publish(&subject, message).await;
+            *lock(&self.reported) = stored;
+            if stored.is_some() {
+                return Ok(());
+            }
+            // Its answer is late, or what was read is not the newest.
+            sleep(PAUSE).await;
+        }
+        Err(self
+            .fleet
+            .failed(&subject, "the worker's presence was not stored"))
     }
 
-    async fn keep_reporting(self: Arc<Self>) {
-        loop {
+    /// Returns the number of the last report under this name.
+    ///
+    /// # Errors
+    ///
+    /// [`ProblemCode::InvalidParams`] if it is that of another machine.
+    async fn last_report(&self, subject: &str) -> Result<u64, ServiceError> {
+        let Some(last) = self.fleet.last(WORKERS, subject).await? else {
+            return Ok(0);
+        };
+        let present: Option<PresentWorker> = serde_json::from_slice(&last.payload).ok();
+        let machine = present.and_then(|present| present.machine);
+        if machine.is_some_and(|machine| machine != self.machine_tag) {
+            let message = format!(
+                "another machine, or another state directory, is the worker {}: give this one another name; if the other \
+                 one is gone, start this one {} s later",
+                self.config.name,
+                PRESENT.as_secs()
+            );
+            return Err(ServiceError::new(ProblemCode::InvalidParams, message));
+        }
+        Ok(last.sequence)
+    }
+
+    /// Reports until another machine has taken the name, which is sent. The next process waits for the end of that.
+    async fn keep_reporting(self: Arc<Self>, displaced: mpsc::Sender<ServiceError>) {
+        for number in 1_u64.. {
             sleep(REPORT_EVERY).await;
             // The next one may succeed.
-            let _ = self.report().await;
+            if let Err(error) = self.report().await
+                && error.code == Some(ProblemCode::InvalidParams)
+            {
+                let _ = displaced.send(error).await;
+                return;
+            }
             self.read_holds().await;
+            if number.is_multiple_of(LOOK_AT_LAYOUT)
+                && let Err(error) = self.fleet.check_layout().await
+                && error.code == Some(ProblemCode::Unsupported)
+            {
+                (self.on_notice)(error.message);
+            }
         }
     }
 

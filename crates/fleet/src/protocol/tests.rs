@@ -65,6 +65,13 @@ fn a_run_is_hinted_again_whatever_its_queue_has() {
 }
 
 #[test]
+fn a_hint_that_takes_the_place_of_an_older_one_is_enough() {
+    assert_holds(World::new(2).with(Kind::Replaced), 100_000);
+    let without = World::new(1).with(Kind::Replaced).without(Part::HintAgain);
+    assert_finds(Found::NeverAtRest, without);
+}
+
+#[test]
 fn a_hint_that_is_newer_than_what_is_read_is_left_to_others() {
     let read = |seen| {
         let pulled = Carrier::pulled(Tag::of(1)).on(Outcome::Folder(None));

@@ -128,6 +128,10 @@ async fn repair(
     }
     let mut cared = care(seen, *known);
     if cared == Some(Care::Hint) {
+        // The hints were read later: it may have been claimed in between.
+        if fleet.read(key).await?.seen.revision != seen.revision {
+            return Ok(());
+        }
         // Without an answer, the next pass does it again.
         return fleet.hint(&heading.queue, key).await.map(drop);
     }

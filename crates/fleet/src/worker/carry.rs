@@ -20,6 +20,7 @@ use super::control::Control;
 use super::copy::{Copy, release};
 use super::home::Held;
 use super::outside::Outside;
+use super::pull::forget;
 use crate::frame::Frame;
 use crate::names::RunKey;
 use crate::protocol::{Carrier, Change, Effect, Folder, Next, Outcome, Seen, Step, Verdict};
@@ -112,7 +113,7 @@ impl Carry {
             Effect::Change(change) => self.change(change).await,
             Effect::Acknowledge => {
                 if let Some(hint) = &self.hint {
-                    let _ = hint.ack().await;
+                    forget(&self.shared, hint).await;
                 }
                 Outcome::Done
             }

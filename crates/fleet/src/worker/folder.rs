@@ -4,7 +4,7 @@
 //! how far a run has come.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, ErrorKind, Write};
+use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use teamster_core::AgentError;
 use crate::names::RunKey;
 use crate::protocol::{Folder, Tag};
 
-/// File that the worker's process locks.
+/// File that the worker's process locks. It has a random number, which the folders of no other worker have.
 const LOCK: &str = ".lock";
 /// Prefix of folders that are drafts or being removed.
 const HIDDEN: &str = ".";
@@ -56,18 +56,30 @@ impl Folders {
         Self { root }
     }
 
-    /// Locks the folders for this process. Returns `None` if another one has them.
-    pub(super) fn lock(&self) -> io::Result<Option<File>> {
+    /// Locks the folders for this process, and returns their number. Returns `None` if another one has them.
+    pub(super) fn lock(&self) -> io::Result<Option<(File, Tag)>> {
         let mut builder = DirBuilder::new();
         builder.recursive(true).mode(0o700).create(&self.root)?;
         let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(false).mode(0o600);
-        let file = options.open(self.root.join(LOCK))?;
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.mode(0o600).open(self.root.join(LOCK))?;
         match file.try_lock() {
-            Ok(()) => Ok(Some(file)),
-            Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(error),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Ok(None),
+            Err(TryLockError::Error(error)) => return Err(error),
         }
+        let mut text = String::new();
+        file.read_to_string(&mut text)?;
+        if let Ok(machine) = text.parse() {
+            return Ok(Some((file, machine)));
+        }
+        // The first process, or one that was killed here.
+        let machine = Tag::random();
+        file.set_len(0)?;
+        file.rewind()?;
+        file.write_all(machine.to_string().as_bytes())?;
+        file.sync_all()?;
+        Ok(Some((file, machine)))
     }
 
     /// Returns the runs that have folders. Removes what a killed worker has left.
@@ -236,9 +248,13 @@ mod tests {
     fn a_claim_replaces_an_older_one_and_is_found_again() {
         let dir = tempfile::tempdir().unwrap();
         let folders = Folders::at(dir.path().join("w1"));
-        let lock = folders.lock().unwrap();
-        assert!(lock.is_some());
+        let (lock, machine) = folders.lock().unwrap().unwrap();
         assert!(folders.lock().unwrap().is_none());
+        drop(lock);
+        let (_lock, same) = folders.lock().unwrap().unwrap();
+        assert_eq!(same, machine);
+        let other = Folders::at(dir.path().join("w2"));
+        assert_ne!(other.lock().unwrap().unwrap().1, machine);
         let key = RunKey::new("ann", "a.b:c");
         assert_eq!(folders.look(&key).unwrap(), None);
         let decided = Decided {

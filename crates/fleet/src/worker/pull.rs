@@ -9,10 +9,11 @@ use async_nats::jetstream::{AckKind, Message};
 use teamster_api::ServiceError;
 use tokio::sync::{OwnedSemaphorePermit, mpsc};
 use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use super::Shared;
 use crate::names::{HOST, RunKey, WORK, hosts, work_consumer};
+use crate::protocol::Tag;
 use crate::records::next;
 
 /// Time after which a hint that was not acknowledged is delivered again.
@@ -20,9 +21,13 @@ const ACKNOWLEDGE: Duration = Duration::from_secs(10);
 /// Interval in which a worker reports that it works on a hint.
 pub(super) const PROGRESS: Duration = Duration::from_secs(3);
 /// Time for which a request waits for a hint.
-const WAIT: Duration = Duration::from_secs(5);
+const WAIT: Duration = Duration::from_secs(10);
+/// Time after that in which the server must have reported that there is none.
+const SILENT: Duration = Duration::from_secs(3);
 /// Pause after an error.
 const PAUSE: Duration = Duration::from_secs(1);
+/// Pause before a consumer is made again.
+const RENEW: Duration = Duration::from_millis(100);
 /// Time after which a run that cannot be carried out here is offered again.
 pub(super) const ELSEWHERE: Duration = Duration::from_secs(2);
 
@@ -41,8 +46,30 @@ impl Hint {
     }
 }
 
+/// Takes a hint out of its queue for good.
+pub(super) async fn forget(shared: &Shared, hint: &Message) {
+    let number = match hint.info() {
+        Ok(info) if info.stream == HOST => info.stream_sequence,
+        _ => {
+            let _ = hint.ack().await;
+            return;
+        }
+    };
+    // A new consumer would get it again. That message alone is removed: a newer hint may be in its place. Until it is, it
+    // is not acknowledged either: a hint that is there is delivered.
+    let (fleet, hint) = (shared.fleet.clone(), hint.clone());
+    tokio::spawn(async move {
+        let Ok(stream) = fleet.stream(HOST).await else {
+            return;
+        };
+        if stream.delete_message(number).await.is_ok() {
+            let _ = hint.ack().await;
+        }
+    });
+}
+
 /// Time after which the server forgets the consumer of a worker that is gone.
-const GONE: Duration = Duration::from_mins(5);
+const GONE: Duration = Duration::from_mins(1);
 
 /// A queue of hints.
 #[derive(Debug, Clone)]
@@ -66,8 +93,9 @@ impl Queue {
     /// The queue of this machine.
     fn of_machine(worker: &str) -> Self {
         let mut queue = Self::new(HOST, hosts(worker));
-        // The next process of the worker has the same one: a queue cannot have two for one subject.
-        queue.consumer.name = Some(worker.to_owned());
+        // In the memory of one server: all hints that are there are delivered by a new one.
+        queue.consumer.num_replicas = 1;
+        queue.consumer.memory_storage = true;
         queue.consumer.inactive_threshold = GONE;
         queue
     }
@@ -90,7 +118,12 @@ impl Queue {
     /// Returns the consumer, which is made if it is not there.
     async fn open(&self, shared: &Shared) -> Result<PullConsumer, ServiceError> {
         let stream = shared.fleet.stream(self.stream).await?;
-        let consumer = stream.create_consumer(self.consumer.clone()).await;
+        let mut config = self.consumer.clone();
+        if config.durable_name.is_none() {
+            // The server of an earlier one may be away, and with it the right to its name.
+            config.name = Some(format!("{}_{}", shared.config.name, Tag::random()));
+        }
+        let consumer = stream.create_consumer(config).await;
         consumer.map_err(|error| self.failed(shared, error))
     }
 
@@ -112,13 +145,19 @@ pub(super) async fn start(
     }
     for queue in queues {
         // Without the right to make it, it is clear at once.
-        queue.open(shared).await?;
-        tasks.spawn(keep_pulling(shared.clone(), queue, hints.clone()));
+        let consumer = queue.open(shared).await?;
+        tasks.spawn(keep_pulling(shared.clone(), queue, consumer, hints.clone()));
     }
     Ok(pulled)
 }
 
-async fn keep_pulling(shared: Arc<Shared>, queue: Queue, hints: mpsc::Sender<Hint>) {
+async fn keep_pulling(
+    shared: Arc<Shared>,
+    queue: Queue,
+    consumer: PullConsumer,
+    hints: mpsc::Sender<Hint>,
+) {
+    let mut consumer = Some(consumer);
     while !hints.is_closed() {
         let agent = queue.agent.as_deref();
         if agent.is_some_and(|agent| shared.held_until(agent).is_some()) {
@@ -130,7 +169,21 @@ async fn keep_pulling(shared: Arc<Shared>, queue: Queue, hints: mpsc::Sender<Hin
             return;
         };
         drop(permit);
-        match pull_one(&shared, &queue).await {
+        let open = match consumer.take() {
+            Some(open) => open,
+            None => match queue.open(&shared).await {
+                Ok(open) => open,
+                Err(_) => {
+                    sleep(PAUSE).await;
+                    continue;
+                }
+            },
+        };
+        let pulled = pull_one(&shared, &queue, &open).await;
+        if pulled.is_ok() {
+            consumer = Some(open);
+        }
+        match pulled {
             Ok(Some(message)) => {
                 if let Some(hint) = accept(&shared, message).await
                     && let Err(unsent) = hints.send(hint).await
@@ -139,16 +192,24 @@ async fn keep_pulling(shared: Arc<Shared>, queue: Queue, hints: mpsc::Sender<Hin
                 }
             }
             Ok(None) => {}
-            Err(_) => sleep(PAUSE).await,
+            // The consumer is gone. One that was just made may have no leader yet.
+            Err(_) => sleep(RENEW).await,
         }
     }
 }
 
-async fn pull_one(shared: &Shared, queue: &Queue) -> Result<Option<Message>, ServiceError> {
-    let consumer = queue.open(shared).await?;
+/// Waits for a hint. An error means that the consumer is to be made again.
+async fn pull_one(
+    shared: &Shared,
+    queue: &Queue,
+    consumer: &PullConsumer,
+) -> Result<Option<Message>, ServiceError> {
+    let began = Instant::now();
     let batch = consumer.batch().max_messages(1).expires(WAIT).messages();
     let mut batch = batch.await.map_err(|error| queue.failed(shared, error))?;
     match next(&mut batch).await {
+        // A server that hangs may have the consumer for itself.
+        None if began.elapsed() > WAIT + SILENT => Err(queue.failed(shared, "no answer")),
         None => Ok(None),
         Some(Ok(message)) => Ok(Some(message)),
         Some(Err(error)) => Err(ServiceError::unreachable(error.to_string())),
@@ -160,7 +221,7 @@ async fn accept(shared: &Shared, message: Message) -> Option<Hint> {
     let key = std::str::from_utf8(&message.payload).ok();
     let Some(key) = key.and_then(RunKey::parse) else {
         // No run can be found by it.
-        let _ = message.ack_with(AckKind::Term).await;
+        forget(shared, &message).await;
         return None;
     };
     let permit = shared.slots.clone().try_acquire_owned().ok();

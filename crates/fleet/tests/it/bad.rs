@@ -133,7 +133,7 @@ fn a_wrong_login_is_named_as_such() {
 }
 
 #[test]
-fn two_workers_of_one_name_on_two_machines_start_no_run_twice() {
+fn a_workers_name_is_on_one_machine() {
     let Some(server) = Server::start() else {
         return;
     };
@@ -141,21 +141,50 @@ fn two_workers_of_one_name_on_two_machines_start_no_run_twice() {
     shared.go();
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
-        let machines = ["w1", "w1"].map(|name| Machine::start(&server, name, &shared.agent()));
+        let mut first = Machine::start(&server, "w1", &shared.agent());
         until_workers(&fleet, 1).await;
-        let mut all = Vec::new();
-        for number in 0..6 {
-            let spec = RunSpec::new("claude", "hello");
-            let run = RunHandle::start(service.clone(), format!("run-{number}"), spec).await;
-            all.push(run.unwrap());
-        }
-        for run in &all {
-            let result = timeout(2 * LIMIT, run.result()).await.unwrap().unwrap();
-            assert_eq!(result.status, RunStatus::Completed);
-            let logs = machines.each_ref().map(|machine| machine.shown(run.id()));
-            let logs: Vec<_> = logs.into_iter().flatten().collect();
-            assert_eq!(logs, [read(run).await]);
-        }
-        assert_eq!(shared.count(), 6);
+        let present = fleet.workers().await.unwrap();
+        let other = tempfile::tempdir().unwrap();
+        let said = Machine::refused(other.path(), &server.url, "w1");
+        assert!(
+            said.contains("another machine") && said.contains("give this one another name"),
+            "{said}"
+        );
+        assert_eq!(fleet.workers().await.unwrap(), present);
+        // Its own next process is no other one, also while the report of a killed one is there.
+        first.kill();
+        first.restart(&shared.agent());
+        let run = RunHandle::start(service, "run", RunSpec::new("claude", "hello"));
+        let result = timeout(LIMIT, run.await.unwrap().result()).await;
+        assert_eq!(result.unwrap().unwrap().status, RunStatus::Completed);
+        // Another machine may have the name after its end, and then this one is refused.
+        first.drain();
+        let _second = Machine::start(&server, "w1", &shared.agent());
+        until_workers(&fleet, 1).await;
+        let said = Machine::refused(first.folder.path(), &server.url, "w1");
+        assert!(said.contains("another machine"), "{said}");
+    });
+}
+
+#[test]
+fn a_worker_whose_name_was_taken_while_it_was_away_ends() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    block_on(async {
+        let (fleet, _) = runs(&server, 0).await;
+        let mut first = Machine::start(&server, "w1", &shared.agent());
+        until_workers(&fleet, 1).await;
+        // As that of another machine, after its own report has passed.
+        let client = async_nats::connect(&server.url).await.unwrap();
+        let jetstream = async_nats::jetstream::new(client);
+        let mut present = fleet.workers().await.unwrap().remove(0);
+        present.machine = Some("1".repeat(32).parse().unwrap());
+        let json = serde_json::to_vec(&present).unwrap();
+        let report = jetstream.publish("$KV.tm_workers.=here.w1", json.into());
+        report.await.unwrap().await.unwrap();
+        first.until_dead();
+        assert_eq!(fleet.workers().await.unwrap(), [present]);
     });
 }

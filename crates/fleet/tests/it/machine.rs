@@ -140,6 +140,14 @@ impl Machine {
         }
     }
 
+    /// Returns what a worker reports that must not start with this state directory.
+    pub(crate) fn refused(folder: &Path, url: &str, name: &str) -> String {
+        let mut command = command(folder, url, name, "#!/bin/sh\n");
+        let output = command.stderr(Stdio::piped()).output().unwrap();
+        assert!(!output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    }
+
     /// Kills the worker. Its runs go on.
     pub(crate) fn kill(&mut self) {
         self.worker.kill().unwrap();

@@ -2,12 +2,15 @@
 
 use std::time::Instant;
 
-use teamster_api::{ProblemCode, RunHandle, RunSpec};
+use async_nats::jetstream::stream::{DiscardPolicy, RetentionPolicy};
+use teamster_api::{ProblemCode, RunHandle, RunQuery, RunSpec};
+use teamster_core::RunStatus;
 use teamster_fleet::{FindingVerdict, Fleet, FleetOptions};
 
 use super::contract::limits;
-use super::machine::{LIMIT, block_on, read, runs};
+use super::machine::{LIMIT, Machine, Shared, block_on, read, runs, until_workers};
 use super::server::Server;
+use tokio::time::timeout;
 
 #[test]
 fn streams_are_made_once_and_those_of_another_program_are_refused() {
@@ -52,6 +55,159 @@ fn streams_are_made_once_and_those_of_another_program_are_refused() {
             message.contains("max_age is 60s instead of 604800s"),
             "{message}"
         );
+    });
+}
+
+/// Makes the stream of hints for machines as layout 2 had it, or with another version of the layout.
+async fn make_hosts(server: &Server, layout: u32) -> async_nats::jetstream::stream::Stream {
+    let client = async_nats::connect(&server.url).await.unwrap();
+    let jetstream = async_nats::jetstream::new(client);
+    jetstream.delete_stream("TM_HOST").await.unwrap();
+    let config = async_nats::jetstream::stream::Config {
+        name: "TM_HOST".to_owned(),
+        subjects: vec!["tm.host.>".to_owned()],
+        retention: RetentionPolicy::WorkQueue,
+        discard: DiscardPolicy::New,
+        max_messages: 7,
+        metadata: [("tm_layout".to_owned(), layout.to_string())].into(),
+        ..Default::default()
+    };
+    jetstream.create_stream(config).await.unwrap()
+}
+
+#[test]
+fn an_older_layout_is_brought_up_to_date_with_its_records_and_hints() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    shared.go();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let mut hosts = make_hosts(&server, 2).await;
+        let mut waiting = Vec::new();
+        for number in 0..3 {
+            let mut spec = RunSpec::new("claude", "hello");
+            spec.placement.machine = Some("w1".to_owned());
+            let run = RunHandle::start(service.clone(), format!("run-{number}"), spec).await;
+            waiting.push(run.unwrap());
+        }
+        waiting[2].cancel(false).await.unwrap();
+        let views = service.list(RunQuery::default()).await.unwrap().runs;
+        let machine = tempfile::tempdir().unwrap();
+        let said = Machine::refused(machine.path(), &server.url, "w1");
+        assert!(
+            said.contains("layout 2") && said.contains("an operator brings it up to date"),
+            "{said}"
+        );
+        fleet.init(&limits()).await.unwrap();
+        let config = hosts.info().await.unwrap().config.clone();
+        assert_eq!(config.retention, RetentionPolicy::Limits);
+        // Limits that are not given stay.
+        assert_eq!(config.max_messages, 7);
+        let mut hints = hosts.info_with_subjects(">").await.unwrap();
+        let mut subjects = Vec::new();
+        while let Some(hint) = super::next(&mut hints).await {
+            subjects.push(hint.unwrap().0);
+        }
+        subjects.sort();
+        assert_eq!(subjects, ["tm.host.w1.ann.run-0", "tm.host.w1.ann.run-1"]);
+        assert_eq!(service.list(RunQuery::default()).await.unwrap().runs, views);
+        // Interrupted before the hints were there.
+        let client = async_nats::connect(&server.url).await.unwrap();
+        let jetstream = async_nats::jetstream::new(client);
+        jetstream.delete_stream("TM_HOST").await.unwrap();
+        fleet.init(&limits()).await.unwrap();
+        assert_eq!(hosts.info().await.unwrap().state.messages, 2);
+        let _machine = Machine::start(&server, "w1", &shared.agent());
+        for run in &waiting[..2] {
+            let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
+            assert_eq!(result.status, RunStatus::Completed);
+        }
+        // What was carried out has no hint.
+        let gone = async { while hosts.info().await.unwrap().state.messages > 0 {} };
+        timeout(LIMIT, gone).await.unwrap();
+    });
+}
+
+#[test]
+fn a_worker_names_the_layout_of_a_newer_version() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    block_on(async {
+        let (fleet, _) = runs(&server, 0).await;
+        make_hosts(&server, 9).await;
+        let machine = tempfile::tempdir().unwrap();
+        let said = Machine::refused(machine.path(), &server.url, "w1");
+        assert!(
+            said.contains("newer version of teamster (layout 9): install that one"),
+            "{said}"
+        );
+        let refused = fleet.init(&limits()).await.unwrap_err().message;
+        assert!(
+            refused.contains("TM_HOST was made by a newer version"),
+            "{refused}"
+        );
+    });
+}
+
+#[test]
+fn consumers_and_the_presence_of_workers_are_not_asked_for_again_and_again() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    shared.go();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let client = async_nats::connect(&server.url).await.unwrap();
+        let mut requests = client.subscribe("$JS.API.CONSUMER.CREATE.>").await.unwrap();
+        client.flush().await.unwrap();
+        let _machine = Machine::start(&server, "w1", &shared.agent());
+        until_workers(&fleet, 1).await;
+        client
+            .publish("$JS.API.CONSUMER.CREATE.begin", "".into())
+            .await
+            .unwrap();
+        client.flush().await.unwrap();
+        let mut waiting = Vec::new();
+        for number in 0..20 {
+            let spec = RunSpec::new("claude", "hello");
+            let run = RunHandle::start(service.clone(), format!("run-{number}"), spec).await;
+            waiting.push(run.unwrap());
+        }
+        for run in &waiting {
+            let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
+            assert_eq!(result.status, RunStatus::Completed);
+        }
+        client
+            .publish("$JS.API.CONSUMER.CREATE.end", "".into())
+            .await
+            .unwrap();
+        let mut asked = Vec::new();
+        while let Some(request) = super::next(&mut requests).await {
+            if request.subject.ends_with(".end") {
+                break;
+            }
+            asked.push(request.subject.to_string());
+        }
+        let count = |part: &str| {
+            asked
+                .iter()
+                .filter(|subject| subject.contains(part))
+                .count()
+        };
+        assert_eq!((count("TM_HOST"), count("TM_WORK")), (1, 1), "{asked:?}");
+        // By the submissions one for each two seconds, and one for each ten by the worker that repairs.
+        let begin = asked
+            .iter()
+            .position(|subject| subject.ends_with(".begin"))
+            .unwrap();
+        let reads = asked[begin..]
+            .iter()
+            .filter(|subject| subject.contains("=here"));
+        assert!(reads.count() < 10, "{asked:?}");
     });
 }
 

@@ -41,6 +41,8 @@ pub(super) enum Kind {
     Rerun,
     /// A fault: the record is gone for good, without a marker.
     Gone,
+    /// The queue is that of machines: a new hint takes the place of the run's old one, which is not delivered any more.
+    Replaced,
 }
 
 /// A part of the protocol that can be taken out.
@@ -207,6 +209,7 @@ struct Rules {
     give_up: bool,
     rerun: bool,
     gone: bool,
+    replaced: bool,
     without: Option<Part>,
 }
 
@@ -329,6 +332,7 @@ impl World {
                 give_up: false,
                 rerun: false,
                 gone: false,
+                replaced: false,
                 without: None,
             },
         }
@@ -347,6 +351,7 @@ impl World {
             Kind::GiveUp => self.rules.give_up = true,
             Kind::Rerun => (self.rules.give_up, self.rules.rerun) = (true, true),
             Kind::Gone => self.rules.gone = true,
+            Kind::Replaced => self.rules.replaced = true,
         }
         self
     }

@@ -18,7 +18,14 @@ impl World {
     }
 
     pub(super) fn publish_hint(&mut self) {
-        self.queue = (self.queue + 1).min(2);
+        if self.rules.replaced {
+            self.queue = 1;
+            for host in &mut self.hosts {
+                host.unacknowledged = 0;
+            }
+        } else {
+            self.queue = (self.queue + 1).min(2);
+        }
     }
 
     pub(super) fn publish_witness(&mut self, nonce: Tag) -> bool {
