@@ -3,7 +3,8 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::git;
+use crate::git::{self, git};
+use crate::large::{self, Contents, Store};
 
 /// Returns the name of a ref of a run, such as `refs/teamster/ID/wip`.
 pub(crate) fn reference(id: &str, name: &str) -> String {
@@ -40,6 +41,52 @@ pub(crate) fn write(
         .args(refs)
         .arg(format!("^{base}"));
     git::run(&mut command).map(drop)
+}
+
+/// Returns the content of large files that these refs name, and `base` does not, as far as the repository has it.
+pub(crate) fn large_files(
+    repository: &Path,
+    refs: &[&String],
+    base: &str,
+) -> anyhow::Result<Contents> {
+    let store = Store::of(repository)?;
+    if !store.is_used() {
+        return Ok(Contents::new());
+    }
+    let mut command = git::command(repository);
+    command.args(["rev-list", "--objects"]).args(refs);
+    let listed = git::run_bytes(command.args([&format!("^{base}"), "--"]))?;
+    let listed = String::from_utf8_lossy(&listed);
+    let objects = listed
+        .lines()
+        .map(|line| line.split(' ').next().unwrap_or(line));
+    let oids = large::named_by(repository, objects)?;
+    let there = oids.into_iter().filter(|oid| store.has(oid));
+    Ok(there.map(|oid| (oid.clone(), store.path(&oid))).collect())
+}
+
+/// Writes a bundle as [`write`] does, with this content. `scratch` is a folder for a while.
+pub(crate) fn write_with(
+    repository: &Path,
+    scratch: &Path,
+    to: &Path,
+    (refs, base): (&[&String], &str),
+    content: &Contents,
+) -> anyhow::Result<()> {
+    // The user's repository is only read.
+    let own = scratch.join("repository.git");
+    large::make_beside(repository, &own)?;
+    for name in refs {
+        let commit = git(repository, ["rev-parse", name])?;
+        git(&own, ["update-ref", name, &commit])?;
+    }
+    large::commit(&own, content)?;
+    let refs: Vec<_> = refs
+        .iter()
+        .map(|it| it.as_str())
+        .chain([large::REF])
+        .collect();
+    large::write_bundle(&own, to, &refs, &[base.to_owned()])
 }
 
 #[cfg(test)]

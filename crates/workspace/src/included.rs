@@ -13,40 +13,40 @@ use anyhow::{Context, bail};
 use teamster_core::text::{one_line, printable};
 
 use crate::git::{self, git, git_bytes};
+use crate::large::{self, Contents};
 use crate::step::before_change;
 use crate::worktree::include;
 
 /// The ref of the commit, in its bundle.
 const REF: &str = "refs/teamster/included";
 
-/// Files that an upload takes along beside its commits.
+/// Files that an upload takes along beside its commits: those that git ignores, and the content of large files, which has a
+/// ref of its own.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Included {
-    /// The commit that has them.
+    /// The commit of files that git ignores.
     pub commit: String,
     /// Its bundle.
     pub bundle: PathBuf,
-    /// Number of files.
+    /// Number of files that git ignores.
     pub files: usize,
-    /// Size of the files, in bytes.
-    pub bytes: u64,
 }
 
 impl Included {
-    /// Packs what a tree includes into a bundle in `folder`, with `own` as the repository of new objects. Returns `None` if
-    /// that is nothing. Adds warnings.
-    pub(crate) fn pack(
+    /// Commits what a tree includes, with `own` as the repository of new objects, for a bundle in `folder`. Returns `None` if
+    /// that is nothing, and there is no content of large files. Adds warnings.
+    pub(crate) fn commit(
         tree: &Path,
         own: &Path,
         folder: &Path,
+        has_large: bool,
         warnings: &mut Vec<String>,
     ) -> anyhow::Result<Option<Self>> {
-        let (mut files, mut links, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let (mut files, mut links) = (Vec::new(), Vec::new());
         for path in include::listed(tree)? {
             let about = fs::symlink_metadata(tree.join(&path));
             let Ok(about) = about else { continue };
-            bytes += about.len();
             if about.is_symlink() {
                 links.push(path);
             } else if about.is_file() {
@@ -64,7 +64,7 @@ impl Included {
                 warnings.push(format!("not uploaded: {shown} (not a file)"));
             }
         }
-        if files.is_empty() && links.is_empty() {
+        if files.is_empty() && links.is_empty() && !has_large {
             return Ok(None);
         }
         let mut names = Vec::new();
@@ -118,16 +118,21 @@ impl Included {
         let message = ["commit-tree", &written, "-m", "Included files"];
         let commit = git::run(&mut with_index(&message))?;
         git(own, ["update-ref", REF, &commit])?;
-        let bundle = folder.join("included");
-        let create = ["-c", "pack.threads=1", "bundle", "create", "--quiet"];
-        let create = create.map(OsStr::new).into_iter();
-        git(own, create.chain([bundle.as_os_str(), OsStr::new(REF)]))?;
         Ok(Some(Self {
             commit,
-            bundle,
+            bundle: folder.join("included"),
             files: files.len() + links.len(),
-            bytes,
         }))
+    }
+
+    /// Writes the bundle, with this content.
+    pub(crate) fn pack(&self, own: &Path, large: &Contents) -> anyhow::Result<()> {
+        let mut refs = vec![REF];
+        if !large.is_empty() {
+            large::commit(own, large)?;
+            refs.push(large::REF);
+        }
+        large::write_bundle(own, &self.bundle, &refs, &[])
     }
 }
 
@@ -214,7 +219,7 @@ pub(crate) fn unpack(
 }
 
 /// Returns a path as git reads it in a line.
-fn quoted(path: &OsStr) -> Vec<u8> {
+pub(crate) fn quoted(path: &OsStr) -> Vec<u8> {
     let bytes = path.as_bytes();
     if !bytes.contains(&b'\n') && !bytes.starts_with(b"\"") {
         return bytes.to_vec();

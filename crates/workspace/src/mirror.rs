@@ -13,13 +13,14 @@ use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use anyhow::{Context, bail};
+use tempfile::TempDir;
 
 use crate::bundle::encoded_id;
 use crate::git::{self, git};
+use crate::large::{self, Store};
 use crate::network::FOREGROUND;
 use crate::step::before_change;
 use crate::upload::{BASE, MODULES};
-use crate::worktree::lfs;
 
 /// The folder of all refs that keep commits in a mirror.
 pub(crate) const OWN: &str = "refs/teamster-mirror/";
@@ -29,6 +30,10 @@ pub(crate) const RUNS: &str = "refs/teamster-mirror/runs/";
 const LATEST: &str = "refs/teamster-mirror/latest";
 /// The folder of refs of the commits of submodules. Those of a bundle are in a folder that runs could have.
 const KEPT_MODULES: &str = "refs/teamster-mirror/modules/";
+/// The folder of refs of the commits that stand for large files which the mirror has.
+const LARGE: &str = "refs/teamster-mirror/large/";
+/// The folder in a mirror for a while.
+const SCRATCH: &str = "teamster-scratch";
 /// The file in a mirror whose time is that of its last use.
 const USED: &str = "teamster-used";
 /// Time between two tries to lock a mirror.
@@ -53,6 +58,21 @@ impl<'a> Wait<'a> {
     /// Creates the description of a wait.
     pub fn new(silence: Duration, notice: &'a dyn Fn(String)) -> Self {
         Self { silence, notice }
+    }
+}
+
+/// The files of an upload that git ignores.
+#[derive(Debug)]
+pub struct IncludedFiles {
+    bundle: PathBuf,
+    /// Removed with this.
+    _folder: TempDir,
+}
+
+impl IncludedFiles {
+    /// Returns the path of their bundle.
+    pub fn bundle(&self) -> &Path {
+        &self.bundle
     }
 }
 
@@ -233,11 +253,36 @@ impl Mirror {
         } else {
             bail!("the machine no longer has the commit {base}: submit the run again");
         }
-        lfs::leave_out(&self.path)?;
         self.note_use()?;
         before_change();
         git(&self.path, ["update-ref", &run_ref(id), base])?;
         Ok(())
+    }
+
+    /// Takes the content of large files out of the bundle of an upload's included files, and returns the others.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bundle is damaged, or if the disk is full.
+    pub fn receive_large_files(&self, included: &Path) -> anyhow::Result<IncludedFiles> {
+        // What a killed process has left.
+        let _ = fs::remove_dir_all(self.path.join(SCRATCH));
+        let mut folder = tempfile::Builder::new();
+        let folder = (folder.prefix(SCRATCH).rand_bytes(0)).tempdir_in(&self.path)?;
+        let store = Store::at(self.path.join("lfs"));
+        let taken = large::take_out(included, folder.path(), &self.path, &store)?;
+        let marks = large::marks(&self.path, folder.path(), taken.oids.iter(), true)?;
+        let refs: String = (marks.iter())
+            .map(|(oid, mark)| format!("update {LARGE}{oid} {mark}\n"))
+            .collect();
+        let mut update = git::command(&self.path);
+        update.args(["update-ref", "--stdin"]);
+        before_change();
+        git::run_with_input(update, refs.as_bytes())?;
+        Ok(IncludedFiles {
+            bundle: taken.rest,
+            _folder: folder,
+        })
     }
 
     fn known_in(path: &Path, commit: &str) -> anyhow::Result<bool> {

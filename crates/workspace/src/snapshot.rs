@@ -27,8 +27,18 @@ pub(crate) struct Snapshot<'a> {
     index: PathBuf,
     /// The folder that gets new objects. Default: that of the repository.
     objects: Option<PathBuf>,
-    /// Files of Git LFS are taken with their content.
-    has_large_files: bool,
+    large_files: LargeFiles,
+}
+
+/// How a snapshot has the files of Git LFS.
+#[derive(Debug)]
+enum LargeFiles {
+    /// As the settings of the repository have it.
+    AsSet,
+    /// With their content.
+    AsTheyAre,
+    /// As pointers, with their content in this folder.
+    In(PathBuf),
 }
 
 /// The files of a snapshot.
@@ -48,13 +58,18 @@ impl<'a> Snapshot<'a> {
             top,
             index,
             objects: None,
-            has_large_files: false,
+            large_files: LargeFiles::AsSet,
         }
     }
 
-    /// Takes changed files of Git LFS with their content rather than a pointer to what only this machine has.
-    pub(crate) fn with_large_files(mut self) -> Self {
-        self.has_large_files = true;
+    /// Takes the content of changed files of Git LFS into a folder of its own. Without git-lfs it is taken rather than a
+    /// pointer, which is in none.
+    pub(crate) fn large_files_in(mut self, folder: PathBuf) -> Self {
+        self.large_files = if lfs::is_installed(self.top) {
+            LargeFiles::In(folder)
+        } else {
+            LargeFiles::AsTheyAre
+        };
         self
     }
 
@@ -132,15 +147,20 @@ impl<'a> Snapshot<'a> {
         git::run(self.command().args(args))
     }
 
+    /// Returns the output of a git command with the snapshot's index.
+    pub(crate) fn read(&self, args: &[&str]) -> anyhow::Result<Vec<u8>> {
+        git::run_bytes(self.command().args(args))
+    }
+
     fn command(&self) -> Command {
         let mut command = git::command(self.top);
         git::without_side_effects(&mut command);
+        match &self.large_files {
+            LargeFiles::AsSet => _ = command.args(lfs::options(self.top)),
+            LargeFiles::AsTheyAre => _ = command.args(lfs::AS_THEY_ARE),
+            LargeFiles::In(folder) => lfs::store_in(&mut command, folder),
+        }
         command
-            .args(if self.has_large_files {
-                &lfs::AS_THEY_ARE
-            } else {
-                lfs::options(self.top)
-            })
             .args(["-c", "advice.addEmbeddedRepo=false"])
             .env("GIT_INDEX_FILE", &self.index);
         if let Some(own) = &self.objects {

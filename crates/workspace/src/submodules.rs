@@ -9,6 +9,7 @@ use anyhow::Context;
 use teamster_core::text::{plural, printable};
 
 use crate::git::{self, git, git_path};
+use crate::worktree::lfs;
 
 /// Checks out the submodules that are checked out in `source`, which is the user's tree, also in `target`, from their
 /// local repositories and without a network. Returns a warning for each that failed.
@@ -33,14 +34,19 @@ pub(crate) fn check_out(source: &Path, target: &Path) -> Vec<String> {
 }
 
 /// Checks out the submodules whose commits are in a bare repository. `scratch` is a folder for a while. Returns a warning for
-/// each that is not there or failed.
+/// each that is not there or failed. Large files have the content that the bare repository has.
 pub(super) fn check_out_from(repository: &Path, target: &Path, scratch: &Path) -> Vec<String> {
     let mut warnings = Vec::new();
     for (name, path) in listed(target) {
         let shown = printable(&path);
         match check_out_part(repository, target, scratch, (&name, &path)) {
             Ok(true) => {
-                warnings.extend(check_out_from(repository, &target.join(&path), scratch));
+                let module = target.join(&path);
+                match lfs::fill_in(&module, repository) {
+                    Ok(warning) => warnings.extend(warning),
+                    Err(error) => warnings.push(format!("the submodule {shown}: {error:#}")),
+                }
+                warnings.extend(check_out_from(repository, &module, scratch));
             }
             Ok(false) => warnings.push(format!(
                 "the submodule {shown} is empty: it was not checked out where it was uploaded"
@@ -99,8 +105,8 @@ fn check_out_part(
     git::share_objects(&repository.join("objects"), &part.join("objects"))?;
     let branch = git(&part, ["symbolic-ref", "HEAD"])?;
     git(&part, ["update-ref", &branch, &link])?;
-    let made =
-        check_out_by(&part, target, name, path).and_then(|()| own_objects(&target.join(path)));
+    let made = check_out_by(&part, target, name, path, &lfs::AS_THEY_ARE)
+        .and_then(|()| own_objects(&target.join(path)));
     let _ = fs::remove_dir_all(&part);
     made?;
     let key = format!("submodule.{name}.url");
@@ -156,7 +162,7 @@ pub(crate) fn listed(tree: &Path) -> Vec<(String, String)> {
 
 fn check_out_one(own: &Path, target: &Path, name: &str, path: &str) -> anyhow::Result<()> {
     let local = git_path(own, ["rev-parse", "--absolute-git-dir"])?;
-    check_out_by(&local, target, name, path)?;
+    check_out_by(&local, target, name, path, &[])?;
     if let Ok(remote) = git(own, ["remote", "get-url", "origin"]) {
         let checked_out = target.join(path);
         git(&checked_out, ["remote", "set-url", "origin", &remote])?;
@@ -164,10 +170,17 @@ fn check_out_one(own: &Path, target: &Path, name: &str, path: &str) -> anyhow::R
     Ok(())
 }
 
-/// Checks out a submodule from a repository of this machine, without hooks and large files of its own choice.
-fn check_out_by(local: &Path, target: &Path, name: &str, path: &str) -> anyhow::Result<()> {
+/// Checks out a submodule from a repository of this machine, without hooks of its own choice.
+fn check_out_by(
+    local: &Path,
+    target: &Path,
+    name: &str,
+    path: &str,
+    options: &[&str],
+) -> anyhow::Result<()> {
     let mut command = git::command(target);
     git::without_side_effects(&mut command);
+    command.args(options);
     // By the environment, because a name may contain `=`. A local path is refused by default, because usually the
     // repository names it.
     command

@@ -4,8 +4,8 @@ mod change;
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader};
+use std::fs;
+use std::io;
 use std::os::unix::ffi::OsStringExt;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,7 @@ use teamster_core::text::{one_line, printable};
 
 use crate::bundle::reference;
 use crate::git::{self, git, git_path, git_path_at};
+use crate::large::{self, Store};
 use crate::local;
 use crate::step::before_change;
 use change::{Change, recover};
@@ -184,7 +185,7 @@ impl Target {
             return Err(anyhow::anyhow!("\"{branch}\" is not a valid branch name").into());
         }
         let needed = match bundle {
-            Some(bundle) => prerequisites(bundle)?,
+            Some(bundle) => large::prerequisites(bundle)?,
             None => vec![base.to_owned()],
         };
         if let Some(missing) = needed.into_iter().find(|commit| !self.has(commit)) {
@@ -198,7 +199,8 @@ impl Target {
         }
         let incoming = Refs::new(self, id);
         if let Some(bundle) = bundle {
-            incoming.fetch(bundle)?;
+            let folder = tempfile::tempdir()?;
+            incoming.fetch(&self.take_out(bundle, folder.path())?)?;
         }
         for commit in [Some(head), wip].into_iter().flatten() {
             if !self.has(commit) {
@@ -223,6 +225,36 @@ impl Target {
             Ok(name)
         });
         Ok(kept.transpose()?)
+    }
+
+    /// Returns whether a patch names large files (Git LFS) whose content is not here. The bundle of the run has what its
+    /// machine has of it: [`take_large_files`](Self::take_large_files).
+    ///
+    /// # Errors
+    ///
+    /// Fails if the patch cannot be read, or git fails.
+    pub fn lacks_large_files(&self, patch: &Path) -> anyhow::Result<bool> {
+        let oids = large::named_by_patch(&fs::read(patch)?);
+        if oids.is_empty() {
+            return Ok(false);
+        }
+        let store = Store::of(&self.top)?;
+        Ok(oids.iter().any(|oid| !store.has(oid)))
+    }
+
+    /// Takes the content of large files in the bundle of a run, to where git-lfs looks for it.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the bundle is damaged, if its base is missing, or if the disk is full.
+    pub fn take_large_files(&self, bundle: &Path) -> anyhow::Result<()> {
+        let folder = tempfile::tempdir()?;
+        self.take_out(bundle, folder.path()).map(drop)
+    }
+
+    fn take_out(&self, bundle: &Path, folder: &Path) -> anyhow::Result<PathBuf> {
+        let store = Store::of(&self.top)?;
+        Ok(large::take_out(bundle, folder, &self.top, &store)?.rest)
     }
 
     /// Returns the files that a patch changes, before and after a rename.
@@ -266,23 +298,6 @@ impl Target {
         git::without_side_effects(&mut command);
         git::run(command.args(args))
     }
-}
-
-/// Returns the commits that a bundle is based on, which its header has.
-fn prerequisites(bundle: &Path) -> io::Result<Vec<String>> {
-    let mut found = Vec::new();
-    for line in BufReader::new(File::open(bundle)?).split(b'\n') {
-        let line = line?;
-        // The pack follows an empty line.
-        if line.is_empty() {
-            break;
-        }
-        let commit = line
-            .strip_prefix(b"-")
-            .and_then(|line| line.split(|it| *it == b' ').next());
-        found.extend(commit.map(|commit| String::from_utf8_lossy(commit).into_owned()));
-    }
-    Ok(found)
 }
 
 /// Refs of a bundle, by which its commits are kept until the user's refs have them. Dropped, they are removed again, with

@@ -3,6 +3,7 @@
 //! It is a git bundle of the commits that the machine does not have. Uncommitted and untracked files are one commit on top,
 //! which is made with an index and an object folder of its own: the repository, its index, stash and files stay as they are.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -14,10 +15,11 @@ use teamster_core::text::{plural, printable};
 
 use crate::git::{self, git, git_bytes, git_path, git_path_at};
 use crate::included::Included;
+use crate::large::{self, Contents, Store};
 use crate::snapshot::Snapshot;
 use crate::step::before_change;
 use crate::submodules;
-use crate::worktree::include;
+use crate::worktree::{include, lfs};
 
 /// The ref of an upload's commit, in its bundle.
 pub(crate) const BASE: &str = "refs/teamster/base";
@@ -57,6 +59,10 @@ pub struct Taken {
     pub offers: Vec<String>,
     /// The commits of submodules.
     modules: Vec<String>,
+    /// The content of large files.
+    large: Contents,
+    /// The commits that stand for it, which are offered too.
+    marks: BTreeMap<String, String>,
     folder: PathBuf,
     /// A repository for refs and new objects, which sees those of the user.
     own: PathBuf,
@@ -239,19 +245,23 @@ impl Source {
             trees: 0,
             uncommitted: 0,
             modules: Vec::new(),
+            large: Contents::new(),
             warnings: Vec::new(),
         };
         let base = commits.of(&self.top, &self.head, "")?;
         let Commits {
             uncommitted,
             modules,
+            large,
             warnings,
             ..
         } = commits;
         let mut warnings = warnings;
-        let included = Included::pack(&self.top, &own, folder, &mut warnings)?;
+        let has_large = !large.is_empty();
+        let included = Included::commit(&self.top, &own, folder, has_large, &mut warnings)?;
+        let marks = large::marks(&own, folder, large.keys(), false)?;
         let mut offers = vec![self.root.clone(), base.clone()];
-        offers.extend(modules.iter().cloned());
+        offers.extend(modules.iter().chain(marks.values()).cloned());
         add_offers(&self.top, &mut offers)?;
         offers.sort_unstable();
         offers.dedup();
@@ -262,6 +272,8 @@ impl Source {
             warnings,
             offers,
             modules,
+            large,
+            marks,
             folder: folder.to_owned(),
             own,
         })
@@ -270,12 +282,19 @@ impl Source {
 
 impl Taken {
     /// Packs what a machine needs that has the commits `known`, into a bundle. Returns its path; `None` if the machine has
-    /// all.
+    /// all. The bundle of [included](Self::included) files is written too, with the content of large files that the machine
+    /// does not have.
     ///
     /// # Errors
     ///
     /// Fails if git does, for example because the disk is full.
     pub fn pack(&self, known: &[String]) -> anyhow::Result<Option<PathBuf>> {
+        if let Some(included) = &self.included {
+            let is_new = |oid: &String| self.marks.get(oid).is_none_or(|it| !known.contains(it));
+            let mut large = self.large.clone();
+            large.retain(|oid, _| is_new(oid));
+            included.pack(&self.own, &large)?;
+        }
         let modules = self.modules.iter().filter(|it| !known.contains(it));
         let modules = modules.enumerate();
         let modules = modules.map(|(number, commit)| (format!("{MODULES}{number}"), commit));
@@ -291,7 +310,8 @@ impl Taken {
             input += &name;
             input.push('\n');
         }
-        for commit in known {
+        let marks: BTreeSet<_> = self.marks.values().collect();
+        for commit in known.iter().filter(|it| !marks.contains(it)) {
             input.push('^');
             input += commit;
             input.push('\n');
@@ -348,6 +368,8 @@ struct Commits<'a> {
     uncommitted: usize,
     /// The commits of submodules.
     modules: Vec<String>,
+    /// The content of large files.
+    large: Contents,
     warnings: Vec<String>,
 }
 
@@ -362,7 +384,7 @@ impl Commits<'_> {
         self.trees += 1;
         let snapshot = Snapshot::new(tree, index)
             .objects_in(self.own.join("objects"))
-            .with_large_files();
+            .large_files_in(self.folder.join("lfs"));
         for what in snapshot.add(head)? {
             let what = format!("not uploaded: {shown}{what}");
             self.warnings.push(what);
@@ -388,6 +410,7 @@ impl Commits<'_> {
             snapshot.run(["update-index", "--add", "--cacheinfo", &link])?;
             self.modules.push(commit);
         }
+        self.add_large_files(&snapshot, tree)?;
         let written = snapshot.run(["write-tree"])?;
         if written == git(tree, ["rev-parse", &format!("{head}^{{tree}}")])? {
             return Ok(head.to_owned());
@@ -416,6 +439,23 @@ impl Commits<'_> {
         ];
         self.uncommitted += snapshot.run(changed)?.lines().count();
         Ok(commit)
+    }
+
+    /// Adds the content of the files of Git LFS in a snapshot, as far as it is on this machine.
+    fn add_large_files(&mut self, snapshot: &Snapshot<'_>, tree: &Path) -> anyhow::Result<()> {
+        let listed = snapshot.read(&["ls-files", "--stage", "-z", "--", lfs::FILES])?;
+        let listed = String::from_utf8_lossy(&listed);
+        let objects = listed.split('\0').filter_map(|entry| {
+            let (about, _) = entry.split_once('\t')?;
+            about.strip_prefix("100")?.split(' ').nth(1)
+        });
+        let stores = [Store::at(self.folder.join("lfs")), Store::of(tree)?];
+        for oid in large::named_by(self.own, objects)? {
+            if let Some(store) = stores.iter().find(|it| it.has(&oid)) {
+                self.large.insert(oid.clone(), store.path(&oid));
+            }
+        }
+        Ok(())
     }
 }
 

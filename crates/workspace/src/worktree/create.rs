@@ -135,10 +135,12 @@ impl Worktree {
             };
             made.warnings.extend(warnings);
         }
-        made.warnings.extend(lfs::pointers(
-            &made.info.path,
-            wanted.origin == Origin::Uploaded,
-        ));
+        if wanted.origin == Origin::Uploaded {
+            made.warnings
+                .extend(lfs::fill_in(&made.info.path, &place.repository)?);
+        } else {
+            made.warnings.extend(lfs::pointers(&made.info.path));
+        }
         if let Some(subdirectory) = &wanted.subdirectory {
             made.check_inside(subdirectory)?;
         }
@@ -231,11 +233,13 @@ impl Worktree {
             // What a repository of another machine names is not run before its set-up is trusted.
             git::without_side_effects(&mut command);
         }
-        if self.origin == Origin::Uploaded {
-            // There is no server that has them.
-            command.env("GIT_LFS_SKIP_SMUDGE", "1");
-        }
-        command.args(lfs::options(&info.repository)).args(args);
+        command.args(if self.origin == Origin::Uploaded {
+            // Their content is filled in later.
+            &lfs::AS_THEY_ARE
+        } else {
+            lfs::options(&info.repository)
+        });
+        command.args(args);
         let Err(error) = git::run(&mut command) else {
             return Ok(());
         };

@@ -121,7 +121,7 @@ impl Kept {
     }
 
     /// Writes a git bundle of what the run has left: the refs `refs/teamster/RUN/head` and `refs/teamster/RUN/wip`, without
-    /// the history before the run. Returns `false` if there is neither.
+    /// the history before the run, and the content of files of Git LFS that they name and this machine has. Returns `false` if there is neither.
     ///
     /// # Errors
     ///
@@ -136,7 +136,13 @@ impl Kept {
             return Ok(false);
         }
         let known = self.record.known.as_ref().unwrap_or(&self.record.base);
-        bundle::write(repository, to, &refs, known)?;
+        let large = bundle::large_files(repository, &refs, known)?;
+        if large.is_empty() {
+            bundle::write(repository, to, &refs, known)?;
+        } else {
+            let scratch = tempfile::tempdir_in(&self.folder)?;
+            bundle::write_with(repository, scratch.path(), to, (&refs, known), &large)?;
+        }
         Ok(true)
     }
 

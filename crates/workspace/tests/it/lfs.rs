@@ -1,11 +1,11 @@
 //! Files of Git LFS.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use teamster_workspace::{
-    Kept, Mirror, NewWorktree, Origin, SILENCE, Source, Target, Wait, Worktree,
+    Incoming, Kept, Mirror, NewWorktree, Origin, SILENCE, Source, Target, Wait, Worktree,
 };
 use tempfile::TempDir;
 
@@ -18,88 +18,305 @@ pub(crate) fn is_installed() -> bool {
     version.unwrap().status.success()
 }
 
-/// Runs git in a directory with these settings of the user.
-fn git_with(settings: &Path, directory: &Path, args: &[&str]) -> String {
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(directory)
-        .args(["-c", "user.name=A", "-c", "user.email=a@b"])
-        .args(args)
-        .env("GIT_CONFIG_GLOBAL", settings)
-        .output()
-        .unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{args:?}: {said}");
-    String::from_utf8_lossy(&output.stdout)
-        .trim_end()
-        .to_owned()
-}
+/// A stand-in that does what git-lfs does for files, without a server.
+const STAND_IN: &str = r#"set -eu
+storage=$(git config lfs.storage || echo "$(git rev-parse --git-common-dir)/lfs")
+file=$(mktemp)
+trap 'rm -f "$file"' EXIT
+cat >"$file"
+if [ "$1" = clean ]; then
+  if [ ! -s "$file" ] || grep -q "^version https://git-lfs" "$file"; then cat "$file"; exit; fi
+  oid=$(sha256sum <"$file" | cut -c 1-64)
+  folder=$storage/objects/$(echo "$oid" | cut -c 1-2)/$(echo "$oid" | cut -c 3-4)
+  mkdir -p "$folder"
+  cp "$file" "$folder/$oid"
+  printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %s\n' "$oid" "$(wc -c <"$file" | tr -d ' ')"
+else
+  oid=$(sed -n 's/^oid sha256://p' "$file")
+  if [ -z "$oid" ]; then cat "$file"; exit; fi
+  cat "$storage/objects/$(echo "$oid" | cut -c 1-2)/$(echo "$oid" | cut -c 3-4)/$oid"
+fi
+"#;
 
-/// Uploads a repository, and makes a worktree of it.
-fn uploaded(repository: &Repository, folder: &TempDir) -> Worktree {
-    let packing = tempfile::tempdir().unwrap();
-    let source = Source::find(repository.path()).unwrap();
-    let taken = source.take(packing.path()).unwrap();
-    let bundle = taken.pack(&[]).unwrap();
-    let mirrors = folder.path().join("mirrors");
-    let wait = Wait::new(SILENCE, &|text| panic!("{text}"));
-    let mirror = Mirror::open(&mirrors, source.root(), wait).unwrap();
-    mirror.receive("r", &taken.base, bundle.as_deref()).unwrap();
-    let mut wanted = NewWorktree::of(mirror.path());
-    wanted.from = Some(taken.base.clone());
-    wanted.origin = Origin::Uploaded;
-    let root = folder.path().join("worktrees");
-    let made = Worktree::create(&root, "r", &wanted).unwrap();
-    made.of_upload(source.head())
-}
-
-/// A stand-in takes the place of git-lfs: its clean filter makes pointers, and its smudge filter fails.
-#[test]
-fn the_content_of_an_upload_and_of_its_result_is_never_only_a_pointer() {
-    let folder = tempfile::tempdir().unwrap();
-    let settings = folder.path().join("settings");
-    let filter = format!(
-        "[alias]\n\tlfs = !true\n[filter \"lfs\"]\n\trequired = true\n\tsmudge = \"cat >/dev/null; exit 1\"\n\tclean = \"cat \
-         >/dev/null; printf '{}'\"\n",
-        POINTER.trim_end().replace(' ', "\\\\040")
+/// A repository with a large file of each of these names, whose settings name a git-lfs.
+fn repository(settings: &TempDir, is_real: bool, names: &[&str]) -> Repository {
+    let repository = Repository::new();
+    if is_real {
+        repository.git(["lfs", "install", "--local"]);
+    } else {
+        let program = settings.path().join("git-lfs");
+        fs::write(&program, STAND_IN).unwrap();
+        let program = program.to_str().unwrap();
+        repository.git(["config", "alias.lfs", "!true"]);
+        repository.git(["config", "filter.lfs.required", "true"]);
+        for what in ["clean", "smudge"] {
+            let run = format!("sh {program} {what}");
+            repository.git(["config", &format!("filter.lfs.{what}"), &run]);
+        }
+    }
+    repository.write(
+        ".gitattributes",
+        "*.bin filter=lfs diff=lfs merge=lfs -text\n",
     );
-    fs::write(&settings, filter).unwrap();
+    for name in names {
+        repository.write(name, &format!("content of {name}\n").repeat(100));
+    }
+    repository.commit("large");
+    repository
+}
+
+/// A machine that takes uploads.
+struct Machine(TempDir);
+
+impl Machine {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    /// Uploads a repository, and makes a worktree of it. Returns also how much content was sent beside commits, in bytes.
+    fn upload(&self, repository: &Repository, id: &str) -> (Worktree, u64) {
+        let packing = tempfile::tempdir().unwrap();
+        let source = Source::find(repository.path()).unwrap();
+        let taken = source.take(packing.path()).unwrap();
+        let mirrors = self.0.path().join("mirrors");
+        let known = Mirror::known(&mirrors, source.root(), &taken.offers).unwrap();
+        let bundle = taken.pack(&known).unwrap();
+        let wait = Wait::new(SILENCE, &|text| panic!("{text}"));
+        let mirror = Mirror::open(&mirrors, source.root(), wait).unwrap();
+        mirror.receive(id, &taken.base, bundle.as_deref()).unwrap();
+        let included = taken.included.as_ref();
+        let files = included.map(|it| mirror.receive_large_files(&it.bundle).unwrap());
+        let mut wanted = NewWorktree::of(mirror.path());
+        wanted.from = Some(taken.base.clone());
+        wanted.origin = Origin::Uploaded;
+        let mut made = Worktree::create(&self.root(), id, &wanted).unwrap();
+        if let (Some(included), Some(files)) = (included, files) {
+            made.include(files.bundle(), &included.commit).unwrap();
+        }
+        let sent = included.map_or(0, |it| fs::metadata(&it.bundle).unwrap().len());
+        (made.of_upload(source.head()), sent)
+    }
+
+    /// Lets the machine have git-lfs itself, as in the settings of its user.
+    fn with_git_lfs(self, repository: &Repository) -> Self {
+        let settings = self.0.path().join("settings");
+        let text = "[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n\tsmudge = git-lfs smudge -- %f\n\tprocess = git-lfs \
+                    filter-process\n\trequired = true\n";
+        fs::write(&settings, text).unwrap();
+        let source = Source::find(repository.path()).unwrap();
+        let wait = Wait::new(SILENCE, &|text| panic!("{text}"));
+        let mirror = Mirror::open(&self.0.path().join("mirrors"), source.root(), wait).unwrap();
+        git(
+            mirror.path(),
+            ["config", "include.path", settings.to_str().unwrap()],
+        );
+        self
+    }
+
+    fn root(&self) -> PathBuf {
+        self.0.path().join("worktrees")
+    }
+}
+
+fn read(folder: &Path, name: &str) -> String {
+    fs::read_to_string(folder.join(name)).unwrap()
+}
+
+#[test]
+fn large_files_go_along_with_an_upload_and_come_back_with_its_result() {
+    for is_real in [false, true] {
+        if is_real && !is_installed() {
+            eprintln!("skipped: git-lfs is not installed");
+            continue;
+        }
+        goes_along_and_comes_back(is_real);
+    }
+}
+
+fn goes_along_and_comes_back(is_real: bool) {
+    let settings = tempfile::tempdir().unwrap();
+    let repository = repository(&settings, is_real, &["old.bin", "sub/changed.bin"]);
+    let base = repository.git(["rev-parse", "HEAD"]);
+    repository.write("sub/changed.bin", "changed\n");
+    repository.write("untracked.bin", "untracked\n");
+    let before = repository.files();
+    let machine = Machine::new();
+    let machine = if is_real {
+        machine.with_git_lfs(&repository)
+    } else {
+        machine
+    };
+    let (mut made, _) = machine.upload(&repository, "r");
+    assert_eq!(repository.files(), before);
+    assert_eq!(made.take_warnings(), [""; 0]);
+    made.start().unwrap();
+    let there = made.directory().to_owned();
+    let content = "content of old.bin\n".repeat(100);
+    assert_eq!(read(&there, "old.bin"), content);
+    assert_eq!(read(&there, "sub/changed.bin"), "changed\n");
+    assert_eq!(read(&there, "untracked.bin"), "untracked\n");
+    assert_eq!(git(&there, ["status", "--porcelain"]), "");
+
+    // The agent writes one as it was, and others.
+    fs::write(there.join("old.bin"), &content).unwrap();
+    fs::write(there.join("new.bin"), "of the agent\n").unwrap();
+    let author = ["-c", "user.name=A", "-c", "user.email=a@b"];
+    git(&there, ["add", "--all"]);
+    git(
+        &there,
+        author.iter().chain(&["commit", "--quiet", "-m", "new"]),
+    );
+    fs::write(there.join("more.bin"), "not committed\n").unwrap();
+    fs::write(there.join("empty.bin"), "").unwrap();
+    let result = made.finish().result;
+    assert_eq!((result.commits, result.files_changed), (Some(1), Some(3)));
+    let (head, wip) = (result.head.unwrap(), result.wip.unwrap());
+    assert!(git(&there, ["show", &format!("{head}:new.bin")]).starts_with(POINTER.trim_end()));
+    assert_eq!(git(&there, ["show", &format!("{wip}:empty.bin")]), "");
+
+    // Into the files, with its content from the bundle.
+    let kept = Kept::find(&machine.root(), "r").unwrap().unwrap();
+    let [patch, bundle] = ["patch", "bundle"].map(|name| machine.0.path().join(name));
+    kept.write_patch(&patch).unwrap();
+    assert!(kept.write_bundle(&bundle).unwrap());
+    let target = Target::find(repository.path()).unwrap();
+    assert!(target.lacks_large_files(&patch).unwrap());
+    target.take_large_files(&bundle).unwrap();
+    assert!(!target.lacks_large_files(&patch).unwrap());
+    assert_eq!(target.apply(&patch, false).unwrap(), 3);
+    assert_eq!(read(repository.path(), "new.bin"), "of the agent\n");
+    assert_eq!(read(repository.path(), "more.bin"), "not committed\n");
+    for name in ["new.bin", "more.bin", "empty.bin"] {
+        fs::remove_file(repository.path().join(name)).unwrap();
+    }
+
+    // As a branch, in another clone that has the first commits alone.
+    fs::remove_dir_all(repository.path().join(".git/lfs")).unwrap();
+    let mut incoming = Incoming::new("r", &base, &head);
+    incoming.wip = Some(&wip);
+    target.fetch(Some(&bundle), incoming, "brought").unwrap();
+    repository.git([
+        "checkout",
+        "--quiet",
+        "brought",
+        "--",
+        "new.bin",
+        "sub/changed.bin",
+    ]);
+    assert_eq!(read(repository.path(), "new.bin"), "of the agent\n");
+    assert_eq!(read(repository.path(), "sub/changed.bin"), "changed\n");
+}
+
+#[test]
+fn a_machine_gets_the_content_of_a_large_file_once() {
+    let settings = tempfile::tempdir().unwrap();
+    let repository = repository(&settings, false, &[]);
+    let words = |seed: u64| -> String {
+        // What no compression makes much smaller.
+        (0..40_000_u64)
+            .map(|it| {
+                format!(
+                    "{:x}",
+                    (it + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
+                )
+            })
+            .collect()
+    };
+    repository.write("a.bin", &words(0));
+    repository.commit("a");
+    let machine = Machine::new();
+    let (_first, sent) = machine.upload(&repository, "first");
+    assert!(sent > 100_000, "{sent}");
+    let (mut second, sent) = machine.upload(&repository, "second");
+    assert!(sent < 1000, "{sent}");
+    assert_eq!(second.take_warnings(), [""; 0]);
+    assert_eq!(read(second.directory(), "a.bin"), words(0));
+    repository.write("b.bin", "small\n");
+    let (third, sent) = machine.upload(&repository, "third");
+    assert!(sent < 2000, "{sent}");
+    assert_eq!(read(third.directory(), "a.bin"), words(0));
+    assert_eq!(read(third.directory(), "b.bin"), "small\n");
+}
+
+#[test]
+fn a_large_file_whose_content_is_nowhere_stays_a_pointer_and_is_named() {
+    let settings = tempfile::tempdir().unwrap();
+    let repository = repository(&settings, false, &["a.bin", "b.bin"]);
+    let pointer = repository.git(["show", "HEAD:a.bin"]);
+    fs::remove_dir_all(repository.path().join(".git/lfs")).unwrap();
+    // As git-lfs leaves it where the server does not have it.
+    repository.write("a.bin", &format!("{pointer}\n"));
+    repository.write("b.bin", "changed\n");
+    let machine = Machine::new();
+    let (mut made, _) = machine.upload(&repository, "r");
+    let warnings = made.take_warnings().join("; ");
+    assert!(
+        warnings.contains(
+            "1 file of Git LFS have no content, only pointers: it was not where the repository was"
+        ),
+        "{warnings}"
+    );
+    let there = made.directory();
+    assert_eq!(read(there, "a.bin").trim_end(), pointer);
+    assert_eq!(read(there, "b.bin"), "changed\n");
+    assert_eq!(git(there, ["status", "--porcelain"]), "");
+}
+
+/// Where git has the content of large files, without git-lfs, they are as they are.
+#[test]
+fn content_that_git_has_is_never_replaced_by_a_pointer() {
     let repository = Repository::new();
     repository.write(".gitattributes", "*.bin filter=lfs -text\n");
     repository.write("old.bin", &format!("{POINTER}oid sha256:0\nsize 1\n"));
     repository.commit("large");
-    // As `git lfs install --local` leaves it.
-    let included = settings.to_str().unwrap();
-    repository.git(["config", "include.path", included]);
     repository.write("changed.bin", "content\n");
-    let mut made = uploaded(&repository, &folder);
+    let machine = Machine::new();
+    let (mut made, _) = machine.upload(&repository, "r");
     let warnings = made.take_warnings().join("; ");
     assert!(
-        warnings.contains("1 file of Git LFS have no content, only pointers: the content of what is committed is not"),
+        warnings.contains(
+            "1 file of Git LFS have no content, only pointers, because git has that of 1 other"
+        ),
         "{warnings}"
     );
     made.start().unwrap();
     let there = made.directory().to_owned();
-    assert_eq!(
-        fs::read_to_string(there.join("changed.bin")).unwrap(),
-        "content\n"
-    );
-    // The machine has git-lfs, too.
-    fs::write(there.join("new.bin"), "of the agent\n").unwrap();
-    git_with(&settings, &there, &["add", "new.bin"]);
-    git_with(
-        &settings,
-        &there,
-        &["commit", "--quiet", "-m", "of the agent"],
-    );
+    assert_eq!(read(&there, "changed.bin"), "content\n");
     fs::write(there.join("more.bin"), "not committed\n").unwrap();
-    let result = made.finish().result;
-    let (head, wip) = (result.head.unwrap(), result.wip.unwrap());
-    let mirror = there.as_path();
-    let content = |commit: &str, name: &str| git(mirror, ["show", &format!("{commit}:{name}")]);
-    assert_eq!(content(&head, "new.bin"), "of the agent");
-    assert_eq!(content(&wip, "more.bin"), "not committed");
-    assert!(content(&head, "old.bin").starts_with(POINTER.trim_end()));
+    let wip = made.finish().result.wip.unwrap();
+    assert_eq!(
+        git(&there, ["show", &format!("{wip}:more.bin")]),
+        "not committed"
+    );
+    assert!(git(&there, ["show", &format!("{wip}:old.bin")]).starts_with(POINTER.trim_end()));
+}
+
+#[test]
+fn content_that_is_not_what_its_hash_names_is_refused() {
+    let settings = tempfile::tempdir().unwrap();
+    let repository = repository(&settings, false, &["a.bin"]);
+    let object = repository.git(["rev-parse", ":a.txt"]);
+    let name = "0".repeat(64);
+    // Made by hand: one file with another's name.
+    repository.git(["read-tree", "--empty"]);
+    let entry = format!("100644,{object},{name}");
+    repository.git(["update-index", "--add", "--cacheinfo", &entry]);
+    let tree = repository.git(["write-tree"]);
+    let commit = repository.git(["commit-tree", &tree, "-m", "x"]);
+    repository.git(["update-ref", "refs/teamster-large/content", &commit]);
+    let bundle = repository.path().join("bundle");
+    repository.git([
+        "bundle",
+        "create",
+        "--quiet",
+        bundle.to_str().unwrap(),
+        "refs/teamster-large/content",
+        "main",
+    ]);
+    let target = Target::find(repository.path()).unwrap();
+    let error = target.take_large_files(&bundle).unwrap_err().to_string();
+    assert!(error.contains("is damaged"), "{error}");
+    assert!(!repository.path().join(".git/lfs/objects/00/00").exists());
 }
 
 /// With git-lfs itself.

@@ -1,7 +1,7 @@
 //! `teamster runs apply`.
 
-use anyhow::{anyhow, bail};
-use teamster_api::PATCH;
+use anyhow::{Context, anyhow, bail};
+use teamster_api::{BUNDLE, PATCH};
 use teamster_workspace::TakeError;
 
 use super::args::RunsApplyArgs;
@@ -16,6 +16,12 @@ pub(super) async fn main(args: &RunsApplyArgs, machine: &Machine) -> anyhow::Res
     let target = branch::target(&std::env::current_dir()?)?;
     let found = Found::find(machine, &args.run).await?;
     let patch = found.read(PATCH).await?;
+    if let Some(patch) = &patch
+        && target.lacks_large_files(patch.path())?
+        && let Some(bundle) = found.read(BUNDLE).await?
+    {
+        (target.take_large_files(bundle.path())).context("nothing was changed")?;
+    }
     let applied = match &patch {
         Some(patch) => target.apply(patch.path(), args.index),
         None => {

@@ -1,0 +1,418 @@
+//! The content of large files (Git LFS) beside commits, which have pointers to it.
+//!
+//! Between machines it is a commit without a parent in a git bundle, whose files are named by the hashes of their content.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use anyhow::{Context, bail};
+use sha2::{Digest, Sha256};
+use teamster_process::with_advice;
+
+use crate::git::{self, git, git_bytes, git_path};
+use crate::included::quoted;
+use crate::step::before_change;
+
+/// The beginning of a pointer (<https://github.com/git-lfs/git-lfs/blob/main/docs/spec.md>).
+pub(crate) const POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n";
+/// Size in bytes below which a file may be a pointer (as above).
+pub(crate) const POINTER_SIZE: u64 = 1024;
+/// The ref of the commit with the content, in a bundle.
+pub(crate) const REF: &str = "refs/teamster-large/content";
+/// The line of a pointer with the hash of the content, without the hash.
+const OID: &str = "oid sha256:";
+
+/// The content of large files, by its hash: where it is.
+pub(crate) type Contents = BTreeMap<String, PathBuf>;
+
+/// The folder in which git-lfs keeps content.
+#[derive(Debug)]
+pub(crate) struct Store {
+    root: PathBuf,
+}
+
+impl Store {
+    /// Returns the one at this path.
+    pub(crate) fn at(root: PathBuf) -> Self {
+        Self { root }
+    }
+
+    /// Returns that of a repository.
+    pub(crate) fn of(repository: &Path) -> anyhow::Result<Self> {
+        let common = git_path(repository, ["rev-parse", "--git-common-dir"])?;
+        let common = repository.join(common);
+        let set = git_path(
+            repository,
+            ["config", "--type=path", "--get", "lfs.storage"],
+        );
+        Ok(Self::at(common.join(set.unwrap_or_else(|_| "lfs".into()))))
+    }
+
+    /// Returns the place of the content with this hash.
+    pub(crate) fn path(&self, oid: &str) -> PathBuf {
+        let (first, second) = (&oid[..2], &oid[2..4]);
+        self.root.join("objects").join(first).join(second).join(oid)
+    }
+
+    /// Returns whether it has this content.
+    pub(crate) fn has(&self, oid: &str) -> bool {
+        self.path(oid).is_file()
+    }
+
+    /// Returns whether it has content.
+    pub(crate) fn is_used(&self) -> bool {
+        self.root.join("objects").is_dir()
+    }
+
+    /// Takes a file over that has this content.
+    fn take(&self, oid: &str, file: &Path) -> anyhow::Result<()> {
+        let to = self.path(oid);
+        if to.is_file() {
+            return Ok(());
+        }
+        let take = || -> io::Result<()> {
+            let drafts = self.root.join("tmp");
+            fs::create_dir_all(&drafts)?;
+            fs::create_dir_all(to.parent().unwrap_or(&self.root))?;
+            let draft = drafts.join(format!("teamster-{}-{oid}", std::process::id()));
+            before_change();
+            fs::copy(file, &draft)?;
+            before_change();
+            fs::rename(&draft, &to)
+        };
+        take().with_context(|| format!("cannot write {}", to.display()))
+    }
+}
+
+/// Returns the hash of the content that a pointer names; `None` if this is no pointer.
+pub(crate) fn oid_of(file: &[u8]) -> Option<String> {
+    let text = std::str::from_utf8(file.strip_prefix(POINTER)?).ok()?;
+    text.lines().find_map(|line| oid(line.strip_prefix(OID)?))
+}
+
+/// Returns the text if it is a hash.
+fn oid(text: &str) -> Option<String> {
+    let is_hash =
+        text.len() == 64 && (text.bytes()).all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
+    is_hash.then(|| text.to_owned())
+}
+
+/// Returns the hashes that pointers among these objects name.
+pub(crate) fn named_by<'a>(
+    repository: &Path,
+    objects: impl IntoIterator<Item = &'a str>,
+) -> anyhow::Result<BTreeSet<String>> {
+    let input: String = objects.into_iter().flat_map(|it| [it, "\n"]).collect();
+    let mut sizes = git::command(repository);
+    sizes.args([
+        "cat-file",
+        "--batch-check=%(objectname) %(objecttype) %(objectsize)",
+    ]);
+    let sizes = git::run_with_input(sizes, input.as_bytes())?;
+    let small: String = (String::from_utf8_lossy(&sizes).lines())
+        .filter_map(|line| {
+            let (id, about) = line.split_once(' ')?;
+            let size: u64 = about.strip_prefix("blob ")?.parse().ok()?;
+            (size < POINTER_SIZE).then(|| format!("{id}\n"))
+        })
+        .collect();
+    if small.is_empty() {
+        return Ok(BTreeSet::new());
+    }
+    let mut files = git::command(repository);
+    files.args(["cat-file", "--batch"]);
+    let files = git::run_with_input(files, small.as_bytes())?;
+    let mut rest = &*files;
+    let mut found = BTreeSet::new();
+    // Each has a line with its size before it, and a line end behind it.
+    while let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
+        let size = String::from_utf8_lossy(&rest[..end]);
+        let size = size.rsplit(' ').next().and_then(|it| it.parse().ok());
+        let size: usize = size.context("git printed no size")?;
+        rest = &rest[end + 1..];
+        let (file, next) = (rest.get(..size))
+            .zip(rest.get(size + 1..))
+            .unwrap_or_default();
+        found.extend(oid_of(file));
+        rest = next;
+    }
+    Ok(found)
+}
+
+/// Returns the hashes that the new lines of a patch name.
+pub(crate) fn named_by_patch(patch: &[u8]) -> BTreeSet<String> {
+    let lines = patch.split(|byte| *byte == b'\n');
+    let lines = lines.filter_map(|line| std::str::from_utf8(line.strip_prefix(b"+")?).ok());
+    lines
+        .filter_map(|line| oid(line.strip_prefix(OID)?))
+        .collect()
+}
+
+/// Makes a commit with this content in a repository, which is named by the ref of it.
+pub(crate) fn commit(repository: &Path, contents: &Contents) -> anyhow::Result<()> {
+    let mut names = Vec::new();
+    for path in contents.values() {
+        names.extend_from_slice(&quoted(path.as_os_str()));
+        names.push(b'\n');
+    }
+    let mut hash = git::command(repository);
+    hash.args(["hash-object", "-w", "--no-filters", "--stdin-paths"]);
+    before_change();
+    let ids = git::run_with_input(hash, &names)?;
+    let ids = String::from_utf8(ids)?;
+    let entries: String = (ids.lines().zip(contents.keys()))
+        .map(|(id, oid)| format!("100644 blob {id}\t{oid}\0"))
+        .collect();
+    let mut tree = git::command(repository);
+    tree.args(["mktree", "-z"]);
+    let tree = git::run_with_input(tree, entries.as_bytes())?;
+    let tree = String::from_utf8(tree)?;
+    let mut commit = git::command(repository);
+    git::as_teamster(&mut commit);
+    // The same content is the same commit, so that a repetition sends nothing again.
+    commit
+        .env("GIT_AUTHOR_DATE", "@0 +0000")
+        .env("GIT_COMMITTER_DATE", "@0 +0000")
+        .args(["commit-tree", tree.trim_end(), "-m", "Large files"]);
+    let commit = git::run(&mut commit)?;
+    git(repository, ["update-ref", REF, &commit]).map(drop)
+}
+
+/// Settings of git with which what cannot be compressed takes little time.
+const FAST: [&str; 4] = ["-c", "core.bigFileThreshold=1m", "-c", "pack.compression=1"];
+
+/// What was taken out of a bundle.
+#[derive(Debug)]
+pub(crate) struct TakenOut {
+    /// The hashes of the content.
+    pub(crate) oids: Vec<String>,
+    /// A bundle of the other refs: the same one if it had no content.
+    pub(crate) rest: PathBuf,
+}
+
+/// Takes the content out of a bundle into a store, if it has any. `folder` is one for a while. `known` is a repository that
+/// has the commits on which the bundle is based.
+///
+/// # Errors
+///
+/// Fails if the bundle is damaged, or what is in it is not what its hash names.
+pub(crate) fn take_out(
+    bundle: &Path,
+    folder: &Path,
+    known: &Path,
+    store: &Store,
+) -> anyhow::Result<TakenOut> {
+    let list = ["bundle", "list-heads"].map(OsStr::new).into_iter();
+    let heads = git(known, list.chain([bundle.as_os_str()]))?;
+    let refs: Vec<_> = (heads.lines())
+        .filter_map(|head| head.split_once(' '))
+        .map(|(_, name)| name)
+        .collect();
+    if !refs.contains(&REF) {
+        return Ok(TakenOut {
+            oids: Vec::new(),
+            rest: bundle.to_owned(),
+        });
+    }
+    let scratch = folder.join("large.git");
+    make_beside(known, &scratch)?;
+    let mut fetch = git::command(&scratch);
+    git::without_side_effects(&mut fetch);
+    fetch
+        .args(["-c", "transfer.fsckObjects=true", "fetch", "--quiet"])
+        .args(["--no-tags", "--no-write-fetch-head"])
+        .arg(bundle)
+        .arg("+refs/*:refs/*");
+    before_change();
+    git::run(&mut fetch).context("the bundle cannot be used")?;
+    let listed = git_bytes(&scratch, ["ls-tree", "-z", REF])?;
+    let file = folder.join("large");
+    let mut oids = Vec::new();
+    for entry in listed.split(|byte| *byte == 0).filter(|it| !it.is_empty()) {
+        let entry = String::from_utf8_lossy(entry);
+        let parsed = entry.split_once('\t').and_then(|(about, name)| {
+            let id = about.strip_prefix("100644 blob ")?;
+            Some((id, oid(name)?))
+        });
+        let Some((id, name)) = parsed else {
+            bail!("the large files of the bundle cannot be used: one has no hash as its name");
+        };
+        if !store.has(&name) {
+            write_object(&scratch, id, &file)?;
+            if sha256(&file)? != name {
+                bail!("the large file {name} of the bundle is damaged");
+            }
+            store.take(&name, &file)?;
+        }
+        oids.push(name);
+    }
+    let _ = fs::remove_file(&file);
+    let others: Vec<_> = refs.into_iter().filter(|it| *it != REF).collect();
+    let rest = folder.join("rest");
+    write_bundle(&scratch, &rest, &others, &prerequisites(bundle)?)?;
+    fs::remove_dir_all(&scratch)?;
+    Ok(TakenOut { oids, rest })
+}
+
+/// Makes a bare repository that sees the objects of another one.
+pub(crate) fn make_beside(known: &Path, scratch: &Path) -> anyhow::Result<()> {
+    let format = git(known, ["rev-parse", "--show-object-format"])?;
+    let format = format!("--object-format={format}");
+    let init = ["init", "--quiet", "--bare", "--template=", &format].map(OsStr::new);
+    let folder = scratch.parent().unwrap_or(scratch);
+    before_change();
+    git(folder, init.into_iter().chain([scratch.as_os_str()]))?;
+    let objects = git_path(known, ["rev-parse", "--git-path", "objects"])?;
+    let objects = known.join(objects).canonicalize()?;
+    Ok(git::share_objects(&objects, &scratch.join("objects"))?)
+}
+
+/// Writes a bundle of these refs of a repository, without what these commits have.
+pub(crate) fn write_bundle(
+    repository: &Path,
+    to: &Path,
+    refs: &[&str],
+    without: &[String],
+) -> anyhow::Result<()> {
+    let mut input: String = refs.iter().flat_map(|it| [*it, "\n"]).collect();
+    for commit in without {
+        input += &format!("^{commit}\n");
+    }
+    let mut command = git::command(repository);
+    git::without_side_effects(&mut command);
+    command
+        .args(FAST)
+        // With one thread, the same objects are the same bundle: what was sent is not sent again.
+        .args(["-c", "pack.threads=1"])
+        .args(["bundle", "create", "--quiet"])
+        .arg(to)
+        .arg("--stdin");
+    before_change();
+    git::run_with_input(command, input.as_bytes()).map(drop)
+}
+
+/// Returns the commits that a bundle is based on, which its header has.
+pub(crate) fn prerequisites(bundle: &Path) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for line in BufReader::new(File::open(bundle)?).split(b'\n') {
+        let line = line?;
+        // The pack follows an empty line.
+        if line.is_empty() {
+            break;
+        }
+        let commit = line
+            .strip_prefix(b"-")
+            .and_then(|line| line.split(|it| *it == b' ').next());
+        found.extend(commit.map(|commit| String::from_utf8_lossy(commit).into_owned()));
+    }
+    Ok(found)
+}
+
+/// Writes an object to a file.
+fn write_object(repository: &Path, id: &str, to: &Path) -> anyhow::Result<()> {
+    let cannot = || format!("cannot write {}", to.display());
+    let mut command = git::command(repository);
+    let output = command
+        .args(["cat-file", "blob", id])
+        .stdout(File::create(to).with_context(cannot)?)
+        .stderr(Stdio::piped())
+        .output();
+    let output = output.map_err(with_advice).context("cannot run git")?;
+    if !output.status.success() {
+        bail!(
+            "{}: {}",
+            cannot(),
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+    }
+    Ok(())
+}
+
+fn sha256(file: &Path) -> io::Result<String> {
+    let mut file = File::open(file)?;
+    let mut hasher = Sha256::new();
+    let mut piece = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut piece) {
+            Ok(0) => return Ok(format!("{:x}", hasher.finalize())),
+            Ok(count) => hasher.update(&piece[..count]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Returns, by hash, the ids of commits that stand for content: each names its hash, and has no files. A machine that has
+/// such a commit has the content, so it answers for both together. `keep` makes the commits. `folder` is one for a while.
+pub(crate) fn marks<'a>(
+    repository: &Path,
+    folder: &Path,
+    oids: impl Iterator<Item = &'a String>,
+    keep: bool,
+) -> anyhow::Result<BTreeMap<String, String>> {
+    let ids = |kind: &str, files: &[PathBuf]| {
+        let mut names = Vec::new();
+        for file in files {
+            names.extend_from_slice(&quoted(file.as_os_str()));
+            names.push(b'\n');
+        }
+        let mut hash = git::command(repository);
+        hash.args(["hash-object", "-t", kind])
+            .args(keep.then_some("-w"))
+            .args(["--no-filters", "--stdin-paths"]);
+        let ids = String::from_utf8(git::run_with_input(hash, &names)?)?;
+        anyhow::Ok(ids.lines().map(str::to_owned).collect::<Vec<_>>())
+    };
+    let oids: Vec<_> = oids.cloned().collect();
+    if oids.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let drafts = folder.join("marks");
+    fs::create_dir_all(&drafts)?;
+    let none = drafts.join("none");
+    fs::write(&none, "")?;
+    let tree = ids("tree", &[none])?.concat();
+    let by = "teamster <teamster@localhost> 0 +0000";
+    let mut files = Vec::new();
+    for oid in &oids {
+        let file = drafts.join(oid);
+        let text = format!("tree {tree}\nauthor {by}\ncommitter {by}\n\n{OID}{oid}\n");
+        fs::write(&file, text)?;
+        files.push(file);
+    }
+    let marks = ids("commit", &files)?;
+    fs::remove_dir_all(&drafts)?;
+    Ok(oids.into_iter().zip(marks).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HASH: &str = "4d7a214614ab2935c943f9e0ff69d22eadbb8f32b1258daaa5e2ca24d17e2393";
+
+    #[test]
+    fn a_pointer_names_the_hash_of_its_content() {
+        let start = String::from_utf8_lossy(POINTER);
+        let pointer = format!("{start}ext-0-foo sha256:1\noid sha256:{HASH}\nsize 12345\n");
+        assert_eq!(oid_of(pointer.as_bytes()).as_deref(), Some(HASH));
+        for other in [
+            format!("x{pointer}"),
+            format!("{start}size 1\n"),
+            format!("{start}oid sha256:../{HASH}\n"),
+            format!("{start}oid sha256:{}\n", HASH.to_uppercase()),
+        ] {
+            assert_eq!(oid_of(other.as_bytes()), None, "{other}");
+        }
+        // Made by hand: the patch of a pointer.
+        let patch = format!(
+            "--- a/x\n+++ b/x\n-oid sha256:{}\n+oid sha256:{HASH}\n",
+            "0".repeat(64)
+        );
+        assert_eq!(named_by_patch(patch.as_bytes()), [HASH.to_owned()].into());
+    }
+}
