@@ -251,7 +251,7 @@ fn finish(folder: &Path, info: &mut Info) -> Outcome {
     if let Some(changes) = changes(info) {
         info.kept = true;
         info.key = None;
-        info.stays = None;
+        // For sessions it stays: what is in it is theirs.
         // On an error, the next process checks the worktree again.
         let _ = write_info(folder, info);
         return Outcome::Kept(changes);

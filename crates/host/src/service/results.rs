@@ -258,7 +258,8 @@ impl Results {
         let id = &self.id;
         let message = if self.end.is_some() {
             format!(
-                "nothing is left of the changes of run {id}: it has made none, or they were discarded"
+                "nothing is left of the changes of run {id}: it has made none, or they were discarded or removed with \
+                 its log"
             )
         } else {
             format!(

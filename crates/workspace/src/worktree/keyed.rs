@@ -169,13 +169,22 @@ impl Worktree {
     pub fn of_session(root: &Path, id: &str, first: &str) -> anyhow::Result<Self> {
         let folder = root.join(first);
         let shown = one_line(first);
-        let gone = || anyhow!("the workspace of session {shown} is gone: begin a new one");
-        let known = read_info(&folder).ok().flatten().ok_or_else(gone)?;
+        let gone = || {
+            anyhow!(
+                "the workspace of session {shown} is gone: the sessions that used it were forgotten, or none did for 90 days: \
+                 begin a new one"
+            )
+        };
+        let known = read_info(&folder)
+            .with_context(|| format!("cannot read the description of {}", folder.display()))?
+            .ok_or_else(gone)?;
         // Before it is locked: that session does not share it as long as it is live.
         let Some(Stays { known, directory }) = known.stays else {
             bail!("the workspace of session {shown} belongs to it alone: begin a new one");
         };
-        let (file, info) = enter(root, &folder).ok_or_else(gone)?;
+        let (file, mut info) = enter(root, &folder).ok_or_else(gone)?;
+        // At its end, it is looked at again.
+        info.kept = false;
         Ok(Self {
             directory: if directory.is_dir() {
                 directory

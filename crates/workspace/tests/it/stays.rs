@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
 
 use teamster_core::WorkspaceKind;
 use teamster_workspace::{
@@ -157,6 +158,45 @@ fn a_worktree_of_one_session_is_not_continued() {
     assert!(problem.contains("belongs to it alone"), "{problem}");
     drop(first);
     assert!(!machine.worktrees().join("first").exists());
+}
+
+#[test]
+fn a_worktree_with_changes_is_continued_however_old_it_is() {
+    let machine = Machine::new();
+    for (id, is_changed) in [("changed", true), ("same", false)] {
+        let first = machine.first(id, true);
+        if is_changed {
+            fs::write(first.directory().join("new"), "1\n").unwrap();
+        }
+        first.finish();
+        let description = machine.worktrees().join(id).join("worktree.json");
+        let description = fs::File::options().write(true).open(description);
+        let old = SystemTime::now() - Duration::from_hours(100 * 24);
+        description.unwrap().set_modified(old).unwrap();
+        // Another process cleans up.
+        drop(Worktree::empty(&machine.worktrees(), "other").unwrap());
+        let second = machine.continued("second", id);
+        if !is_changed {
+            let problem = second.unwrap_err().to_string();
+            assert!(
+                problem.contains("or none did for 90 days: begin a new one"),
+                "{problem}"
+            );
+            continue;
+        }
+        let mut second = second.unwrap();
+        second.start().unwrap();
+        assert_eq!(fs::read(second.directory().join("new")).unwrap(), b"1\n");
+        assert!(second.finish().result.directory.is_some());
+    }
+    // Not one that is gone.
+    let damaged = machine.worktrees().join("changed/worktree.json");
+    fs::write(damaged, "{").unwrap();
+    let problem = machine.continued("third", "changed").unwrap_err();
+    assert!(
+        problem.to_string().contains("cannot read the description"),
+        "{problem}"
+    );
 }
 
 #[test]

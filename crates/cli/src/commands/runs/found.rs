@@ -72,7 +72,9 @@ impl Found {
             Ok(file) => Ok(file),
             // Nothing is kept of an attached run that has changed nothing.
             Err(error)
-                if error.code == Some(ProblemCode::RunNotFound) && self.workspace.is_some() =>
+                if error.code == Some(ProblemCode::RunNotFound)
+                    && self.workspace.is_some()
+                    && !self.has_changed() =>
             {
                 Ok(None)
             }
@@ -95,8 +97,28 @@ impl Found {
                     "run {id} has no worktree, so its changes are unknown: start runs with --worktree"
                 )
             }
+            Some(ProblemCode::NoWorkspace | ProblemCode::RunNotFound) if self.has_changed() => {
+                let branch = self.workspace.as_ref().and_then(|it| it.branch.as_deref());
+                let branch = branch.map_or_else(String::new, |branch| {
+                    let branch = words::one_line(branch);
+                    format!("; its commits may still be on the branch {branch} of its repository")
+                });
+                anyhow!(
+                    "the changes of run {id} are not kept any more: they were discarded, or removed with the run by \
+                     `teamster runs forget` or at the age at which logs are removed{branch}"
+                )
+            }
             _ => error.into(),
         }
+    }
+
+    /// Returns whether the run is known to have left changes.
+    fn has_changed(&self) -> bool {
+        self.workspace.as_ref().is_some_and(|it| {
+            it.wip.is_some()
+                || it.commits.is_some_and(|count| count > 0)
+                || it.files_changed.is_some_and(|count| count > 0)
+        })
     }
 
     /// Checks that the run had a workspace of its own.

@@ -298,6 +298,23 @@ fn a_run_without_a_worktree_or_without_changes_says_so() {
 }
 
 #[test]
+fn changes_that_are_not_kept_any_more_are_not_called_none() {
+    let repository = Repository::new();
+    let (id, workspace) = attached(&repository, &[]);
+    // As the retention leaves it: the history has the run.
+    let results = repository.agent.path("state/teamster/worktrees.results");
+    fs::remove_dir_all(results.join(&id)).unwrap();
+    for what in ["apply", "fetch", "diff"] {
+        let refused = command(&repository, &["runs", what, &id]);
+        let said = &refused.stderr;
+        assert_eq!(refused.code, Some(1), "{what}: {said}");
+        assert!(said.contains("are not kept any more"), "{what}: {said}");
+        let branch = workspace["branch"].as_str().unwrap();
+        assert!(said.contains(branch), "{what}: {said}");
+    }
+}
+
+#[test]
 fn files_are_collected_at_the_end_also_from_a_worktree_that_is_removed() {
     let repository = Repository::new();
     fs::write(repository.path().join(".gitignore"), "*\n").unwrap();
