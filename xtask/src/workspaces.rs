@@ -16,10 +16,13 @@ const MIB: usize = 1 << 20;
 
 /// Measure what a workspace of its own costs a run: a worktree, a repository that is fetched, one that is submitted.
 ///
-/// It makes a large repository in the target folder, and removes it at the end. The agent is `true`. Best on a quiet
-/// machine.
+/// It makes a large repository in the target folder, and removes it at the end. The agent is `true`. Each line is printed
+/// as soon as it is measured, with the load of the machine at the end. Best on a quiet machine.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Args {
+    /// What is measured. Default: all.
+    #[arg(value_enum, value_name = "PART")]
+    parts: Vec<Part>,
     /// Measure this program instead of a release build.
     #[arg(long, value_name = "PATH")]
     program: Option<PathBuf>,
@@ -29,6 +32,19 @@ pub(crate) struct Args {
     /// Size of its history in MiB, which cannot be compressed.
     #[arg(long, default_value_t = 1024)]
     history: u32,
+}
+
+/// A part of the measurement.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// Short runs in a small repository.
+    Small,
+    /// A worktree of the large repository.
+    Worktree,
+    /// The large repository by its URL.
+    Url,
+    /// The large repository submitted to a server.
+    Submitted,
 }
 
 pub(crate) fn run(args: &Args, out: &mut impl Write) -> Result<Outcome> {
@@ -63,6 +79,9 @@ fn remove(folder: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Prints the name of a figure and the figure.
+type Row<'a> = &'a mut dyn FnMut(&str, &str) -> Result<()>;
+
 struct Place {
     program: PathBuf,
     folder: PathBuf,
@@ -85,67 +104,98 @@ impl Drop for Server {
 
 impl Place {
     fn all(&self, args: &Args, out: &mut impl Write) -> Result<()> {
-        let small = self.repository("small", 100, 0)?;
-        let worktree = &["--worktree"][..];
-        let plain = self.median(&small, &[])?;
-        writeln!(out, "small repository, median of {ROUNDS} runs:")?;
-        writeln!(out, "a plain run: {plain:.0?}")?;
-        let mut line = |name: &str, time: Duration| {
-            writeln!(
-                out,
-                "{name}: {time:.0?}, {:+} ms",
-                millis(time) - millis(plain)
-            )
+        let is_wanted = |part| args.parts.is_empty() || args.parts.contains(&part);
+        let mut row = |name: &str, value: &str| -> Result<()> {
+            writeln!(out, "{name}: {value}")?;
+            Ok(out.flush()?)
         };
-        line("with --worktree", self.median(&small, worktree)?)?;
-        line("with --empty-dir", self.median(&small, &["--empty-dir"])?)?;
+        let small = self.repository("small", 100, 0)?;
+        if is_wanted(Part::Small) {
+            let of = format!("a small repository, median of {ROUNDS} runs");
+            row(&of, "")?;
+            let plain = self.median(&small, &[])?;
+            row("  plain", &format!("{plain:.0?}"))?;
+            for option in ["--worktree", "--empty-dir"] {
+                let time = self.median(&small, &[option])?;
+                let more = millis(time) - millis(plain);
+                row(&format!("  {option}"), &format!("{time:.0?}, {more:+} ms"))?;
+            }
+        }
+        let of_large = [Part::Worktree, Part::Url, Part::Submitted];
+        if of_large.into_iter().any(is_wanted) {
+            let large = self.repository("large", args.files, args.history)?;
+            let of = format!("{} files, {} MiB of history", args.files, args.history);
+            row(
+                &of,
+                &format!("{} in .git", mib(bytes(&large.join(".git"))?)),
+            )?;
+            let (time, _) = self.timed(&large, &[])?;
+            row("  plain", &format!("{time:.1?}"))?;
+            if is_wanted(Part::Worktree) {
+                self.worktrees(&large, &mut row)?;
+            }
+            if is_wanted(Part::Url) {
+                self.by_url(&small, &large, &mut row)?;
+            }
+            if is_wanted(Part::Submitted) {
+                self.submitted(&large, &mut row)?;
+            }
+        }
+        // Linux only.
+        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        let load: Vec<_> = load.split(' ').take(3).collect();
+        row("load of the last 1, 5 and 15 minutes", &load.join(" "))
+    }
 
-        let large = self.repository("large", args.files, args.history)?;
-        let of = format!("{} files, {} MiB of history", args.files, args.history);
-        let size = bytes(&large.join(".git"))?;
-        writeln!(out, "\n{of} ({} in .git):", mib(size))?;
-        out.flush()?;
+    fn worktrees(&self, large: &Path, row: Row<'_>) -> Result<()> {
         let begun = Instant::now();
         let checkout = self.folder.join("checkout");
         let add = ["worktree", "add", "--quiet", "--detach"];
-        git(&large, &[&add[..], &[text(&checkout)?]].concat())?;
-        writeln!(out, "`git worktree add` by itself: {:.1?}", begun.elapsed())?;
-        for (name, more) in [
-            ("a plain run", &[][..]),
-            ("--worktree, first", worktree),
-            ("--worktree, second", worktree),
-        ] {
-            writeln!(out, "{name}: {:.1?}", self.timed(&large, more)?.0)?;
+        git(large, &[&add[..], &[text(&checkout)?]].concat())?;
+        row(
+            "  `git worktree add` by itself",
+            &format!("{:.1?}", begun.elapsed()),
+        )?;
+        for name in ["first", "second"] {
+            let (time, _) = self.timed(large, &["--worktree"])?;
+            row(&format!("  --worktree, {name}"), &format!("{time:.1?}"))?;
         }
-        let url = format!("file://{}", text(&large)?);
+        Ok(())
+    }
+
+    fn by_url(&self, from: &Path, large: &Path, row: Row<'_>) -> Result<()> {
+        let url = format!("file://{}", text(large)?);
         let mirrors = self.folder.join("state/teamster/repositories");
         for name in ["first", "second"] {
-            let (time, _) = self.timed(&small, &["--repo", &url])?;
-            writeln!(
-                out,
-                "--repo URL, {name}: {time:.1?}, {} in the mirror",
-                mib(bytes(&mirrors)?)
+            let (time, _) = self.timed(from, &["--repo", &url])?;
+            let kept = mib(bytes(&mirrors)?);
+            row(
+                &format!("  --repo URL, {name}"),
+                &format!("{time:.1?}, {kept} in the mirror"),
             )?;
-            out.flush()?;
         }
+        Ok(())
+    }
+
+    fn submitted(&self, large: &Path, row: Row<'_>) -> Result<()> {
         let server = self.serve()?;
-        let remote = |name: &str, out: &mut dyn Write| -> Result<()> {
-            let mut command = self.command(&large, &["--repo", "."]);
+        for name in ["first", "second", "with one changed file"] {
+            if name == "with one changed file" {
+                fs::write(large.join("d0/f0"), "changed")?;
+            }
+            let mut command = self.command(large, &["--repo", "."]);
             command.env("TEAMSTER_REMOTE", &server.url);
             command.env("TEAMSTER_REMOTE_TOKEN", &server.token);
             let (time, said) = timed(&mut command)?;
-            let sent = said
-                .lines()
-                .find_map(|it| it.split_once("repository submitted: "));
+            let mut lines = said.lines();
+            let sent = lines.find_map(|it| it.split_once("repository submitted: "));
             let sent = sent.map_or("?", |(_, sent)| sent);
-            writeln!(out, "--remote --repo ., {name}: {time:.1?}, {sent}")?;
-            out.flush()?;
-            Ok(())
-        };
-        remote("first", out)?;
-        remote("second", out)?;
-        fs::write(large.join("d0/f0"), "changed")?;
-        remote("with one changed file", out)
+            row(
+                &format!("  --remote --repo ., {name}"),
+                &format!("{time:.1?}, {sent}"),
+            )?;
+        }
+        Ok(())
     }
 
     /// Makes a repository with files, and a history of a file that changes as a whole.
