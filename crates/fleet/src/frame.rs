@@ -11,9 +11,7 @@ use ruzstd::decoding::StreamingDecoder;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use teamster_api::{LogLine, ProblemCode, ServiceError};
 
-use crate::protocol::Tag;
-#[cfg(feature = "worker")]
-use crate::protocol::Tail;
+use crate::protocol::{Tag, Tail};
 
 /// Largest payload of a message, in bytes. The server allows 1 MiB with headers.
 #[cfg(feature = "worker")]
@@ -57,6 +55,17 @@ impl Frame {
             ends: text("Tm-End").is_some(),
             payload: payload.clone(),
         })
+    }
+
+    /// What a copier needs of the last message of a log, which has this number.
+    pub(crate) fn tail(&self, number: u64) -> Tail {
+        let is_whole = self.part + 1 == self.parts;
+        Tail {
+            number,
+            nonce: self.nonce,
+            next: if is_whole { self.next } else { self.from },
+            is_end: is_whole && self.ends,
+        }
     }
 }
 
@@ -121,17 +130,6 @@ impl Frame {
             message
         }
     }
-
-    /// What a copier needs of the last message of a log, which has this number.
-    pub(crate) fn tail(&self, number: u64) -> Tail {
-        let is_whole = self.part + 1 == self.parts;
-        Tail {
-            number,
-            nonce: self.nonce,
-            next: if is_whole { self.next } else { self.from },
-            is_end: is_whole && self.ends,
-        }
-    }
 }
 
 /// Puts frames together, in the order of their messages.
@@ -180,7 +178,7 @@ impl Frames {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "worker"))]
 mod tests {
     use super::*;
 

@@ -1,5 +1,6 @@
 //! Limits that agents have reported: they hold an agent back on all machines with the same login.
 
+#[cfg(feature = "worker")]
 use std::time::Duration;
 
 use async_nats::jetstream::consumer::DeliverPolicy;
@@ -15,6 +16,7 @@ use crate::names::HOLDS;
 use crate::names::{SESSIONS, escape};
 
 /// The longest time for which a report holds an agent back: a later one renews it.
+#[cfg(feature = "worker")]
 const LONGEST: Duration = Duration::from_hours(8 * 24);
 /// The subject of the fleet's salt. No owner can have this name, so only workers can read it.
 #[cfg(feature = "worker")]

@@ -1,8 +1,10 @@
 //! Where conversations are: an entry for each key and for each session of an owner.
 
 use std::path::PathBuf;
+#[cfg(feature = "worker")]
 use std::time::Duration;
 
+#[cfg(feature = "worker")]
 use async_nats::jetstream::message::PublishMessage;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -15,6 +17,7 @@ use crate::presence::Reports;
 use crate::protocol::{Conversation, Home, LastRun, SeenHome, State};
 
 /// Time for which an entry is kept after its last run.
+#[cfg(feature = "worker")]
 const HOME_AGE: Duration = Duration::from_hours(90 * 24);
 
 /// The subject of a conversation's entry. Neither the key nor the id of the session can be read from it.

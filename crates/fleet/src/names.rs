@@ -280,6 +280,7 @@ mod tests {
         }
     }
 
+    #[cfg(feature = "worker")]
     #[test]
     fn each_pool_and_agent_has_a_queue_of_its_own() {
         assert_eq!(work("default", "claude"), "tm.work.default.claude.n");

@@ -24,11 +24,12 @@ use tokio::time::{Instant, sleep};
 
 #[cfg(feature = "worker")]
 use crate::follow::follow;
+use crate::frame::Frame;
 #[cfg(feature = "worker")]
-use crate::frame::{Frame, Frames};
+use crate::frame::Frames;
 use crate::layout::{LOG_AGE, RECORD_AGE};
 use crate::names::{LOG, RUNS, RunKey};
-use crate::protocol::{Change, Seen, Settled};
+use crate::protocol::{Change, Seen, Settled, Tail};
 use crate::record::{Heading, Record};
 use crate::{Fleet, setup};
 
@@ -328,6 +329,15 @@ impl Fleet {
         key: &RunKey,
     ) -> Result<Option<StreamMessage>, ServiceError> {
         self.last(LOG, &key.log()).await
+    }
+
+    /// Returns what the newest message of a run's log tells; `None` if there is none, or it is no frame.
+    pub(crate) async fn tail_of(&self, key: &RunKey) -> Result<Option<Tail>, ServiceError> {
+        let last = self.log_tail(key).await?;
+        Ok(last.and_then(|message| {
+            let frame = Frame::read(&message.headers, &message.payload)?;
+            Some(frame.tail(message.sequence))
+        }))
     }
 }
 

@@ -10,7 +10,6 @@ use tokio::time::{Instant, sleep};
 
 use super::FleetRuns;
 use crate::files::RESULTS;
-use crate::frame::Frame;
 use crate::large::is_internal;
 use crate::names::RunKey;
 use crate::protocol::State;
@@ -137,12 +136,8 @@ impl FleetRuns {
 
     /// Returns whether a reader of the log has seen its last entry.
     async fn log_has_end(&self, key: &RunKey) -> Result<bool, ServiceError> {
-        let last = self.fleet.log_tail(key).await?;
-        let frame = last.and_then(|message| {
-            let frame = Frame::read(&message.headers, &message.payload)?;
-            Some(frame.tail(message.sequence))
-        });
-        Ok(frame.is_some_and(|tail| tail.is_end))
+        let tail = self.fleet.tail_of(key).await?;
+        Ok(tail.is_some_and(|tail| tail.is_end))
     }
 }
 

@@ -120,11 +120,7 @@ async fn repair(
 ) -> Result<(), ServiceError> {
     let is_lost = heading.head.state == State::Lost;
     if is_lost || heading.head.state == State::Started && known.is_absent {
-        let tail = fleet.log_tail(key).await?;
-        known.tail = tail.and_then(|message| {
-            let frame = Frame::read(&message.headers, &message.payload)?;
-            Some(frame.tail(message.sequence))
-        });
+        known.tail = fleet.tail_of(key).await?;
     }
     let mut cared = care(seen, *known);
     if cared == Some(Care::Hint) {

@@ -151,12 +151,8 @@ impl Carry {
             Effect::ReadWitness => loop {
                 // An answer that is late, or a server that refuses everything.
                 sleep(PAUSE).await;
-                match self.shared.fleet.log_tail(&self.key).await {
-                    Ok(message) => {
-                        let frame = message
-                            .and_then(|message| Frame::read(&message.headers, &message.payload));
-                        return Outcome::Witness(frame.map(|frame| frame.nonce));
-                    }
+                match self.shared.fleet.tail_of(&self.key).await {
+                    Ok(tail) => return Outcome::Witness(tail.map(|tail| tail.nonce)),
                     Err(_) => sleep(RETRY).await,
                 }
             },

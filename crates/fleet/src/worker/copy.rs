@@ -87,12 +87,8 @@ impl<'a> Copy<'a> {
         loop {
             copier = match copier.next() {
                 CopyEffect::Stop => return Outcome::Fenced,
-                CopyEffect::ReadTail => match self.shared.fleet.log_tail(self.key).await {
-                    Ok(message) => {
-                        let tail = message.and_then(|message| {
-                            let frame = Frame::read(&message.headers, &message.payload)?;
-                            Some(frame.tail(message.sequence))
-                        });
+                CopyEffect::ReadTail => match self.shared.fleet.tail_of(self.key).await {
+                    Ok(tail) => {
                         if tail.is_none() {
                             // The end of a run that was given up may have aged out, too.
                             self.stop_if_wanted().await;
