@@ -5,8 +5,9 @@
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::context::PublishError;
 use async_nats::jetstream::message::PublishMessage;
+use bytes::Bytes;
 use sha2::{Digest, Sha256};
-use teamster_api::{FileManifest, PART_BYTES, ProblemCode, ServiceError};
+use teamster_api::{FileHasher, FileManifest, PART_BYTES, ProblemCode, ServiceError};
 use tokio::task::JoinSet;
 
 use crate::Fleet;
@@ -43,7 +44,7 @@ impl Fleet {
         let is_known = self.manifest_at(&place).await?.is_some();
         self.put_manifest(&place, &manifest).await?;
         let mut missing = Vec::new();
-        for number in 0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX) {
+        for number in numbers(&manifest) {
             let has_it = is_known
                 && self
                     .last(FILE, &format!("{place}.{number}"))
@@ -81,45 +82,58 @@ impl Fleet {
         name: &str,
         content: &[u8],
     ) -> Result<(), ServiceError> {
-        let manifest = FileManifest::of(name, content);
-        let place = place(key, direction, name);
-        let size = usize::try_from(PART_BYTES).unwrap_or(usize::MAX);
-        let mut parts = (0..).zip(content.chunks(size));
-        let mut under_way = JoinSet::new();
-        loop {
-            while under_way.len() < AT_ONCE
-                && let Some((number, part)) = parts.next()
-            {
-                let (fleet, place, part) = (self.clone(), place.clone(), part.to_vec());
-                under_way.spawn(async move { fleet.put_part(&place, number, part).await });
-            }
-            match under_way.join_next().await {
-                Some(Ok(put)) => put?,
-                Some(Err(error)) => return Err(ServiceError::unreachable(error.to_string())),
-                None => break,
-            }
-        }
-        // Last: with it, all parts are there.
-        self.put_manifest(&place, &manifest).await
+        let mut file = FileWriter::new(self, key, direction, name);
+        file.add(content).await?;
+        file.finish().await
     }
 
-    /// Reads a file; `None` if there is none.
+    /// Returns the manifest of a file, and where its parts are; `None` if there is none.
+    pub(crate) async fn file_at(
+        &self,
+        key: &RunKey,
+        direction: &str,
+        name: &str,
+    ) -> Result<Option<(String, FileManifest)>, ServiceError> {
+        let place = place(key, direction, name);
+        let manifest = self.manifest_at(&place).await?;
+        Ok(manifest.map(|manifest| (place, manifest)))
+    }
+
+    /// Reads a part of a file, and checks it.
+    pub(crate) async fn checked_part(
+        &self,
+        place: &str,
+        manifest: &FileManifest,
+        number: u32,
+    ) -> Result<Bytes, ServiceError> {
+        let part = self.last(FILE, &format!("{place}.{number}")).await?;
+        let part = part.ok_or_else(|| missing_part(&manifest.name, number))?;
+        manifest.check_part(number, &part.payload)?;
+        Ok(part.payload)
+    }
+
+    /// Reads a file of at most so many bytes; `None` if there is none.
     pub(crate) async fn get_file(
         &self,
         key: &RunKey,
         direction: &str,
         name: &str,
+        most: usize,
     ) -> Result<Option<Vec<u8>>, ServiceError> {
-        let place = place(key, direction, name);
-        let Some(manifest) = self.manifest_at(&place).await? else {
+        let Some((place, manifest)) = self.file_at(key, direction, name).await? else {
             return Ok(None);
         };
+        if manifest.bytes > most as u64 {
+            let message = format!(
+                "\"{name}\" has {} bytes, and {most} are the most",
+                manifest.bytes
+            );
+            return Err(ServiceError::new(ProblemCode::BodyTooLarge, message));
+        }
         let mut content = Vec::new();
-        for number in 0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX) {
-            let part = self.last(FILE, &format!("{place}.{number}")).await?;
-            let part = part.ok_or_else(|| missing_part(name, number))?;
-            manifest.check_part(number, &part.payload)?;
-            content.extend_from_slice(&part.payload);
+        for number in numbers(&manifest) {
+            let part = self.checked_part(&place, &manifest, number).await?;
+            content.extend_from_slice(&part);
         }
         Ok(Some(content))
     }
@@ -203,8 +217,15 @@ impl Fleet {
         if message.payload.is_empty() {
             return Ok(None);
         }
-        let manifest = serde_json::from_slice(&message.payload);
-        manifest.map(Some).map_err(|error| internal(&error))
+        let manifest: FileManifest =
+            serde_json::from_slice(&message.payload).map_err(|error| internal(&error))?;
+        // The owner of the run can write it, too.
+        let parts = manifest.bytes.div_ceil(PART_BYTES);
+        if manifest.part_bytes != PART_BYTES || manifest.parts.len() as u64 != parts {
+            let message = "the number of parts of a file does not fit its size";
+            return Err(ServiceError::new(ProblemCode::FileDamaged, message));
+        }
+        Ok(Some(manifest))
     }
 
     /// Deletes messages of a stream, which only an operator may do.
@@ -256,30 +277,6 @@ impl Fleet {
             .ok_or_else(|| missing_part(name, number))
     }
 
-    /// Keeps a part of a file that a run brings back.
-    #[cfg(feature = "worker")]
-    pub(crate) async fn put_result(
-        &self,
-        key: &RunKey,
-        name: &str,
-        number: u32,
-        content: Vec<u8>,
-    ) -> Result<(), ServiceError> {
-        self.put_part(&place(key, RESULTS, name), number, content)
-            .await
-    }
-
-    /// Declares that all parts of a file that a run brings back are there.
-    #[cfg(feature = "worker")]
-    pub(crate) async fn put_result_manifest(
-        &self,
-        key: &RunKey,
-        manifest: &FileManifest,
-    ) -> Result<(), ServiceError> {
-        self.put_manifest(&place(key, RESULTS, &manifest.name), manifest)
-            .await
-    }
-
     /// Returns the manifests of the files that a run has brought back.
     pub(crate) async fn results(&self, key: &RunKey) -> Result<Vec<FileManifest>, ServiceError> {
         self.manifests(key, RESULTS).await
@@ -305,6 +302,83 @@ impl Fleet {
         let part = self.last(FILE, &subject).await?;
         part.map(|part| part.payload.to_vec())
             .ok_or_else(|| missing_part(name, number))
+    }
+}
+
+/// The numbers of a file's parts.
+fn numbers(manifest: &FileManifest) -> std::ops::Range<u32> {
+    0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX)
+}
+
+/// A file that is kept while its content comes, with some parts under way at once.
+pub(crate) struct FileWriter<'a> {
+    fleet: &'a Fleet,
+    place: String,
+    hasher: FileHasher,
+    /// Less than a part.
+    content: Vec<u8>,
+    number: u32,
+    under_way: JoinSet<Result<(), ServiceError>>,
+}
+
+impl<'a> FileWriter<'a> {
+    pub(crate) fn new(fleet: &'a Fleet, key: &RunKey, direction: &str, name: &str) -> Self {
+        Self {
+            fleet,
+            place: place(key, direction, name),
+            hasher: FileHasher::new(name),
+            content: Vec::new(),
+            number: 0,
+            under_way: JoinSet::new(),
+        }
+    }
+
+    /// Adds content.
+    pub(crate) async fn add(&mut self, mut content: &[u8]) -> Result<(), ServiceError> {
+        self.hasher.update(content);
+        let size = usize::try_from(PART_BYTES).unwrap_or(usize::MAX);
+        while !content.is_empty() {
+            let left = size - self.content.len();
+            let (now, later) = content.split_at(left.min(content.len()));
+            self.content.extend_from_slice(now);
+            content = later;
+            if self.content.len() == size {
+                self.put().await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Keeps a part as soon as there is room for it.
+    async fn put(&mut self) -> Result<(), ServiceError> {
+        while self.under_way.len() >= AT_ONCE {
+            self.until_kept().await?;
+        }
+        let (fleet, place) = (self.fleet.clone(), self.place.clone());
+        let (number, content) = (self.number, std::mem::take(&mut self.content));
+        self.number += 1;
+        let put = async move { fleet.put_part(&place, number, content).await };
+        self.under_way.spawn(put);
+        Ok(())
+    }
+
+    /// Waits for one part. Returns `false` if none is under way.
+    async fn until_kept(&mut self) -> Result<bool, ServiceError> {
+        match self.under_way.join_next().await {
+            Some(Ok(put)) => put.map(|()| true),
+            Some(Err(error)) => Err(ServiceError::unreachable(error.to_string())),
+            None => Ok(false),
+        }
+    }
+
+    /// Declares that all parts are there.
+    pub(crate) async fn finish(mut self) -> Result<(), ServiceError> {
+        if !self.content.is_empty() {
+            self.put().await?;
+        }
+        while self.until_kept().await? {}
+        let manifest = self.hasher.finish();
+        self.fleet.put_manifest(&self.place, &manifest).await
     }
 }
 

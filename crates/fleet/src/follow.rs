@@ -18,10 +18,13 @@ use crate::frame::{Frame, Frames};
 use crate::names::{LOG, RUNS, RunKey};
 use crate::protocol::State;
 use crate::record::Record;
-use crate::records::{Messages, PAUSE, not_found, record_of};
+use crate::records::{Messages, next, not_found, record_of};
 
 /// Interval in which a reader reports that it is there.
 pub(crate) const WATCH_EVERY: Duration = Duration::from_secs(5);
+
+/// Pause before a request to a server that does not answer is repeated.
+const AGAIN: Duration = Duration::from_millis(500);
 
 /// Tells the machine of a run that its log is read now, until this is dropped.
 struct Watch(JoinHandle<()>);
@@ -79,6 +82,46 @@ impl Readers {
     }
 }
 
+/// Repeats a request while the server does not answer: an open log waits, and continues.
+async fn patiently<T, F: Future<Output = Result<T, ServiceError>>>(
+    request: impl Fn() -> F,
+) -> Result<T, ServiceError> {
+    loop {
+        match request().await {
+            Err(error) if error.retryable => sleep(AGAIN).await,
+            done => return done,
+        }
+    }
+}
+
+/// Returns the entries of an ended run from one number to before another, as far as its whole log is kept.
+fn kept(
+    fleet: Fleet,
+    key: RunKey,
+    from: u64,
+    before: u64,
+) -> BoxStream<'static, Result<LogLine, ServiceError>> {
+    Box::pin(try_stream! {
+        let mut from = from;
+        loop {
+            let mut lines = fleet.whole_log(&key);
+            loop {
+                match next(&mut lines).await {
+                    Some(Ok(line)) if line.seq() < from => {}
+                    Some(Ok(line)) if line.seq() < before => {
+                        from = line.seq().saturating_add(1);
+                        yield line;
+                    }
+                    Some(Err(error)) if error.retryable => break,
+                    Some(Err(error)) => Err(error)?,
+                    Some(Ok(_)) | None => return,
+                }
+            }
+            sleep(AGAIN).await;
+        }
+    })
+}
+
 /// Follows the log of a run after the entry with this number, to its last one.
 pub(crate) fn follow(
     fleet: Fleet,
@@ -88,96 +131,94 @@ pub(crate) fn follow(
     Box::pin(try_stream! {
         let (_, record) = fleet.find(&key).await?;
         let _watch = (!record.state.is_final()).then(|| Watch::begin(&fleet, &key));
-        let mut readers = Readers::open(&fleet, &key).await?;
+        let open = || Readers::open(&fleet, &key);
+        let mut readers = open().await?;
         let mut frames = Frames::default();
         // The number of the next entry.
-        let mut next = after + 1;
-        'follow: loop {
-            let lines = match readers.next().await {
-                Ok(News::Log(Some(message))) => {
-                    let headers = message.headers.clone().unwrap_or_default();
-                    match Frame::read(&headers, &message.payload) {
-                        Some(frame) => frames.add(frame, &key.run)?,
-                        None => continue,
+        let mut from = after.saturating_add(1);
+        // That of a run whose log will have no end.
+        let mut over: Option<Box<Record>> = None;
+        loop {
+            let lines = if readers.log.pending == 0
+                && let Some(record) = over.take()
+            {
+                let mut whole = kept(fleet.clone(), key.clone(), from, u64::MAX);
+                while let Some(line) = next(&mut whole).await {
+                    let line = line?;
+                    from = line.seq().saturating_add(1);
+                    let is_end = line.is_end();
+                    yield line;
+                    if is_end {
+                        return;
                     }
                 }
-                Ok(News::Record(Some(message))) => {
-                    let Some((_, found)) = record_of(&message) else {
-                        continue;
-                    };
-                    let Some(record) = found.record else {
-                        Err(not_found(&key.run))?;
-                        return;
-                    };
-                    if !record.state.is_final() {
-                        continue;
-                    }
-                    let has_log = record.state == State::Ended
-                        && fleet.log_tail(&key).await?.is_some();
-                    // Of an ended run, the last entry is on its way.
-                    if has_log {
-                        continue;
-                    }
-                    // What the log has goes first.
-                    let mut lines = Vec::new();
-                    while readers.log.pending > 0 {
-                        let Some(message) = readers.log.next().await? else { break };
+                end_of(&record, &key.run, from)
+            } else {
+                match readers.next().await {
+                    Ok(News::Log(Some(message))) => {
                         let headers = message.headers.clone().unwrap_or_default();
-                        if let Some(frame) = Frame::read(&headers, &message.payload) {
-                            lines.extend(frames.add(frame, &key.run)?);
+                        match Frame::read(&headers, &message.payload) {
+                            Some(frame) => frames.add(frame, &key.run)?,
+                            None => continue,
                         }
                     }
-                    if lines.is_empty() {
-                        lines = fleet.whole_log(&key).await?.unwrap_or_default();
+                    Ok(News::Record(Some(message))) => {
+                        let Some((_, found)) = record_of(&message) else {
+                            continue;
+                        };
+                        let Some(record) = found.record else {
+                            Err(not_found(&key.run))?;
+                            return;
+                        };
+                        // Of an ended run, the last entry is on its way.
+                        if record.state.is_final()
+                            && (record.state != State::Ended
+                                || patiently(|| fleet.log_tail(&key)).await?.is_none())
+                        {
+                            // What the log has goes first.
+                            over = Some(Box::new(record));
+                        }
+                        continue;
                     }
-                    let after = lines.last().map_or(next, |line: &LogLine| line.seq() + 1);
-                    if !lines.last().is_some_and(LogLine::is_end) {
-                        lines.extend(end_of(&record, &key.run, after.max(next)));
+                    Err(error) if !error.retryable => {
+                        Err(error)?;
+                        return;
                     }
-                    lines
-                }
-                // The connection is made again.
-                Ok(News::Log(None) | News::Record(None)) => {
-                    sleep(PAUSE).await;
-                    readers = Readers::open(&fleet, &key).await?;
-                    frames = Frames::default();
-                    continue;
-                }
-                Err(error) if error.retryable => {
-                    sleep(PAUSE * 5).await;
-                    readers = Readers::open(&fleet, &key).await?;
-                    frames = Frames::default();
-                    continue;
-                }
-                Err(error) => {
-                    Err(error)?;
-                    return;
+                    // The connection is made again.
+                    Ok(News::Log(None) | News::Record(None)) | Err(_) => {
+                        sleep(AGAIN).await;
+                        readers = patiently(open).await?;
+                        frames = Frames::default();
+                        continue;
+                    }
                 }
             };
             for line in lines {
-                if line.seq() < next {
+                if line.seq() < from {
                     if line.is_end() {
-                        break 'follow;
+                        return;
                     }
                     continue;
                 }
                 // The entries before have aged out.
-                if line.seq() > next {
-                    for earlier in fleet.earlier(&key, next, line.seq()).await? {
-                        next = earlier.seq() + 1;
+                if line.seq() > from {
+                    let mut earlier = kept(fleet.clone(), key.clone(), from, line.seq());
+                    while let Some(earlier) = next(&mut earlier).await {
+                        let earlier = earlier?;
+                        from = earlier.seq().saturating_add(1);
                         yield earlier;
                     }
                 }
-                if line.seq() > next
+                if line.seq() > from
                     && let Some(reset) = reset(line.seq() - 1, &key.run)
                 {
                     yield reset;
                 }
-                next = line.seq() + 1;
+                from = line.seq().saturating_add(1);
                 let is_end = line.is_end();
                 yield line;
                 if is_end {
-                    break 'follow;
+                    return;
                 }
             }
         }

@@ -102,7 +102,7 @@ impl Frame {
             .map(|part| Self {
                 nonce,
                 from: first.seq(),
-                next: last.seq() + 1,
+                next: last.seq().saturating_add(1),
                 part: u32::try_from(part).unwrap_or(u32::MAX),
                 parts: u32::try_from(parts).unwrap_or(u32::MAX),
                 state: state.to_owned(),

@@ -1,7 +1,10 @@
 //! What is too large for a message or outlives the copy of the log: descriptions and whole logs, as files in parts.
 
-use std::io::Read;
+use std::io::{self, BufRead, BufReader, Read};
 
+use async_stream::try_stream;
+use bytes::Bytes;
+use futures_core::stream::BoxStream;
 use ruzstd::decoding::StreamingDecoder;
 #[cfg(feature = "worker")]
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
@@ -9,6 +12,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teamster_api::{LogLine, ProblemCode, ServiceError, Spec};
 use teamster_core::text::excerpt;
+use tokio::sync::mpsc;
+use tokio::task::{JoinError, spawn_blocking};
 
 use crate::Fleet;
 use crate::files::{RESULTS, UPLOADS};
@@ -25,8 +30,8 @@ pub(crate) const IN_FILE: u32 = Spec::VERSION + 1;
 const SPEC: &str = "./spec";
 /// Name of the file of a whole log.
 pub(crate) const LOG: &str = "./log";
-/// Largest content of a block of a log, in bytes: more than any entry that an agent can write.
-const BLOCK_BYTES: u64 = 1 << 30;
+/// Largest entry of a log, in bytes with its newline: more than any that an agent can write.
+const ENTRY: u64 = 1 << 29;
 /// Size at which a block of a log is compressed, in bytes of its entries.
 #[cfg(feature = "worker")]
 const BLOCK: usize = 4 << 20;
@@ -137,7 +142,7 @@ impl Fleet {
 
     async fn spec_json(&self, key: &RunKey, file: &SpecFile) -> Result<Vec<u8>, ServiceError> {
         let name = format!("{SPEC}-{}", file.sha256);
-        let json = self.get_file(key, UPLOADS, &name).await?;
+        let json = self.get_file(key, UPLOADS, &name, LARGEST).await?;
         let json = json.filter(|json| digest(json) == file.sha256);
         json.ok_or_else(|| {
             let message = format!(
@@ -148,79 +153,130 @@ impl Fleet {
         })
     }
 
-    /// Returns the entries of an ended run from one number to before another that the copy of its log has lost.
-    pub(crate) async fn earlier(
+    /// Returns the entries of an ended run's whole log, one after the other; none if it is not kept.
+    pub(crate) fn whole_log(
         &self,
         key: &RunKey,
-        from: u64,
-        before: u64,
-    ) -> Result<Vec<LogLine>, ServiceError> {
-        let mut lines = self.whole_log(key).await?.unwrap_or_default();
-        lines.retain(|line| (from..before).contains(&line.seq()));
-        Ok(lines)
-    }
-
-    /// Returns the whole log of an ended run; `None` if it is not kept.
-    pub(crate) async fn whole_log(
-        &self,
-        key: &RunKey,
-    ) -> Result<Option<Vec<LogLine>>, ServiceError> {
-        let Some(packed) = self.get_file(key, RESULTS, LOG).await? else {
-            return Ok(None);
-        };
-        unpack(&packed, &key.run).map(Some)
+    ) -> BoxStream<'static, Result<LogLine, ServiceError>> {
+        let (fleet, key) = (self.clone(), key.clone());
+        Box::pin(try_stream! {
+            let Some((place, manifest)) = fleet.file_at(&key, RESULTS, LOG).await? else {
+                return;
+            };
+            let (send, parts) = mpsc::channel(1);
+            let (found, mut lines) = mpsc::channel(1);
+            let run = key.run.clone();
+            // It reads as a file is read. It ends when nothing takes its lines, or no part comes.
+            let unpacked = spawn_blocking(move || unpack(&mut Parts::new(parts), &run, ENTRY, |line| {
+                found.blocking_send(line).is_ok()
+            }));
+            let fetched = tokio::spawn(async move {
+                for number in 0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX) {
+                    let part = fleet.checked_part(&place, &manifest, number).await?;
+                    if send.send(part).await.is_err() {
+                        break;
+                    }
+                }
+                Ok::<_, ServiceError>(())
+            });
+            while let Some(line) = lines.recv().await {
+                yield line;
+            }
+            let ended = |error: JoinError| ServiceError::unreachable(error.to_string());
+            // First: a log that broke off cannot be unpacked.
+            fetched.await.map_err(ended)??;
+            unpacked.await.map_err(ended)??;
+        })
     }
 }
 
-/// Compresses a log block by block.
+/// The parts of a file as one text.
+struct Parts {
+    parts: mpsc::Receiver<Bytes>,
+    part: Bytes,
+}
+
+impl Parts {
+    fn new(parts: mpsc::Receiver<Bytes>) -> Self {
+        Self {
+            parts,
+            part: Bytes::new(),
+        }
+    }
+}
+
+impl Read for Parts {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while self.part.is_empty() {
+            match self.parts.blocking_recv() {
+                Some(part) => self.part = part,
+                None => return Ok(0),
+            }
+        }
+        let size = into.len().min(self.part.len());
+        into[..size].copy_from_slice(&self.part.split_to(size));
+        Ok(size)
+    }
+}
+
+/// Compresses a log block by block: frames of zstd, one after another, as `zstd -d` reads them.
 #[cfg(feature = "worker")]
 #[derive(Default)]
-pub(crate) struct Packer {
-    packed: Vec<u8>,
-    block: Vec<u8>,
-}
+pub(crate) struct Packer(Vec<u8>);
 
 #[cfg(feature = "worker")]
 impl Packer {
-    pub(crate) fn add(&mut self, line: &LogLine) {
-        self.block.extend_from_slice(line.json());
-        self.block.push(b'\n');
-        if self.block.len() >= BLOCK {
-            self.flush();
-        }
+    /// Adds an entry. Returns a block that is full.
+    pub(crate) fn add(&mut self, line: &LogLine) -> Option<Vec<u8>> {
+        self.0.extend_from_slice(line.json());
+        self.0.push(b'\n');
+        (self.0.len() >= BLOCK).then(|| self.pack()).flatten()
     }
 
-    fn flush(&mut self) {
-        if !self.block.is_empty() {
-            let packed = compress_to_vec(&*self.block, CompressionLevel::Fastest);
-            self.packed.extend(packed);
-            self.block.clear();
-        }
-    }
-
-    /// Returns the file: frames of zstd, one after another, as `zstd -d` reads them.
-    pub(crate) fn finish(mut self) -> Vec<u8> {
-        self.flush();
-        self.packed
+    /// Returns the last block, if there is something in it.
+    pub(crate) fn pack(&mut self) -> Option<Vec<u8>> {
+        let block = std::mem::take(&mut self.0);
+        (!block.is_empty()).then(|| compress_to_vec(&*block, CompressionLevel::Fastest))
     }
 }
 
-fn unpack(mut packed: &[u8], run: &str) -> Result<Vec<LogLine>, ServiceError> {
-    let damaged = |error: String| {
+/// Reads the entries of a packed log, of at most so many bytes each, until `take` wants no more. Of all that is unpacked,
+/// one is in memory.
+fn unpack(
+    packed: &mut impl Read,
+    run: &str,
+    most: u64,
+    mut take: impl FnMut(LogLine) -> bool,
+) -> Result<(), ServiceError> {
+    let damaged = |error: &dyn std::fmt::Display| {
         let message = format!("the log of run {run} cannot be unpacked: {error}");
         ServiceError::new(ProblemCode::Internal, message)
     };
-    let mut lines = Vec::new();
-    while !packed.is_empty() {
-        let decoder =
-            StreamingDecoder::new(&mut packed).map_err(|error| damaged(error.to_string()))?;
-        let mut content = Vec::new();
-        let read = decoder.take(BLOCK_BYTES).read_to_end(&mut content);
-        read.map_err(|error| damaged(error.to_string()))?;
-        let all = content.split(|byte| *byte == b'\n');
-        lines.extend(all.filter_map(|line| LogLine::from_json(line.to_vec(), run)));
+    let mut packed = BufReader::new(packed);
+    while !packed
+        .fill_buf()
+        .map_err(|error| damaged(&error))?
+        .is_empty()
+    {
+        let decoder = StreamingDecoder::new(&mut packed).map_err(|error| damaged(&error))?;
+        let mut content = BufReader::new(decoder);
+        loop {
+            let mut line = Vec::new();
+            let read = content.by_ref().take(most).read_until(b'\n', &mut line);
+            if read.map_err(|error| damaged(&error))? == 0 {
+                break;
+            }
+            if line.pop_if(|byte| *byte == b'\n').is_none() {
+                return Err(damaged(&"an entry is too large, or broke off"));
+            }
+            if let Some(line) = LogLine::from_json(line, run)
+                && !take(line)
+            {
+                return Ok(());
+            }
+        }
     }
-    Ok(lines)
+    Ok(())
 }
 
 #[cfg(test)]
@@ -264,12 +320,37 @@ mod tests {
         };
         let lines: Vec<_> = (1..=5).map(|seq| line(seq, &"ä".repeat(1 << 20))).collect();
         let mut packer = Packer::default();
+        let mut packed = Vec::new();
         for line in &lines {
-            packer.add(line);
+            packed.extend(packer.add(line).into_iter().flatten());
         }
-        let packed = packer.finish();
-        assert_eq!(unpack(&packed, "r").unwrap(), lines);
-        assert!(unpack(&packed[..packed.len() - 3], "r").is_err());
-        assert_eq!(unpack(&[], "r").unwrap(), []);
+        packed.extend(packer.pack().into_iter().flatten());
+        let all = |mut packed: &[u8]| {
+            let mut found = Vec::new();
+            let read = unpack(&mut packed, "r", ENTRY, |line| {
+                found.push(line);
+                true
+            });
+            read.map(|()| found)
+        };
+        assert_eq!(all(&packed).unwrap(), lines);
+        assert!(all(&packed[..packed.len() - 3]).is_err());
+        assert_eq!(all(&[]).unwrap(), []);
+        let mut taken = 0;
+        let two = unpack(&mut &*packed, "r", ENTRY, |_| {
+            taken += 1;
+            taken < 2
+        });
+        assert!(two.is_ok() && taken == 2);
+    }
+
+    #[cfg(feature = "worker")]
+    #[test]
+    fn what_unpacks_to_more_than_an_entry_is_refused() {
+        let most = 4 << 20;
+        let bomb = compress_to_vec(io::repeat(b'x').take(2 * most), CompressionLevel::Fastest);
+        assert!(bomb.len() < 1 << 16, "{}", bomb.len());
+        let error = unpack(&mut &*bomb, "r", most, |_| true).unwrap_err();
+        assert!(error.message.contains("too large"), "{error}");
     }
 }

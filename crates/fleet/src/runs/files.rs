@@ -16,6 +16,8 @@ use crate::protocol::State;
 use crate::records::PAUSE;
 use crate::wire::{Answered, Question, internal};
 
+/// Largest changes that are read, in bytes of JSON.
+const LARGEST: usize = 256 << 20;
 /// Time for which the record of a run is awaited that has its end in the log: a moment, unless a worker was killed there.
 const SETTLES: Duration = Duration::from_secs(20);
 
@@ -36,7 +38,7 @@ impl FleetRuns {
         {
             return Ok(*diff);
         }
-        let Some(json) = self.fleet.get_file(&key, RESULTS, DIFF).await? else {
+        let Some(json) = self.fleet.get_file(&key, RESULTS, DIFF, LARGEST).await? else {
             return Err(nothing_left(run));
         };
         let diff: WorkspaceDiff =

@@ -1,17 +1,28 @@
 //! Files that a run takes along and brings back.
 
-use teamster_api::{BUNDLE, DiffQuery, FileHasher, PATCH, ProblemCode, ServiceError};
+use teamster_api::{BUNDLE, DiffQuery, PATCH, ProblemCode, ServiceError};
 
 use super::Shared;
 use super::outside::Outside;
-use crate::files::RESULTS;
+use crate::files::{FileWriter, RESULTS};
 use crate::large::{LOG, Packer};
 use crate::names::RunKey;
 use crate::records::next;
 use crate::runs::DIFF;
 
-/// Gives the uploads of a run to this machine.
+/// Gives the uploads of a run to this machine. Those that are not complete leave nothing there.
 pub(super) async fn uploads(shared: &Shared, key: &RunKey) -> Result<(), ServiceError> {
+    let brought = bring_uploads(shared, key).await;
+    if let Err(error) = &brought
+        && !error.retryable
+    {
+        // What was declared counts for a day for the limit that all owners share.
+        let _ = shared.runs.withdraw(&key.local()).await;
+    }
+    brought
+}
+
+async fn bring_uploads(shared: &Shared, key: &RunKey) -> Result<(), ServiceError> {
     let run = key.local();
     for manifest in shared.fleet.uploads(key).await? {
         let name = manifest.name.clone();
@@ -46,48 +57,36 @@ pub(super) async fn results(shared: &Shared, key: &RunKey) -> Result<(), Service
     log(shared, key).await
 }
 
-/// Brings the whole log, which is complete on this machine.
+/// Brings the whole log, which is complete on this machine, block by block.
 async fn log(shared: &Shared, key: &RunKey) -> Result<(), ServiceError> {
     let mut lines = shared.runs.follow(&key.local(), 0);
     let outside = Outside::of(key);
+    let mut file = FileWriter::new(&shared.fleet, key, RESULTS, LOG);
     let mut packer = Packer::default();
     while let Some(line) = next(&mut lines).await {
-        packer.add(&outside.line(line?));
+        if let Some(block) = packer.add(&outside.line(line?)) {
+            file.add(&block).await?;
+        }
     }
-    let packed = packer.finish();
-    shared.fleet.put_file(key, RESULTS, LOG, &packed).await
+    if let Some(block) = packer.pack() {
+        file.add(&block).await?;
+    }
+    file.finish().await
 }
 
 /// Brings one file, part by part.
 async fn bring_file(shared: &Shared, key: &RunKey, name: &str) -> Result<(), ServiceError> {
     let run = &key.local();
     let manifest = shared.runs.manifest(run, name).await?;
-    let size = usize::try_from(manifest.part_bytes).unwrap_or(usize::MAX);
-    let mut hasher = FileHasher::new(name);
-    let mut content = Vec::new();
-    let mut parts = 0..u32::MAX;
-    let mut put = async |part: Vec<u8>| {
-        hasher.update(&part);
-        let number = parts.next().unwrap_or(u32::MAX);
-        shared.fleet.put_result(key, name, number, part).await
-    };
+    let mut file = FileWriter::new(&shared.fleet, key, RESULTS, name);
     for number in 0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX) {
-        let part = shared.runs.read_part(run, name, number).await?;
+        let mut part = shared.runs.read_part(run, name, number).await?;
         if number == 0 && name == BUNDLE {
-            content = Outside::of(key).bundle(&part);
-        } else {
-            content.extend(part);
+            part = Outside::of(key).bundle(&part);
         }
-        while content.len() >= size {
-            let rest = content.split_off(size);
-            put(std::mem::replace(&mut content, rest)).await?;
-        }
+        file.add(&part).await?;
     }
-    if !content.is_empty() {
-        put(content).await?;
-    }
-    let manifest = hasher.finish();
-    shared.fleet.put_result_manifest(key, &manifest).await
+    file.finish().await
 }
 
 /// Removes the changes of a run from the fleet. Its collected files stay.

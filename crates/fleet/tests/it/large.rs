@@ -2,10 +2,16 @@
 
 use std::fs;
 
+use std::sync::Arc;
+use std::time::Duration;
+
 use teamster_api::{ProblemCode, RunHandle, RunSpec};
 use teamster_core::{Image, RunStatus};
+use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
+use teamster_testkit::proc::wait_until;
 use tokio::time::timeout;
 
+use super::chaos::processes::most_mebibytes;
 use super::machine::{LIMIT, Machine, Shared, block_on, read, runs, until_workers};
 use super::server::Server;
 
@@ -92,5 +98,135 @@ fn a_log_whose_beginning_has_aged_out_is_read_from_the_file() {
         logs.purge().keep(1).await.unwrap();
         assert_eq!(read(&run).await, copy);
         assert!(fs::exists(shared.0.path().join("count")).unwrap());
+    });
+}
+
+/// Text of which about half remains when it is compressed, without anything that JSON escapes.
+fn noise(bytes: usize) -> String {
+    let mut state = 1_u64;
+    let letters = (0..bytes).map(|_| {
+        state = (state.wrapping_mul(6_364_136_223_846_793_005)).wrapping_add(1);
+        char::from(b'a' + u8::try_from(state >> 60).unwrap())
+    });
+    letters.collect()
+}
+
+#[test]
+fn an_entry_and_a_result_of_35_mb_and_a_prompt_of_8_mib_arrive_byte_for_byte() {
+    const LARGE: usize = 35_000_000;
+    const PROMPT: usize = 8 << 20;
+    /// Of the worker, in MiB: some copies of an entry, and not those of the log.
+    const MEMORY: u64 = 600;
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    // The result is packed faster, and to less.
+    let result = noise(1000).repeat(LARGE / 1000);
+    fs::write(shared.0.path().join("text"), noise(LARGE)).unwrap();
+    fs::write(shared.0.path().join("result"), &result).unwrap();
+    // Made by hand: as above, with a long answer. The length of the prompt's line is written down.
+    let long = r#"printf '%s' "${#line}" > SHARED/length
+      printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'
+      printf '{"type":"assistant","session_id":"s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"'; cat SHARED/text; printf '"}]}}\n'
+      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"'; cat SHARED/result; printf '","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' ;;
+  esac
+done
+"#;
+    let (before, _) = MEASURES.split_once("printf '{\"type\":\"system\"").unwrap();
+    let agent = format!("{before}{long}").replace("SHARED", shared.0.path().to_str().unwrap());
+    block_on(async {
+        let mut limits = super::contract::limits();
+        (limits.log_bytes, limits.file_bytes) = (Some(256 << 20), Some(256 << 20));
+        let fleet = Fleet::connect(FleetOptions::new(&server.url, "ann"))
+            .await
+            .unwrap();
+        fleet.init(&limits).await.unwrap();
+        let mut machine = Machine::start(&server, "w1", &agent);
+        until_workers(&fleet, 1).await;
+        let spec = RunSpec::new("claude", "x".repeat(PROMPT));
+        let run = RunHandle::start(Arc::new(FleetRuns::new(&fleet)), "run", spec)
+            .await
+            .unwrap();
+        // From another machine, while it runs.
+        let other = Fleet::connect(FleetOptions::new(&server.url, "ann"))
+            .await
+            .unwrap();
+        let attached = RunHandle::new(Arc::new(FleetRuns::new(&other)), "run");
+        let mut log = attached.follow(0);
+        let mut copy = Vec::new();
+        let all = async {
+            while let Some(line) = log.next().await {
+                copy.extend_from_slice(line.unwrap().json());
+                copy.push(b'\n');
+            }
+        };
+        timeout(3 * LIMIT, all).await.unwrap();
+        assert!(copy.len() > 2 * LARGE, "{}", copy.len());
+        assert!(machine.shown("run").unwrap() == copy);
+        let length = fs::read_to_string(shared.0.path().join("length")).unwrap();
+        assert!(length.parse::<usize>().unwrap() > PROMPT, "{length}");
+        let ended = timeout(LIMIT, attached.result()).await.unwrap().unwrap();
+        assert_eq!(ended.status, RunStatus::Completed);
+        assert!(ended.text == result);
+        let ended = async { while attached.view().await.unwrap().summary.status.is_none() {} };
+        timeout(LIMIT, ended).await.unwrap();
+        let memory = most_mebibytes(machine.worker.id());
+        assert!(memory < MEMORY, "{memory} MiB");
+        machine.drain();
+        // From the file of the whole log, too.
+        let client = async_nats::connect(&server.url).await.unwrap();
+        let logs = async_nats::jetstream::new(client)
+            .get_stream("TM_LOG")
+            .await
+            .unwrap();
+        logs.purge().await.unwrap();
+        assert!(read(&attached).await == copy);
+    });
+}
+
+/// Waits for times of the client: of requests to a server that is down.
+#[test]
+fn an_open_log_waits_for_its_server_and_continues() {
+    let Some(mut server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let machine = Machine::start(&server, "w1", &shared.agent());
+        until_workers(&fleet, 1).await;
+        let spec = RunSpec::new("claude", "hello");
+        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        let mut log = run.follow(0);
+        let mut seen = 0;
+        while seen < 5 {
+            seen = timeout(LIMIT, log.next())
+                .await
+                .unwrap()
+                .unwrap()
+                .unwrap()
+                .seq();
+        }
+        server.stop();
+        shared.go();
+        // What had arrived comes, and then neither an error nor the end.
+        let rest = async {
+            while let Some(line) = log.next().await {
+                seen = line.unwrap().seq();
+            }
+        };
+        let waits = timeout(Duration::from_secs(15), rest).await;
+        assert!(waits.is_err(), "it ended after entry {seen}");
+        server.restart();
+        let mut last = None;
+        while let Some(line) = timeout(LIMIT, log.next()).await.unwrap() {
+            let line = line.unwrap();
+            assert_eq!(line.seq(), seen + 1);
+            seen = line.seq();
+            last = line.result();
+        }
+        assert_eq!(last.unwrap().status, RunStatus::Completed);
+        assert!(wait_until(LIMIT, || machine.shown("run").is_some()));
     });
 }

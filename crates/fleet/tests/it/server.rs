@@ -69,10 +69,15 @@ impl Server {
         self.folder.path()
     }
 
-    /// Kills the server, and starts it again at the same address.
-    pub(crate) fn restart(&mut self) {
+    /// Kills the server.
+    pub(crate) fn stop(&mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
+    }
+
+    /// Kills the server, unless it was stopped, and starts it again at the same address.
+    pub(crate) fn restart(&mut self) {
+        self.stop();
         let port = self.url.rsplit(':').next().unwrap().parse().unwrap();
         self.child = serve(&program().unwrap(), self.folder.path(), port, true);
         url(&self.folder, self.child.id());

@@ -146,8 +146,17 @@ pub(crate) fn submitter(root: &Path, owner: &str, url: &str, seed: u64, pause: u
 
 /// Returns the memory of a process in MiB; 0 where it cannot be known.
 pub(crate) fn mebibytes(pid: u32) -> u64 {
+    of_status(pid, "VmRSS:")
+}
+
+/// Returns the most memory that a process has had in MiB, where it can be known.
+pub(crate) fn most_mebibytes(pid: u32) -> u64 {
+    of_status(pid, "VmHWM:")
+}
+
+fn of_status(pid: u32, name: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(name));
     let kibibytes = line.and_then(|line| line.trim().trim_end_matches(" kB").parse().ok());
     kibibytes.map_or(0, |kibibytes: u64| kibibytes / 1024)
 }
