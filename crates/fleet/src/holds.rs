@@ -22,6 +22,13 @@ const LONGEST: Duration = Duration::from_hours(8 * 24);
 #[cfg(feature = "worker")]
 const SALT: &str = "$KV.tm_sessions.=fleet.salt";
 
+/// Length of the salt: that of two UUIDs, in bytes.
+#[cfg(feature = "worker")]
+const SALT_BYTES: usize = 32;
+/// How often an entry is written that another worker has changed meanwhile.
+#[cfg(feature = "worker")]
+const TRIES: u32 = 3;
+
 /// An agent that is held back, because its login has reached a limit.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -75,8 +82,9 @@ fn subject(provider: &str, login: &str) -> String {
 /// What workers do with holds.
 #[cfg(feature = "worker")]
 impl Fleet {
-    /// Holds an agent back. Without an answer, the next report does it.
+    /// Holds an agent back, unless it is held back for longer. Without an answer, the next report does it.
     pub(crate) async fn hold(&self, hold: &Hold) {
+        let subject = subject(&hold.provider, &hold.login);
         let longest = u64::try_from(LONGEST.as_millis()).unwrap_or(u64::MAX);
         let Some(left) = hold.until.checked_sub(epoch_ms()).filter(|left| *left > 0) else {
             return;
@@ -84,11 +92,23 @@ impl Fleet {
         // Rounded up: the server counts seconds.
         let seconds = left.min(longest).div_ceil(1000);
         let json = serde_json::to_vec(hold).unwrap_or_default();
-        let message = PublishMessage::build()
-            .payload(json.into())
-            .ttl(Duration::from_secs(seconds));
-        self.publish(&subject(&hold.provider, &hold.login), message)
-            .await;
+        for _ in 0..TRIES {
+            let Ok(last) = self.last(HOLDS, &subject).await else {
+                return;
+            };
+            let known = last.as_ref();
+            let known = known.and_then(|it| serde_json::from_slice::<Hold>(&it.payload).ok());
+            if known.is_some_and(|known| known.until >= hold.until) {
+                return;
+            }
+            let message = PublishMessage::build()
+                .payload(json.clone().into())
+                .expected_last_subject_sequence(last.map_or(0, |message| message.sequence))
+                .ttl(Duration::from_secs(seconds));
+            if self.publish(&subject, message).await.is_some() {
+                return;
+            }
+        }
     }
 
     /// Returns the hold of an agent with this login.
@@ -103,15 +123,17 @@ impl Fleet {
 
     /// Returns the fleet's salt, which the first worker makes.
     pub(crate) async fn salt(&self) -> Result<Vec<u8>, ServiceError> {
-        for _ in 0..3 {
-            if let Some(message) = self.last(SESSIONS, SALT).await? {
+        for _ in 0..TRIES {
+            let last = self.last(SESSIONS, SALT).await?;
+            let expected = last.as_ref().map_or(0, |message| message.sequence);
+            if let Some(message) = last.filter(|message| message.payload.len() == SALT_BYTES) {
                 return Ok(message.payload.to_vec());
             }
             let salt = [uuid::Uuid::new_v4(), uuid::Uuid::new_v4()];
             let salt: Vec<u8> = salt.iter().flat_map(|part| *part.as_bytes()).collect();
             let message = PublishMessage::build()
                 .payload(salt.into())
-                .expected_last_subject_sequence(0);
+                .expected_last_subject_sequence(expected);
             self.publish(SALT, message).await;
         }
         Err(self.failed(SALT, "the fleet's salt was not stored"))

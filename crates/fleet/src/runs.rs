@@ -34,6 +34,7 @@ use crate::wire::{Answered, Question};
 pub use again::Rerun;
 #[cfg(feature = "worker")]
 pub(crate) use files::DIFF;
+pub(crate) use submit::Full;
 
 /// The pool of runs that name none.
 pub const DEFAULT_POOL: &str = "default";
@@ -115,7 +116,7 @@ impl FleetRuns {
         if let Some(json) = record.split()? {
             self.fleet.put_spec(&key, &json).await?;
         }
-        self.fleet.submit(&key, &record).await
+        self.fleet.submit(&key, &record, Full::Refuses).await
     }
 
     /// Returns the view of a run: its machine's, or what the record has.

@@ -2,7 +2,7 @@
 
 use teamster_api::{Accepted, ProblemCode, ServiceError, is_run_id};
 
-use super::FleetRuns;
+use super::{FleetRuns, Full};
 use crate::Fleet;
 use crate::names::RunKey;
 use crate::presence::Reports;
@@ -97,7 +97,10 @@ impl FleetRuns {
             }
             _ => {}
         }
-        let mut rerun = self.fleet.submit_again(&key, &record).await?;
+        let mut rerun = self
+            .fleet
+            .submit_again(&key, &record, Full::Refuses)
+            .await?;
         if matches!(record.state, State::Started | State::Lost | State::Conflict) {
             let warning = format!(
                 "run {run} may have worked, and may still work: both cost, and what it has changed outside of its machine stays"
@@ -121,6 +124,7 @@ impl Fleet {
         &self,
         key: &RunKey,
         record: &Record,
+        full: Full,
     ) -> Result<Rerun, ServiceError> {
         let again = RunKey::new(&key.owner, &next_id(&key.run)?);
         if self.read(&again).await?.record.is_none() {
@@ -129,7 +133,7 @@ impl Fleet {
                 self.copy_spec(key, &again, file).await?;
             }
         }
-        let accepted = self.submit(&again, &record.again()).await?;
+        let accepted = self.submit(&again, &record.again(), full).await?;
         Ok(Rerun {
             run_id: again.run,
             accepted,

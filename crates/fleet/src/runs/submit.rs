@@ -10,12 +10,23 @@ use crate::protocol::{Submission, SubmitEffect};
 use crate::record::Record;
 use crate::records::{PATIENCE, PAUSE};
 
+/// What becomes of a new run while the queue is full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Full {
+    /// It is cancelled, and refused.
+    Refuses,
+    /// It waits: a worker gives it its hint when there is room.
+    #[cfg(feature = "worker")]
+    Waits,
+}
+
 impl Fleet {
     /// Submits a run with this new record, until it is certain that it is there and waits.
     pub(crate) async fn submit(
         &self,
         key: &RunKey,
         record: &Record,
+        full: Full,
     ) -> Result<Accepted, ServiceError> {
         let run = &*key.run;
         let mut queue = record.queue(key);
@@ -45,6 +56,9 @@ impl Fleet {
                 SubmitEffect::Hint => {
                     submission = match self.hint(&queue, key).await {
                         Err(error) if error.code == Some(ProblemCode::OverQuota) => {
+                            if full != Full::Refuses {
+                                return Ok(Accepted::new(Vec::new()));
+                            }
                             submission.full()
                         }
                         hint => submission.answered(hint?),

@@ -17,6 +17,7 @@ use crate::names::{HOST, RunKey, WORK, WORKERS};
 use crate::protocol::{Care, Known, Seen, State, Tag, care};
 use crate::record::{Heading, Record};
 use crate::records::{Changed, next};
+use crate::runs::Full;
 
 /// Key of the right to repair. No worker can have this name.
 const RIGHT: &str = "$KV.tm_workers.=care";
@@ -166,7 +167,7 @@ async fn repair(
             }
             Ok(())
         }
-        Some(Care::Rerun) => match fleet.submit_again(key, &record).await {
+        Some(Care::Rerun) => match fleet.submit_again(key, &record, Full::Waits).await {
             Err(error) if error.retryable => Err(error),
             // One that cannot be submitted now cannot be later.
             again => {

@@ -90,7 +90,11 @@ fn reached(line: &LogLine) -> Option<Reached> {
 impl Shared {
     /// Holds an agent back on all machines with the login of this one if these entries report that a limit is reached.
     pub(super) async fn note_limits(&self, provider: &str, lines: &[LogLine]) {
-        let Some((limit, until)) = lines.iter().filter_map(reached).next_back() else {
+        let Some((limit, until)) = lines
+            .iter()
+            .filter_map(reached)
+            .max_by_key(|(_, until)| *until)
+        else {
             return;
         };
         let login = {

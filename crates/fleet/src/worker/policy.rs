@@ -44,7 +44,8 @@ pub struct WorkerPolicy {
     pub permissions: Vec<PermissionMode>,
     /// The agents that runs may have, fallbacks included. Default: all that are ready.
     pub agents: Option<Vec<String>>,
-    /// Patterns of the URLs of repositories, in which `*` is any text. Default: all that are not of this machine; one of
+    /// Patterns of the URLs of repositories: `*` is any text, `?` one character, `[…]` one of these, and `{a,b}` either text.
+    /// Default: all that are not of this machine; one of
     /// this machine must be in [`directories`](Self::directories).
     #[serde(deserialize_with = "patterns")]
     pub repositories: Option<Vec<String>>,

@@ -92,7 +92,20 @@ fn a_run_of_a_lost_machine_is_unknown_until_a_person_decides() {
         assert!(error.message.contains("given up"), "{error:?}");
         // Another worker resubmits it, and ends its log.
         let again = RunHandle::new(service.clone(), "run~2");
+        // The queue is full meanwhile.
+        let client = async_nats::connect(&server.url).await.unwrap();
+        let jetstream = async_nats::jetstream::new(client);
+        let queue = jetstream.get_stream("TM_WORK").await.unwrap();
+        let mut config = queue.cached_info().config.clone();
+        config.max_messages = 1;
+        jetstream.update_stream(config).await.unwrap();
+        let hint = jetstream.publish("tm.work.gpu.claude.n", "ann.none".into());
+        hint.await.unwrap().await.unwrap();
         let other = Machine::start(&server, "w2", &shared.agent());
+        let waits = async { while service.show("run~2").await.is_err() {} };
+        timeout(LIMIT, waits).await.unwrap();
+        until_shown(&again, ViewState::Queued).await;
+        queue.purge().await.unwrap();
         shared.until_count(2);
         assert!(other.log("run~2").exists());
         let rerun = decides.rerun("run").await.unwrap();

@@ -386,3 +386,43 @@ fn a_limit_holds_the_agent_back_on_all_workers_with_the_login_until_it_resets() 
         assert_eq!(fleet.holds().await.unwrap(), []);
     });
 }
+
+#[test]
+fn a_limit_that_ends_earlier_does_not_replace_the_one_that_holds() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let [week, hours] = [3600, 60].map(|seconds| now.as_secs() + seconds);
+    // Made by hand: what Claude Code prints when a limit is reached, one before there is a file `go` and one after.
+    let limit = |resets: u64, kind: &str| {
+        format!(
+            r#"printf '{{"type":"rate_limit_event","rate_limit_info":{{"status":"rejected","resetsAt":{resets},"rateLimitType":"{kind}"}}}}\n'"#
+        )
+    };
+    let waits = "while [ ! -e SHARED/go ]; do sleep 0.05; done";
+    let (week_limit, hours_limit) = (limit(week, "seven_day"), limit(hours, "five_hour"));
+    let agent = TELLS.replace(waits, &format!("{week_limit}\n{waits}\n{hours_limit}"));
+    let agent = agent.replace("SHARED", shared.0.path().to_str().unwrap());
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let _machine = Machine::with_policy(&server, "w1", &agent, "");
+        until_workers(&fleet, 1).await;
+        let run = RunHandle::start(service, "run", spec(|_| ()))
+            .await
+            .unwrap();
+        let held = async { while fleet.holds().await.unwrap().is_empty() {} };
+        timeout(LIMIT, held).await.unwrap();
+        shared.go();
+        assert_eq!(end(&run).await, RunStatus::Completed);
+        let log = String::from_utf8(read(&run).await).unwrap();
+        assert!(log.contains("five_hour"), "{log}");
+        let holds = fleet.holds().await.unwrap();
+        let holds: Vec<_> = holds
+            .iter()
+            .map(|hold| (hold.limit.as_deref(), hold.until))
+            .collect();
+        assert_eq!(holds, [(Some("seven_day"), week * 1000)]);
+    });
+}
