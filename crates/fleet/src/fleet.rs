@@ -45,7 +45,8 @@ pub struct FleetOptions {
     pub credentials: Option<PathBuf>,
     /// The owner of the runs, which is a part of all their subjects: letters, digits, `-` and `_`.
     pub owner: String,
-    /// The prefix of the subjects of answers, which permissions of others must not have. Default: `_INBOX_OWNER`.
+    /// The prefix of the subjects of answers, which permissions of others must not have. It begins with `_INBOX`: workers
+    /// answer to no others. Default: `_INBOX_OWNER`.
     pub inbox: Option<String>,
 }
 
@@ -122,6 +123,10 @@ impl Fleet {
                 std::future::ready(())
             });
         let inbox = options.inbox.unwrap_or_else(|| inbox(&owner));
+        if !inbox.starts_with("_INBOX") {
+            let message = "the inbox: expected a prefix that begins with `_INBOX`";
+            return Err(ServiceError::new(ProblemCode::InvalidParams, message));
+        }
         connect = connect.custom_inbox_prefix(inbox);
         if let Some(file) = &options.credentials {
             connect = connect.credentials_file(file).await.map_err(|error| {

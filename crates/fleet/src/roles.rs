@@ -1,5 +1,6 @@
 //! What users of the server may do, by their role: one table for the server's configuration, the checks and the tests.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 
 use teamster_api::ServiceError;
@@ -189,11 +190,68 @@ impl FleetUser {
     }
 }
 
-/// Returns the block `accounts` of the server's configuration: one account with these users.
+/// Returns the block `accounts` of the server's configuration: the account of the streams, with the workers and the
+/// operators, and one for each other user, into which it imports the subjects of its role.
 ///
-/// Users in different accounts do not see anything of each other.
+/// A server answers to any subject that a request names, with its own rights. In an account of its own, who asks gets the
+/// answer there, and cannot let the server write into a stream. Users of another `account` do not see anything of these.
 pub fn server_accounts(account: &str, users: &[FleetUser]) -> String {
-    let mut text = format!("accounts {{\n  {account} {{\n    jetstream: enabled\n    users: [\n");
+    let (inside, outside): (Vec<_>, Vec<_>) = users
+        .iter()
+        .partition(|user| matches!(user.role, FleetRole::Worker | FleetRole::Operator));
+    let own = |user: &FleetUser| quoted(&format!("{account}_{}", user.name));
+    let mut exports: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for user in &outside {
+        for subject in imported(user) {
+            exports.entry(subject).or_default().push(own(user));
+        }
+    }
+    let mut text = format!("accounts {{\n  {account} {{\n    jetstream: enabled\n");
+    add_users(&mut text, &inside);
+    text.push_str("    exports: [\n");
+    for (subject, accounts) in exports {
+        // A request for messages has several answers.
+        let several = if subject.contains(".MSG.NEXT.") {
+            "response_type: Stream, "
+        } else {
+            ""
+        };
+        // Writing into a string does not fail.
+        let _ = writeln!(
+            text,
+            "      {{ service: {}, {several}accounts: [{}] }}",
+            quoted(&subject),
+            accounts.join(", ")
+        );
+    }
+    text.push_str("    ]\n  }\n");
+    for user in outside {
+        let _ = writeln!(text, "  {} {{", own(user));
+        add_users(&mut text, &[user]);
+        text.push_str("    imports: [\n");
+        for subject in imported(user) {
+            let subject = quoted(&subject);
+            let _ = writeln!(
+                text,
+                "      {{ service: {{ account: {account}, subject: {subject} }} }}"
+            );
+        }
+        text.push_str("    ]\n  }\n");
+    }
+    text.push_str("}\n");
+    text
+}
+
+/// Returns what the account of a user has of the account of the streams. What is about the user itself is in each.
+fn imported(user: &FleetUser) -> BTreeSet<String> {
+    let mut subjects: BTreeSet<_> = user.role.publishes(&user.name).into_iter().collect();
+    subjects.remove(USER_INFO);
+    subjects
+}
+
+/// Adds the users of an account, with their permissions.
+fn add_users(text: &mut String, users: &[&FleetUser]) {
+    text.push_str("    users: [\n");
     for user in users {
         let login = match &user.login {
             FleetLogin::Nkey(key) => format!("nkey: {}", quoted(key)),
@@ -224,8 +282,7 @@ pub fn server_accounts(account: &str, users: &[FleetUser]) -> String {
         }
         let _ = writeln!(text, "      }} }}");
     }
-    text.push_str("    ]\n  }\n}\n");
-    text
+    text.push_str("    ]\n");
 }
 
 /// A string of the server's configuration.
