@@ -83,7 +83,12 @@ pub(crate) fn streams(limits: &FleetLimits, replicas: usize) -> Vec<Config> {
         ..stream(name, subjects)
     };
     vec![
-        bucket(RUNS),
+        // Its writers are all users, and by a rollup one could remove the records of all.
+        Config {
+            allow_rollup: false,
+            subject_delete_marker_ttl: None,
+            ..bucket(RUNS)
+        },
         bucket(WORKERS),
         bucket(SESSIONS),
         bucket(HOLDS),

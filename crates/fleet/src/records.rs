@@ -4,13 +4,14 @@ use std::future::poll_fn;
 use std::pin::Pin;
 use std::time::Duration;
 
-use async_nats::HeaderMap;
 use async_nats::jetstream::Message;
 use async_nats::jetstream::consumer::DeliverPolicy;
 use async_nats::jetstream::consumer::pull::{Ordered, OrderedConfig};
 use async_nats::jetstream::context::{PublishError, PublishErrorKind};
 use async_nats::jetstream::message::{PublishMessage, StreamMessage};
 use async_nats::jetstream::stream::{self, DirectGetErrorKind};
+use async_nats::{HeaderMap, header};
+use bytes::Bytes;
 use futures_core::Stream;
 use teamster_api::{ProblemCode, ServiceError};
 #[cfg(feature = "worker")]
@@ -70,7 +71,12 @@ impl Fleet {
         let handle = self.stream(stream).await?;
         let asked = handle.direct_get_last_for_subject(subject);
         match self.unless_refused(subject, asked).await? {
-            Ok(message) => Ok(Some(message)),
+            Ok(mut message) => {
+                if is_copy(&message.headers, &message.subject) {
+                    (message.headers, message.payload) = (HeaderMap::new(), Bytes::new());
+                }
+                Ok(Some(message))
+            }
             Err(error) if error.kind() == DirectGetErrorKind::NotFound => Ok(None),
             // The stream has no leader at the moment, or there is none.
             Err(error) if error.to_string().contains("no responders") => {
@@ -198,7 +204,6 @@ impl Fleet {
     pub(crate) async fn delete(&self, key: &RunKey, expected: u64) -> bool {
         let message = PublishMessage::build()
             .header("KV-Operation", "PURGE")
-            .header("Nats-Rollup", "sub")
             .expected_last_subject_sequence(expected)
             .ttl(MARKER_AGE);
         self.publish(&key.record(), message).await.is_some()
@@ -362,8 +367,12 @@ impl Messages {
     /// Waits for the next message. Cancel-safe.
     pub(crate) async fn next(&mut self) -> Result<Option<Message>, ServiceError> {
         match next(&mut self.read).await {
-            Some(Ok(message)) => {
+            Some(Ok(mut message)) => {
                 self.pending = self.pending.saturating_sub(1);
+                let headers = message.headers.as_ref();
+                if headers.is_some_and(|headers| is_copy(headers, &message.subject)) {
+                    (message.message.headers, message.message.payload) = (None, Bytes::new());
+                }
                 Ok(Some(message))
             }
             Some(Err(error)) => {
@@ -381,6 +390,13 @@ pub(crate) fn record_of(message: &Message) -> Option<(RunKey, Found)> {
     let revision = message.info().ok()?.stream_sequence;
     let headers = message.headers.clone().unwrap_or_default();
     Some((key, found(revision, &headers, &message.payload)))
+}
+
+/// Returns whether a message is the copy of one with another subject. The server sends what a request wants to any subject,
+/// also to one at which its sender may not publish, and a stream keeps it there. Nothing in it is read.
+fn is_copy(headers: &HeaderMap, subject: &str) -> bool {
+    let mut originals = headers.get_all(header::NATS_SUBJECT);
+    originals.any(|original| original.as_str() != subject)
 }
 
 /// Returns whether a message of a bucket is the marker of a key that is gone.

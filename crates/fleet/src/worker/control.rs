@@ -19,6 +19,16 @@ use crate::wire::{Answered, Asked, Question, internal};
 /// Time in which a runner must accept its run.
 const STARTS: Duration = Duration::from_secs(15);
 
+/// The number of requests that are answered at once.
+const AT_ONCE: usize = 64;
+
+/// Returns whether this is the inbox of a request, or what stands for one of another account. Who asks chooses the subject
+/// of the answer, and a worker may publish more than that user. And a consumer delivers to any subject, also for one who
+/// may not publish there.
+pub(super) fn is_inbox(reply: &Subject) -> bool {
+    reply.starts_with("_INBOX") || reply.starts_with("_R_.")
+}
+
 /// Listens for requests about a run, until this is dropped. Those that have arrived are answered.
 #[derive(Debug)]
 pub(super) struct Control {
@@ -82,11 +92,13 @@ impl Control {
                 };
                 let Some(request) = request else { break };
                 while answers.try_join_next().is_some() {}
-                // A consumer delivers to any subject, also for one who may not publish there: only requests have an inbox.
-                let is_inbox = |reply: &Subject| !reply.starts_with("$JS.");
                 let Some(reply) = request.reply.clone().filter(is_inbox) else {
                     continue;
                 };
+                // Each may wait for its agent.
+                while answers.len() >= AT_ONCE {
+                    answers.join_next().await;
+                }
                 let run = run_of(shared.clone(), &request.subject);
                 let shared = shared.clone();
                 answers.spawn(async move {

@@ -11,6 +11,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Shared;
+use super::control::is_inbox;
 use crate::names::{RunKey, drain};
 use crate::protocol::Verdict;
 use crate::records::next;
@@ -32,12 +33,13 @@ pub(super) async fn listen(
     let shared = shared.clone();
     tasks.spawn(async move {
         while let Some(request) = next(&mut requests).await {
+            let Some(reply) = request.reply.filter(is_inbox) else {
+                continue;
+            };
             // One that was not received yet is enough.
             let _ = send.try_send(());
-            if let Some(reply) = request.reply {
-                // Without an answer, the other side asks again.
-                let _ = shared.fleet.client.publish(reply, "".into()).await;
-            }
+            // Without an answer, the other side asks again.
+            let _ = shared.fleet.client.publish(reply, "".into()).await;
         }
     });
     Ok(received)

@@ -3,12 +3,13 @@
 use std::collections::BTreeSet;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use teamster_api::{ProblemCode, ServiceError, Spec};
 use teamster_core::AgentError;
 use teamster_core::sync::lock;
+use teamster_host::state;
 use tokio::time::sleep;
 
 use super::{Shared, unwritable};
@@ -18,7 +19,9 @@ use crate::protocol::{Conversation, Home, Settle, settle};
 use crate::record::Record;
 use crate::records::PAUSE;
 
-/// How often an entry is read again because another one has changed it.
+/// The folder of the workspaces that are made for runs, in the user's state directory.
+const WORKTREES: &str = "teamster/worktrees";
+/// How often an entry is written again that another worker has changed, or of which no answer has come.
 const TRIES: u32 = 20;
 
 /// Where a run can be carried out.
@@ -93,7 +96,17 @@ pub(super) async fn find(
     found.held = Some(held.ok_or_else(|| in_progress("another run"))?);
     let (settled, directory) = look(shared, key, &conversation, wants).await?;
     match settled {
-        Settle::Take(_) if wants == Conversation::Session => found.directory = directory,
+        Settle::Take(_) if wants == Conversation::Session => {
+            // The policy may have changed since then.
+            let is_allowed = |directory: &PathBuf| {
+                is_made_here(shared, &key.owner, directory) || shared.allows(directory)
+            };
+            if !directory.as_ref().is_none_or(is_allowed) {
+                let problem = "the directory of this session is gone, or the worker does not allow it any more";
+                return Err(AgentError::refused("session_id", problem).into());
+            }
+            found.directory = directory;
+        }
         Settle::Take(_) => {
             let has_place = match spec {
                 Spec::Run(spec) => spec.place().is_some(),
@@ -112,6 +125,22 @@ pub(super) async fn find(
         other => return Err(refused(other)),
     }
     Ok(found)
+}
+
+/// Returns whether a directory is one that was made here for the runs of this owner.
+fn is_made_here(shared: &Shared, owner: &str, directory: &Path) -> bool {
+    let Ok(directory) = directory.canonicalize() else {
+        return false;
+    };
+    let of_owner = |root: &Path, before: &str| {
+        let root = root.canonicalize().ok()?;
+        let below = directory.strip_prefix(root).ok()?;
+        let name = below.components().next()?.as_os_str().to_str()?;
+        name.starts_with(before).then_some(())
+    };
+    let worktrees = state::file(WORKTREES);
+    of_owner(&shared.conversations_folder, &format!("{owner}.")).is_some()
+        || worktrees.is_some_and(|root| of_owner(&root, &format!("{owner}@")).is_some())
 }
 
 /// Makes this machine that of a run's conversation, unless it is another one. Then the run can be claimed.
@@ -147,7 +176,8 @@ pub(super) async fn take(
             other => return Err(refused(other)),
         }
     }
-    let message = "the entry of the conversation cannot be written";
+    let message =
+        "the entry of the conversation was not written: no answer, or other workers change it";
     Err(ServiceError::unreachable(message))
 }
 

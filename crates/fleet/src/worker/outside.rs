@@ -134,7 +134,21 @@ impl Outside {
     }
 
     fn text(&self, text: &str) -> String {
-        text.replace(&self.local, &self.run)
+        // Also those of other runs of the owner, such as the one that is in the way.
+        let owner = self.branch.trim_start_matches("teamster/");
+        let mut shown = String::with_capacity(text.len());
+        let mut rest = text;
+        while let Some(at) = rest.find(owner) {
+            let (before, found) = rest.split_at(at);
+            shown.push_str(before);
+            // Not the end of another name, nor an address of mail.
+            let is_part = |before: char| before.is_alphanumeric() || "_-.@+".contains(before);
+            if shown.ends_with(is_part) {
+                shown.push_str(owner);
+            }
+            rest = &found[owner.len()..];
+        }
+        shown + rest
     }
 
     /// Returns the beginning of a git bundle of the run, which has the names of its refs in lines before an empty one.
@@ -294,6 +308,13 @@ mod tests {
         };
         assert_eq!(outside.command(answer("fix/1")), answer("ann@fix/1"));
         assert_eq!(outside.command(answer("fix-2/1")), answer("fix-2/1"));
+        for (here, shown) in [
+            ("run ann@fix has ended", "run fix has ended"),
+            ("in use by ann@other: wait", "in use by other: wait"),
+            ("/runs/ann@fix.3, joann@fix", "/runs/fix.3, joann@fix"),
+        ] {
+            assert_eq!(outside.text(here), shown);
+        }
         let bundle = |refs: &str| format!("# v2 git bundle\n-1 old\n2 {refs}\n\nPACK {refs}");
         assert_eq!(
             outside.bundle(bundle("refs/teamster/ann@fix/head").as_bytes()),

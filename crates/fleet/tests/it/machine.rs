@@ -89,29 +89,31 @@ impl Machine {
 
     /// The same, with this policy, and with a store of conversations.
     pub(crate) fn with_policy(server: &Server, name: &str, agent: &str, policy: &str) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        fs::write(folder.path().join(POLICY), policy).unwrap();
-        let worker = work(folder.path(), &server.url, name, agent, None);
-        Self {
-            folder,
-            name: name.to_owned(),
-            url: server.url.clone(),
-            worker,
-        }
+        Self::of(&server.url, name, agent, Some(policy), None)
     }
 
     /// The same, with the user of this address.
     pub(crate) fn start_at(url: &str, name: &str, agent: &str) -> Self {
-        Self::at(url, name, agent, None)
+        Self::of(url, name, agent, None, None)
     }
 
     /// The same, with a worker that is killed before this effect.
     pub(crate) fn dying(server: &Server, name: &str, agent: &str, before: Option<&str>) -> Self {
-        Self::at(&server.url, name, agent, before)
+        Self::of(&server.url, name, agent, None, before)
     }
 
-    fn at(url: &str, name: &str, agent: &str, before: Option<&str>) -> Self {
+    /// A machine with all of these.
+    pub(crate) fn of(
+        url: &str,
+        name: &str,
+        agent: &str,
+        policy: Option<&str>,
+        before: Option<&str>,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
+        if let Some(policy) = policy {
+            fs::write(folder.path().join(POLICY), policy).unwrap();
+        }
         let worker = work(folder.path(), url, name, agent, before);
         Self {
             folder,

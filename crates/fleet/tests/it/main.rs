@@ -6,6 +6,7 @@ mod bad;
 mod chaos;
 mod contract;
 mod figures;
+mod forged;
 mod given_up;
 mod large;
 mod machine;

@@ -1,17 +1,18 @@
 //! What each role can do on a real server, and what it is refused.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 use std::time::{Duration, Instant};
 
 use async_nats::jetstream::consumer::{AckPolicy, pull, push};
 use async_nats::jetstream::{self, Context};
-use async_nats::{Client, ConnectOptions, Subject};
+use async_nats::{Client, ConnectOptions, Event, Message, ServerError};
 use teamster_api::{ProblemCode, RunHandle, RunQuery, RunService, RunSpec, ServiceError};
 use teamster_core::RunStatus;
 use teamster_fleet::{
     FindingVerdict, Fleet, FleetLogin, FleetOptions, FleetRole, FleetRuns, FleetUser,
     server_accounts,
 };
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::contract::limits;
@@ -39,7 +40,7 @@ pub(crate) fn server() -> Option<Server> {
     Server::start_with(&server_accounts("TEAM", &users))
 }
 
-fn url(server: &Server, user: &str) -> String {
+pub(crate) fn url(server: &Server, user: &str) -> String {
     server
         .url
         .replace("nats://", &format!("nats://{user}:{user}@"))
@@ -51,12 +52,34 @@ pub(crate) async fn fleet(server: &Server, user: &str, owner: &str) -> Fleet {
     Fleet::connect(options).await.unwrap()
 }
 
+/// What servers have refused, and when. It comes as an event of the connection: the request gets no answer.
+static REFUSED: LazyLock<watch::Sender<Vec<(Instant, String)>>> =
+    LazyLock::new(watch::Sender::default);
+
+/// Waits for what becomes of a request about this subject; `None` if it is refused.
+async fn unless_refused<T>(subject: &str, request: impl Future<Output = T>) -> Option<T> {
+    let began = Instant::now();
+    let mut refused = REFUSED.subscribe();
+    let names_it =
+        |(at, error): &(Instant, String)| *at >= began && error.contains(&format!("\"{subject}\""));
+    tokio::select! {
+        done = request => Some(done),
+        _ = refused.wait_for(|all| all.iter().any(names_it)) => None,
+    }
+}
+
 /// Connects without the library.
 pub(crate) async fn client(server: &Server, user: &str) -> (Client, Context) {
     let options = ConnectOptions::new()
         .custom_inbox_prefix(format!("_INBOX_{user}"))
         .request_timeout(Some(ANSWER));
     let options = options.user_and_password(user.to_owned(), user.to_owned());
+    let options = options.event_callback(|event| {
+        if let Event::ServerError(ServerError::Other(error)) = event {
+            REFUSED.send_modify(|all| all.push((Instant::now(), error)));
+        }
+        std::future::ready(())
+    });
     let client = options.connect(&server.url).await.unwrap();
     let context = jetstream::context::ContextBuilder::new();
     let context = context.timeout(ANSWER).ack_timeout(ANSWER);
@@ -183,17 +206,23 @@ fn each_user_learns_its_role_and_one_without_a_role_what_it_lacks() {
 }
 
 /// Returns whether the server has stored a message.
-async fn publishes(context: &Context, subject: &str) -> bool {
-    match context.publish(subject.to_owned(), "x".into()).await {
-        Ok(stored) => stored.await.is_ok(),
-        Err(_) => false,
-    }
+pub(crate) async fn publishes(context: &Context, subject: &str) -> bool {
+    let stored = async { context.publish(subject.to_owned(), "x".into()).await?.await };
+    unless_refused(subject, stored)
+        .await
+        .is_some_and(|stored| stored.is_ok())
+}
+
+/// Returns the answer to a request; `None` if it is refused, or there is none.
+async fn answer(client: &Client, subject: &str, body: Vec<u8>) -> Option<Message> {
+    let request = client.request(subject.to_owned(), body.into());
+    unless_refused(subject, request).await?.ok()
 }
 
 async fn answers(client: &Client, subject: &str, body: serde_json::Value) -> bool {
     let body = serde_json::to_vec(&body).unwrap();
-    let answer = client.request(subject.to_owned(), body.into()).await;
-    answer.is_ok_and(|answer| {
+    let answer = answer(client, subject, body).await;
+    answer.is_some_and(|answer| {
         let is_error = String::from_utf8_lossy(&answer.payload).contains("\"error\"");
         answer.status.is_none() && !is_error
     })
@@ -349,17 +378,11 @@ fn requests_beyond_a_role_are_refused_by_the_server() {
             let reply = request.reply.unwrap();
             worker.publish(reply, "taken".into()).await.unwrap();
         });
-        let answer = ann
-            .request(Subject::from("tm.ctl.ann.r1"), "".into())
-            .await
-            .unwrap();
-        assert_eq!(&*answer.payload, b"taken");
+        let taken = answer(&ann, "tm.ctl.ann.r1", Vec::new()).await;
+        assert_eq!(&*taken.unwrap().payload, b"taken");
         reply.await.unwrap();
-        assert!(
-            ann.request(Subject::from("tm.ctl.bob.r1"), "".into())
-                .await
-                .is_err()
-        );
+        let foreign = answer(&ann, "tm.ctl.bob.r1", Vec::new()).await;
+        assert!(foreign.is_none(), "{foreign:?}");
         // Who watches reads all, and changes nothing.
         assert!(
             answers(
@@ -370,11 +393,8 @@ fn requests_beyond_a_role_are_refused_by_the_server() {
             .await
         );
         assert!(!publishes(&eve_context, "$KV.tm_runs.eve.r1").await);
-        assert!(
-            eve.request(Subject::from("tm.ctl.ann.r1"), "".into())
-                .await
-                .is_err()
-        );
+        let foreign = answer(&eve, "tm.ctl.ann.r1", Vec::new()).await;
+        assert!(foreign.is_none(), "{foreign:?}");
         // A consumer delivers where its maker may not publish, but into no stream, and what listens there is a worker,
         // which takes only requests with an inbox.
         let mut heard = w1.subscribe("tm.ctl.bob.r1").await.unwrap();

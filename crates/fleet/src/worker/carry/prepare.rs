@@ -55,7 +55,7 @@ impl Carry {
 
     /// Returns the spec as it was submitted, if it may be carried out here. Its owner can change the record until the
     /// start, so it is checked before the claim and before the start.
-    pub(super) fn permitted(&self) -> Result<Spec, ServiceError> {
+    fn permitted(&self) -> Result<Spec, ServiceError> {
         let wanted = self.submitted()?;
         check_spec(&wanted)?;
         let allows = |directory: &Path| self.shared.allows(directory);
@@ -88,7 +88,7 @@ impl Carry {
                     Outcome::Ready(Tag::random())
                 }
                 Place::Elsewhere(worker) => {
-                    let text = format!("is left to worker {worker}");
+                    let text = format!("is left to {worker}");
                     self.shared.notice(&self.key, text);
                     Outcome::Elsewhere
                 }
@@ -105,10 +105,14 @@ impl Carry {
         let Some((_, record)) = &self.record else {
             return Err(crate::records::not_found(&self.key.run));
         };
-        let own = &self.shared.config.name;
-        // A hint from before it was left to another.
-        if let Some(other) = record.machine.as_ref().filter(|other| *other != own) {
-            return Ok(Found::elsewhere(other.clone()));
+        // A hint from before it was left to another, or one that a user has written: that of the record is elsewhere.
+        let queue = record.queue(&self.key);
+        if let Some(hint) = self.hint.as_ref().filter(|hint| *hint.subject != *queue) {
+            if record.machine.is_none() && hint.subject.starts_with("tm.host.") {
+                let message = "its record does not name this worker, or was read too early";
+                return Err(ServiceError::unreachable(message));
+            }
+            return Ok(Found::elsewhere(queue));
         }
         let wanted = self.permitted()?;
         self.shared.check_hold(wanted.provider()).await?;
@@ -158,6 +162,11 @@ impl Carry {
         }
         let message = "the run cannot be left to the worker of its conversation";
         Err(ServiceError::unreachable(message))
+    }
+
+    /// Returns the spec as this machine carries it out, if it still may be.
+    pub(super) fn permitted_here(&self) -> Result<Spec, ServiceError> {
+        self.localized_here(self.permitted()?)
     }
 
     /// Returns the spec as this machine carries it out.

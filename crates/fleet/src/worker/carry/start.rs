@@ -27,8 +27,16 @@ impl Carry {
             }
             Some(_) => {}
         }
-        self.permitted().map_err(agent_error)?;
-        let spec = self.spec().map_err(agent_error)?;
+        let spec = loop {
+            match self.permitted_here() {
+                Ok(spec) => break spec,
+                // Of this machine's disk: it may pass.
+                Err(error) if error.code == Some(ProblemCode::Internal) => {
+                    self.unreadable(&error).await;
+                }
+                Err(error) => return Err(agent_error(error)),
+            }
+        };
         if self.shared.interrupts.load(Ordering::Relaxed) {
             let message = "the worker ended before the agent was started: submit the run again";
             return Err(AgentError::new(
