@@ -39,12 +39,39 @@ pub fn summary(input: &Value, directory: Option<&Path>) -> String {
             return one_line(&changed.join(", "));
         }
     }
+    if let Some(command) = fields
+        .get("command")
+        .and_then(Value::as_str)
+        .and_then(in_shell)
+    {
+        return one_line(&command);
+    }
+    if let Some(Value::Array(commands)) = fields.get("commands")
+        && let Some(commands) = commands
+            .iter()
+            .map(Value::as_str)
+            .collect::<Option<Vec<_>>>()
+        && !commands.is_empty()
+    {
+        return one_line(&commands.join("; "));
+    }
     let text = descriptive.or_else(|| fields.values().find_map(Value::as_str));
     match text {
         Some(text) => one_line(relative(text, directory)),
         None if fields.is_empty() => String::new(),
         None => one_line(&input.to_string()),
     }
+}
+
+/// Returns the command in `bash -lc 'COMMAND'`, as some CLIs start all of theirs. Returns `None` if there is more than that.
+fn in_shell(command: &str) -> Option<String> {
+    let words = shell_words::split(command).ok()?;
+    let [shell, flag, command] = <[String; 3]>::try_from(words).ok()?;
+    let name = ["/bin/", "/usr/bin/"]
+        .iter()
+        .find_map(|folder| shell.strip_prefix(folder));
+    let is_shell = ["bash", "sh", "zsh"].contains(&name.unwrap_or(&shell));
+    (is_shell && ["-c", "-lc"].contains(&&*flag)).then_some(command)
 }
 
 /// A file in the input of a tool that changes several.
@@ -116,6 +143,26 @@ mod tests {
         let changes = json!([{"path": "/tmp/ws/a", "kind": "add"}, {"path": "/b", "diff": "x"}]);
         assert_eq!(input(json!({"changes": changes, "root": "/"})), "a, /b");
         assert_eq!(input(json!({"odd": "value"})), "value");
+        for (command, shown) in [
+            (
+                "/bin/bash -lc 'make test && echo done'",
+                "make test && echo done",
+            ),
+            ("sh -c ls", "ls"),
+            ("/tmp/bash -lc ls", "/tmp/bash -lc ls"),
+            ("bash -lc ls && rm x", "bash -lc ls && rm x"),
+            ("bash -lc 'open", "bash -lc 'open"),
+        ] {
+            assert_eq!(input(json!({"command": command})), shown);
+        }
+        assert_eq!(
+            input(json!({"commands": ["ls", "make test"]})),
+            "ls; make test"
+        );
+        assert_eq!(
+            input(json!({"commands": ["ls", 1]})),
+            r#"{"commands":["ls",1]}"#
+        );
         assert_eq!(input(json!(["\u{9b}2J"])), "[\" 2J\"]");
         assert_eq!(input(json!({})), "");
         assert_eq!(input(Value::Null), "");

@@ -3,11 +3,11 @@
 //! No command imports this module.
 
 mod machine;
+mod suggest;
 
 use std::ffi::OsString;
 
-use clap::error::{ContextKind, ContextValue};
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 #[cfg(feature = "fleet")]
 use crate::args::FleetArgs;
@@ -103,11 +103,12 @@ impl Cli {
                 let args = prompt::mark(args, index);
                 Self::read_command(&args, index, Command::Run)
                     .map_or_else(|| Self::try_parse_from(args), Ok)
-                    .map_err(prompt::replace_tip)
+                    .map_err(|error| suggest::flag(prompt::replace_tip(error)))
             }
             Some("chat") => Self::read_command(&args, index, Command::Chat)
-                .map_or_else(|| Self::try_parse_from(args), Ok),
-            _ => Self::try_parse_from(args).map_err(suggest_nearest),
+                .map_or_else(|| Self::try_parse_from(args), Ok)
+                .map_err(suggest::flag),
+            _ => Self::try_parse_from(args).map_err(suggest::command),
         }
     }
 
@@ -157,30 +158,6 @@ fn command_index(args: &[OsString]) -> usize {
         }
     }
     index
-}
-
-/// Maximum edit distance between a mistyped command and the suggested one.
-const MAX_EDIT_DISTANCE: usize = 2;
-
-/// Suggests the command with the smallest edit distance; clap prefers those with a common prefix.
-fn suggest_nearest(mut error: clap::Error) -> clap::Error {
-    if let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand)
-        && let Some(ContextValue::Strings(suggested)) = error.get(ContextKind::SuggestedSubcommand)
-    {
-        let program = Cli::command();
-        // For nested commands clap's own suggestion is kept.
-        let known = program.get_subcommands().map(clap::Command::get_name);
-        let known: Vec<&str> = known.collect();
-        if suggested.iter().all(|name| known.contains(&&**name)) {
-            let distance = |name: &&str| strsim::osa_distance(typed, name);
-            let nearest = known.into_iter().min_by_key(distance);
-            if let Some(nearest) = nearest.filter(|name| distance(name) <= MAX_EDIT_DISTANCE) {
-                let value = ContextValue::Strings(vec![nearest.to_owned()]);
-                error.insert(ContextKind::SuggestedSubcommand, value);
-            }
-        }
-    }
-    error
 }
 
 #[derive(Debug, Subcommand)]

@@ -9,6 +9,7 @@ use console::{measure_text_width, truncate_str};
 pub(crate) use system::bytes;
 use teamster::{CostSource, RunResult, Usage};
 use teamster_api::history::RunState;
+use teamster_api::session_of_turn;
 use teamster_core::text::is_bidi_control;
 pub(crate) use teamster_core::text::one_line;
 pub(crate) use teamster_host::text::{error_chain, plural};
@@ -208,6 +209,14 @@ pub(crate) fn tool_failure(output: &str) -> String {
         .join(" · ")
 }
 
+/// Returns the first lines of a text, and how many more there are.
+pub(crate) fn first_lines(text: &str, most: usize) -> impl Iterator<Item = String> {
+    let text = text.trim_end();
+    let more = text.lines().count().saturating_sub(most);
+    let more = (more > 0).then(|| format!("… {} more", plural(more as u64, "line")));
+    text.lines().take(most).map(printable).chain(more)
+}
+
 /// Quotes the text as one shell word, for command lines that users paste. Control characters use the `$'…'` syntax of
 /// `bash`, `zsh` and POSIX.1-2024 `sh`.
 pub(crate) fn shell_word(text: &str) -> String {
@@ -241,6 +250,18 @@ pub(crate) fn run_status(state: RunState) -> String {
         RunState::Success => "completed".to_owned(),
         RunState::Error => "failed".to_owned(),
         state => one_line(&state.to_string()),
+    }
+}
+
+/// Length of a shown id: of a generated id, it covers the timestamp. Commands accept the prefix.
+const ID_LENGTH: usize = 13;
+
+/// Shortens an id. The id of a turn keeps its number: the turns of a session differ in it alone.
+pub(crate) fn short_id(id: &str) -> String {
+    let short = |part: &str| part.chars().take(ID_LENGTH).collect::<String>();
+    match session_of_turn(id) {
+        Some((session, turn)) => format!("{}.{turn}", short(session)),
+        None => short(id),
     }
 }
 
@@ -311,6 +332,22 @@ mod tests {
         // A zero-width joiner stays.
         assert_eq!(printable("👩\u{200d}🚀 שלום"), "👩\u{200d}🚀 שלום");
         assert_eq!(one_line("a \u{202e} b"), "a b");
+    }
+
+    #[test]
+    fn the_id_of_a_turn_keeps_its_number() {
+        let session = "0199d7a0-1b2c-7e3a-8efe-8cde57247dd5";
+        assert_eq!(short_id(session), "0199d7a0-1b2c");
+        assert_eq!(short_id(&format!("{session}.12")), "0199d7a0-1b2c.12");
+        assert_eq!(short_id("nightly.build"), "nightly.build");
+        assert_eq!(short_id("short"), "short");
+    }
+
+    #[test]
+    fn the_first_lines_of_a_text_say_how_many_more_there_are() {
+        let shown = |most| first_lines("a\n\u{1b}[2Jb\n\nc\n", most).collect::<Vec<_>>();
+        assert_eq!(shown(4), ["a", "[2Jb", "", "c"]);
+        assert_eq!(shown(2), ["a", "[2Jb", "… 2 lines more"]);
     }
 
     #[test]

@@ -22,7 +22,7 @@ pub(crate) struct OutputArgs {
     /// Errors are on stderr.
     #[arg(long, short, conflicts_with_all = ["json", "verbose"], help_heading = COMMON)]
     pub(crate) quiet: bool,
-    /// Also show thinking, sub-agents and notes
+    /// Also show thinking, sub-agents, output and notes
     #[arg(long, short, conflicts_with = "json", help_heading = COMMON)]
     pub(crate) verbose: bool,
 }
@@ -38,7 +38,7 @@ pub(crate) struct AttachOutputArgs {
     /// Print only the agent's last message, and errors
     #[arg(long, short, conflicts_with_all = ["json", "verbose"])]
     quiet: bool,
-    /// Also show thinking, sub-agents and notes
+    /// Also show thinking, sub-agents, output and notes
     #[arg(long, short, conflicts_with = "json")]
     verbose: bool,
 }

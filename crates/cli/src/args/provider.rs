@@ -6,6 +6,13 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::ErrorKind as ClapErrorKind;
 use clap::{Arg, Command, Error};
 use teamster::{Fallback, command_error};
+use teamster_core::text::excerpt;
+use teamster_host::find_program;
+
+use crate::words;
+
+/// Maximum length of a prompt in an error, in bytes.
+const LONGEST_PROMPT: usize = 60;
 
 /// Parses the name of an agent, or the command of one, into a provider id.
 ///
@@ -31,6 +38,10 @@ impl TypedValueParser for ProviderParser {
                     format!("{}\n", error.message),
                 )
                 .with_cmd(command)),
+                None if name.is_some_and(|name| name.contains(char::is_whitespace)) => {
+                    let problem = agent_missing(command.get_name(), name.unwrap_or_default());
+                    Err(Error::raw(ClapErrorKind::ValueValidation, problem).with_cmd(command))
+                }
                 _ => PossibleValuesParser::new(possible_values()).parse_ref(command, arg, value),
             },
         }
@@ -40,6 +51,23 @@ impl TypedValueParser for ProviderParser {
         let values: Vec<_> = possible_values().collect();
         Some(Box::new(values.into_iter()))
     }
+}
+
+/// Returns the error for a prompt in the place of the agent. It names an agent that is installed, if there is one.
+fn agent_missing(command: &str, prompt: &str) -> String {
+    let host = crate::global::host();
+    let providers = crate::global::providers().all();
+    let infos = providers.iter().map(|provider| provider.info());
+    let mut installed =
+        infos.filter(|info| !info.program.is_empty() && find_program(host, info).is_ok());
+    let agent = installed.next().map_or("claude", |info| info.id);
+    let prompt = words::shell_word(&excerpt(prompt, LONGEST_PROMPT));
+    let prompt = if command == "chat" {
+        String::new()
+    } else {
+        format!(" {prompt}")
+    };
+    format!("the agent is missing: teamster {command} {agent}{prompt}\n")
 }
 
 /// Parses `codex`, `codex:MODEL`, or the command of an agent.
@@ -86,5 +114,16 @@ mod tests {
         let error = Cli::try_parse_from(["teamster", "run", "codx", "hi"]).unwrap_err();
         let shown = error.to_string();
         assert!(shown.contains("codex"), "{shown}");
+    }
+
+    #[test]
+    fn a_prompt_without_an_agent_is_reported_with_the_command() {
+        let error = Cli::try_parse_from(["teamster", "run", "fix the bug"]).unwrap_err();
+        let shown = error.to_string();
+        assert!(
+            shown.contains("the agent is missing: teamster run "),
+            "{shown}"
+        );
+        assert!(shown.contains(" 'fix the bug'"), "{shown}");
     }
 }

@@ -1,6 +1,8 @@
 #[cfg(repository)]
 mod documented;
 
+use clap::CommandFactory;
+
 use super::*;
 
 #[test]
@@ -14,6 +16,43 @@ fn a_mistyped_command_suggests_the_nearest_one() {
         let args = ["teamster", typed].map(OsString::from);
         let error = Cli::read(args).unwrap_err().to_string();
         assert!(error.contains(&format!("exists: {nearest}")), "{error}");
+    }
+}
+
+#[test]
+fn the_name_of_an_agent_suggests_the_command_before_it() {
+    let error = |args: &[&str]| {
+        let args = std::iter::once("teamster").chain(args.iter().copied());
+        Cli::read(args.map(OsString::from)).unwrap_err().to_string()
+    };
+    let shown = error(&["claude", "hi"]);
+    assert!(shown.contains("`teamster run claude PROMPT`"), "{shown}");
+    assert!(!shown.contains("similar"), "{shown}");
+    let nested = error(&["runs", "claude"]);
+    assert!(!nested.contains("teamster run claude"), "{nested}");
+}
+
+#[test]
+fn flags_of_other_programs_are_reported_with_what_does_the_same() {
+    for (args, tip) in [
+        (
+            &["run", "claude", "x", "--yolo"][..],
+            "`--permission bypass`",
+        ),
+        (&["run", "claude", "x", "--timeout=5m"], "`--max-time`"),
+        (
+            &["run", "claude", "-p", "x"],
+            "the prompt follows the agent",
+        ),
+        (
+            &["chat", "claude", "--dangerously-skip-permissions"],
+            "`--permission bypass`",
+        ),
+    ] {
+        let args = std::iter::once("teamster").chain(args.iter().copied());
+        let error = Cli::read(args.map(OsString::from)).unwrap_err().to_string();
+        assert!(error.contains(tip), "{error}");
+        assert_eq!(error.matches("tip:").count(), 1, "{error}");
     }
 }
 

@@ -119,84 +119,26 @@ fn show(report: &Report, is_json: bool, url: Option<&str>) -> anyhow::Result<u8>
 }
 
 fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Result<()> {
-    // All texts begin in column 13.
-    let text = |text: &str| words::wrap(text, 13, 13, width.unwrap_or(usize::MAX));
-    let bold = Style::new().bold();
-    let dim = Style::new().dimmed();
-    let [good, warn, bad] =
-        [AnsiColor::Green, AnsiColor::Yellow, AnsiColor::Red].map(AnsiColor::on_default);
-    for provider in &report.providers {
-        let name = &provider.name;
-        if let (Some(version), true) = (&provider.version, provider.usable) {
-            writeln!(out, "{good}✓{good:#} {bold}{name}{bold:#}  {version}")?;
-        } else {
-            let state = if provider.in_process {
-                "not ready"
-            } else if provider.path.is_some() {
-                "does not work"
-            } else {
-                "not found"
-            };
-            writeln!(out, "{bad}✗{bad:#} {bold}{name}{bold:#}  {state}")?;
-        }
-        if let Some(path) = &provider.path {
-            writeln!(out, "    {dim}program{dim:#}  {}", path.display())?;
-        }
-        if let Some(path) = &provider.resolved_path {
-            writeln!(out, "    {dim}target{dim:#}   {}", path.display())?;
-        }
-        if let Some(problem) = &provider.problem {
-            writeln!(out, "    {dim}problem{dim:#}  {}", text(problem))?;
-        }
-        if provider.usable {
-            let login = match (&*provider.login.state, &provider.login.from) {
-                ("yes", Some(from)) => format!("yes, by {from}"),
-                ("yes", None) => "yes".to_owned(),
-                ("no", _) if provider.how_to_log_in.is_empty() => "no".to_owned(),
-                ("no", _) => format!("no: {}", provider.how_to_log_in),
-                _ => "unknown".to_owned(),
-            };
-            let login = text(&words::one_line(&login));
-            writeln!(out, "    {dim}login{dim:#}    {login}")?;
-        } else if provider.in_process {
-            let login = text(&provider.how_to_log_in);
-            writeln!(out, "    {dim}login{dim:#}    {login}")?;
-        } else if !provider.needs_node {
-            writeln!(out, "    {dim}install{dim:#}  {}", provider.install)?;
-        }
-        if provider.outside_path {
-            let note = "not on PATH: found where its installer puts it";
-            writeln!(out, "    {dim}note{dim:#}     {}", text(note))?;
-        }
-        if !provider.in_process {
-            let tested = provider.tested_versions.join(", ");
-            writeln!(out, "    {dim}tested{dim:#}   with {tested}")?;
-        }
-        if let Some(oldest) = &provider.oldest_version {
-            writeln!(out, "    {dim}oldest{dim:#}   {oldest}")?;
-        }
-        if provider.too_old {
-            let install = &provider.install;
-            let warning =
-                format!("older than the oldest supported version; update it: `{install}@latest`");
-            writeln!(out, "    {warn}warning{warn:#}  {}", text(&warning))?;
-        } else if provider.usable && !provider.tested {
-            let warning = "untested version; should work, new event types show as `unknown`";
-            writeln!(out, "    {warn}warning{warn:#}  {}", text(warning))?;
-        }
+    // What can be used comes first.
+    let mut providers: Vec<&ProviderFacts> = report.providers.iter().collect();
+    providers.sort_by_key(|provider| Standing::of(provider));
+    for provider in providers {
+        print_agent(provider, width, out)?;
     }
     writeln!(out)?;
-    let ready = report.providers.iter().filter(|it| it.usable).count();
-    let next = if ready == 0 {
-        ": install one, or try `teamster demo`, which needs none"
-    } else {
-        ""
+    let count = |standing| {
+        let providers = report.providers.iter();
+        providers.filter(|it| Standing::of(it) == standing).count()
     };
-    writeln!(
-        out,
-        "{ready} of {} agents ready{next}",
-        report.providers.len()
-    )?;
+    let ready = count(Standing::Ready);
+    let next = match count(Standing::LoggedOut) {
+        0 if ready == 0 => ": install one, or try `teamster demo`, which needs none".to_owned(),
+        0 => String::new(),
+        1 => ", 1 needs a login".to_owned(),
+        several => format!(", {several} need a login"),
+    };
+    let all = report.providers.len();
+    writeln!(out, "{ready} of {all} agents ready{next}")?;
     let Some(here) = &report.here else {
         return Ok(());
     };
@@ -213,6 +155,115 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
     }
     print_leftovers(&here.leftovers, out)?;
     print_changed_files(&here.changed_files, out)
+}
+
+/// How far an agent is from being used, nearest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Standing {
+    /// It works. Its login may be unknown.
+    Ready,
+    LoggedOut,
+    Broken,
+    Absent,
+}
+
+impl Standing {
+    fn of(provider: &ProviderFacts) -> Self {
+        match provider.usable {
+            true if provider.login.state == "no" => Self::LoggedOut,
+            true => Self::Ready,
+            false if provider.in_process || provider.path.is_some() => Self::Broken,
+            false => Self::Absent,
+        }
+    }
+}
+
+fn print_agent(
+    provider: &ProviderFacts,
+    width: Option<usize>,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    // All texts begin in column 13.
+    let text = |text: &str| words::wrap(text, 13, 13, width.unwrap_or(usize::MAX));
+    let bold = Style::new().bold();
+    let dim = Style::new().dimmed();
+    let [good, warn, bad] =
+        [AnsiColor::Green, AnsiColor::Yellow, AnsiColor::Red].map(AnsiColor::on_default);
+    let name = &provider.name;
+    let version = provider.version.as_deref().unwrap_or_default();
+    match Standing::of(provider) {
+        Standing::Ready => writeln!(out, "{good}✓{good:#} {bold}{name}{bold:#}  {version}")?,
+        Standing::LoggedOut => {
+            writeln!(
+                out,
+                "{bad}✗{bad:#} {bold}{name}{bold:#}  {version}, not logged in"
+            )?;
+        }
+        Standing::Broken if provider.in_process => {
+            writeln!(out, "{bad}✗{bad:#} {bold}{name}{bold:#}  not ready")?;
+        }
+        Standing::Broken => writeln!(out, "{bad}✗{bad:#} {bold}{name}{bold:#}  does not work")?,
+        Standing::Absent => {
+            let install = &provider.install;
+            writeln!(
+                out,
+                "{dim}✗{dim:#} {bold}{name}{bold:#}  not found: {dim}{install}{dim:#}"
+            )?;
+            // A program that a variable names. All others have the same problem.
+            let named = crate::global::providers().get(&provider.id);
+            let named = named.filter(|it| env::var_os(it.info().program_variable()).is_some());
+            if let (Some(_), Some(problem)) = (named, &provider.problem) {
+                writeln!(out, "    {dim}problem{dim:#}  {}", text(problem))?;
+            }
+            return Ok(());
+        }
+    }
+    if let Some(path) = &provider.path {
+        writeln!(out, "    {dim}program{dim:#}  {}", path.display())?;
+    }
+    if let Some(path) = &provider.resolved_path {
+        writeln!(out, "    {dim}target{dim:#}   {}", path.display())?;
+    }
+    if let Some(problem) = &provider.problem {
+        writeln!(out, "    {dim}problem{dim:#}  {}", text(problem))?;
+    }
+    if provider.usable {
+        let login = match (&*provider.login.state, &provider.login.from) {
+            ("yes", Some(from)) => format!("yes, by {from}"),
+            ("yes", None) => "yes".to_owned(),
+            ("no", _) if provider.how_to_log_in.is_empty() => "no".to_owned(),
+            ("no", _) => format!("no: {}", provider.how_to_log_in),
+            _ => "unknown".to_owned(),
+        };
+        let login = text(&words::one_line(&login));
+        writeln!(out, "    {dim}login{dim:#}    {login}")?;
+    } else if provider.in_process {
+        let login = text(&provider.how_to_log_in);
+        writeln!(out, "    {dim}login{dim:#}    {login}")?;
+    } else if !provider.needs_node {
+        writeln!(out, "    {dim}install{dim:#}  {}", provider.install)?;
+    }
+    if provider.outside_path {
+        let note = "not on PATH: found where its installer puts it";
+        writeln!(out, "    {dim}note{dim:#}     {}", text(note))?;
+    }
+    if !provider.in_process {
+        let tested = provider.tested_versions.join(", ");
+        writeln!(out, "    {dim}tested{dim:#}   with {tested}")?;
+    }
+    if let Some(oldest) = &provider.oldest_version {
+        writeln!(out, "    {dim}oldest{dim:#}   {oldest}")?;
+    }
+    if provider.too_old {
+        let install = &provider.install;
+        let warning =
+            format!("older than the oldest supported version; update it: `{install}@latest`");
+        writeln!(out, "    {warn}warning{warn:#}  {}", text(&warning))?;
+    } else if provider.usable && !provider.tested {
+        let warning = "untested version; should work, new event types show as `unknown`";
+        writeln!(out, "    {warn}warning{warn:#}  {}", text(warning))?;
+    }
+    Ok(())
 }
 
 fn print_leftovers(leftovers: &[LeftoverReport], out: &mut impl Write) -> io::Result<()> {

@@ -3,6 +3,9 @@
 pub(crate) mod args;
 
 use std::path::Path;
+use std::{fs, io};
+
+use clap_mangen::Man;
 
 use crate::exit_code;
 use args::ManArgs;
@@ -13,7 +16,21 @@ pub(crate) fn main(args: &ManArgs, command_line: clap::Command) -> anyhow::Resul
 }
 
 /// Writes the manual pages of a command line into a folder: one for the program and one for each command.
-fn write_manual(command_line: clap::Command, folder: &Path) -> std::io::Result<()> {
-    std::fs::create_dir_all(folder)?;
-    clap_mangen::generate_to(command_line, folder)
+fn write_manual(command_line: clap::Command, folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    let mut program = command_line.disable_help_subcommand(true);
+    program.build();
+    write_page(program, folder)
+}
+
+/// Writes the pages of a command and of its commands. Hidden ones have none.
+fn write_page(command: clap::Command, folder: &Path) -> io::Result<()> {
+    for inner in command.get_subcommands().filter(|it| !it.is_hide_set()) {
+        write_page(inner.clone(), folder)?;
+    }
+    let page = Man::new(command);
+    // Justified text has wide gaps beside the long names of flags, which hyphens would cut.
+    let mut text = b".ad l\n.nh\n".to_vec();
+    page.render(&mut text)?;
+    fs::write(folder.join(page.get_filename()), text)
 }

@@ -32,7 +32,7 @@ pub(crate) fn main(args: &RequestsArgs, machine: &Machine) -> anyhow::Result<u8>
         let ago = words::duration_ms(now.saturating_sub(request.asked_at));
         let left = |at: u64| words::duration_ms(at.saturating_sub(now));
         let cells = [
-            words::one_line(&request.request_id),
+            short_id(request),
             words::one_line(&request.tool_name),
             format!("{ago} ago"),
             request.expires_at.map(left).unwrap_or_default(),
@@ -79,6 +79,15 @@ async fn waiting(
     Ok(waiting)
 }
 
+/// Returns the request's id with its run's in the short form, which `answer` accepts.
+fn short_id(request: &PendingRequest) -> String {
+    let id = words::one_line(&request.request_id);
+    match id.rsplit_once('/') {
+        Some((run, number)) => format!("{}/{number}", words::short_id(run)),
+        None => id,
+    }
+}
+
 /// Describes the request in one line.
 fn what(request: &PendingRequest, directory: Option<&std::path::Path>) -> String {
     let input = tool_input::summary(&request.input, directory);
@@ -94,6 +103,6 @@ fn hint(request: &PendingRequest) {
     } else {
         "allow|deny"
     };
-    let id = words::one_line(&request.request_id);
+    let id = short_id(request);
     note(&format!("answer with: teamster answer {id} {answers}"));
 }

@@ -23,6 +23,9 @@ use activity::Activity;
 /// Indentation of a tool, and of each level of sub-agents, in columns.
 pub(super) const INDENT: usize = 2;
 
+/// Maximum number of shown lines of a command's output.
+const OUTPUT_LINES: usize = 20;
+
 /// Converts log entries to lines. The caller shows the text of the main agent.
 #[derive(Debug)]
 pub(crate) struct Narrator {
@@ -281,6 +284,10 @@ impl Narrator {
         };
         if !detail.is_empty() {
             lines.push(Line::aside(detail).fitting(indent + 2, ""));
+        }
+        if self.view.verbose && !failed && tool.kind == ToolKind::Execute {
+            let output = words::first_lines(&result.output, OUTPUT_LINES);
+            lines.extend(output.map(|line| Line::aside(line).fitting(indent + 2, "")));
         }
     }
 

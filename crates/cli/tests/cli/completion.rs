@@ -121,6 +121,7 @@ fn each_command_has_a_manual_page() {
     ] {
         let written = fs::read_to_string(pages.join(page)).unwrap();
         assert!(written.contains(text), "{page}: {written}");
+        assert!(written.starts_with(".ad l\n.nh\n"), "{page}: {written}");
     }
     assert!(!pages.join("teamster-man.1").exists(), "it is hidden");
 }

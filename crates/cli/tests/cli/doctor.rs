@@ -8,12 +8,15 @@ use teamster_testkit::fake_agent::Script;
 
 use crate::cli::{Claude, LIMIT, Running, run, teamster};
 
-/// Returns the first part of the report, which is about Claude Code.
+/// Returns the part of the report that is about Claude Code.
 ///
 /// The rest depends on the machine: other CLIs, and processes of other runs.
 fn about_claude(stdout: &str) -> String {
-    let lines = stdout.lines().enumerate();
-    let of_claude = lines.take_while(|(i, line)| *i == 0 || line.starts_with(' '));
+    let lines = stdout
+        .lines()
+        .skip_while(|line| !line.contains("Claude Code"));
+    let of_claude = lines.enumerate();
+    let of_claude = of_claude.take_while(|(i, line)| *i == 0 || line.starts_with(' '));
     let lines: Vec<_> = of_claude.map(|(_, line)| format!("{line}\n")).collect();
     lines.concat()
 }
@@ -27,7 +30,7 @@ fn a_usable_cli() {
     assert_data_eq!(
         about_claude(&ended.stdout).replace(claude.dir.path().to_str().unwrap(), "DIR"),
         str![[r#"
-✓ Claude Code  2.1.197
+✗ Claude Code  2.1.197, not logged in
     program  DIR/claude
     login    no: [..]
     tested   with 2.1.197, [..]
@@ -50,7 +53,7 @@ fn a_link_and_an_unknown_version() {
     assert_data_eq!(
         about_claude(&ended.stdout).replace(claude.dir.path().to_str().unwrap(), "DIR"),
         str![[r#"
-✓ Claude Code  9.0.0
+✗ Claude Code  9.0.0, not logged in
     program  DIR/link
     target   DIR/claude
     login    no: [..]
@@ -84,11 +87,7 @@ fn a_missing_cli() {
     assert_data_eq!(
         about_claude(&ended.stdout).replace(empty.path().to_str().unwrap(), "DIR"),
         str![[r#"
-✗ Claude Code  not found
-    problem  the program `claude` was not found on PATH
-    install  npm install -g @anthropic-ai/claude-code
-    tested   with 2.1.197, [..]
-    oldest   2.1.197
+✗ Claude Code  not found: npm install -g @anthropic-ai/claude-code
 
 "#]]
     );

@@ -50,7 +50,7 @@ fn the_report_names_the_next_steps() {
         (left.killed, left.problem) = (killed, problem.map(Into::into));
         left
     };
-    let mut report = report(vec![agent(true), agent(false)], "/bin:/usr/bin");
+    let mut report = report(vec![agent(false), agent(true)], "/bin:/usr/bin");
     let here = report.here.as_mut().unwrap();
     here.leftovers = vec![
         left(false, None),
@@ -67,11 +67,7 @@ fn the_report_names_the_next_steps() {
     tested   with 2.1.197
     oldest   2.1.197
     warning  untested version; should work, new event types show as `unknown`
-✗ Claude Code  not found
-    problem  it is not there
-    install  npm install it
-    tested   with 2.1.197
-    oldest   2.1.197
+✗ Claude Code  not found: npm install it
 
 1 of 2 agents ready
 PATH: /bin:/usr/bin
@@ -121,6 +117,10 @@ fn long_lines_end_between_words() {
         shown.contains("    login    no: log in with it\n"),
         "{shown}"
     );
+    let head = "✗ Claude Code  9.9.9, not logged in\n";
+    assert!(shown.starts_with(head), "{shown}");
+    let end = "0 of 1 agents ready, 1 needs a login\n";
+    assert!(shown.contains(end), "{shown}");
     let warning =
         "    warning  untested version; should\n             work, new event types show\n";
     assert!(shown.contains(warning), "{shown}");

@@ -4,7 +4,6 @@ use std::io::{self, Write};
 
 use anstyle::Style;
 use teamster_api::history::{RunFilter, RunRecord, RunState};
-use teamster_api::session_of_turn;
 use teamster_core::time::{epoch_ms, millis};
 
 use super::args::{RunsListArgs, Status};
@@ -15,17 +14,15 @@ use crate::table::Table;
 use crate::zone::local_time;
 use crate::{exit_code, hints, words};
 
-/// Length of a shown id: of a generated id, it covers the timestamp. `runs show` accepts the prefix.
-const ID_LENGTH: usize = 13;
-
 pub(super) async fn main(args: &RunsListArgs, history: &History) -> anyhow::Result<u8> {
     let since = (args.since).map(|since| epoch_ms().saturating_sub(millis(since)));
-    let mut filter = RunFilter::default().limit(args.limit);
+    // One more shows whether there are others.
+    let mut filter = RunFilter::default().limit(args.limit.saturating_add(u32::from(!args.json)));
     filter.provider.clone_from(&args.provider);
     filter.status = args.status.map(state);
     filter.since_ms = since;
     filter.working_directory = (args.cwd.as_deref()).map(|cwd| canonical(cwd, history.is_here()));
-    let runs = history.list(filter).await?;
+    let mut runs = history.list(filter).await?;
     if args.json {
         return exit_code::of_json_lines(&runs);
     }
@@ -33,9 +30,18 @@ pub(super) async fn main(args: &RunsListArgs, history: &History) -> anyhow::Resu
         let location = words::one_line(&history.location());
         note(&format!("no such runs in {location}"));
     }
+    let shown = usize::try_from(args.limit).unwrap_or(usize::MAX);
+    let has_more = runs.len() > shown;
+    runs.truncate(shown);
     let now_ms = epoch_ms();
     let rows: Vec<_> = runs.iter().map(|run| row(run, now_ms)).collect();
     let printed = table(&rows, words::stdout_width(), &mut anstream::stdout());
+    if has_more && printed.is_ok() {
+        note(&format!(
+            "there are more: --limit {}",
+            shown.saturating_mul(5)
+        ));
+    }
     exit_code::of_printed(printed)
 }
 
@@ -113,15 +119,6 @@ fn table(rows: &[Row], width: Option<usize>, out: &mut impl Write) -> io::Result
     table.write(out)
 }
 
-/// Shortens an id. The id of a turn keeps its number: the turns of a session differ in it alone.
-fn shown_id(id: &str) -> String {
-    let short = |part: &str| part.chars().take(ID_LENGTH).collect::<String>();
-    match session_of_turn(id) {
-        Some((session, turn)) => format!("{}.{turn}", short(session)),
-        None => short(id),
-    }
-}
-
 fn row(run: &RunRecord, now_ms: u64) -> Row {
     let agent = match &run.model {
         Some(model) => format!("{} {}", run.provider, model),
@@ -143,7 +140,7 @@ fn row(run: &RunRecord, now_ms: u64) -> Row {
     }
     Row {
         cells: [
-            shown_id(&words::one_line(&run.run_id)),
+            words::short_id(&words::one_line(&run.run_id)),
             local_time(run.started_at, "%Y-%m-%d %H:%M:%S"),
             words::one_line(&agent),
             words::run_status(run.status),
@@ -165,15 +162,6 @@ fn row(run: &RunRecord, now_ms: u64) -> Row {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_id_of_a_turn_keeps_its_number() {
-        let session = "0199d7a0-1b2c-7e3a-8efe-8cde57247dd5";
-        assert_eq!(shown_id(session), "0199d7a0-1b2c");
-        assert_eq!(shown_id(&format!("{session}.12")), "0199d7a0-1b2c.12");
-        assert_eq!(shown_id("nightly.build"), "nightly.build");
-        assert_eq!(shown_id("short"), "short");
-    }
 
     #[test]
     fn a_list_fits_the_terminal() {

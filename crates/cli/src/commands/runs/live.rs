@@ -114,7 +114,7 @@ fn table(runs: &[Live], out: &mut impl Write) -> io::Result<()> {
         let turns = (run.info.kind == RunKind::Session)
             .then(|| words::plural(status.map_or(0, |status| status.turns), "turn"));
         let cells = [
-            words::one_line(&run.info.run_id),
+            words::short_id(&words::one_line(&run.info.run_id)),
             local_time(run.info.accepted_at, "%m-%d %H:%M"),
             words::one_line(&run.info.provider),
             state(run),

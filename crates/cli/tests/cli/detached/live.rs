@@ -122,7 +122,7 @@ fn a_session_takes_turns_from_everybody_until_it_is_ended() {
     assert_eq!(run["status"]["costUsd"], 2.25);
     assert_eq!(run["status"]["usage"]["inputTokens"], 20);
     let table = command(&agent, &["runs", "list", "--live"]);
-    for word in [&*id, "2 turns", "idle", "$2.25"] {
+    for word in [&id[..13], "2 turns", "idle", "$2.25"] {
         assert!(table.stdout.contains(word), "{}", table.stdout);
     }
 

@@ -85,7 +85,10 @@ fn a_banner_of_a_shim_is_not_the_version() {
     claude.program("echo 'Now using node v22.21.1 (npm v10.9.4)'; echo '2.1.330 (Claude Code)'");
     let ended = run(teamster(["doctor"]).env("TEAMSTER_CLAUDE_BIN", claude.path("claude")));
     let report = about_claude(&ended.stdout);
-    assert!(report.starts_with("✓ Claude Code  2.1.330\n"), "{report}");
+    assert!(
+        report.starts_with("✗ Claude Code  2.1.330, not logged in\n"),
+        "{report}"
+    );
 }
 
 /// A service's PATH lacks the folder. The interpreter of the CLI is beside it.
@@ -127,7 +130,7 @@ fn the_guard_of_a_shim_is_named_and_not_passed_on() {
     };
     let ended = with(&["doctor"]);
     assert!(
-        about_claude(&ended.stdout).starts_with("✓ Claude Code  2.1.330\n"),
+        about_claude(&ended.stdout).starts_with("✗ Claude Code  2.1.330, not logged in\n"),
         "{}",
         ended.stdout
     );

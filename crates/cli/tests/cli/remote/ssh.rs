@@ -147,7 +147,7 @@ fn requests_are_answered_and_sessions_are_spoken_with() {
         machine
             .run(["requests"])
             .stdout
-            .contains(&format!("{id}/1"))
+            .contains(&format!("{}/1", &id[..13]))
     };
     assert!(wait_until(LIMIT, asked));
     machine.done(["answer", id, "allow"]);
@@ -205,7 +205,7 @@ fn a_run_goes_on_and_its_log_is_read_on_when_ssh_is_killed() {
     watcher.end();
     machine.nothing_is_left();
     let live = machine.done(["runs", "list", "--live", "--json"]);
-    assert!(live.contains(id), "{live}");
+    assert!(live.contains(&id[..13]), "{live}");
     machine.done(["cancel", id]);
     assert_eq!(machine.run(["wait", id]).code, Some(130));
 }
@@ -251,12 +251,15 @@ fn the_doctor_shows_the_agents_there_before_anything_is_started() {
     assert_eq!(report.get("PATH"), None);
     let text = machine.done(["doctor"]);
     let head = format!(
-        "teamster {} on ssh:me@box\n\n✓ Claude Code  2.1.197\n",
+        "teamster {} on ssh:me@box\n\n✗ Claude Code  2.1.197, not logged in\n",
         env!("CARGO_PKG_VERSION")
     );
     assert!(text.starts_with(&head), "{text}");
     assert!(text.contains("    login    no: "), "{text}");
-    assert!(text.trim_end().ends_with("agents ready"), "{text}");
+    assert!(
+        text.trim_end().ends_with("agents ready, 1 needs a login"),
+        "{text}"
+    );
     for flag in [&["--kill-leftovers"][..], &["--try", "acp:x"]] {
         let refused = machine.run([&["doctor"], flag].concat());
         assert_eq!(refused.code, Some(2), "{}", refused.stderr);

@@ -1,0 +1,91 @@
+//! Suggestions for command lines that cannot be read.
+
+use clap::CommandFactory;
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue};
+
+use super::Cli;
+
+/// Maximum edit distance between a mistyped command and the suggested one.
+const MAX_EDIT_DISTANCE: usize = 2;
+
+/// Flags of the agents' own CLIs, and what does the same here.
+const FLAGS: [(&[&str], &str); 3] = [
+    (
+        &["--yolo", "--dangerously-skip-permissions", "--full-auto"],
+        "`--permission bypass` allows everything, `--permission accept-edits` changes of files",
+    ),
+    (
+        &["--timeout"],
+        "`--max-time` limits a run, `--idle-timeout` its silence",
+    ),
+    (
+        &["-p", "--print", "--prompt"],
+        "the prompt follows the agent, as in `teamster run claude \"Fix the bug\"`",
+    ),
+];
+
+/// Suggests the command with the smallest edit distance; clap prefers those with a common prefix. The name of an agent
+/// is not one: the command is missing.
+pub(super) fn command(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand).cloned()
+    else {
+        return error;
+    };
+    let program = Cli::command();
+    let known = program.get_subcommands().map(clap::Command::get_name);
+    let known: Vec<&str> = known.collect();
+    // For nested commands clap's own suggestion is kept.
+    let is_of_program = match error.get(ContextKind::SuggestedSubcommand) {
+        Some(ContextValue::Strings(suggested)) => {
+            suggested.iter().all(|name| known.contains(&&**name))
+        }
+        _ => usage_of_program(&error),
+    };
+    if !is_of_program {
+        return error;
+    }
+    if let Some(provider) = crate::global::providers().get(&typed) {
+        let id = provider.info().id;
+        error.remove(ContextKind::SuggestedSubcommand);
+        let tip = format!("`teamster run {id} PROMPT` runs it, `teamster chat {id}` talks to it");
+        return with_tip(error, tip);
+    }
+    let distance = |name: &&str| strsim::osa_distance(&typed, name);
+    let nearest = known.iter().copied().min_by_key(distance);
+    if let Some(nearest) = nearest.filter(|name| distance(name) <= MAX_EDIT_DISTANCE) {
+        let value = ContextValue::Strings(vec![nearest.to_owned()]);
+        error.insert(ContextKind::SuggestedSubcommand, value);
+    }
+    error
+}
+
+/// Suggests what does the same as a flag of another program.
+pub(super) fn flag(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidArg) else {
+        return error;
+    };
+    let name = typed
+        .split_once(['=', ' '])
+        .map_or(&**typed, |(name, _)| name);
+    let known = FLAGS.iter().find(|(names, _)| names.contains(&name));
+    let Some((_, tip)) = known else {
+        return error;
+    };
+    error.remove(ContextKind::SuggestedArg);
+    with_tip(error, (*tip).to_owned())
+}
+
+fn with_tip(mut error: clap::Error, tip: String) -> clap::Error {
+    let tip = StyledStr::from(tip);
+    error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip]));
+    error
+}
+
+/// Returns whether the unknown command is one of the program, not of a command.
+fn usage_of_program(error: &clap::Error) -> bool {
+    match error.get(ContextKind::Usage) {
+        Some(ContextValue::StyledStr(usage)) => usage.to_string().contains("teamster [OPTIONS]"),
+        _ => false,
+    }
+}
