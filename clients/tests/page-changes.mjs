@@ -10,20 +10,20 @@ import {PROGRAM, check, until} from './server.mjs';
 
 const same = (text) => ({kind: 'context', text});
 const added = (text, more) => ({kind: 'added', text, ...more});
-const deleted = (text) => ({kind: 'deleted', text});
-const hunk = (oldStart, newStart, lines, section) => ({oldStart, oldLines: lines.filter(({kind}) => kind !== 'added').length, newStart, newLines: lines.filter(({kind}) => kind !== 'deleted').length, section, lines});
+export const deleted = (text) => ({kind: 'deleted', text});
+export const hunk = (oldStart, newStart, lines, section) => ({oldStart, oldLines: lines.filter(({kind}) => kind !== 'added').length, newStart, newLines: lines.filter(({kind}) => kind !== 'deleted').length, section, lines});
 const count = (hunks, kind) => hunks.flatMap(({lines}) => lines).filter((line) => line.kind === kind).length;
-const file = (status, path, hunks = [], more = {}) => ({status, path, oldMode: status === 'added' ? undefined : '100644', newMode: status === 'deleted' ? undefined : '100644', insertions: count(hunks, 'added'), deletions: count(hunks, 'deleted'), hunks: hunks.length > 0 ? hunks : undefined, ...more});
+export const file = (status, path, hunks = [], more = {}) => ({status, path, oldMode: status === 'added' ? undefined : '100644', newMode: status === 'deleted' ? undefined : '100644', insertions: count(hunks, 'added'), deletions: count(hunks, 'deleted'), hunks: hunks.length > 0 ? hunks : undefined, ...more});
 const sum = (files, name) => files.reduce((sum, file) => sum + (file[name] ?? 0), 0);
-const diffOf = (...files) => ({base: 'a'.repeat(40), head: 'b'.repeat(40), files, filesChanged: files.length, insertions: sum(files, 'insertions'), deletions: sum(files, 'deletions')});
+export const diffOf = (...files) => ({base: 'a'.repeat(40), head: 'b'.repeat(40), files, filesChanged: files.length, insertions: sum(files, 'insertions'), deletions: sum(files, 'deletions')});
 
-const RETRY = file('modified', 'src/retry.rs', [
+export const RETRY = file('modified', 'src/retry.rs', [
   hunk(9, 9, [same('fn wait() {'), deleted('    parse(value)'), deleted(''), added('    match value {'), added(''), added('\tOk(seconds) => seconds,'), same('}')], 'impl Client'),
   hunk(112, 113, [same('let a = 1;'), added('let b = 2;', {noNewline: true})]),
 ]);
 
 /// Opens the view of an ended run as if it had left this. Requests of the changes are in `page.asked`.
-async function opened(chromium, server, id, diff, {workspace, ...form} = {}) {
+export async function opened(chromium, server, id, diff, {workspace, ...form} = {}) {
   const page = await open(chromium, server, form);
   page.asked = [];
   await page.route(/\/diff(\?|$)/, (route) => {
@@ -47,7 +47,7 @@ async function opened(chromium, server, id, diff, {workspace, ...form} = {}) {
   return page;
 }
 
-const openPart = async (page) => {
+export const openPart = async (page) => {
   await page.click('.changes > summary');
   await page.waitForSelector('.file');
 };

@@ -129,6 +129,23 @@ export async function checkViews(chromium, server) {
     await page.context().close();
   });
 
+  await check('a phone can put the page among its apps', async () => {
+    const page = await open(chromium, server, {width: 390, height: 844});
+    const session = await page.context().newCDPSession(page);
+    const {url, errors, manifest} = await session.send('Page.getAppManifest');
+    assert.deepEqual([url, errors], [`${server.url}/page/manifest.webmanifest`, []]);
+    assert.deepEqual([manifest.startUrl, manifest.scope, manifest.id], [`${server.url}/#/now`, `${server.url}/`, `${server.url}/`]);
+    const sizes = await page.evaluate(() => Promise.all([...document.querySelectorAll('link[rel=apple-touch-icon]')].map(({href}) => href).concat(['page/icon-192.png', 'page/icon-512.png']).map(async (src) => {
+      const image = new Image();
+      image.src = src;
+      await image.decode();
+      return image.naturalWidth;
+    })));
+    assert.deepEqual(sizes, [180, 192, 512]);
+    isClean(page);
+    await page.context().close();
+  });
+
   await check('a message, a command, a diff and the prompt are copied as they are', async () => {
     const page = await open(chromium, server);
     await page.context().grantPermissions(['clipboard-read', 'clipboard-write'], {origin: server.url});

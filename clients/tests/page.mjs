@@ -10,6 +10,7 @@ import {browser, go, isClean, open, require, text} from './browser.mjs';
 import {checkChanges} from './page-changes.mjs';
 import {checkFleet} from './page-fleet.mjs';
 import {checkForms} from './page-forms.mjs';
+import {checkGoOn} from './page-go-on.mjs';
 import {checkMarkdown} from './page-markdown.mjs';
 import {checkSpeed} from './page-speed.mjs';
 import {checkViews} from './page-views.mjs';
@@ -488,6 +489,7 @@ await check('a session is started by the form, and takes prompts, steering and i
 });
 
 await checkForms(chromium, server);
+await checkGoOn(chromium, server);
 await checkMarkdown(chromium, server);
 await checkViews(chromium, server);
 await checkChanges(chromium, server);

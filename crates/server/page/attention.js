@@ -72,7 +72,7 @@ function probe() {
   }
 }
 
-const INSTEAD = ' To hear of requests without a look at this page, give the server an address that it calls: teamster serve --callback URL.';
+const INSTEAD = ' An app such as ntfy shows them on a phone: teamster serve --callback URL calls it (docs/phone.md).';
 
 /// Says how requests are notified of here, or why they are not.
 function condition() {

@@ -2,8 +2,10 @@
 // changes the figures first, and the lines of a file when it is opened.
 
 import {get} from './api.js';
+import {commenting} from './comment.js';
 import {hunksOf} from './diff.js';
 import {attempt, copier, fill, h, icon, many} from './dom.js';
+import {canBeFollowed} from './follow.js';
 import {counts, figures} from './marks.js';
 import {settle} from './settle.js';
 
@@ -41,8 +43,9 @@ function keepSetting(isSplit) {
   }
 }
 
-/// Returns the part of the run `id`; it is hidden until the run has ended with changes.
-export function changes(id) {
+/// Returns the part of the run `id`; it is hidden until the run has ended with changes. `comment` takes the text of a
+/// comment on a line.
+export function changes(id, comment) {
   const name = `teamster runs diff ${id.slice(0, 13)}`;
   const abort = new AbortController();
   const wide = window.matchMedia(WIDE);
@@ -50,6 +53,8 @@ export function changes(id) {
   const body = h('div.diff-of');
   const part = h('details.changes', {hidden: true}, summary, body);
   let workspace;
+  /// Whether there is a session that takes another prompt.
+  let canFollow = false;
   let key;
   /// Files that are shown, as functions that show them again.
   let views = [];
@@ -154,6 +159,9 @@ export function changes(id) {
           modes(file), file.binary && h('span.tag', 'binary'), file.truncated && h('span.tag', 'in part')),
         !file.binary && h('span.counts', counts(file))),
       lines);
+    // Once for all times that it is opened.
+    let button;
+    const commentOn = () => (button ??= commenting(lines, file, comment));
     // What a limit of the whole diff left out may be in that of the file.
     let whole = (isWhole && !file.truncated) || file.binary ? file : undefined;
     let isReading = false;
@@ -170,7 +178,7 @@ export function changes(id) {
           fill(lines, h('p.note', {role: 'status'}, 'Reading…'));
           whole = await linesOf(file);
         }
-        fill(lines, attempt(whole, () => content(whole)));
+        fill(lines, attempt(whole, () => content(whole)), whole.hunks?.length > 0 && canFollow && commentOn());
       } catch (error) {
         failed(lines, error, () => show(true));
       } finally {
@@ -204,6 +212,7 @@ export function changes(id) {
     part,
     update(run) {
       workspace = run.state === 'ended' ? run.workspace : undefined;
+      canFollow = canBeFollowed(run);
       part.hidden = !workspace || isUnchanged(workspace);
       const now = JSON.stringify(workspace);
       if (part.hidden || now === key) return;

@@ -4,37 +4,20 @@
 import {getIfThere} from './api.js';
 import {ago, fill, h, keyed, live, many, rough, time} from './dom.js';
 import {runRows} from './now.js';
-import {runs, state} from './state.js';
+import {runs} from './state.js';
 
 /// Interval at which an open view reads the state.
 const READ = 5000;
 
-const link = document.querySelector('.tabs a[href="#/fleet"]');
 let known;
 /// Time at which it was read.
 let readAt;
 
-/// Reads the state of the fleet, and shows the link to the view if there is a fleet.
+/// Reads the state of the fleet.
 async function read() {
   known = await getIfThere('/v1/fleet');
   readAt = time();
-  link.hidden = known === undefined;
-  document.querySelector('#keys-fleet').hidden = known === undefined;
 }
-
-let isAsked = false;
-
-/// Finds out once whether there is a fleet.
-export function find() {
-  if (isAsked || !state.loaded) return;
-  isAsked = true;
-  read().catch(() => {
-    isAsked = false;
-  });
-}
-
-/// Whether there is a fleet.
-export const hasFleet = () => !link.hidden;
 
 function meter(worker) {
   const part = worker.slots > 0 ? Math.min(1, worker.running / worker.slots) : 0;

@@ -4,10 +4,16 @@ import {key, post} from './api.js';
 import {fill, h} from './dom.js';
 import {PERMISSIONS} from './session.js';
 
-/// Offers both in `place` once the run has ended. A run is followed by a run, a session by a session.
-export function followUp(place) {
-  let isShown = false;
+/// Whether an ended run has a session that takes another prompt. A run of the history alone has no kind, and an agent's
+/// tick is followed by the next one.
+export const canBeFollowed = (run) => run.state === 'ended' && Boolean(run.sessionId) && ['run', 'session'].includes(run.kind);
+
+/// Offers both in `place` once the run has ended. A run is followed by a run, a session by a session. While it is live,
+/// `stop` ends it before another one is begun in its place.
+export function followUp(place, stop) {
+  let shown;
   let form;
+  let current;
   const like = (run) => h('a.button.quiet', {href: `#/new/${encodeURIComponent(run.runId)}`}, 'New run like this');
   const make = (run) => {
     const input = h('textarea', {rows: 2, required: true, 'aria-label': 'Follow-up', placeholder: 'Something more, in the same session'});
@@ -49,18 +55,48 @@ export function followUp(place) {
       },
     }, input, note, h('div.actions', send, permission, like(run)));
   };
+  // The box is made once it is wanted: with a field below them, a browser needs seconds for many changed lines.
+  const open = () => {
+    form ??= make(current);
+    if (!place.contains(form)) fill(place, form);
+    return form.querySelector('textarea');
+  };
+  let isStopping = false;
+  const change = h('button.quiet', {
+    type: 'button',
+    title: 'Stops it, and opens the form with its prompt',
+    onclick: async () => {
+      change.disabled = true;
+      isStopping = await stop();
+      change.disabled = isStopping;
+      if (isStopping) change.textContent = 'Stopping…';
+    },
+  }, 'Stop and change');
   return {
     update(run) {
-      // A run of the history alone has no kind, and an agent's tick is followed by the next one.
-      if (isShown || run.state !== 'ended' || !['run', 'session'].includes(run.kind)) return;
-      isShown = true;
-      // The box is made once it is wanted: with a field below them, a browser needs seconds for many changed lines.
-      const open = () => {
-        form = make(run);
-        fill(place, form);
-        form.querySelector('textarea').focus();
+      current = run;
+      const now = run.state === 'ended' ? 'ended' : 'live';
+      if (shown === now || !['run', 'session'].includes(run.kind)) return;
+      shown = now;
+      if (now === 'live') {
+        if (run.kind === 'run') fill(place, h('div.actions', change));
+        return;
+      }
+      if (isStopping && place.isConnected) {
+        location.hash = `#/new/${encodeURIComponent(run.runId)}`;
+        return;
+      }
+      fill(place, h('div.actions', run.sessionId && h('button', {type: 'button', onclick: () => open().focus()}, 'Follow up'), like(run)));
+    },
+    /// Adds a text to the follow-up; returns the function that shows it.
+    add(text) {
+      const input = open();
+      input.value = `${input.value.trimEnd()}${input.value.trim() === '' ? '' : '\n\n'}${text}`;
+      input.rows = Math.min(12, input.value.split('\n').length + 1);
+      return () => {
+        input.scrollIntoView({block: 'center'});
+        input.focus();
       };
-      fill(place, h('div.actions', run.sessionId && h('button', {type: 'button', onclick: open}, 'Follow up'), like(run)));
     },
   };
 }

@@ -1,9 +1,8 @@
 // The page: login, views, keyboard. It is a client of the public API and has no paths of its own.
 
-import {base, post, remove, unauthorized} from './api.js';
+import {base, getIfThere, post, remove, unauthorized} from './api.js';
 import {start as drawAttention, title} from './attention.js';
 import {clock, fill, h} from './dom.js';
-import {find as findFleet, fleet, hasFleet} from './fleet.js';
 import {now} from './now.js';
 import {connect, join, state, watch} from './state.js';
 
@@ -64,7 +63,7 @@ const VIEWS = [
   ['run', /^#\/run\/([^/]+)(\/all)?$/, '#/now', () => import('./run.js')],
   ['agents', /^#\/agents(?:\/([^/]+))?$/, '#/agents', () => import('./agents.js')],
   ['cost', /^#\/cost$/, '#/cost', () => import('./cost.js')],
-  ['fleet', /^#\/fleet$/, '#/fleet', () => ({fleet})],
+  ['fleet', /^#\/fleet$/, '#/fleet', () => import('./fleet.js')],
   ['start', /^#\/new(?:\/([^/]+))?$/, '', () => import('./start.js')],
   ['now', /^/, '#/now', () => ({now})],
 ];
@@ -115,6 +114,21 @@ async function show() {
   }
 }
 
+const fleetLink = document.querySelector('.tabs a[href="#/fleet"]');
+let isFleetAsked = false;
+
+/// Finds out once whether there is a fleet, and shows the link to its view.
+async function findFleet() {
+  if (isFleetAsked || !state.loaded) return;
+  isFleetAsked = true;
+  try {
+    fleetLink.hidden = await getIfThere('/v1/fleet') === undefined;
+    document.querySelector('#keys-fleet').hidden = fleetLink.hidden;
+  } catch {
+    isFleetAsked = false;
+  }
+}
+
 function showConnection() {
   const lost = document.querySelector('#lost');
   lost.hidden = state.lostAt === 0;
@@ -149,10 +163,11 @@ function onKey(event) {
     1: () => { location.hash = '#/now'; },
     2: () => { location.hash = '#/agents'; },
     3: () => { location.hash = '#/cost'; },
-    4: () => { if (hasFleet()) location.hash = '#/fleet'; },
+    4: () => { if (!fleetLink.hidden) location.hash = '#/fleet'; },
     c: () => { location.hash = '#/new'; },
     j: () => step(1),
     k: () => step(-1),
+    '/': () => view?.search?.(),
     a: () => request?.querySelector('.allow')?.click(),
     d: () => request?.querySelector('.deny')?.click(),
     '?': () => dialog.showModal(),

@@ -1,7 +1,6 @@
 // The view Now: pending requests, live runs, agents, and ended runs. Usually one line.
 
 import {ago, count, fill, h, icon, keyed, live, many, path, rough, span, time, usd} from './dom.js';
-import {OlderRuns} from './history.js';
 import {inWords, isBad, nextTick, stateWord} from './marks.js';
 import {requestCard} from './request.js';
 import {notAnswering, requests, runs, state} from './state.js';
@@ -123,20 +122,25 @@ export function now(main) {
   const agents = h('div.rows');
   const ended = h('div.rows');
   const more = h('button.quiet', {type: 'button'}, 'Older runs');
+  const none = h('p.empty', {hidden: true}, 'No run that is shown here matches.');
+  const filter = h('div.filter');
+  const find = h('button.quiet', {type: 'button', 'aria-label': 'Search runs', title: 'Search runs (/)', onclick: () => search()}, icon('search'));
   let older;
+  /// What is searched for, once its module is loaded.
+  let wanted;
   const section = (title, ...content) => h('section', h('h2', title), ...content);
   const parts = {
     running: section('At work', running),
     agents: section('Agents', agents),
-    ended: section('Ended', ended, more),
+    ended: h('section', h('div.head', h('h2', 'Ended'), find), ended, none, more),
   };
   const first = h('p.empty', h('b', 'No run yet. '), h('a', {href: '#/new'}, 'Start one'), ' here, or in a terminal: ', h('code', 'teamster run --detach claude "…"'));
-  fill(main, line, asks, parts.running, parts.agents, first, parts.ended);
+  fill(main, line, asks, filter, parts.running, parts.agents, first, parts.ended);
 
   more.onclick = async () => {
     more.disabled = true;
     try {
-      older ??= new OlderRuns();
+      older ??= new (await import('./history.js')).OlderRuns();
       await older.read();
       more.textContent = 'Older runs';
     } catch (error) {
@@ -163,20 +167,32 @@ export function now(main) {
     line.refresh();
     const every = runs();
     keyed(asks, requests(), ({request}) => request.requestId, ({request, run}) => requestCard(request, run));
-    const live = every.filter((run) => run.state !== 'ended');
+    const matches = wanted?.isSet() ? wanted.matches : undefined;
+    const live = every.filter((run) => run.state !== 'ended' && (!matches || matches(run)));
     runRows(running, live);
     parts.running.hidden = live.length === 0;
     const some = state.agents?.agents ?? [];
     keyed(agents, some, (agent) => agent.id, agentRow, (element, agent) => element.update(agent));
-    parts.agents.hidden = some.length === 0;
+    parts.agents.hidden = some.length === 0 || matches !== undefined;
     // Ended ticks are shown with their agents.
     const over = every.filter((run) => run.state === 'ended' && run.kind !== 'tick');
     const known = new Set(every.map((run) => run.runId));
     const before = [...(older?.found.values() ?? [])].filter((run) => !known.has(run.runId) && run.state === 'ended');
-    runRows(ended, older ? [...over, ...before].sort((a, b) => b.acceptedAt - a.acceptedAt) : over.slice(0, RECENT));
+    const past = older ? [...over, ...before].sort((a, b) => b.acceptedAt - a.acceptedAt) : matches ? over : over.slice(0, RECENT);
+    const found = matches ? past.filter(matches) : past;
+    runRows(ended, found);
     more.hidden = older ? !older.hasMore : false;
+    none.hidden = !matches || found.length + live.length > 0;
+    find.hidden = filter.hasChildNodes();
     first.hidden = every.length > 0;
   };
+  /// Shows the fields, which the address may have filled.
+  const search = async () => {
+    wanted ??= (await import('./search.js')).search(filter, () => update(), () => [...runs(), ...(older?.found.values() ?? [])]);
+    update();
+    wanted.focus();
+  };
   update();
-  return {title: 'Now', update};
+  if (location.hash.includes('?')) search();
+  return {title: 'Now', update, search};
 }

@@ -39,7 +39,7 @@ function promptCard(prompt) {
 /// Shows the view of the run in `main`; with `whole`, from the beginning of a long log.
 export function run(main, id, whole) {
   const list = h('div.log', {role: 'log', 'aria-live': 'off'});
-  const left = changes(id);
+  const left = changes(id, (text) => next.add(text));
   const entries = new Entries(list, state.runs.get(id)?.directory, left.show);
   const asks = h('div.requests');
   const facts = h('dl.facts');
@@ -162,9 +162,11 @@ export function run(main, id, whole) {
       await post(`/v1/runs/${encodeURIComponent(id)}/cancel`, body);
       cancel.textContent = 'Stopping…';
       kill.hidden = body.kill === true;
+      return true;
     } catch (error) {
       button.disabled = false;
       if (error.code !== 'RUN_ENDED') fail(error);
+      return error.code === 'RUN_ENDED';
     }
   };
   cancel.onclick = () => stop({}, cancel);
@@ -173,7 +175,7 @@ export function run(main, id, whole) {
 
   let mark;
   const box = composer(id, say, () => entries.isInTurn);
-  const next = followUp(more);
+  const next = followUp(more, () => stop({}, cancel));
 
   function scrolled() {
     jump.hidden = isAtEnd();

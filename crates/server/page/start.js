@@ -31,11 +31,14 @@ export function start(main, like) {
   const directories = [...new Set(runs().map((run) => run.directory).filter(Boolean))].slice(0, 20);
   const directory = h('input', {name: 'directory', type: 'text', value: before.directory ?? directories[0] ?? '', placeholder: 'Where the server was started', spellcheck: false, autocapitalize: 'off'});
   directory.setAttribute('list', 'directories');
+  const known = h('datalist', {id: 'directories'}, directories.map((value) => h('option', {value})));
   const model = h('input', {name: 'model', type: 'text', placeholder: 'Its default', spellcheck: false, autocapitalize: 'off'});
+  model.setAttribute('list', 'models');
+  const models = h('datalist', {id: 'models'});
   const worktree = h('input', {name: 'worktree', type: 'checkbox'});
   const session = h('input', {name: 'session', type: 'checkbox'});
   const sessionPart = h('label.check', session, h('span', 'A session: more prompts can follow'));
-  const more = h('details.more', h('summary', 'More'), h('label', h('span', 'Model'), model), h('label.check', worktree, h('span', 'In a git worktree of its own')));
+  const more = h('details.more', h('summary', 'More'), h('label', h('span', 'Model'), model, models), h('label.check', worktree, h('span', 'In a git worktree of its own')));
   const permission = before.permission === 'bypass' ? 'default' : before.permission ?? 'default';
   const note = h('p.error', {role: 'alert', hidden: true});
   const submit = h('button.primary', {type: 'submit'}, 'Start');
@@ -70,7 +73,7 @@ export function start(main, like) {
   },
   h('label', h('span', 'Prompt'), prompt),
   h('label', h('span', 'Agent'), provider, hint),
-  h('label', h('span', 'Directory'), directory, h('datalist', {id: 'directories'}, directories.map((value) => h('option', {value})))),
+  h('label', h('span', 'Directory'), directory, known),
   h('fieldset', h('legend', 'What it may do by itself'), h('div.choices', PERMISSIONS.map(([value, name, about]) => h('label.choice', h('input', {type: 'radio', name: 'permission', value, checked: value === permission}), h('span', h('b', name), h('small', about)))))),
   sessionPart,
   more,
@@ -82,7 +85,7 @@ export function start(main, like) {
   fill(main, h('h1.calm', h('span', 'New run'), like && filled), form);
   prompt.focus();
 
-  const known = like === undefined ? Promise.resolve() : get(`/v1/runs/${encodeURIComponent(like)}`).then((run) => {
+  const filling = like === undefined ? Promise.resolve() : get(`/v1/runs/${encodeURIComponent(like)}`).then((run) => {
     before.provider = run.provider;
     prompt.value = run.prompt ?? '';
     // The directory of a worktree is that run's own.
@@ -93,7 +96,7 @@ export function start(main, like) {
     more.open = Boolean(run.model || run.branch);
     fill(filled, 'Like ', h('a', {href: `#/run/${run.runId}`}, 'this run'), ': ', [run.prompt && 'its prompt', 'agent', run.branch ? 'worktree (choose the repository)' : 'directory', 'model'].filter(Boolean).join(', '), '. Its permissions and limits are not known here: choose them.');
   }, (error) => fill(filled, error.message));
-  Promise.all([get('/v1/providers'), known]).then(([{providers}]) => {
+  Promise.all([get('/v1/providers'), filling]).then(([{providers}]) => {
     const usable = providers.filter((one) => one.usable);
     const others = providers.filter((one) => !one.usable);
     const chosen = usable.some((one) => one.id === before.provider) ? before.provider : usable[0]?.id;
@@ -104,9 +107,19 @@ export function start(main, like) {
       hint.textContent = one?.usable ? (one.login?.state === 'no' ? 'Not logged in.' : '') : [one?.problem, one?.install && `Install it: ${one.install}`].filter(Boolean).join(' ');
     };
     provider.addEventListener('change', about);
+    provider.addEventListener('change', offer);
     about();
+    offer();
   }).catch((error) => {
     hint.textContent = error.message;
   });
+  /// Models of the chosen agent, and directories, of earlier runs: the last ones first.
+  const history = get('/v1/history?limit=500').then(({runs}) => runs, () => []);
+  async function offer() {
+    const runs = await history;
+    const options = (list) => [...new Set(list)].filter(Boolean).slice(0, 50).map((value) => h('option', {value}));
+    fill(models, options(runs.filter((run) => run.provider === provider.value).map((run) => run.model)));
+    fill(known, options([...directories, ...runs.map((run) => run.workingDirectory)]));
+  }
   return {title: 'New run', update: () => {}};
 }

@@ -17,13 +17,15 @@ const HTML: &str = "text/html; charset=utf-8";
 const CSS: &str = "text/css; charset=utf-8";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const SVG: &str = "image/svg+xml";
+const PNG: &str = "image/png";
+const MANIFEST: &str = "application/manifest+json";
 
 /// Forbids resources of other origins, inline scripts, and embedding in frames.
 const POLICY: &str =
     "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// A file: path, media type, content, content compressed by `gzip`.
-type File = (&'static str, &'static str, &'static str, &'static [u8]);
+type File = (&'static str, &'static str, &'static [u8], &'static [u8]);
 
 macro_rules! compressed {
     ($name:literal) => {
@@ -36,7 +38,7 @@ macro_rules! file {
         (
             concat!("/page/", $name),
             $media,
-            include_str!(concat!("../page/", $name)),
+            include_bytes!(concat!("../page/", $name)),
             compressed!($name),
         )
     };
@@ -46,17 +48,22 @@ const FILES: &[File] = &[
     (
         "/",
         HTML,
-        include_str!("../page/index.html"),
+        include_bytes!("../page/index.html"),
         compressed!("index.html"),
     ),
     file!("style.css", CSS),
     file!("icon.svg", SVG),
     file!("icon-waiting.svg", SVG),
     file!("icons.svg", SVG),
+    file!("icon-180.png", PNG),
+    file!("icon-192.png", PNG),
+    file!("icon-512.png", PNG),
+    file!("manifest.webmanifest", MANIFEST),
     file!("agents.js", SCRIPT),
     file!("api.js", SCRIPT),
     file!("attention.js", SCRIPT),
     file!("changes.js", SCRIPT),
+    file!("comment.js", SCRIPT),
     file!("cost.js", SCRIPT),
     file!("diff.js", SCRIPT),
     file!("dom.js", SCRIPT),
@@ -74,6 +81,7 @@ const FILES: &[File] = &[
     file!("prose.js", SCRIPT),
     file!("request.js", SCRIPT),
     file!("run.js", SCRIPT),
+    file!("search.js", SCRIPT),
     file!("session.js", SCRIPT),
     file!("settle.js", SCRIPT),
     file!("start.js", SCRIPT),
@@ -198,6 +206,33 @@ mod tests {
         assert_eq!(other.status(), StatusCode::OK);
     }
 
+    /// The files that are text.
+    fn texts() -> impl Iterator<Item = (&'static str, &'static str)> {
+        let texts = FILES.iter().filter(|(_, media, ..)| *media != PNG);
+        texts.map(|(path, _, content, _)| (*path, std::str::from_utf8(content).unwrap()))
+    }
+
+    #[test]
+    fn the_manifest_names_icons_that_are_there_and_the_page_itself() {
+        let find = |path: &str| FILES.iter().find(|file| file.0 == path).unwrap();
+        let manifest: serde_json::Value =
+            serde_json::from_slice(find("/page/manifest.webmanifest").2).unwrap();
+        // Below the manifest's own path, so that the page may be below a path of a proxy.
+        assert_eq!(manifest["start_url"], "../#/now");
+        assert_eq!(manifest["scope"], "../");
+        let icons = manifest["icons"].as_array().unwrap();
+        assert_eq!(icons.len(), 3);
+        for icon in icons {
+            let (_, media, ..) = find(&format!("/page/{}", icon["src"].as_str().unwrap()));
+            assert_eq!(icon["type"], *media);
+        }
+        for size in [180_u32, 192, 512] {
+            let (_, _, content, _) = find(&format!("/page/icon-{size}.png"));
+            // Width and height are the first fields of the first chunk (PNG, 11.2.2).
+            assert_eq!(content[16..24], [size.to_be_bytes(); 2].concat());
+        }
+    }
+
     #[test]
     fn every_file_of_the_page_is_served_and_every_module_that_is_imported_is_there() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("page");
@@ -209,7 +244,7 @@ mod tests {
                 .any(|(path, ..)| path.ends_with(&format!("/{name}")));
             assert!(found || name == "index.html", "{name} is not served");
         }
-        for (path, _, content, _) in FILES {
+        for (path, content) in texts() {
             // At once, or when a view is opened.
             for mark in [" from './", "import('./"] {
                 for rest in content.split(mark).skip(1) {
@@ -232,7 +267,8 @@ mod tests {
         let mut size = 0;
         for at in 0.. {
             let Some(path) = wanted.get(at) else { break };
-            let (_, _, content, compressed) = FILES.iter().find(|file| file.0 == *path).unwrap();
+            let (_, _, _, compressed) = FILES.iter().find(|file| file.0 == *path).unwrap();
+            let (_, content) = texts().find(|text| text.0 == *path).unwrap();
             size += compressed.len();
             for (path, ..) in FILES {
                 let from = path.strip_prefix("/page/").unwrap_or(path);
@@ -249,7 +285,7 @@ mod tests {
     /// These APIs would interpret an agent's text as markup.
     #[test]
     fn no_module_makes_markup_of_text() {
-        for (path, _, content, _) in FILES {
+        for (path, content) in texts() {
             for word in [
                 ".innerHTML",
                 "outerHTML",

@@ -5,11 +5,13 @@ use std::time::Duration;
 
 use teamster_api::{Change, RunSummary, ServiceError, ViewState};
 use teamster_core::sync::lock;
+use teamster_runner::RunFolder;
 use tokio::sync::watch;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::AT_ONCE;
 use super::index::Index;
+use super::limited::blocking;
 
 /// The refresh interval.
 const TICK: Duration = Duration::from_millis(500);
@@ -59,7 +61,10 @@ impl Changes {
     async fn refresh(&self) -> Result<(), ServiceError> {
         let _one = self.refreshes.lock().await;
         let mut now = Snapshot::default();
-        let folders = self.index.folders().await?;
+        let mut folders = self.index.folders().await?;
+        if self.state.borrow().runs.is_empty() {
+            folders = likely(folders).await?;
+        }
         for folders in folders.chunks(AT_ONCE) {
             for run in self.index.summaries(folders, false).await {
                 if now.runs.len() < RECENT || run.state != ViewState::Ended {
@@ -97,6 +102,17 @@ impl Changes {
     }
 }
 
+/// Returns the newest runs, and of the others those whose runner is there. The logs of thousands of runs, which the next
+/// refresh reads, would delay the first snapshot by seconds.
+async fn likely(mut folders: Vec<RunFolder>) -> Result<Vec<RunFolder>, ServiceError> {
+    blocking(move || {
+        let others = folders.split_off(RECENT.min(folders.len()));
+        folders.extend(others.into_iter().filter(|run| run.runner().is_some()));
+        Ok(folders)
+    })
+    .await
+}
+
 impl Snapshot {
     /// Returns the whole snapshot as a message.
     pub(crate) fn message(&self) -> Change {
@@ -126,5 +142,50 @@ impl Snapshot {
             }
         }
         changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use teamster_api::RunInfo;
+    use teamster_runner::{LogLimits, Runs};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_first_snapshot_reads_the_newest_runs_and_live_ones() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = Runs::at(dir.path());
+        let make = |number: u64| {
+            let mut info = RunInfo::new(format!("r{number}"), "claude");
+            info.accepted_at = number;
+            runs.accept(&info, LogLimits::default()).unwrap()
+        };
+        let live = make(1);
+        // Their runners are gone without an end of the log, which a reader writes.
+        for number in 2..=RECENT as u64 + 2 {
+            drop(make(number));
+            // The process of this test, which its lock names, is still there.
+            std::fs::write(dir.path().join(format!("r{number}/lock")), "").unwrap();
+        }
+        let is_read = |id: &str| {
+            let run = runs.get(id).unwrap().unwrap();
+            let log = std::fs::read_to_string(run.path().join("events.ndjson")).unwrap();
+            log.contains(r#""type":"done""#)
+        };
+        let changes = Changes::new(Arc::new(Index::new(Ok(runs.clone()))));
+        changes.refresh().await.unwrap();
+        let ids = || -> Vec<_> {
+            let now = changes.state.borrow().clone();
+            now.runs.iter().map(|run| run.info.run_id.clone()).collect()
+        };
+        let first = ids();
+        assert_eq!((first.len(), &*first[0]), (RECENT + 1, "r52"));
+        assert_eq!((&*first[RECENT - 1], &*first[RECENT]), ("r3", "r1"));
+        assert_eq!((is_read("r3"), is_read("r2")), (true, false));
+        changes.refresh().await.unwrap();
+        assert_eq!(ids(), first);
+        assert!(is_read("r2"));
+        drop(live);
     }
 }

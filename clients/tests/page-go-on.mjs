@@ -1,0 +1,128 @@
+// How a person goes on from what is shown: comments on lines, stop and change, search, and completion in the form.
+
+import assert from 'node:assert/strict';
+import {readFile} from 'node:fs/promises';
+import {go, isClean, open, require, text} from './browser.mjs';
+import {RETRY, deleted, diffOf, file, hunk, openPart, opened} from './page-changes.mjs';
+import {check} from './server.mjs';
+
+const shown = (page) => page.locator('a.run:visible').evaluateAll((all) => all.map((one) => one.getAttribute('href').slice('#/run/'.length)));
+
+export async function checkGoOn(chromium, server) {
+  await check('comments on lines of a diff are the next prompt in the session of the run', async () => {
+    const id = await server.run('echo first');
+    const {sessionId} = await server.reaches(id, 'ended');
+    const page = await opened(chromium, server, id, diffOf(RETRY, file('deleted', 'old.rs', [hunk(3, 0, [deleted('gone')])])));
+    await openPart(page);
+    const retry = page.locator('.file:has(h3:has-text("src/retry.rs"))');
+    // The number of a line begins a comment on it, its text does not.
+    const line = retry.locator('.added:has-text("match value")');
+    await line.click({position: {x: 120, y: 5}});
+    assert.equal(await page.locator('form.comment').count(), 0);
+    await line.click({position: {x: 10, y: 5}});
+    assert.equal(await page.inputValue('form.comment input'), '10');
+    await page.fill('form.comment textarea', 'Use let else here.');
+    await page.click('form.comment .primary');
+    await page.waitForSelector('.comment:has-text("The comment on line 10 is in the next prompt.")');
+    // By the keyboard, the button begins one, and the line can be changed.
+    await retry.locator('button:has-text("Comment on a line")').focus();
+    await page.keyboard.press('Enter');
+    await page.fill('form.comment:has(textarea) input', '114');
+    await page.fill('form.comment textarea', 'Why?');
+    await page.press('form.comment textarea', 'Control+Enter');
+    const old = page.locator('.file:has(h3:has-text("old.rs"))');
+    await old.locator('.deleted').click({position: {x: 10, y: 5}});
+    await old.locator('textarea').fill('Keep it.');
+    await old.locator('.primary').click();
+    await old.locator('button:has-text("Show it")').click();
+    const prompt = 'src/retry.rs, line 10:\n> +    match value {\nUse let else here.\n\nsrc/retry.rs, line 114:\n> +let b = 2;\nWhy?\n\nold.rs, old line 3:\n> -gone\nKeep it.';
+    assert.equal(await page.inputValue('.follow textarea'), prompt);
+    assert.equal(await page.evaluate(() => document.activeElement.closest('.follow') !== null), true);
+    await page.evaluate(await readFile(require.resolve('axe-core/axe.min.js'), 'utf8'));
+    const faults = await page.evaluate(async () => (await window.axe.run()).violations.map(({id, nodes}) => `${id}: ${nodes[0].html.slice(0, 200)}`));
+    assert.deepEqual(faults, []);
+    const asked = page.waitForRequest((request) => request.method() === 'POST' && request.url().endsWith('/v1/runs'));
+    await page.press('.follow textarea', 'Control+Enter');
+    const body = (await asked).postDataJSON();
+    assert.deepEqual([body.prompt, body.sessionId], [prompt, sessionId]);
+    await page.waitForFunction((id) => !location.hash.endsWith(id), id);
+    await page.waitForSelector('.card.done:has-text("Completed")');
+    isClean(page);
+    await page.context().close();
+  });
+
+  await check('a run is stopped and changed: the form has its prompt once it has ended', async () => {
+    const page = await open(chromium, server, {width: 390, height: 844});
+    const id = await server.run('wait', {model: 'opus'});
+    await go(page, `#/run/${id}`);
+    await page.click('.follow button:has-text("Stop and change")');
+    await page.waitForSelector('form.start');
+    assert.equal((await server.api(`/runs/${id}`)).status, 'aborted');
+    await page.waitForFunction(() => document.querySelector('textarea[name=prompt]').value === 'wait');
+    assert.equal(await page.inputValue('input[name=model]'), 'opus');
+    isClean(page);
+    await page.context().close();
+  });
+
+  await check('runs are found by text, agent, directory and state, and the address has what is searched for', async () => {
+    const failed = await server.run('fail', {model: 'haiku'});
+    const live = await server.run('wait', {model: 'sonnet'});
+    const done = await server.run('echo yes', {model: 'haiku'});
+    await server.reaches(failed, 'ended');
+    await server.reaches(done, 'ended');
+    const page = await open(chromium, server, {width: 390, height: 844});
+    const among = async (...ids) => (await shown(page)).filter((id) => ids.includes(id));
+    await page.waitForSelector(`a.run[href="#/run/${live}"]`);
+    await page.keyboard.press('/');
+    await page.waitForSelector('.search');
+    assert.equal(await page.evaluate(() => document.activeElement.name), 'text');
+    await page.keyboard.type('HAIKU');
+    await page.waitForSelector(`a.run[href="#/run/${live}"]`, {state: 'detached'});
+    assert.deepEqual(await among(failed, live, done), [done, failed]);
+    await page.selectOption('.search [name=state]', 'failed');
+    assert.deepEqual(await among(failed, live, done), [failed]);
+    assert.equal(new URL(page.url()).hash, '#/now?text=HAIKU&state=failed');
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+    await page.evaluate(await readFile(require.resolve('axe-core/axe.min.js'), 'utf8'));
+    const faults = await page.evaluate(async () => (await window.axe.run()).violations.map(({id, nodes}) => `${id}: ${nodes[0].html.slice(0, 200)}`));
+    assert.deepEqual(faults, []);
+    await page.reload();
+    await page.waitForSelector('.search');
+    assert.deepEqual([await page.inputValue('.search [name=text]'), await page.inputValue('.search [name=state]')], ['HAIKU', 'failed']);
+    assert.deepEqual(await among(failed, live, done), [failed]);
+    await page.fill('.search [name=text]', 'no such words');
+    await page.waitForSelector('.empty:has-text("No run that is shown here matches.")');
+    await page.press('.search [name=text]', 'Escape');
+    await page.waitForSelector('.search', {state: 'detached'});
+    assert.equal(new URL(page.url()).hash, '#/now');
+    await page.waitForSelector(`a.run[href="#/run/${live}"]`);
+    // A run ends, and is in the list of its state.
+    await go(page, '#/now?state=live&agent=claude');
+    await page.waitForSelector('.search');
+    assert.deepEqual(await among(failed, live, done), [live]);
+    await server.api(`/runs/${live}/cancel`, {});
+    await page.waitForSelector(`a.run[href="#/run/${live}"]`, {state: 'detached'});
+    const found = await page.evaluate(async () => {
+      const {matching} = await import('/page/search.js');
+      const run = {runId: 'r', provider: 'codex', directory: '/home/ada/code', state: 'ended', status: 'timed_out', title: 'Fix the parser', error: {message: 'time is over'}};
+      return [{text: 'parser fix'}, {text: 'over'}, {text: 'fix lexer'}, {agent: 'codex'}, {agent: 'claude'}, {directory: '/home/ada/'}, {directory: '/home/ada/co'}, {state: 'failed'}, {state: 'live'}, {state: 'unknown'}, {}].map((query) => matching(query)(run));
+    });
+    assert.deepEqual(found, [true, true, false, true, false, true, false, true, false, true, true]);
+    isClean(page);
+    await page.context().close();
+  });
+
+  await check('the form completes models of the agent and directories of earlier runs', async () => {
+    const id = await server.run('echo x', {model: 'opus'});
+    await server.reaches(id, 'ended');
+    const page = await open(chromium, server, {hash: '#/new'});
+    await page.waitForSelector('#models option[value="claude-opus-4-8"]', {state: 'attached'});
+    assert.ok((await page.locator('#directories option').evaluateAll((all) => all.map((one) => one.value))).includes(server.work));
+    await page.waitForSelector('option[value=codex]', {state: 'attached'});
+    await page.selectOption('select[name=provider]', 'codex');
+    assert.equal(await page.locator('#models option').count(), 0);
+    assert.match(await text(page, 'form.start'), /Directory/);
+    isClean(page);
+    await page.context().close();
+  });
+}
