@@ -232,7 +232,7 @@ export async function checkForms(chromium, server) {
       const entries = new Entries(list);
       for (const entry of [{type: 'notice', message: 'a'}, {type: 'run:retry', delayMs: 1}, {type: 'notice', message: 'b'}]) entries.take({seq: 1, atMs: 1e300, ...entry});
       entries.finish();
-      return [...list.querySelectorAll('.part > *')].map((child) => child.querySelector('pre')?.textContent ?? child.textContent);
+      return [...list.querySelectorAll('.cards > *')].map((child) => child.querySelector('pre')?.textContent ?? child.textContent);
     });
     assert.deepEqual(log, ['a', JSON.stringify({seq: 1, atMs: 1e300, type: 'run:retry', delayMs: 1}, null, 2), 'b']);
     assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));

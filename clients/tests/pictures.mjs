@@ -5,6 +5,7 @@ import {execFileSync, spawn} from 'node:child_process';
 import {mkdir, writeFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {browser, open} from './browser.mjs';
+import {RETRY, diffOf, openPart, opened} from './page-changes.mjs';
 import {PROGRAM, Server, until} from './server.mjs';
 
 const out = process.argv[2] ?? join(import.meta.dirname, '../../docs/images');
@@ -75,6 +76,10 @@ try {
     ['cost', '#/cost', '.chart'],
     ['new', '#/new', 'option[value=claude]'],
   ];
+  const found = [
+    ['text', () => `#/run/${jobs.text}`, '.card.done'],
+    ['search', '#/now?text=opus&state=completed', '.search'],
+  ];
   const busy = [
     ['now', '#/now', '.request'],
     ['run', () => `#/run/${jobs.waiting}`, '.request'],
@@ -93,6 +98,17 @@ try {
   };
   await mkdir(out, {recursive: true});
   await all(views);
+  await make('text', 'markdown', 'ended', {model: 'opus'});
+  await all(found);
+  // What a run has left is made up.
+  for (const [form, options] of forms) {
+    const page = await opened(chromium, server, jobs.first, diffOf(RETRY), options);
+    await openPart(page);
+    await page.locator('.hunks .added:has-text("match value")').click({position: {x: 10, y: 5}});
+    await page.fill('form.comment textarea', 'An HTTP date is missing here.');
+    await shoot(page, `comment-${form}`);
+    await page.context().close();
+  }
   await make('quiet', 'wait', 'running', {model: 'sonnet'});
   await make('waiting', 'story', 'waiting', {model: 'opus'});
   await all(busy);

@@ -16,7 +16,7 @@ export function h(name, ...rest) {
 function set(element, properties) {
   for (const [key, value] of Object.entries(properties)) {
     if (value === undefined || value === null || value === false) continue;
-    if (key === 'innerHTML' || key === 'outerHTML') throw new TypeError('text never becomes markup');
+    if (/^(inner|outer)HTML$/.test(key)) throw new TypeError('text never becomes markup');
     if (key.startsWith('on')) element.addEventListener(key.slice(2), value);
     // An attribute holds text only.
     else if (['title', 'aria-label', 'placeholder'].includes(key)) element.setAttribute(key, marked(String(value)));
@@ -194,21 +194,36 @@ function shown(known, item, make, update, name) {
 
 /// Returns a text that is updated every second.
 export function live(text, name = 'span') {
-  const element = h(name, {'data-live': ''});
-  element.refresh = () => {
+  const element = h(name);
+  return ticking(element, () => {
     const now = text();
     if (element.shown === now) return;
     element.shown = now;
     fill(element, now);
-  };
-  element.refresh();
+  });
+}
+
+/// Elements that are refreshed every second: of a long log, to look for them takes longer than that.
+const alive = new Set();
+/// Number of refreshes after which an element that is not in the page is forgotten.
+const MISSES = 3;
+
+/// Refreshes the element now and every second.
+export function ticking(element, refresh) {
+  element.refresh = refresh;
+  element.misses = 0;
+  alive.add(element);
+  refresh();
   return element;
 }
 
 setInterval(() => {
-  for (const element of document.querySelectorAll('[data-live]')) {
+  for (const element of alive) {
+    element.misses = element.isConnected ? 0 : element.misses + 1;
+    if (element.misses >= MISSES) alive.delete(element);
+    if (element.misses > 0) continue;
     try {
-      element.refresh?.();
+      element.refresh();
     } catch (error) {
       reportError(error);
     }

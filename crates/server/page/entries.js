@@ -71,8 +71,8 @@ export class Entries {
   /// The part of the list that takes the next card. A part that is not in view is not laid out.
   part() {
     const last = this.list.lastElementChild;
-    if (last?.className === 'part' && last.childElementCount < PART) return last;
-    const part = h('div.part');
+    if (last?.className === 'cards' && last.childElementCount < PART) return last;
+    const part = h('div.cards');
     this.list.append(part);
     return part;
   }

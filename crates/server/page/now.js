@@ -1,6 +1,6 @@
 // The view Now: pending requests, live runs, agents, and ended runs. Usually one line.
 
-import {ago, count, fill, h, icon, keyed, live, many, path, rough, span, time, usd} from './dom.js';
+import {ago, count, fill, h, icon, keyed, live, many, path, rough, span, ticking, time, usd} from './dom.js';
 import {inWords, isBad, nextTick, stateWord} from './marks.js';
 import {requestCard} from './request.js';
 import {notAnswering, requests, runs, state} from './state.js';
@@ -32,15 +32,13 @@ export function condition(run) {
 export function conditionMark(run) {
   const mark = h('span.mark-state');
   const word = h('span');
-  const element = h('span.condition', {'data-live': ''}, mark, word);
-  element.refresh = () => {
+  const element = h('span.condition', mark, word);
+  element.run = run;
+  return ticking(element, () => {
     const [text, kind] = condition(element.run);
     if (word.textContent !== text) word.textContent = text;
     if (mark.dataset.kind !== kind) mark.dataset.kind = kind;
-  };
-  element.run = run;
-  element.refresh();
-  return element;
+  });
 }
 
 const KINDS = {session: 'session', tick: 'tick'};
@@ -116,7 +114,7 @@ function calm(waiting, running, agents) {
 
 /// Shows the view in `main`; returns the function that updates it.
 export function now(main) {
-  const line = h('h1.calm', {'data-live': '', 'aria-live': 'polite'});
+  const line = h('h1.calm', {'aria-live': 'polite'});
   const asks = h('div.requests');
   const running = h('div.rows');
   const agents = h('div.rows');
@@ -150,7 +148,7 @@ export function now(main) {
     update();
   };
 
-  line.refresh = () => {
+  ticking(line, () => {
     if (!state.loaded) return;
     const live = runs().filter((run) => run.state !== 'ended');
     const [kind, big, small] = calm(requests(), live, state.agents?.agents ?? []);
@@ -159,7 +157,7 @@ export function now(main) {
     line.shown = key;
     line.dataset.kind = kind;
     fill(line, h('span', big), ' ', h('small', small));
-  };
+  });
 
   const update = () => {
     main.classList.toggle('loading', !state.loaded);

@@ -60,7 +60,7 @@ function inlinesOf(nodes, depth = 0) {
 function link(node, inside) {
   const words = textOf(node.inlines);
   const url = URL.canParse(node.href) ? new URL(node.href) : undefined;
-  const isWeb = url && ['http:', 'https:'].includes(url.protocol) && !words.includes('\n');
+  const isWeb = url && ['http:', 'https:'].includes(url.protocol);
   const href = isWeb ? url.href : node.href;
   const isSame = [href, node.href, `mailto:${words}`].some((one) => one === words || one === `${words}/`);
   const shown = words === '' ? [href] : inside;

@@ -22,7 +22,11 @@ const LONG = {lines: 20, text: 2000};
 const NEAR = 160;
 
 const isAtEnd = () => window.innerHeight + window.scrollY >= document.documentElement.scrollHeight - NEAR;
-const toEnd = () => window.scrollTo({top: document.documentElement.scrollHeight});
+/// Scrolls to the end, and again once what is there has been laid out and has its height.
+const toEnd = (again = 3) => {
+  window.scrollTo({top: document.documentElement.scrollHeight});
+  if (again > 0) requestAnimationFrame(() => document.querySelector('main.run') && toEnd(again - 1));
+};
 
 /// Lets the browser draw, and react to its user.
 const pause = () => globalThis.scheduler?.yield?.() ?? new Promise((resolve) => setTimeout(resolve));
@@ -56,7 +60,7 @@ export function run(main, id, whole) {
   const filesPart = h('section', {hidden: true}, filesTitle, files);
   const planPart = h('section', {hidden: true}, h('h2', 'Plan'), plan);
   const about = h('details.about', summary, planPart, filesPart, h('section', h('h2', 'About'), facts));
-  const jump = h('button.jump', {type: 'button', hidden: true, onclick: toEnd}, 'Newest ↓');
+  const jump = h('button.jump', {type: 'button', hidden: true, onclick: () => toEnd()}, 'Newest ↓');
   fill(main, head, problem, left.part, h('div.columns', h('div.story', asked, list, asks, jump, say, more), about));
   const wide = window.matchMedia('(min-width: 62rem)');
   const widen = () => { about.open = wide.matches; };
