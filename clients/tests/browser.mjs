@@ -50,3 +50,6 @@ export const text = (page, selector) => page.locator(selector).first().innerText
 /// Checks that there was no error of a script or of the policy, and no request to elsewhere; `except` are those that a
 /// check causes.
 export const isClean = (page, ...except) => assert.deepEqual(page.faults.filter((fault) => !except.some((part) => fault.includes(part))), []);
+
+/// The texts of a log, also those that are not laid out.
+export const logOf = (page) => page.locator('.log').evaluate((log) => [...log.querySelectorAll(':scope > p, .cards > *')].map((one) => `${one.textContent}\n`).join(''));

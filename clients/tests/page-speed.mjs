@@ -1,7 +1,7 @@
-// How long the page keeps its browser busy with a long log.
+// Long logs: what is shown of them, and how long they keep the browser busy.
 
 import assert from 'node:assert/strict';
-import {go, isClean, open} from './browser.mjs';
+import {go, isClean, logOf, open} from './browser.mjs';
 import {check} from './server.mjs';
 
 /// Number of entries of the long log.
@@ -21,6 +21,25 @@ function tasksOf(trace) {
 }
 
 export async function checkSpeed(chromium, server) {
+  await check('of a long log the end is shown, and all of it on request', async () => {
+    const page = await open(chromium, server);
+    const id = await server.run('count 5000 0');
+    // The page's own state has the length of the log; of a run that it still sees at its beginning, it shows all.
+    await page.waitForSelector(`a.run[href="#/run/${id}"]:has-text("completed")`);
+    await go(page, `#/run/${id}`);
+    await page.waitForSelector('.card.done');
+    const shown = await logOf(page);
+    assert.match(shown.slice(0, 200), /The first \d+ entries of this log are not shown/);
+    assert.deepEqual([/piece 1\n/.test(shown), /piece 5000\n/.test(shown)], [false, true]);
+    await page.click('.log a:has-text("Show all of it")');
+    await page.waitForFunction(() => [...document.querySelectorAll('.log .card')].some((one) => one.textContent === 'piece 1'));
+    await page.waitForSelector('.card.done');
+    const pieces = [...(await logOf(page)).matchAll(/piece (\d+)/g)].map((match) => Number(match[1]));
+    assert.deepEqual(pieces, Array.from({length: 5000}, (_, i) => i + 1));
+    isClean(page);
+    await page.context().close();
+  });
+
   await check(`of a log of ${ENTRIES} entries no task takes ${LONGEST} ms`, async () => {
     const id = await server.run(`many ${ENTRIES}`);
     await server.reaches(id, 'ended');

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import {go, isClean, open, text} from './browser.mjs';
-import {check} from './server.mjs';
+import {check, until} from './server.mjs';
 
 export async function checkViews(chromium, server) {
   await check('an address that no view made is harmless, also as the first one', async () => {
@@ -201,7 +201,10 @@ export async function checkViews(chromium, server) {
     // A session is followed by a session.
     const {runId} = await server.api('/sessions', {provider: 'claude', workingDirectory: server.work});
     await server.api(`/sessions/${runId}/turns`, {prompt: 'echo in a session'});
-    await page.waitForFunction(async (id) => (await (await fetch(`v1/runs/${id}`)).json()).sessionId, runId);
+    await until('end of its turn', async () => {
+      const {sessionId, live} = await server.api(`/sessions/${runId}`);
+      return sessionId && live?.state === 'idle';
+    });
     await server.api(`/runs/${runId}/cancel`, {});
     await server.reaches(runId, 'ended');
     await go(page, `#/run/${runId}`);

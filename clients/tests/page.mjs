@@ -6,7 +6,7 @@ import {createServer} from 'node:http';
 import {mkdir, readFile, writeFile} from 'node:fs/promises';
 import {join} from 'node:path';
 import {promisify} from 'node:util';
-import {browser, go, isClean, open, require, text} from './browser.mjs';
+import {browser, go, isClean, logOf, open, require, text} from './browser.mjs';
 import {checkChanges} from './page-changes.mjs';
 import {checkFleet} from './page-fleet.mjs';
 import {checkForms} from './page-forms.mjs';
@@ -207,7 +207,7 @@ await check('a page catches up after its server was killed in the middle of a ru
   // It goes on with the run, which is still at work.
   await page.waitForSelector('.run-head .condition:has-text("running")');
   await page.waitForSelector('.card.done:has-text("Completed")');
-  const shown = await page.locator('.log').innerText();
+  const shown = await logOf(page);
   const pieces = [...shown.matchAll(/piece (\d+)/g)].map((match) => Number(match[1]));
   assert.deepEqual(pieces, Array.from({length: 150}, (_, i) => i + 1));
   isClean(page, 'ERR_CONNECTION_REFUSED', 'ERR_INCOMPLETE_CHUNKED_ENCODING', 'ERR_EMPTY_RESPONSE');
@@ -225,25 +225,6 @@ await check('a page connects again after an error of a proxy', async () => {
   await page.waitForSelector(`a.run[href="#/run/${id}"]:has-text("completed")`);
   assert.ok(errors > 2, `${errors} requests`);
   isClean(page, '502');
-  await page.context().close();
-});
-
-await check('of a long log the end is shown, and all of it on request', async () => {
-  const page = await open(chromium, server);
-  const id = await server.run('count 5000 0');
-  // The page's own state has the length of the log; of a run that it still sees at its beginning, it shows all.
-  await page.waitForSelector(`a.run[href="#/run/${id}"]:has-text("completed")`);
-  await go(page, `#/run/${id}`);
-  await page.waitForSelector('.card.done');
-  const shown = await page.locator('.log').innerText();
-  assert.match(shown.slice(0, 200), /The first \d+ entries of this log are not shown/);
-  assert.deepEqual([/piece 1\n/.test(shown), /piece 5000\n/.test(shown)], [false, true]);
-  await page.click('.log a:has-text("Show all of it")');
-  await page.waitForFunction(() => /piece 1\n/.test(document.querySelector('.log').innerText));
-  await page.waitForSelector('.card.done');
-  const pieces = [...(await page.locator('.log').innerText()).matchAll(/piece (\d+)/g)].map((match) => Number(match[1]));
-  assert.deepEqual(pieces, Array.from({length: 5000}, (_, i) => i + 1));
-  isClean(page);
   await page.context().close();
 });
 
