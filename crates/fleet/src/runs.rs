@@ -2,6 +2,7 @@
 
 mod again;
 mod changes;
+mod continued;
 mod files;
 mod list;
 mod send;
@@ -89,6 +90,7 @@ impl FleetRuns {
             // Other workers may have come since.
             check(&*self.fleet.workers_since(began).await?)?;
         }
+        let named = self.fleet.place_with_worktree(spec, named).await?;
         self.fleet.place(spec, named).await
     }
 

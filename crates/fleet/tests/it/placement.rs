@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use teamster_api::{
-    Placement, ProblemCode, QueueReason, RunHandle, RunService, RunSpec, RunSummary, ViewState,
+    Placement, ProblemCode, QueueReason, RunHandle, RunService, RunSpec, RunSummary, SessionSpec,
+    Spec, ViewState, Workspace,
 };
 use teamster_core::{PermissionMode, RunStatus};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
@@ -237,6 +238,51 @@ fn runs_with_one_key_meet_on_one_machine_one_at_a_time() {
         let last = start("six", with_key()).await.unwrap();
         assert_eq!(end(&last).await, RunStatus::Completed);
         assert_eq!(summary(&last).await.machine, Some(other));
+    });
+}
+
+#[test]
+fn a_session_continues_on_the_machine_that_has_the_worktree() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    shared.go();
+    let agent = tells(&shared);
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let _other = Machine::with_policy(&server, "w1", &agent, "slots = 4");
+        let mut home = Machine::with_policy(&server, "w2", &agent, "pools = []");
+        until_workers(&fleet, 2).await;
+        let first = spec(|spec| spec.placement = Placement::machine("w2"));
+        let first = RunHandle::start(service.clone(), "first", first).await;
+        assert_eq!(end(&first.unwrap()).await, RunStatus::Completed);
+        let continues = |first: &str, placement| {
+            let mut spec = SessionSpec::new("claude");
+            spec.workspace = Some(Workspace::Continued {});
+            spec.continues = Some(first.to_owned());
+            spec.placement = placement;
+            Spec::from(spec)
+        };
+        let refused = async |first: &str, placement| {
+            let refused = service.start("other", continues(first, placement)).await;
+            refused.unwrap_err()
+        };
+        // Any machine of the pool would be w1.
+        let placement = Placement::default;
+        (service.start("next", continues("first", placement())).await).unwrap();
+        let next = RunHandle::find(service.clone(), "next").await.unwrap();
+        assert_eq!(summary(&next).await.machine.as_deref(), Some("w2"));
+        let error = refused("gone", placement()).await;
+        assert_eq!(error.parameter.as_deref(), Some("continues"));
+        assert!(error.message.contains("begin a new session"), "{error}");
+        let error = refused("first", Placement::machine("w1")).await;
+        assert_eq!(error.parameter.as_deref(), Some("placement"));
+        assert!(error.message.contains("is on worker w2"), "{error}");
+        home.drain();
+        let error = refused("first", placement()).await;
+        assert_eq!(error.code, Some(ProblemCode::RunnerNotResponding));
+        assert!(error.message.contains("begin a new session"), "{error}");
     });
 }
 
