@@ -1,10 +1,15 @@
 //! Bundles of what runs leave.
 
-use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, BufRead, BufReader};
 use std::path::Path;
 
 use crate::git::{self, git};
 use crate::large::{self, Contents, Store};
+use crate::step::before_change;
+
+/// Settings of git with which what cannot be compressed takes little time.
+const FAST: [&str; 4] = ["-c", "core.bigFileThreshold=1m", "-c", "pack.compression=1"];
 
 /// Returns the name of a ref of a run, such as `refs/teamster/ID/wip`.
 pub(crate) fn reference(id: &str, name: &str) -> String {
@@ -26,27 +31,55 @@ pub(crate) fn encoded_id(id: &str) -> String {
     }
 }
 
-/// Writes a bundle of these refs, without what `base` has.
-pub(crate) fn write(
+/// Writes a bundle of these refs of a repository, without what these commits have.
+pub(crate) fn write<'a>(
     repository: &Path,
     to: &Path,
-    refs: &[&String],
-    base: &str,
+    refs: &[&str],
+    without: impl IntoIterator<Item = &'a String>,
 ) -> anyhow::Result<()> {
+    let mut input: String = refs.iter().flat_map(|it| [*it, "\n"]).collect();
+    for commit in without {
+        input.push('^');
+        input += commit;
+        input.push('\n');
+    }
     let mut command = git::command(repository);
     git::without_side_effects(&mut command);
+    if refs.contains(&large::REF) {
+        command.args(FAST);
+    }
     command
-        .args(["bundle", "create", "--quiet"].map(OsStr::new))
+        // With one thread, the same objects are the same bundle: what was sent is not sent again.
+        .args(["-c", "pack.threads=1"])
+        .args(["bundle", "create", "--quiet"])
         .arg(to)
-        .args(refs)
-        .arg(format!("^{base}"));
-    git::run(&mut command).map(drop)
+        .arg("--stdin");
+    before_change();
+    git::run_with_input(command, input.as_bytes()).map(drop)
+}
+
+/// Returns the commits that a bundle is based on, which its header has.
+pub(crate) fn prerequisites(bundle: &Path) -> io::Result<Vec<String>> {
+    let mut found = Vec::new();
+    for line in BufReader::new(File::open(bundle)?).split(b'\n') {
+        let line = line?;
+        // The pack follows an empty line.
+        if line.is_empty() {
+            break;
+        }
+        let commit = line
+            .strip_prefix(b"-")
+            .and_then(|line| line.split(|it| *it == b' ').next());
+        found.extend(commit.map(|commit| String::from_utf8_lossy(commit).into_owned()));
+    }
+    Ok(found)
 }
 
 /// Returns the content of large files that these refs name, and `base` does not, as far as the repository has it.
 pub(crate) fn large_files(
     repository: &Path,
-    refs: &[&String],
+    refs: &[&str],
     base: &str,
 ) -> anyhow::Result<Contents> {
     let store = Store::of(repository)?;
@@ -70,7 +103,7 @@ pub(crate) fn write_with(
     repository: &Path,
     scratch: &Path,
     to: &Path,
-    (refs, base): (&[&String], &str),
+    (refs, base): (&[&str], &String),
     content: &Contents,
 ) -> anyhow::Result<()> {
     // The user's repository is only read.
@@ -81,12 +114,8 @@ pub(crate) fn write_with(
         git(&own, ["update-ref", name, &commit])?;
     }
     large::commit(&own, content)?;
-    let refs: Vec<_> = refs
-        .iter()
-        .map(|it| it.as_str())
-        .chain([large::REF])
-        .collect();
-    large::write_bundle(&own, to, &refs, &[base.to_owned()])
+    let refs: Vec<_> = refs.iter().copied().chain([large::REF]).collect();
+    write(&own, to, &refs, [base])
 }
 
 #[cfg(test)]

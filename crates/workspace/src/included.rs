@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use teamster_core::text::{one_line, printable};
 
+use crate::bundle;
 use crate::git::{self, git, git_bytes};
 use crate::large::{self, Contents};
 use crate::step::before_change;
@@ -132,7 +133,7 @@ impl Included {
             large::commit(own, large)?;
             refs.push(large::REF);
         }
-        large::write_bundle(own, &self.bundle, &refs, &[])
+        bundle::write(own, &self.bundle, &refs, [])
     }
 }
 

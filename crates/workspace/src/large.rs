@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -13,6 +13,7 @@ use anyhow::{Context, bail};
 use sha2::{Digest, Sha256};
 use teamster_process::with_advice;
 
+use crate::bundle;
 use crate::git::{self, git, git_bytes, git_path};
 use crate::included::quoted;
 use crate::step::before_change;
@@ -182,9 +183,6 @@ pub(crate) fn commit(repository: &Path, contents: &Contents) -> anyhow::Result<(
     git(repository, ["update-ref", REF, &commit]).map(drop)
 }
 
-/// Settings of git with which what cannot be compressed takes little time.
-const FAST: [&str; 4] = ["-c", "core.bigFileThreshold=1m", "-c", "pack.compression=1"];
-
 /// What was taken out of a bundle.
 #[derive(Debug)]
 pub(crate) struct TakenOut {
@@ -201,13 +199,13 @@ pub(crate) struct TakenOut {
 ///
 /// Fails if the bundle is damaged, or what is in it is not what its hash names.
 pub(crate) fn take_out(
-    bundle: &Path,
+    from: &Path,
     folder: &Path,
     known: &Path,
     store: &Store,
 ) -> anyhow::Result<TakenOut> {
     let list = ["bundle", "list-heads"].map(OsStr::new).into_iter();
-    let heads = git(known, list.chain([bundle.as_os_str()]))?;
+    let heads = git(known, list.chain([from.as_os_str()]))?;
     let refs: Vec<_> = (heads.lines())
         .filter_map(|head| head.split_once(' '))
         .map(|(_, name)| name)
@@ -215,7 +213,7 @@ pub(crate) fn take_out(
     if !refs.contains(&REF) {
         return Ok(TakenOut {
             oids: Vec::new(),
-            rest: bundle.to_owned(),
+            rest: from.to_owned(),
         });
     }
     let scratch = folder.join("large.git");
@@ -225,7 +223,7 @@ pub(crate) fn take_out(
     fetch
         .args(["-c", "transfer.fsckObjects=true", "fetch", "--quiet"])
         .args(["--no-tags", "--no-write-fetch-head"])
-        .arg(bundle)
+        .arg(from)
         .arg("+refs/*:refs/*");
     before_change();
     git::run(&mut fetch).context("the bundle cannot be used")?;
@@ -253,7 +251,7 @@ pub(crate) fn take_out(
     let _ = fs::remove_file(&file);
     let others: Vec<_> = refs.into_iter().filter(|it| *it != REF).collect();
     let rest = folder.join("rest");
-    write_bundle(&scratch, &rest, &others, &prerequisites(bundle)?)?;
+    bundle::write(&scratch, &rest, &others, &bundle::prerequisites(from)?)?;
     fs::remove_dir_all(&scratch)?;
     Ok(TakenOut { oids, rest })
 }
@@ -269,47 +267,6 @@ pub(crate) fn make_beside(known: &Path, scratch: &Path) -> anyhow::Result<()> {
     let objects = git_path(known, ["rev-parse", "--git-path", "objects"])?;
     let objects = known.join(objects).canonicalize()?;
     Ok(git::share_objects(&objects, &scratch.join("objects"))?)
-}
-
-/// Writes a bundle of these refs of a repository, without what these commits have.
-pub(crate) fn write_bundle(
-    repository: &Path,
-    to: &Path,
-    refs: &[&str],
-    without: &[String],
-) -> anyhow::Result<()> {
-    let mut input: String = refs.iter().flat_map(|it| [*it, "\n"]).collect();
-    for commit in without {
-        input += &format!("^{commit}\n");
-    }
-    let mut command = git::command(repository);
-    git::without_side_effects(&mut command);
-    command
-        .args(FAST)
-        // With one thread, the same objects are the same bundle: what was sent is not sent again.
-        .args(["-c", "pack.threads=1"])
-        .args(["bundle", "create", "--quiet"])
-        .arg(to)
-        .arg("--stdin");
-    before_change();
-    git::run_with_input(command, input.as_bytes()).map(drop)
-}
-
-/// Returns the commits that a bundle is based on, which its header has.
-pub(crate) fn prerequisites(bundle: &Path) -> io::Result<Vec<String>> {
-    let mut found = Vec::new();
-    for line in BufReader::new(File::open(bundle)?).split(b'\n') {
-        let line = line?;
-        // The pack follows an empty line.
-        if line.is_empty() {
-            break;
-        }
-        let commit = line
-            .strip_prefix(b"-")
-            .and_then(|line| line.split(|it| *it == b' ').next());
-        found.extend(commit.map(|commit| String::from_utf8_lossy(commit).into_owned()));
-    }
-    Ok(found)
 }
 
 /// Writes an object to a file.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use anyhow::bail;
 use teamster_core::text::{one_line, printable};
 
-use crate::bundle::reference;
+use crate::bundle::{self, reference};
 use crate::git::{self, git, git_path, git_path_at};
 use crate::large::{self, Store};
 use crate::local;
@@ -185,7 +185,7 @@ impl Target {
             return Err(anyhow::anyhow!("\"{branch}\" is not a valid branch name").into());
         }
         let needed = match bundle {
-            Some(bundle) => large::prerequisites(bundle)?,
+            Some(bundle) => bundle::prerequisites(bundle)?,
             None => vec![base.to_owned()],
         };
         if let Some(missing) = needed.into_iter().find(|commit| !self.has(commit)) {

@@ -13,6 +13,7 @@ use anyhow::bail;
 use teamster_api::Workspace;
 use teamster_core::text::{plural, printable};
 
+use crate::bundle;
 use crate::git::{self, git, git_bytes, git_path, git_path_at};
 use crate::included::Included;
 use crate::large::{self, Contents, Store};
@@ -304,26 +305,14 @@ impl Taken {
         if refs.is_empty() {
             return Ok(None);
         }
-        let mut input = String::new();
-        for (name, commit) in refs {
-            git(&self.own, ["update-ref", &name, commit])?;
-            input += &name;
-            input.push('\n');
+        for (name, commit) in &refs {
+            git(&self.own, ["update-ref", name, commit])?;
         }
+        let refs: Vec<_> = refs.iter().map(|(name, _)| &**name).collect();
         let marks: BTreeSet<_> = self.marks.values().collect();
-        for commit in known.iter().filter(|it| !marks.contains(it)) {
-            input.push('^');
-            input += commit;
-            input.push('\n');
-        }
+        let known = known.iter().filter(|it| !marks.contains(it));
         let bundle = self.folder.join("bundle");
-        // With one thread, the same objects are the same bundle: what was sent is not sent again.
-        let threads = ["-c", "pack.threads=1"];
-        let create = threads.into_iter().chain(["bundle", "create", "--quiet"]);
-        let mut command = git::command(&self.own);
-        command.args(create).arg(&bundle).args(["--stdin"]);
-        before_change();
-        git::run_with_input(command, input.as_bytes())?;
+        bundle::write(&self.own, &bundle, &refs, known)?;
         Ok(Some(bundle))
     }
 }

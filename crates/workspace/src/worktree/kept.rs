@@ -131,14 +131,14 @@ impl Kept {
         let refs = [HEAD, WIP].map(|name| reference(&self.folder, name));
         let exists =
             |name: &&String| git(repository, ["rev-parse", "--verify", "--quiet", name]).is_ok();
-        let refs: Vec<_> = refs.iter().filter(exists).collect();
+        let refs: Vec<_> = refs.iter().filter(exists).map(|it| &**it).collect();
         if refs.is_empty() {
             return Ok(false);
         }
         let known = self.record.known.as_ref().unwrap_or(&self.record.base);
         let large = bundle::large_files(repository, &refs, known)?;
         if large.is_empty() {
-            bundle::write(repository, to, &refs, known)?;
+            bundle::write(repository, to, &refs, [known])?;
         } else {
             let scratch = tempfile::tempdir_in(&self.folder)?;
             bundle::write_with(repository, scratch.path(), to, (&refs, known), &large)?;
