@@ -170,7 +170,7 @@ fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> 
         let message = json!({"type": "user", "message": {"role": "user", "content": content}});
         return Ok(Stdin::Bytes(format!("{message}\n").into_bytes()));
     }
-    if params.prompt_on_stdin(&prompt, &INFO, LARGEST_STDIN_PROMPT)? {
+    if params.prompt_on_stdin(&prompt, &INFO, &CAPABILITIES, LARGEST_STDIN_PROMPT)? {
         return Ok(Stdin::Bytes(prompt.into_owned().into_bytes()));
     }
     // Words after `--` are never flags.

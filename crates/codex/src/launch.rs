@@ -203,7 +203,7 @@ fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> 
     if chars > LARGEST_PROMPT_CHARS {
         return Err(too_large(chars));
     }
-    let on_stdin = params.prompt_on_stdin(prompt, &INFO, usize::MAX)?;
+    let on_stdin = params.prompt_on_stdin(prompt, &INFO, &CAPABILITIES, usize::MAX)?;
     // The argument `-` means stdin, even after `--`. The CLI refuses an empty stdin, but not an empty argument.
     if prompt == "-" || (on_stdin && !prompt.trim().is_empty()) {
         args.add("-");

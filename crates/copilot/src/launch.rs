@@ -70,7 +70,7 @@ fn begin(params: &ExecuteParams, mut args: Args, stdin: Stdin) -> Result<Launch,
 /// Adds the prompt: joined with its flag in one argument, or on stdin without the flag. Given both, the CLI ignores
 /// stdin. A separate argument that begins with `-` would be a flag, even after `--`.
 fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> {
-    if params.prompt_on_stdin(&params.prompt, &INFO, LARGEST_STDIN_PROMPT)? {
+    if params.prompt_on_stdin(&params.prompt, &INFO, &CAPABILITIES, LARGEST_STDIN_PROMPT)? {
         return Ok(Stdin::Bytes(params.prompt.clone().into_bytes()));
     }
     args.value("--prompt", &params.prompt);

@@ -133,7 +133,7 @@ fn options(params: &ExecuteParams, args: &mut Args) {
 /// Adds the prompt as an argument or on stdin: the CLI would join them.
 fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> {
     let prompt = not_a_command(params);
-    if params.prompt_on_stdin(&prompt, &INFO, LARGEST_STDIN_PROMPT)? {
+    if params.prompt_on_stdin(&prompt, &INFO, &CAPABILITIES, LARGEST_STDIN_PROMPT)? {
         return Ok(Stdin::Bytes(prompt.into_owned().into_bytes()));
     }
     // Joined to its flag, the prompt cannot be read as a flag. After `--` it would be lost.

@@ -22,7 +22,7 @@ pub(crate) fn launch(params: &ExecuteParams) -> Result<Launch, AgentError> {
         args.add("--yes");
     }
     params.extra_args.iter().for_each(|arg| args.add(arg));
-    let stdin = if params.prompt_on_stdin(&params.prompt, &INFO, LONGEST_PROMPT)? {
+    let stdin = if params.prompt_on_stdin(&params.prompt, &INFO, &CAPABILITIES, LONGEST_PROMPT)? {
         Stdin::Bytes(params.prompt.clone().into_bytes())
     } else {
         args.add("--");

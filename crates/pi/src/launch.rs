@@ -71,7 +71,7 @@ fn begin(args: Args, stdin: Stdin) -> Launch {
 /// Adds the prompt as the last argument or on stdin.
 fn prompt(params: &ExecuteParams, args: &mut Args) -> Result<Stdin, AgentError> {
     let prompt = &params.prompt;
-    if params.prompt_on_stdin(prompt, &INFO, LARGEST_STDIN_PROMPT)? {
+    if params.prompt_on_stdin(prompt, &INFO, &CAPABILITIES, LARGEST_STDIN_PROMPT)? {
         let mut bytes = Vec::with_capacity(prompt.len() + 4);
         // The CLI may ask on stdin whether to fork a session of another directory: the empty line answers no. The CLI
         // trims the blanks around a prompt.

@@ -29,6 +29,13 @@ mod of_a_provider_that_is_right {
     teamster_testkit::conformance_tests!(suite(Fault::Nothing));
 }
 
+/// The guide's launch, for a CLI that reads no prompt from stdin.
+mod without_stdin {
+    use super::*;
+
+    teamster_testkit::conformance_tests!(suite(Fault::ReadsNoStdin));
+}
+
 #[test]
 fn chunks() {
     finds(Suite::chunks, Fault::KeepsStateBetweenRuns, "byte by byte");
@@ -156,6 +163,8 @@ fn delivery() {
         "in the arguments, not on stdin",
     );
     finds(Suite::delivery, Fault::StdinOpen, "stdin is left open");
+    let unread = "it is on stdin, which the CLI does not read";
+    finds(Suite::delivery, Fault::PromptOnUnreadStdin, unread);
 }
 
 #[test]

@@ -127,20 +127,30 @@ impl ExecuteParams {
     }
 
     /// Returns whether this prompt goes to stdin: because the caller requests it, it is too large for an argument, or
-    /// it has a NUL byte, which no argument can have. `prompt` is the text that the CLI gets, which may be longer
-    /// than the caller's.
+    /// it has a NUL byte, which no argument can have. Always `false` for a CLI that reads no prompt there
+    /// ([`Capabilities::prompt_on_stdin`]). `prompt` is the text that the CLI gets, which may be longer than the
+    /// caller's.
     ///
     /// # Errors
     ///
-    /// Fails if the prompt goes to stdin and has more than `limit` bytes.
+    /// Fails if the prompt goes to stdin and has more than `limit` bytes, or goes to an argument and is too large for
+    /// that.
     pub fn prompt_on_stdin(
         &self,
         prompt: &str,
         info: &CliInfo,
+        can: &Capabilities,
         limit: usize,
     ) -> Result<bool, AgentError> {
-        let on_stdin = prompt.contains('\0') || self.prompt_delivery.uses_stdin(prompt.len());
-        if on_stdin && prompt.len() > limit {
+        let on_stdin = can.prompt_on_stdin
+            && (prompt.contains('\0') || self.prompt_delivery.uses_stdin(prompt.len()));
+        let limit = match (on_stdin, can.prompt_on_stdin) {
+            (true, _) => limit,
+            (false, false) => PromptDelivery::LARGEST_ARGUMENT,
+            // A prompt that is too large for an argument goes to stdin, unless the caller wants an argument.
+            (false, true) => usize::MAX,
+        };
+        if prompt.len() > limit {
             let problem = format!(
                 "it has {} bytes and {} takes {limit} at most; put the rest in a file and let the \
                  agent read it",
@@ -304,11 +314,24 @@ mod tests {
     #[test]
     fn a_prompt_that_no_argument_can_hold_goes_to_stdin() {
         let params = ExecuteParams::new("");
-        assert!(!params.prompt_on_stdin("short", &INFO, 10).unwrap());
-        assert!(params.prompt_on_stdin("a\0b", &INFO, 10).unwrap());
-        let error = params
-            .prompt_on_stdin(&"x".repeat(20_000), &INFO, 15_000)
-            .unwrap_err();
+        let mut can = Capabilities::none();
+        can.prompt_on_stdin = true;
+        let on_stdin = |prompt: &str, limit| params.prompt_on_stdin(prompt, &INFO, &can, limit);
+        assert!(!on_stdin("short", 10).unwrap());
+        assert!(on_stdin("a\0b", 10).unwrap());
+        let error = on_stdin(&"x".repeat(20_000), 15_000).unwrap_err();
+        assert_eq!(error.code, ErrorCode::PromptTooLarge);
+    }
+
+    #[test]
+    fn no_prompt_goes_to_a_stdin_that_is_not_read() {
+        let params = ExecuteParams::new("");
+        let can = Capabilities::none();
+        let on_stdin = |prompt: &str| params.prompt_on_stdin(prompt, &INFO, &can, 1 << 20);
+        assert!(!on_stdin("short").unwrap());
+        assert!(!on_stdin(&"x".repeat(20_000)).unwrap());
+        // `check` sees the caller's prompt only.
+        let error = on_stdin(&"x".repeat(150_000)).unwrap_err();
         assert_eq!(error.code, ErrorCode::PromptTooLarge);
     }
 }

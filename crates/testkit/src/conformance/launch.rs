@@ -38,9 +38,12 @@ impl Suite {
             let mut params = self.plain_params(prompt);
             params.prompt_delivery = delivery;
             let place = format!("a prompt, {how}");
+            // A CLI that reads no prompt from stdin gets an argument, unless that is impossible or unwanted.
+            let needs_stdin = delivery == PromptDelivery::Stdin || prompt.len() >= TOO_LARGE;
+            let on_stdin = on_stdin && (can.prompt_on_stdin || needs_stdin);
             match self.provider.launch(&params) {
                 Ok(launch) => {
-                    let check = check_delivery(&launch, prompt, on_stdin);
+                    let check = check_delivery(&launch, prompt, on_stdin, can.prompt_on_stdin);
                     wrong.add_if_err(&place, check);
                     wrong.add_if_err(&place, self.check_launch(&params, &launch));
                 }
@@ -208,7 +211,12 @@ impl Suite {
     }
 }
 
-fn check_delivery(launch: &Launch, prompt: &str, on_stdin: bool) -> Result<(), String> {
+fn check_delivery(
+    launch: &Launch,
+    prompt: &str,
+    on_stdin: bool,
+    reads_stdin: bool,
+) -> Result<(), String> {
     let in_args = launch.args.iter().any(|arg| contains(arg, prompt));
     let in_stdin = match &launch.stdin {
         Stdin::Bytes(bytes) | Stdin::Open(bytes) => contains(OsStr::from_bytes(bytes), prompt),
@@ -218,6 +226,7 @@ fn check_delivery(launch: &Launch, prompt: &str, on_stdin: bool) -> Result<(), S
         (true, true) => Err("it is in the arguments and on stdin".into()),
         (false, false) => Err("it is neither in the arguments nor on stdin".into()),
         (true, false) if on_stdin => Err("it is in the arguments, not on stdin".into()),
+        (false, true) if !reads_stdin => Err("it is on stdin, which the CLI does not read".into()),
         // Stdin may carry more than the requested prompt.
         _ => Ok(()),
     }

@@ -65,6 +65,10 @@ pub(crate) enum Fault {
     TimeoutDropped,
     // Faults of the model of the command line.
     DashesProtectNothing,
+    // No fault: the CLI reads no prompt from stdin.
+    ReadsNoStdin,
+    // The same CLI, with a provider that sends long prompts there.
+    PromptOnUnreadStdin,
 }
 
 pub(crate) struct Toy(pub(crate) Fault);
@@ -114,7 +118,21 @@ impl Toy {
         if self.is(Fault::RefusesDashes) && params.prompt.starts_with('-') {
             return refused("prompt: it begins with a dash");
         }
-        params.check(&INFO, &CAPABILITIES)
+        params.check(&INFO, self.stdin_capabilities())
+    }
+
+    /// Returns what the provider believes. Faults of the capabilities are in what it reports.
+    fn stdin_capabilities(&self) -> &'static Capabilities {
+        static WITHOUT_STDIN: Capabilities = {
+            let mut can = capabilities();
+            can.prompt_on_stdin = false;
+            can
+        };
+        if self.is(Fault::ReadsNoStdin) {
+            &WITHOUT_STDIN
+        } else {
+            &CAPABILITIES
+        }
     }
 }
 
@@ -134,6 +152,7 @@ impl CliProvider for Toy {
             Fault::SaysTransport => can.mcp.transports = &["stdio", "http"],
             Fault::HidesTransport => can.mcp.transports = &[],
             Fault::HidesStrict => can.mcp.strict = false,
+            Fault::ReadsNoStdin | Fault::PromptOnUnreadStdin => can.prompt_on_stdin = false,
             _ => return &CAPABILITIES,
         }
         Box::leak(Box::new(can))
@@ -180,7 +199,8 @@ impl CliProvider for Toy {
             Fault::PromptAsCommand => params.prompt.clone(),
             _ => not_a_command(params),
         };
-        let on_stdin = params.prompt_on_stdin(&prompt, &INFO, 1 << 20)?;
+        let on_stdin =
+            params.prompt_on_stdin(&prompt, &INFO, self.stdin_capabilities(), 1 << 20)?;
         let on_stdin = on_stdin && !self.is(Fault::PromptNeverOnStdin);
         let bytes = prompt.clone().into_bytes();
         if !on_stdin {
