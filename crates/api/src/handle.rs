@@ -403,6 +403,7 @@ fn unexpected(reply: &Reply) -> ServiceError {
 }
 
 /// The log of a run, as it is written.
+#[must_use = "nothing is read before the stream is polled"]
 pub struct LogStream {
     lines: BoxStream<'static, Result<LogLine, ServiceError>>,
     run_id: String,

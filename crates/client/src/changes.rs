@@ -32,6 +32,7 @@ struct Kind {
 /// never ends without an error.
 ///
 /// The first change is a snapshot, and so is the first one after a lost connection.
+#[must_use = "nothing is read before the stream is polled"]
 #[derive(Debug)]
 pub struct Changes {
     changes: mpsc::Receiver<Result<Change, ClientError>>,

@@ -33,6 +33,7 @@ const PAGE_SECONDS: u64 = 20;
 /// lost connection is restored, and the entries continue after the last one. The end comes after the log's last entry
 /// only; an error before it is the last item, and [`retryable`](ClientError::retryable) if the server was away for
 /// too long.
+#[must_use = "nothing is read before the stream is polled"]
 #[derive(Debug)]
 pub struct Follow {
     lines: mpsc::Receiver<Result<LogLine, ClientError>>,

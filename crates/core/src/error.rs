@@ -1,5 +1,8 @@
 //! Errors: a stable code for the origin, and a kind for the recommended reaction.
 
+use std::error::Error;
+use std::fmt;
+
 use derive_setters::Setters;
 use serde::{Deserialize, Serialize};
 
@@ -8,10 +11,9 @@ use crate::setters::setters;
 /// An error of a run: the payload of an `error` event, and a [`std::error::Error`].
 ///
 /// The message is for people; programs decide by the other fields.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, thiserror::Error, Setters)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, Setters)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "camelCase")]
-#[error("{message}")]
 #[non_exhaustive]
 pub struct AgentError {
     /// Description for a person, with the next step where there is one.
@@ -40,6 +42,19 @@ pub struct AgentError {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[setters(skip)]
     pub cause: Option<Box<AgentError>>,
+}
+
+impl fmt::Display for AgentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+// Not derived: the source is to be an `AgentError`, not the box around it.
+impl Error for AgentError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.cause.as_deref().map(|cause| cause as _)
+    }
 }
 
 setters! { AgentError { retry_after_ms: u64, resets_at: u64 } }

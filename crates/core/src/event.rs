@@ -179,6 +179,30 @@ fn approximate_value_bytes(value: &Value) -> usize {
         }
 }
 
+/// Lets a payload become its event.
+macro_rules! from_payloads {
+    ($($payload:ident => $variant:ident),+; boxed: $($boxed:ident => $boxed_variant:ident),+ $(,)?) => {
+        $(impl From<$payload> for AgentEvent {
+            fn from(payload: $payload) -> Self {
+                Self::$variant(payload)
+            }
+        })+
+        $(impl From<$boxed> for AgentEvent {
+            fn from(payload: $boxed) -> Self {
+                Self::$boxed_variant(Box::new(payload))
+            }
+        })+
+    };
+}
+
+from_payloads! {
+    Text => Text, Retract => Retract, Thinking => Thinking, Plan => Plan, Unknown => Unknown,
+    Done => Done, NewerEvent => Newer;
+    boxed: Session => Session, ToolUse => ToolUse, ToolResult => ToolResult,
+    FileChange => FileChange, Permission => Permission, UsageReport => Usage, Retry => Retry,
+    RateLimit => RateLimit, Notice => Notice, TurnEnd => TurnEnd, ErrorEvent => Error,
+}
+
 impl From<AgentError> for AgentEvent {
     fn from(error: AgentError) -> Self {
         Self::error(error)
@@ -190,6 +214,19 @@ mod tests {
     use super::*;
     use crate::RunResult;
     use serde_json::json;
+
+    #[test]
+    fn a_payload_becomes_its_event() {
+        let notice = Notice {
+            level: NoticeLevel::Info,
+            message: "m".into(),
+            source: NoticeSource::Runtime,
+        };
+        let event = AgentEvent::notice(notice.level, notice.source, "m");
+        assert_eq!(AgentEvent::from(notice), event);
+        let text = Text::new("a");
+        assert_eq!(AgentEvent::from(text.clone()), AgentEvent::Text(text));
+    }
 
     #[test]
     fn wire_form() {

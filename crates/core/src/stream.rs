@@ -17,6 +17,7 @@ use crate::{AgentError, AgentEvent, ErrorCode, ErrorKind, LogEntry, RunResult, R
 /// The events of one run. See the [crate] docs for its grammar.
 ///
 /// The run starts when the stream is first polled. Dropping the stream before `done` stops the run.
+#[must_use = "the run starts when the stream is polled"]
 pub struct EventStream {
     source: Source,
     /// Entries that were read and not yet returned.

@@ -11,6 +11,7 @@ use teamster_orchestrator::{Orchestrator, Run, RunLog, RunRequest};
 use crate::KeptHistory;
 
 /// The log of a run in this process. After its last entry, the store of its history is closed.
+#[must_use = "dropping it stops the run"]
 pub struct HostedRun {
     log: Log,
     has_ended: bool,

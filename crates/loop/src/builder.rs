@@ -68,6 +68,7 @@ pub struct LoopBuilder {
 }
 
 /// Loop that has not been started.
+#[must_use = "the loop has not been started"]
 #[non_exhaustive]
 pub struct PreparedLoop {
     /// The loop.

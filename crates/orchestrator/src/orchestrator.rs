@@ -194,6 +194,7 @@ impl Orchestrator {
 }
 
 /// A run and the stream of its events. Dropping it before the end aborts the run.
+#[must_use = "dropping it stops the run"]
 #[derive(Debug)]
 pub struct Run {
     id: Id,

@@ -21,6 +21,7 @@ use crate::log::Part;
 /// agents' entries.
 ///
 /// Dropping the log before its end stops the run.
+#[must_use = "dropping it stops the run"]
 #[derive(Debug)]
 pub struct RunLog {
     run: Run,

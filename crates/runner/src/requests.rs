@@ -213,7 +213,7 @@ impl Requests {
                     &id,
                     format!("it was denied after {limit} without an answer"),
                 );
-                PermissionAnswer::Deny(Some(format!("no answer within {limit}")))
+                PermissionAnswer::deny(format!("no answer within {limit}"))
             }
             _ => PermissionAnswer::Deny(None),
         }

@@ -36,7 +36,7 @@ fn decide(request: &PermissionRequest) -> PermissionAnswer {
         Some(command) if command.starts_with("cargo test") => {
             PermissionAnswer::AllowWith(json!({"command": format!("{command} --offline")}))
         }
-        _ => PermissionAnswer::Deny(Some("only tests may run here".to_owned())),
+        _ => PermissionAnswer::deny("only tests may run here"),
     }
 }
 

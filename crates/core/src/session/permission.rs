@@ -37,7 +37,7 @@ impl PermissionPolicy {
     ///
     /// let policy = PermissionPolicy::decide(|request| {
     ///     if request.kind.has_side_effects() {
-    ///         PermissionAnswer::Deny(Some("only reading is allowed here".into()))
+    ///         PermissionAnswer::deny("only reading is allowed here")
     ///     } else {
     ///         PermissionAnswer::Allow
     ///     }
@@ -68,12 +68,12 @@ impl PermissionPolicy {
             _ if request.schema.is_some() => {
                 let asked = request.message.as_deref().unwrap_or("an MCP server asks");
                 let why = format!("{asked} (declined: no caller answers questions)");
-                Some(PermissionAnswer::Deny(Some(why)))
+                Some(PermissionAnswer::deny(why))
             }
             Self::Allow => Some(PermissionAnswer::Allow),
             Self::Deny => {
                 let why = "there is no permission handler".to_owned();
-                Some(PermissionAnswer::Deny(Some(why)))
+                Some(PermissionAnswer::deny(why))
             }
         }
     }
@@ -169,4 +169,11 @@ pub enum PermissionAnswer {
     AllowWith(Value),
     /// Denies the call. The agent gets the reason if the CLI supports that.
     Deny(Option<String>),
+}
+
+impl PermissionAnswer {
+    /// Creates an answer that denies the call, with the reason for the agent.
+    pub fn deny(reason: impl Into<String>) -> Self {
+        Self::Deny(Some(reason.into()))
+    }
 }

@@ -30,6 +30,7 @@ pub struct LoopOptions {
 }
 
 /// A loop that is ready to start.
+#[must_use = "the loop has not been started"]
 #[non_exhaustive]
 pub struct PreparedLoop {
     /// The agent's directory, absolute and without links.

@@ -56,7 +56,7 @@ impl Asking {
                     continue;
                 }
                 Ok(Poll::Ready(answer)) => answer,
-                Err(_) => PermissionAnswer::Deny(Some("the one who was asked panicked".into())),
+                Err(_) => PermissionAnswer::deny("the one who was asked panicked"),
             };
             answered.push((self.asked.remove(index).request, answer));
         }

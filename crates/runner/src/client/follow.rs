@@ -12,6 +12,7 @@ use teamster_api::{Command, LogLine, Reply};
 /// Stream of the entries of a run's log: existing entries, then new ones, up to the end of the log.
 ///
 /// Needs a Tokio runtime. If the runner is killed, this completes the log.
+#[must_use = "nothing is read before the stream is polled"]
 #[derive(Debug)]
 pub struct Follow {
     run: RunFolder,

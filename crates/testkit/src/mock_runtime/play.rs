@@ -217,7 +217,7 @@ pub(super) async fn answer(
     match policy {
         PermissionPolicy::Allow => PermissionAnswer::Allow,
         PermissionPolicy::Ask(ask) => ask(request).await,
-        _ => PermissionAnswer::Deny(Some("there is no permission handler".to_owned())),
+        _ => PermissionAnswer::deny("there is no permission handler"),
     }
 }
 

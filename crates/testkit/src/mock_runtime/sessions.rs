@@ -32,7 +32,7 @@ use super::{MockRuntime, Received, Script};
 ///     .text("I was not allowed to.");
 /// let mock = MockSessions::new("claude").turn(script);
 ///
-/// let policy = PermissionPolicy::decide(|_| PermissionAnswer::Deny(Some("not here".into())));
+/// let policy = PermissionPolicy::decide(|_| PermissionAnswer::deny("not here"));
 /// let session = mock.open(SessionOptions::default().permissions(policy))?;
 /// let result = session.send(Turn::new("Clean up")).await;
 ///
