@@ -1,5 +1,6 @@
 //! The crates of this workspace that are published.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -39,6 +40,26 @@ pub(crate) fn crates() -> anyhow::Result<Vec<Crate>> {
     }
     crates.sort_unstable_by(|a, b| a.name.cmp(&b.name));
     Ok(crates)
+}
+
+/// Feature of a crate with hooks of its own tests.
+pub(crate) const HOOKS: &str = "test-hooks";
+
+/// Returns the features of all published libraries, as `crate/feature`. Hooks of a crate's own tests are no part of what
+/// others see.
+pub(crate) fn features() -> anyhow::Result<Vec<String>> {
+    #[derive(Deserialize)]
+    struct Manifest {
+        #[serde(default)]
+        features: BTreeMap<String, Vec<String>>,
+    }
+    let mut features = Vec::new();
+    for it in crates()? {
+        let manifest: Manifest = read(&it.folder.join("Cargo.toml"))?;
+        let names = manifest.features.into_keys().filter(|name| name != HOOKS);
+        features.extend(names.map(|name| format!("{}/{name}", it.name)));
+    }
+    Ok(features)
 }
 
 /// Returns the version of all published crates.

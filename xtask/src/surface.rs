@@ -31,9 +31,11 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
     let target = target();
+    let features = published::features()?.join(",");
     let status = cargo()
         .args(["doc", "--workspace", "--exclude", "xtask", "--lib"])
-        .args(["--no-deps", "--all-features", "--locked", "--target-dir"])
+        .args(["--no-deps", "--features", &features])
+        .args(["--locked", "--target-dir"])
         .arg(&target)
         .env("RUSTDOC", rustdoc(&target)?)
         .env(

@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::bail;
 use serde_json::json;
-use teamster::process::{ProcessIdentity, children};
 use teamster::{
     AgentSession, EventStream, ExecuteParams, PermissionAnswer, PermissionPolicy, RunResult,
     RunStatus, SessionOptions, Turn,
 };
 use teamster_mock_model::{Part, Script, Tokens, Turn as Answer};
+use teamster_process::{ProcessIdentity, children};
 
 use crate::agent::Agent;
 use crate::bench::Bench;

@@ -105,7 +105,7 @@ impl AgentLoop {
                         None => "it had no session".to_owned(),
                     }
                 ));
-                folder.set_again()
+                folder.restore_taken_flags()
             }
             None => folder.remove_stale(),
         };

@@ -144,7 +144,7 @@ impl AgentFolder {
     /// # Errors
     ///
     /// Fails if the agent's directory is gone, which is not restored, or if another loop holds the lock.
-    pub fn mend(&mut self) -> Result<bool, FolderError> {
+    pub fn restore(&mut self) -> Result<bool, FolderError> {
         if self.is_locked() {
             return Ok(false);
         }
@@ -197,7 +197,7 @@ impl AgentFolder {
     }
 
     /// Sets the flags again that a killed loop had taken and not done. Returns the errors.
-    pub fn set_again(&self) -> Vec<io::Error> {
+    pub fn restore_taken_flags(&self) -> Vec<io::Error> {
         let errors = Flag::ALL.into_iter().filter_map(|flag| {
             let taken = flag.taken_name();
             let set = fs::rename(self.path(&taken), self.path(flag.file_name()));

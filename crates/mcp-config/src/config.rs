@@ -59,7 +59,7 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use teamster_core::McpServer;
 
 use server::Problem;
-pub use server::is_slip;
+pub use server::is_typo_of;
 pub use write::to_json;
 
 /// Error in a configuration. It contains no value, because values may be secret.

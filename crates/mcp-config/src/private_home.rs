@@ -101,7 +101,7 @@ impl Home {
 
     /// Copies to the user's folder the files that the CLI has created beside the links or in place of them. Blocks.
     /// Returns a sentence for the user about each lost file.
-    pub fn carry_back(&self) -> Vec<String> {
+    pub fn copy_new_files_to_user(&self) -> Vec<String> {
         let mut lost = Vec::new();
         for name in names_in(&self.private).unwrap_or_default() {
             if name == self.changed || self.is_litter(&name) {

@@ -87,7 +87,11 @@ impl ConfigFiles {
             }
         }
         if let Some(home) = self.home.take() {
-            notices.extend(home.carry_back().into_iter().map(Notice::warning));
+            notices.extend(
+                home.copy_new_files_to_user()
+                    .into_iter()
+                    .map(Notice::warning),
+            );
         }
     }
 }

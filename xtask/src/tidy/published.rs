@@ -5,6 +5,7 @@ use std::fs;
 use toml::{Table, Value};
 
 use super::{File, Problem, Tree};
+use crate::published::HOOKS;
 
 /// The licence texts, which every package contains.
 const LICENSES: &[&str] = &["LICENSE-APACHE", "LICENSE-MIT"];
@@ -32,7 +33,9 @@ pub(super) fn check(tree: &Tree, problems: &mut Vec<Problem>) {
         if package.get("publish").and_then(Value::as_bool) == Some(false) {
             continue;
         }
-        for problem in missing(package) {
+        let features = manifest.as_ref().and_then(|it| it.get("features"));
+        let has_hooks = features.is_some_and(|it| it.get(HOOKS).is_some());
+        for problem in missing(package, has_hooks) {
             problems.push(file.problem(0, problem));
         }
         files(tree, folder, file, problems);
@@ -56,8 +59,9 @@ fn versions(file: &File, manifest: &Table, problems: &mut Vec<Problem>) {
     }
 }
 
-/// Returns the missing keys in the `[package]` of a published crate.
-fn missing(package: &Value) -> Vec<String> {
+/// Returns the missing keys in the `[package]` of a published crate. The documentation of one with hooks of its own tests
+/// leaves these out.
+fn missing(package: &Value, has_hooks: bool) -> Vec<String> {
     let mut missing = Vec::new();
     for field in ["repository", "include"] {
         if package.get(field).is_none() {
@@ -83,8 +87,11 @@ fn missing(package: &Value) -> Vec<String> {
     let all_features = ["metadata", "docs", "rs", "all-features"]
         .iter()
         .try_fold(package, |table, name| table.get(name));
-    if all_features.and_then(Value::as_bool) != Some(true) {
-        missing.push("`package.metadata.docs.rs.all-features = true` is missing".to_owned());
+    if all_features.and_then(Value::as_bool) != Some(!has_hooks) {
+        missing.push(format!(
+            "`package.metadata.docs.rs.all-features = {}` is missing",
+            !has_hooks
+        ));
     }
     missing
 }
@@ -119,6 +126,16 @@ mod tests {
     const COMPLETE: &str = "[package]\nrepository = \"x\"\ninclude.workspace = true\n\
                             keywords = [\"a\"]\ncategories = [\"b\"]\n\
                             [package.metadata.docs.rs]\nall-features = true\n";
+
+    #[test]
+    fn hooks_of_tests_are_in_no_documentation() {
+        let manifest: Table = COMPLETE.parse().unwrap();
+        assert_eq!(
+            missing(&manifest["package"], true),
+            ["`package.metadata.docs.rs.all-features = false` is missing"]
+        );
+        assert!(missing(&manifest["package"], false).is_empty());
+    }
 
     #[test]
     fn a_complete_crate_and_one_that_is_not_published_are_fine() {

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 use anyhow::anyhow;
 use teamster::agent_loop::supervisor::Error;
-use teamster::process::ProcessIdentity;
 use teamster_api::agents::{AgentList, Command, ErrorCode, SupervisorStatus};
 use teamster_api::{MachineService, ProblemCode, ServiceError};
 use teamster_host::LocalMachine;
+use teamster_process::ProcessIdentity;
 
 use crate::exit_code::misuse;
 use crate::remote::Machine;

@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
-use teamster::process::{ProcessIdentity, ProcessSignal};
+use teamster_process::{ProcessIdentity, ProcessSignal};
 use teamster_testkit::proc::wait_until;
 use teamster_testkit::stand_in::{Plan, StandIn};
 use tempfile::TempDir;

@@ -10,8 +10,8 @@ use anyhow::{Context, bail};
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getpgid};
 use serde_json::{Value, json};
-use teamster::process::ProcessIdentity;
 use teamster_mock_model::{Cli, MockModel, Request, Script, Settings};
+use teamster_process::ProcessIdentity;
 use tokio::process::{Child, Command};
 
 use super::day::takes_servers;

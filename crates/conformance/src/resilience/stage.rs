@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, bail};
 use nix::sys::signal::{Signal, killpg};
 use nix::unistd::{Pid, getpgid};
-use teamster::process::children;
 use teamster_api::{Outcome, RunEvent};
 use teamster_mock_model::{Cli, MockModel, Pointing, Request, Script, Settings, Turn};
 use teamster_orchestrator::{
     ActiveRun, Candidate, Orchestrator, OrchestratorConfig, RunPhase, RunRequest,
 };
+use teamster_process::children;
 
 use super::answers::PROMPT;
 use super::failures;

@@ -23,7 +23,7 @@ impl AgentLoop {
     /// Restores `.orchestrator` if the agent removed it: without it flags and files are lost, and another loop
     /// could begin. Stops the loop if the agent's directory is gone or locked by another loop.
     pub(super) fn mend(&mut self) {
-        match self.folder.mend() {
+        match self.folder.restore() {
             Ok(false) => {}
             Ok(true) => {
                 self.log

@@ -69,20 +69,20 @@ fn a_second_loop_is_refused_and_informed_of_the_first() {
 #[test]
 fn mend_restores_a_removed_folder_and_its_lock() {
     let (directory, mut first) = folder();
-    assert!(!first.mend().unwrap());
+    assert!(!first.restore().unwrap());
     fs::remove_dir_all(first.path("")).unwrap();
-    assert!(first.mend().unwrap());
-    assert!(!first.mend().unwrap());
+    assert!(first.restore().unwrap());
+    assert!(!first.restore().unwrap());
     let error = AgentFolder::open(directory.path()).unwrap_err();
     assert!(matches!(error, FolderError::Busy { .. }), "{error}");
     // The loop that comes second gets an error.
     fs::remove_dir_all(first.path("")).unwrap();
     let _second = AgentFolder::open(directory.path()).unwrap();
-    let error = first.mend().unwrap_err();
+    let error = first.restore().unwrap_err();
     assert!(matches!(error, FolderError::Busy { .. }), "{error}");
     // An agent's directory that was removed is not restored.
     fs::remove_dir_all(directory.path()).unwrap();
-    let error = first.mend().unwrap_err();
+    let error = first.restore().unwrap_err();
     assert!(matches!(error, FolderError::Unreachable { .. }), "{error}");
     assert!(!directory.path().exists());
 }
@@ -109,7 +109,7 @@ fn a_flag_that_was_taken_and_not_done_is_set_again() {
     fs::create_dir(folder.path("reset-session")).unwrap();
     assert!(folder.take(Flag::DidWork).unwrap());
     assert!(folder.take(Flag::ResetSession).unwrap());
-    assert!(folder.set_again().is_empty());
+    assert!(folder.restore_taken_flags().is_empty());
     assert!(folder.is_set(Flag::DidWork) && folder.is_set(Flag::ResetSession));
     fs::write(folder.path("tools.json"), "{}").unwrap();
     assert!(folder.take(Flag::DidWork).unwrap());
@@ -127,7 +127,7 @@ fn an_invalid_flag_does_not_prevent_a_start() {
     // The flag is set with `mkdir`, and a killed loop had taken a file.
     fs::write(folder.path("clear-session.taken"), "").unwrap();
     fs::create_dir(folder.path("clear-session")).unwrap();
-    assert_eq!(errors(folder.set_again()), [""; 0]);
+    assert_eq!(errors(folder.restore_taken_flags()), [""; 0]);
     assert_eq!(names(&folder), ["clear-session"]);
     // A flag that cannot be removed is reported.
     fs::create_dir_all(folder.path("did-work/x")).unwrap();

@@ -10,7 +10,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use teamster_core::provider::COMMON_INSTRUCTIONS;
-use teamster_mcp_config::config::is_slip;
+use teamster_mcp_config::config::is_typo_of;
 
 use super::state_folder::resolve_links;
 use crate::instructions::has_instructions;
@@ -295,7 +295,7 @@ fn misspelled_fields(object: &str, line: usize, known: &[&str]) -> Vec<String> {
             let shorter = lower.len().min(other.len());
             let extends =
                 shorter >= ENOUGH && (lower.starts_with(&other) || other.starts_with(&lower));
-            extends || is_slip(name, known)
+            extends || is_typo_of(name, known)
         };
         let meant = known.iter().find(is_meant)?;
         Some(format!(

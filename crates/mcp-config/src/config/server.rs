@@ -257,13 +257,13 @@ fn unknown(name: &str) -> Option<String> {
     if WITHOUT_EFFECT.contains(&name) {
         return None;
     }
-    let meant = KNOWN.into_iter().find(|known| is_slip(name, known));
+    let meant = KNOWN.into_iter().find(|known| is_typo_of(name, known));
     let tip = meant.map_or(String::new(), |known| format!("; is {known} meant?"));
     Some(format!("{}: it is not known{tip}", super::shown(name)))
 }
 
 /// Returns whether `name` differs from `known` only by one letter, by case, or by `_` and `-`.
-pub fn is_slip(name: &str, known: &str) -> bool {
+pub fn is_typo_of(name: &str, known: &str) -> bool {
     let letters = |text: &str| -> Vec<char> {
         let letters = text.chars().filter(|c| !matches!(c, '_' | '-'));
         letters.map(|c| c.to_ascii_lowercase()).collect()

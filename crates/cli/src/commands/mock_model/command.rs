@@ -9,9 +9,9 @@ use std::time::Duration;
 use anyhow::Context;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::{Pid, getpgrp, tcgetpgrp};
-use teamster::process::{find_program, run_mark};
 use teamster_mock_model::{Cli, HomeVariables, MockModel, Script, Settings, URL_VARIABLE};
 use teamster_process::foreign_git_variables;
+use teamster_process::{find_program, run_mark};
 use tokio::process::{Child, Command};
 use tokio::time::sleep;
 
