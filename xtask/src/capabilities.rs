@@ -10,7 +10,8 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use teamster::{
-    Capabilities, ExecuteParams, RuntimeConfig, SessionCapabilities, SessionOptions, Timeouts,
+    Capabilities, ExecuteParams, Providers, RuntimeConfig, SessionCapabilities, SessionOptions,
+    Timeouts,
 };
 use teamster_core::provider::Launch;
 
@@ -71,20 +72,20 @@ pub(crate) fn run(args: Args, out: &mut impl Write) -> anyhow::Result<Outcome> {
 fn table() -> anyhow::Result<String> {
     let mut text = HEAD.to_owned();
     let mut columns = Vec::new();
-    for provider in teamster::providers() {
+    for provider in Providers::builtin().all() {
         columns.push(column(provider.info().name, provider.capabilities())?);
     }
     rows(&mut text, &columns, &labels::<Capabilities>()?)?;
     text.push_str(SESSIONS);
     let mut columns = Vec::new();
-    for provider in teamster::providers() {
+    for provider in Providers::builtin().all() {
         let info = provider.info();
         let runtime = teamster::create_session_runtime(info.id, RuntimeConfig::default())?;
         columns.push(column(info.name, runtime.session_capabilities())?);
     }
     rows(&mut text, &columns, &labels::<SessionCapabilities>()?)?;
     text.push_str(LIMITS);
-    for provider in teamster::session_providers() {
+    for provider in Providers::builtin().all_with_sessions() {
         let name = provider.info().name;
         let session = provider
             .launch_session(&SessionOptions::default())

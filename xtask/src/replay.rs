@@ -144,8 +144,8 @@ fn default_path() -> PathBuf {
 }
 
 fn provider(id: &str) -> anyhow::Result<Arc<dyn CliProvider>> {
-    teamster::provider(id).with_context(|| {
-        let known = teamster::providers();
+    teamster::Providers::builtin().get(id).with_context(|| {
+        let known = teamster::Providers::builtin().all();
         let known: Vec<_> = known.iter().map(|provider| provider.info().id).collect();
         format!(
             "there is no provider {id:?}; known are: {}",

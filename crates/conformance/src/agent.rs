@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::Context;
 use teamster::process::CliRuntime;
 use teamster::{
-    AgentError, AgentRuntime, Capabilities, CliInfo, CliProvider, ExecuteParams, RuntimeConfig,
-    SessionCapabilities, SessionOptions, SessionProvider, SessionRuntime,
+    AgentError, AgentRuntime, Capabilities, CliInfo, CliProvider, ExecuteParams, Providers,
+    RuntimeConfig, SessionCapabilities, SessionOptions, SessionProvider, SessionRuntime,
 };
 use teamster_acp::{AcpAgent, OneTurn};
 use teamster_core::provider::{Decoder, Launch, SessionProtocol};
@@ -65,7 +65,7 @@ impl Candidate {
         command: &str,
         point_at: impl Fn(&str) -> Pointing + Send + Sync + 'static,
     ) -> anyhow::Result<&'static Self> {
-        let mut providers = teamster::session_providers().into_iter();
+        let mut providers = Providers::builtin().all_with_sessions().into_iter();
         let agent = match providers.find(|provider| provider.info().id == command) {
             Some(provider) => provider,
             None => Arc::new(AcpAgent::new(command).map_err(anyhow::Error::msg)?),
@@ -115,7 +115,7 @@ impl Agent {
     pub(crate) fn capabilities(&self) -> anyhow::Result<Capabilities> {
         match self {
             Self::Cli(cli) => {
-                let provider = teamster::provider(cli.id());
+                let provider = Providers::builtin().get(cli.id());
                 let provider = provider.context("unknown provider")?;
                 Ok(provider.capabilities().clone())
             }

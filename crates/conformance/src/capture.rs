@@ -293,7 +293,7 @@ fn events_of(folder: &Path) -> anyhow::Result<String> {
         .meta
         .cli
         .as_deref()
-        .and_then(teamster::provider)
+        .and_then(|name| teamster::Providers::builtin().get(name))
         .with_context(|| format!("{}: no provider", folder.display()))?;
     let replayed = replay(&fixture, &*provider, ReplayOptions::default());
     if let Err(violation) = &replayed.grammar {

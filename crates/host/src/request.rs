@@ -6,7 +6,8 @@ use std::sync::Arc;
 use teamster_api::RunSpec;
 use teamster_core::{AgentError, CliInfo, ExecuteParams};
 use teamster_orchestrator::{Budget, Candidate, RunRequest};
-use teamster_providers::{AgentConfig, Fallback, Runtimes};
+use teamster_process::RuntimeConfig;
+use teamster_providers::Fallback;
 use teamster_runner::{OneWriter, SessionLocks};
 use teamster_store::{Conversation, SessionRecord};
 
@@ -18,7 +19,8 @@ use crate::{Host, Warning, params};
 /// An agent of a run, with the parameters that it is given.
 pub(crate) struct RunAgent {
     pub(crate) candidate: Candidate,
-    config: AgentConfig,
+    provider: &'static str,
+    config: RuntimeConfig,
 }
 
 /// Returns the agent of a run and its fallbacks, and the budget of all of them. Warnings are added to `warnings`.
@@ -30,29 +32,36 @@ pub(crate) fn agents(
     warnings: &mut Vec<Warning>,
 ) -> Result<(Vec<RunAgent>, Budget), AgentError> {
     let budget = budget(host, spec, info, &mut params);
-    let runtimes = Runtimes::of(host.providers().clone());
-    let mut config = AgentConfig::cli(info.id);
-    config.cli = params::runtime_config(&spec.trusted, info);
+    let runtime =
+        |provider, config: &RuntimeConfig| host.providers().runtime(provider, config.clone());
+    let first = info.id;
+    let config = params::runtime_config(&spec.trusted, info);
     let mut fallbacks = Vec::new();
     for other in &spec.fallback {
         let other = Fallback::named(host.providers(), other)?;
         let info = host.agent(&other.provider)?;
-        let (config, mut candidate) = if info.id == config.agent {
-            let candidate = Candidate::new(runtimes.get(&config)?, params.clone());
+        let (config, mut candidate) = if info.id == first {
+            let candidate = Candidate::new(runtime(first, &config)?, params.clone());
             (config.clone(), candidate)
         } else {
-            let mut config = AgentConfig::cli(info.id);
-            config.cli = params::agent_config(&spec.trusted, info);
-            let candidate = Candidate::for_other_provider(runtimes.get(&config)?, &params);
+            let config = params::agent_config(&spec.trusted, info);
+            let candidate = Candidate::for_other_provider(runtime(info.id, &config)?, &params);
             let candidate = candidate.map_err(|error| of_fallback(info, &error))?;
             (config, candidate)
         };
         candidate.params.model.clone_from(&other.model);
         warnings.extend(fallback_warning(&candidate, &params));
-        fallbacks.push(RunAgent { candidate, config });
+        fallbacks.push(RunAgent {
+            candidate,
+            provider: info.id,
+            config,
+        });
     }
-    let candidate = Candidate::new(runtimes.get(&config)?, params);
-    let mut agents = vec![RunAgent { candidate, config }];
+    let mut agents = vec![RunAgent {
+        candidate: Candidate::new(runtime(first, &config)?, params),
+        provider: first,
+        config,
+    }];
     agents.extend(fallbacks);
     Ok((agents, budget))
 }
@@ -88,6 +97,7 @@ pub(crate) fn plan(
     let mut candidates = Vec::new();
     for RunAgent {
         mut candidate,
+        provider,
         config,
     } in agents
     {
@@ -98,7 +108,8 @@ pub(crate) fn plan(
             let own = budget.usd.filter(|_| capabilities.max_budget_usd);
             of_attempt.max_budget_usd = of_attempt.max_budget_usd.or(own);
             let plain = candidate.runtime;
-            candidate.runtime = policy.runtime(host.providers(), plain, &config, &of_attempt)?;
+            let sessions = host.providers().session_runtime(provider, config);
+            candidate.runtime = policy.runtime(plain, sessions, &of_attempt)?;
         }
         if let Some(locks) = locks {
             candidate.runtime = Arc::new(OneWriter::new(candidate.runtime, locks.clone()));

@@ -8,7 +8,6 @@ use teamster_core::{
     AgentError, AgentRuntime, ExecuteParams, PermissionAnswer, PermissionPolicy,
     SessionCapabilities, SessionRuntime, SharedRuntime,
 };
-use teamster_providers::{AgentConfig, Providers};
 use teamster_runner::Requests;
 
 /// Default time that a request waits for an answer.
@@ -39,14 +38,13 @@ impl RequestPolicy {
             .policy(provider, self.limit, can.denial_reason)
     }
 
-    /// Returns a runtime that asks for permission; its runs are sessions of one turn.
+    /// Returns a runtime that asks for permission; its runs are sessions of one turn, with this runtime if there is one.
     ///
     /// If the CLI or these parameters do not allow that, returns `plain`, which denies, or an error if `required`.
     pub(crate) fn runtime(
         &self,
-        providers: &Providers,
         plain: SharedRuntime,
-        config: &AgentConfig,
+        sessions: Result<Arc<dyn SessionRuntime>, AgentError>,
         params: &ExecuteParams,
     ) -> Result<SharedRuntime, AgentError> {
         let agent = plain.id().to_owned();
@@ -59,7 +57,6 @@ impl RequestPolicy {
             }
             Ok(plain)
         };
-        let sessions = providers.session_runtime(&config.agent, config.cli.clone());
         let sessions = match sessions {
             Ok(sessions) if sessions.session_capabilities().permissions => sessions,
             Ok(_) => return cannot("its CLI does not support it".to_owned()),

@@ -24,7 +24,7 @@ use crate::{
 /// use teamster_loop::{Settings, create_loop_adapter};
 /// use teamster_process::RuntimeConfig;
 ///
-/// let agent = teamster_providers::provider("claude").expect("is in this build");
+/// let agent = teamster_providers::Providers::builtin().get("claude").expect("is in this build");
 /// let settings = Settings::new(agent.info());
 /// let params = ExecuteParams::new("");
 /// let agent = create_loop_adapter(&settings, params, RuntimeConfig::default())?;

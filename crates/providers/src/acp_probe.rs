@@ -199,7 +199,9 @@ fn agent(name: &str) -> Result<Arc<dyn SessionProvider>, AgentError> {
     }
     let known = Providers::builtin().all_with_sessions().into_iter();
     let mut candidates = known.filter(SessionProvider::only_sessions);
-    let id = crate::provider(name).map(|provider| provider.info().id);
+    let id = Providers::builtin()
+        .get(name)
+        .map(|provider| provider.info().id);
     let found = candidates.find(|provider| Some(provider.info().id) == id);
     found.ok_or_else(|| {
         AgentError::invalid_params(format!(

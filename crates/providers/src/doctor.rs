@@ -183,7 +183,7 @@ pub async fn examine_all(providers: &Providers, options: &DoctorOptions) -> Vec<
 /// use teamster_providers::doctor::{DoctorOptions, examine};
 ///
 /// # async fn example() -> Option<()> {
-/// let claude = teamster_providers::provider("claude")?;
+/// let claude = teamster_providers::Providers::builtin().get("claude")?;
 /// let report = examine(&*claude, &DoctorOptions::default()).await;
 /// match report.problem {
 ///     Some(problem) => println!("{}: {problem}; to install it: {}", report.name, report.install),

@@ -55,27 +55,17 @@ impl fmt::Debug for InProcess {
 /// Returns the embedded agent, with the prices of the user's file and the built-in table.
 #[cfg(feature = "embedded")]
 pub(crate) fn embedded() -> InProcess {
-    InProcess::new(&teamster_embedded::INFO, |config| {
-        embedded_for(None, config)
-    })
-}
-
-/// Creates the embedded runtime. `service` is that of models whose name has none.
-#[cfg(feature = "embedded")]
-pub(crate) fn embedded_for(
-    service: Option<String>,
-    process: RuntimeConfig,
-) -> Arc<dyn SessionRuntime> {
     use teamster_embedded::{Embedded, EmbeddedConfig};
 
-    let mut config = EmbeddedConfig::default().process(process);
-    config.model_provider = service;
-    #[cfg(feature = "prices")]
-    let config = {
-        let own = |name: &str| std::env::var_os(name);
-        priced(config, PriceList::of_user(own))
-    };
-    Arc::new(Embedded::new(config))
+    InProcess::new(&teamster_embedded::INFO, |process| {
+        let config = EmbeddedConfig::default().process(process);
+        #[cfg(feature = "prices")]
+        let config = {
+            let own = |name: &str| std::env::var_os(name);
+            priced(config, PriceList::of_user(own))
+        };
+        Arc::new(Embedded::new(config))
+    })
 }
 
 /// Sets the prices. If the user's price file cannot be read, runs are refused: other prices would give wrong

@@ -1,5 +1,5 @@
-//! Coding agents by their names: the providers of a build and an application's own ([`Providers`]), their runtimes
-//! ([`Runtimes`]), and which of them this machine has (`doctor`).
+//! Coding agents by their names: the providers of a build and an application's own, with their runtimes ([`Providers`]),
+//! and which of them this machine has (`doctor`).
 #![warn(missing_docs)]
 
 #[cfg(feature = "acp-probe")]
@@ -9,14 +9,10 @@ pub mod doctor;
 mod fallback;
 mod in_process;
 mod providers;
-mod selection;
-mod sessions;
 
 pub use fallback::{Fallback, command_error};
 pub use in_process::InProcess;
-pub use providers::{Providers, create_cli_runtime, provider, providers};
-pub use selection::{AgentConfig, LoopOwner, Runtimes, get_runtime};
-pub use sessions::{create_session_runtime, session_providers};
+pub use providers::{Providers, create_cli_runtime, create_session_runtime};
 
 // What applications use of the providers. Authors of providers depend on the crates themselves.
 

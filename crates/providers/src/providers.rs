@@ -162,7 +162,14 @@ impl Providers {
             .collect()
     }
 
-    /// Returns the provider with this name. [`provider`] lists the names.
+    /// Returns the provider with this name, if this set has it.
+    ///
+    /// Names are those of the programs (`claude`, `codex`, `copilot`, `gemini`, `opencode`, `pi`) and aliases such
+    /// as `Claude Code`, `gemini-cli` or `github-copilot`. Case and surrounding blanks are ignored. Any other agent
+    /// of the Agent Client Protocol is named by its command after `acp:`, as in `acp:my-agent --acp`. Any program
+    /// that prints text is named by its command after `cmd:`, as in `cmd:my-agent {prompt_file}`. The agent whose
+    /// model loop is in this process is `embedded`. Nothing else selects the owner of the loop: the service of the
+    /// model is a part of the model's name.
     pub fn get(&self, name: &str) -> Option<Arc<dyn CliProvider>> {
         #[cfg(feature = "acp")]
         if let Some(agent) = crate::acp::AcpAgent::named(name) {
@@ -272,14 +279,6 @@ impl Providers {
         Ok(teamster_orchestrator::Candidate::new(runtime, params))
     }
 
-    /// Returns whether this is the name of an agent other than the embedded one, in this build or another.
-    pub(crate) fn names_other_than_embedded(&self, name: &str) -> bool {
-        let is_command = |kind| name.trim_start().starts_with(kind);
-        let named = self.entry(name).map(Entry::id);
-        let named = named.or_else(|| known_id(&normalize(name)));
-        ["acp:", "cmd:"].into_iter().any(is_command) || named.is_some_and(|id| id != EMBEDDED)
-    }
-
     /// Returns the error for a name without a provider.
     pub(crate) fn missing(&self, name: &str) -> AgentError {
         let is_text = name.trim_start().starts_with("cmd:");
@@ -330,22 +329,7 @@ impl fmt::Debug for Providers {
     }
 }
 
-/// Returns all providers of this build, by name.
-pub fn providers() -> Vec<Arc<dyn CliProvider>> {
-    Providers::builtin().all()
-}
-
-/// Returns the provider with this name, if this build has it.
-///
-/// Names are those of the programs (`claude`, `codex`, `copilot`, `gemini`, `opencode`, `pi`) and aliases such
-/// as `Claude Code`, `gemini-cli` or `github-copilot`. Case and surrounding blanks are ignored. Any other agent
-/// of the Agent Client Protocol is named by its command after `acp:`, as in `acp:my-agent --acp`. Any program
-/// that prints text is named by its command after `cmd:`, as in `cmd:my-agent {prompt_file}`.
-pub fn provider(name: &str) -> Option<Arc<dyn CliProvider>> {
-    Providers::builtin().get(name)
-}
-
-/// Creates a runtime for the provider with this name, such as `claude`. [`provider`] lists the names.
+/// Creates a runtime for the provider with this name, such as `claude`. [`Providers::get`] lists the names.
 ///
 /// No process is started and no program is searched: a missing CLI is an event of the run.
 ///
@@ -362,6 +346,37 @@ pub fn provider(name: &str) -> Option<Arc<dyn CliProvider>> {
 /// ```
 pub fn create_cli_runtime(name: &str, config: RuntimeConfig) -> Result<SharedRuntime, AgentError> {
     Providers::builtin().runtime(name, config)
+}
+
+/// Creates a session runtime for the provider with this name. [`Providers::get`] lists the names.
+///
+/// No process is started and no program is searched: a missing CLI is an event of the first turn.
+///
+/// # Errors
+///
+/// Fails with [`InvalidParams`](teamster_core::ErrorCode::InvalidParams) if the name is unknown, or if the provider has
+/// no sessions.
+///
+/// ```no_run
+/// use teamster_core::{SessionOptions, SessionRuntime, Turn};
+/// use teamster_process::RuntimeConfig;
+///
+/// # async fn example() -> Result<(), teamster_core::AgentError> {
+/// let runtime = teamster_providers::create_session_runtime("claude", RuntimeConfig::default())?;
+/// let session = runtime.open(SessionOptions::default())?;
+/// let first = session.send(Turn::new("What does this repository do?")).result().await;
+/// // The same process answers.
+/// let second = session.send(Turn::new("And how is it tested?")).result().await;
+/// # drop((first, second));
+/// session.close().await;
+/// # Ok(())
+/// # }
+/// ```
+pub fn create_session_runtime(
+    name: &str,
+    config: RuntimeConfig,
+) -> Result<Arc<dyn SessionRuntime>, AgentError> {
+    Providers::builtin().session_runtime(name, config)
 }
 
 /// Normalizes a name to lower case, with one dash between its words.
@@ -383,118 +398,4 @@ fn known_id(name: &str) -> Option<&'static str> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::create_session_runtime;
-    use teamster_core::{AgentRuntime, ErrorCode, ExecuteParams};
-
-    #[cfg(feature = "acp")]
-    #[test]
-    fn any_other_agent_is_named_by_its_command() {
-        let runtime = create_cli_runtime("acp:my-agent  --acp", RuntimeConfig::default()).unwrap();
-        assert_eq!(runtime.id(), "acp:my-agent --acp");
-        let provider = provider(runtime.id()).unwrap();
-        assert_eq!(provider.info().id, runtime.id());
-        assert!(provider.launch(&ExecuteParams::new("hi")).is_err());
-        let sessions = create_session_runtime(runtime.id(), RuntimeConfig::default()).unwrap();
-        assert!(sessions.session_capabilities().interrupt);
-
-        let config = RuntimeConfig::default();
-        let error = create_session_runtime("acp:'", config.clone()).err();
-        assert!(error.unwrap().message.contains("is not closed"));
-        assert!(create_cli_runtime("acp:", config).is_err());
-        assert!(super::provider("acp:").is_none());
-    }
-
-    #[cfg(feature = "command")]
-    #[test]
-    fn a_program_that_prints_text_is_named_by_its_command_or_by_its_own_name() {
-        use crate::command::{CommandSettings, TextCommand};
-        let config = RuntimeConfig::default;
-        let runtime = create_cli_runtime("cmd:my-agent  {prompt}", config()).unwrap();
-        assert_eq!(runtime.id(), "cmd:my-agent {prompt}");
-        let error = create_session_runtime(runtime.id(), config())
-            .err()
-            .unwrap();
-        assert!(error.message.contains("has no sessions"), "{error}");
-        assert!(create_cli_runtime("cmd:'", config()).is_err());
-
-        let settings = CommandSettings::new("my-agent {prompt}");
-        let own = TextCommand::with_settings("mine", settings).unwrap();
-        let providers = Providers::builtin().with_command(own);
-        assert_eq!(providers.runtime("mine", config()).unwrap().id(), "mine");
-        assert!(providers.session_runtime("mine", config()).is_err());
-    }
-
-    #[cfg(feature = "claude")]
-    #[test]
-    fn a_known_provider_gives_its_runtime() {
-        let runtime = create_cli_runtime("claude", RuntimeConfig::default()).unwrap();
-        assert_eq!(runtime.id(), "claude");
-        assert!(runtime.capabilities().resume);
-    }
-
-    #[test]
-    fn names_are_taken_as_people_write_them() {
-        for (name, id) in [
-            ("Claude", "claude"),
-            (" claude\n", "claude"),
-            ("Claude Code", "claude"),
-            ("claude_code", "claude"),
-            ("CODEX", "codex"),
-            ("Gemini CLI", "gemini"),
-            ("OpenCode", "opencode"),
-            ("GitHub Copilot CLI", "copilot"),
-            ("github-copilot", "copilot"),
-        ] {
-            assert_eq!(known_id(&normalize(name)), Some(id), "{name:?}");
-        }
-        for name in ["", "claud", "claude code 2", "gpt"] {
-            assert_eq!(known_id(&normalize(name)), None, "{name:?}");
-        }
-    }
-
-    #[test]
-    fn every_provider_is_known_by_its_id_and_no_name_stands_for_two() {
-        for provider in providers() {
-            assert_eq!(known_id(provider.info().id), Some(provider.info().id));
-        }
-        let mut names: Vec<_> = KNOWN
-            .iter()
-            .flat_map(|(id, aliases)| std::iter::once(id).chain(*aliases))
-            .collect();
-        let count = names.len();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), count);
-    }
-
-    #[test]
-    fn an_unknown_provider_is_an_error_that_lists_the_known_ones() {
-        let error = create_cli_runtime(" nobody", RuntimeConfig::default())
-            .err()
-            .unwrap();
-        assert_eq!(error.code, ErrorCode::InvalidParams);
-        assert_eq!(
-            error.message,
-            "there is no provider `nobody`; there is: claude, cline, codex, copilot, gemini, kilo, \
-             kimi, opencode, pi, qwen, embedded"
-        );
-    }
-
-    /// Builds without the provider report this error.
-    #[test]
-    fn a_provider_that_is_not_in_the_build_names_its_feature() {
-        assert!(
-            Providers::builtin()
-                .missing("acp:x")
-                .message
-                .contains("the feature `acp`")
-        );
-        assert_eq!(
-            Providers::builtin().missing("Codex CLI").message,
-            "the provider `codex` is not in this build: turn on the feature `codex` of the crate \
-             `teamster`"
-        );
-    }
-}
+mod tests;

@@ -16,7 +16,7 @@ fn a_program_that_never_started_gives_the_error_of_the_engine() {
     fs::write(dir.path().join(META), meta).unwrap();
     fs::write(dir.path().join(STDOUT), "").unwrap();
     let fixture = Fixture::load(dir.path()).unwrap();
-    let provider = teamster::provider("claude").unwrap();
+    let provider = teamster::Providers::builtin().get("claude").unwrap();
     let replay = replay(&fixture, &*provider, ReplayOptions::default());
     assert_eq!(replay.grammar, Ok(()));
     insta::assert_snapshot!(snapshot::render(&replay.events[..1]), @r#"error        PROMPT_TOO_LARGE invalid final "OSError(7, 'Argument list too long')""#);
@@ -25,7 +25,7 @@ fn a_program_that_never_started_gives_the_error_of_the_engine() {
 #[test]
 fn counts() {
     // Hand-made lines.
-    let provider = teamster::provider("claude").unwrap();
+    let provider = teamster::Providers::builtin().get("claude").unwrap();
     let stdout = b"\xef\xbb\xbf{\"type\":\"?\"}\r\n\n{\"half\nnoise\n{\"type\":\"?\"}";
     let replay = replay_bytes(&*provider, [stdout.as_slice()], Exit::default());
     assert_eq!(replay.lines(), 4);
@@ -45,7 +45,7 @@ fn all_recordings_that_differ_are_named_and_broken_ones_too() {
         fs::write(dir.path().join(name).join(STDOUT), "{\"type\":\"?\"}\n").unwrap();
     }
     fs::write(dir.path().join("d").join(META), "no JSON").unwrap();
-    let provider = teamster::provider("claude").unwrap();
+    let provider = teamster::Providers::builtin().get("claude").unwrap();
     let asserted = RefCell::new(Vec::new());
     let checked = snapshot::check(&*provider, dir.path(), |name, events| {
         assert!(events.starts_with("unknown"), "{events}");
@@ -71,7 +71,7 @@ fn all_recordings_that_differ_are_named_and_broken_ones_too() {
 #[test]
 fn a_folder_without_recordings_has_no_snapshots_to_pass() {
     let dir = tempfile::tempdir().unwrap();
-    let provider = teamster::provider("claude").unwrap();
+    let provider = teamster::Providers::builtin().get("claude").unwrap();
     let checked = snapshot::check(&*provider, dir.path(), |_, _| {});
     let report = checked.unwrap_err();
     assert!(report.starts_with("no recordings in "), "{report}");

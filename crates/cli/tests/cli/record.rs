@@ -32,7 +32,7 @@ fn a_recorded_run_can_be_replayed() {
         assert_eq!(mode & 0o777, 0o600, "{file:?}");
     }
     assert_eq!(fixture.meta.env["MY_TOKEN"], "…");
-    let provider = teamster::provider("claude").unwrap();
+    let provider = teamster::Providers::builtin().get("claude").unwrap();
     let replay = replay(&fixture, &*provider, ReplayOptions::default());
     assert_eq!(replay.events, events(&ended.stdout));
 }

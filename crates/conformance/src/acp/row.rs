@@ -198,7 +198,12 @@ fn rows() -> anyhow::Result<Vec<Row>> {
 
 /// Returns the versions of the providers with a stored row, by name.
 pub(crate) fn versions() -> anyhow::Result<Vec<(&'static CliInfo, String)>> {
-    let of_row = |row: Row| Some((teamster::provider(&row.name)?.info(), row.version?));
+    let of_row = |row: Row| {
+        Some((
+            teamster::Providers::builtin().get(&row.name)?.info(),
+            row.version?,
+        ))
+    };
     Ok(rows()?.into_iter().filter_map(of_row).collect())
 }
 

@@ -44,7 +44,7 @@ pub(crate) fn is_hot(cli: Cli) -> bool {
 
 /// Returns whether the CLI supports MCP servers.
 pub(crate) fn takes_servers(cli: Cli) -> bool {
-    let provider = teamster::provider(cli.id());
+    let provider = teamster::Providers::builtin().get(cli.id());
     provider.is_some_and(|provider| !provider.capabilities().mcp.transports.is_empty())
 }
 
@@ -213,7 +213,9 @@ fn prompts(
     ticks: &[Played],
     killed: bool,
 ) -> anyhow::Result<()> {
-    let provider = teamster::provider(stage.cli.id()).context("is not in this build")?;
+    let provider = teamster::Providers::builtin()
+        .get(stage.cli.id())
+        .context("is not in this build")?;
     let prompts = Prompts::read(&Settings::new(provider.info()), Path::new("/"))
         .map_err(anyhow::Error::msg)?;
     // The first sentence of a prompt, because a CLI may change white space.

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 use anyhow::Context;
 use serde::{Deserialize, Serialize};
+use teamster::Providers;
 use teamster_mock_model::Cli;
 
 use super::shape::Changes;
@@ -217,7 +218,9 @@ fn of_cli(
         .flat_map(|(_, version)| version.scenarios.keys())
         .collect();
     writeln!(out, "## {cli}\n")?;
-    let oldest = teamster::provider(cli.id()).and_then(|it| it.info().oldest_version);
+    let oldest = Providers::builtin()
+        .get(cli.id())
+        .and_then(|it| it.info().oldest_version);
     if let Some(oldest) = oldest {
         writeln!(
             out,

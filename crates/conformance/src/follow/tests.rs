@@ -52,7 +52,7 @@ fn every_supported_version_that_is_recorded_plays_all_scenarios_as_expected() {
     let mut checked = Vec::new();
     // Other CLIs have separate rows.
     for cli in install::clis() {
-        let provider = teamster::provider(cli.id());
+        let provider = teamster::Providers::builtin().get(cli.id());
         let Some(oldest) = provider.and_then(|it| it.info().oldest_version) else {
             continue;
         };
@@ -82,7 +82,10 @@ fn every_supported_version_that_is_recorded_plays_all_scenarios_as_expected() {
 fn tested_versions_are_those_that_played_all_scenarios() {
     let results = Results::read().unwrap();
     for cli in Cli::ALL {
-        let Some(info) = teamster::provider(cli.id()).map(|it| it.info()) else {
+        let Some(info) = teamster::Providers::builtin()
+            .get(cli.id())
+            .map(|it| it.info())
+        else {
             continue;
         };
         let Some(oldest) = info.oldest_version else {
@@ -107,7 +110,7 @@ fn tested_versions_are_those_that_played_all_scenarios() {
 #[test]
 fn pages_name_the_oldest_version() {
     for cli in install::clis() {
-        let info = teamster::provider(cli.id()).unwrap().info();
+        let info = teamster::Providers::builtin().get(cli.id()).unwrap().info();
         let Some(oldest) = info.oldest_version else {
             continue;
         };

@@ -158,7 +158,7 @@ mod tests {
             "HOME" => Some(here.into()),
             _ => (set.iter().find(|(known, _)| *known == name)).map(|(_, value)| (*value).into()),
         };
-        let provider = crate::provider(provider);
+        let provider = crate::Providers::builtin().get(provider);
         let credentials = provider.map_or(Credentials::unknown(), |it| it.info().credentials);
         let login = LoginSearch {
             variable: &variable,

@@ -6,8 +6,8 @@ use teamster::orchestrator::{
     Budget, Candidate, Limits, Orchestrator, OrchestratorConfig, RunRequest,
 };
 use teamster::{
-    AgentError, BudgetKind, ErrorCode, ErrorDetail, ErrorKind, ExecuteParams, LoopOwner,
-    NotRetried, Providers, RuntimeConfig,
+    AgentError, BudgetKind, ErrorCode, ErrorDetail, ErrorKind, ExecuteParams, NotRetried,
+    Providers, RuntimeConfig,
 };
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
@@ -82,8 +82,6 @@ async fn refusals_name_their_parameter() {
     assert_eq!(unknown.err().unwrap().parameter(), Some("provider"));
     let unknown = providers.session_runtime("nobody", RuntimeConfig::default());
     assert_eq!(unknown.err().unwrap().parameter(), Some("provider"));
-    let owner = "nobody".parse::<LoopOwner>().unwrap_err();
-    assert_eq!(owner.parameter(), Some("owner"));
     let limits = Limits::default().overall(0).check().unwrap_err();
     assert_eq!(limits.parameter(), Some("limits.overall"));
 

@@ -20,7 +20,7 @@ use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike;
 use nix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
-use teamster::{AgentConfig, AgentEvent, ExecuteParams, RuntimeConfig, get_runtime};
+use teamster::{AgentEvent, ExecuteParams, RuntimeConfig, create_cli_runtime};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -215,7 +215,7 @@ fn bare(command: &[&str]) -> Result<()> {
 fn library(provider: &str) -> Result<()> {
     let mut cli = RuntimeConfig::default();
     cli.program = Some(env::var_os("COMPARE_AGENT").ok_or("no agent")?.into());
-    let runtime = get_runtime(&AgentConfig::cli(provider).cli_config(cli))?;
+    let runtime = create_cli_runtime(provider, cli)?;
     let tokio = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

@@ -419,7 +419,7 @@ async fn runs_of_the_real_providers_replay_as_they_were() {
         assert_eq!(place.recorded(STDOUT), fs::read(output).unwrap());
         let recording = Fixture::load(&place.path(DIR)).unwrap();
         assert_eq!(recording.meta.cli.as_deref(), Some(name));
-        let provider = teamster::provider(name).unwrap();
+        let provider = teamster::Providers::builtin().get(name).unwrap();
         let replay = replay(&recording, &*provider, ReplayOptions::default());
         assert_eq!(replay.events, story.events, "{fixture}");
     }
