@@ -1,7 +1,5 @@
 //! Messages to agents.
 
-use std::borrow::Cow;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use agent_client_protocol_schema::ProtocolVersion;
@@ -19,7 +17,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use teamster_core::provider::Exchange;
-use teamster_core::{AgentError, Image, ImageSource, McpServer, McpTransport, PermissionAnswer};
+use teamster_core::{AgentError, Image, McpServer, McpTransport, PermissionAnswer};
 
 use crate::question::Choice;
 use crate::settings::Settings;
@@ -277,19 +275,7 @@ pub(crate) fn no_such_method(exchange: &mut Exchange, id: &RawValue) {
 pub(crate) fn content(prompt: &str, images: &[Image]) -> Result<Vec<ContentBlock>, AgentError> {
     let mut blocks = Vec::with_capacity(images.len() + 1);
     for image in images {
-        let data = match &image.source {
-            ImageSource::Bytes(bytes) => Cow::Borrowed(bytes.as_slice()),
-            ImageSource::Path(path) => {
-                Cow::Owned(fs::read(path).map_err(|error| Image::unreadable(path, &error))?)
-            }
-            _ => {
-                return Err(AgentError::refused(
-                    "images",
-                    "an image is a file or bytes in memory",
-                ));
-            }
-        };
-        let data = base64::engine::general_purpose::STANDARD.encode(data);
+        let data = base64::engine::general_purpose::STANDARD.encode(image.in_memory()?);
         blocks.push(ContentBlock::Image(ImageContent::new(
             data,
             image.media_type.clone(),

@@ -4,7 +4,6 @@ mod mcp;
 mod session;
 
 use std::borrow::Cow;
-use std::fs;
 use std::time::Duration;
 
 use base64::Engine;
@@ -12,8 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::{Value, json};
 use teamster_core::provider::{Args, Launch, Signal, Stdin, StopStep, is_uuid};
 use teamster_core::{
-    AgentError, ErrorKind, ExecuteParams, Image, ImageSource, PermissionMode, SystemPrompt,
-    Timeouts,
+    AgentError, ErrorKind, ExecuteParams, Image, PermissionMode, SystemPrompt, Timeouts,
 };
 
 use crate::{CAPABILITIES, INFO};
@@ -193,19 +191,7 @@ pub(crate) fn not_a_command(prompt: &str, slash_commands: bool) -> Cow<'_, str> 
 pub(crate) fn content(prompt: &str, images: &[Image]) -> Result<Value, AgentError> {
     let mut content = Vec::with_capacity(images.len() + 1);
     for image in images {
-        let data = match &image.source {
-            ImageSource::Bytes(bytes) => STANDARD.encode(bytes),
-            ImageSource::Path(path) => {
-                let bytes = fs::read(path).map_err(|e| Image::unreadable(path, &e))?;
-                STANDARD.encode(bytes)
-            }
-            _ => {
-                return Err(AgentError::refused(
-                    "images",
-                    "an image is a file or bytes in memory",
-                ));
-            }
-        };
+        let data = STANDARD.encode(image.in_memory()?);
         content.push(json!({
             "type": "image",
             "source": {"type": "base64", "media_type": image.media_type, "data": data}

@@ -99,6 +99,10 @@ impl CliProvider for Claude {
         command_line::read(argv, params);
     }
 
+    fn reads_images(&self) -> bool {
+        true
+    }
+
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {
         Box::new(ClaudeDecoder::for_run(params))
     }

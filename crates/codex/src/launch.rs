@@ -166,7 +166,6 @@ fn system_prompt(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentErr
 fn images(images: &[Image], args: &mut Args) -> Result<(), AgentError> {
     for image in images {
         match &image.source {
-            ImageSource::Bytes(bytes) => args.private_file("--image=", bytes.as_slice()),
             ImageSource::Path(path) => match readable(path) {
                 Ok(path) if path.as_os_str().as_encoded_bytes().contains(&b',') => {
                     let bytes = fs::read(&path).map_err(|e| Image::unreadable(&path, &e))?;
@@ -175,12 +174,7 @@ fn images(images: &[Image], args: &mut Args) -> Result<(), AgentError> {
                 Ok(path) => args.value("--image", path),
                 Err(error) => return Err(Image::unreadable(path, &error)),
             },
-            _ => {
-                return Err(AgentError::refused(
-                    "images",
-                    "an image is a file or bytes in memory",
-                ));
-            }
+            _ => args.private_file("--image=", image.in_memory()?),
         }
     }
     Ok(())

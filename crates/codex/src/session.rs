@@ -49,6 +49,10 @@ impl SessionProvider for Codex {
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
         Box::new(CodexSession::new(options))
     }
+
+    fn opens_image_files(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]

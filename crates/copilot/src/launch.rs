@@ -133,7 +133,7 @@ fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
             // The CLI would search a relative path in the agent's directory.
             args.value("--attachment", absolute(path).map_err(unreadable)?);
         }
-        ImageSource::Bytes(bytes) => {
+        _ => {
             let suffix = match image.media_type.as_str() {
                 "image/png" => ".png",
                 "image/jpeg" => ".jpg",
@@ -146,13 +146,7 @@ fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
                     ));
                 }
             };
-            args.private_file_named("--attachment=", suffix, bytes.as_slice());
-        }
-        _ => {
-            return Err(AgentError::refused(
-                "images",
-                "an image is a file or bytes in memory",
-            ));
+            args.private_file_named("--attachment=", suffix, image.in_memory()?);
         }
     }
     Ok(())

@@ -33,6 +33,7 @@ mod cli_info;
 mod constants;
 mod error;
 mod event;
+mod image;
 mod ledger;
 mod log;
 mod mcp;
@@ -62,12 +63,11 @@ pub use event::{
     RateLimit, Retract, Retry, Session, Text, Thinking, ToolKind, ToolResult, ToolUse, TurnEnd,
     Unknown, UsageReport,
 };
+pub use image::{Image, ImageSource};
 pub use ledger::{TextLedger, ToolLedger, UsageLedger};
 pub use log::LogEntry;
 pub use mcp::{McpDelivery, McpServer, McpSupport, McpTools, McpTransport};
-pub use params::{
-    ExecuteParams, Image, ImageSource, PermissionMode, PromptDelivery, SystemPrompt, Timeouts,
-};
+pub use params::{ExecuteParams, PermissionMode, PromptDelivery, SystemPrompt, Timeouts};
 pub use raw_json::RawJson;
 pub use result::{
     CostSource, Diagnostics, Message, PermissionDenial, RunResult, RunStatus, TextPiece,

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::{McpDelivery, McpServer};
+use crate::{Image, McpDelivery, McpServer};
 
 /// Parameters of one run.
 ///
@@ -348,45 +348,6 @@ pub enum PermissionMode {
     AcceptEdits,
     /// Allows everything. Use it only in a sandbox.
     Bypass,
-}
-
-/// An image that goes with the prompt.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Image {
-    /// Media type, such as `image/png`.
-    pub media_type: String,
-    /// Source of the data.
-    pub source: ImageSource,
-}
-
-impl Image {
-    /// Creates an image from a file.
-    pub fn file(media_type: impl Into<String>, path: impl Into<PathBuf>) -> Self {
-        Self {
-            media_type: media_type.into(),
-            source: ImageSource::Path(path.into()),
-        }
-    }
-
-    /// Creates an image from bytes in memory.
-    pub fn bytes(media_type: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
-        Self {
-            media_type: media_type.into(),
-            source: ImageSource::Bytes(bytes.into()),
-        }
-    }
-}
-
-/// Source of an image.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-#[non_exhaustive]
-pub enum ImageSource {
-    /// A file, which is read when the run starts.
-    Path(PathBuf),
-    /// Bytes in memory.
-    Bytes(Vec<u8>),
 }
 
 /// Limits of the time without a line from the CLI.

@@ -90,6 +90,13 @@ pub trait CliProvider: Send + Sync + 'static {
     /// Fails if a parameter is not supported.
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError>;
 
+    /// Returns whether [`launch`](Self::launch) puts the bytes of images into the CLI's input. The engine then reads
+    /// image files first, on a thread where that may block, so `launch` only sees [images in
+    /// memory](crate::Image::in_memory). By default files stay files.
+    fn reads_images(&self) -> bool {
+        false
+    }
+
     /// Extracts parameters from a recorded command line of this CLI, so that the decoder of a replay has the
     /// parameters of the recorded run. `params.env` is that of the recording. Variables that would make the decoder
     /// read files of this machine MUST be overridden there.
@@ -121,6 +128,10 @@ impl<P: CliProvider + ?Sized> CliProvider for Arc<P> {
 
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
         (**self).launch(params)
+    }
+
+    fn reads_images(&self) -> bool {
+        (**self).reads_images()
     }
 
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {

@@ -22,6 +22,12 @@ pub trait SessionProvider: CliProvider {
     /// Creates the protocol for one process.
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol>;
 
+    /// Returns whether the CLI itself opens the image files of a turn. By default the engine reads them first, so the
+    /// protocol only sees [images in memory](crate::Image::in_memory).
+    fn opens_image_files(&self) -> bool {
+        false
+    }
+
     /// Returns whether the CLI supports sessions only. Its runs are then sessions of one turn, and
     /// [`launch`](CliProvider::launch) is an error.
     fn only_sessions(&self) -> bool {
@@ -40,6 +46,10 @@ impl<P: SessionProvider + ?Sized> SessionProvider for Arc<P> {
 
     fn protocol(&self, options: &SessionOptions) -> Box<dyn SessionProtocol> {
         (**self).protocol(options)
+    }
+
+    fn opens_image_files(&self) -> bool {
+        (**self).opens_image_files()
     }
 
     fn only_sessions(&self) -> bool {

@@ -130,8 +130,7 @@ fn images(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
                 path.metadata().map_err(|e| Image::unreadable(path, &e))?;
                 args.value("--file", in_full(path, "images")?);
             }
-            ImageSource::Bytes(bytes) => args.private_file("--file=", bytes.as_slice()),
-            _ => return invalid("images", "an image is a file or bytes in memory"),
+            _ => args.private_file("--file=", image.in_memory()?),
         }
     }
     Ok(())

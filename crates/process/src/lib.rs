@@ -149,6 +149,7 @@ mod git_env;
 mod group;
 mod guard;
 mod identity;
+mod images;
 mod inherited;
 mod last_output;
 mod launch;

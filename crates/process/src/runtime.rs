@@ -9,12 +9,13 @@ use pin_project::pin_project;
 use teamster_core::provider::{Decoder, RunAssembler, Secrets};
 use teamster_core::{
     AbortHandle, AgentError, AgentRuntime, Capabilities, CliProvider, EventStream, ExecuteParams,
-    LogEntry,
+    ImageSource, LogEntry,
 };
 use uuid::Uuid;
 
 use crate::config::RuntimeConfig;
 use crate::guard::Guarded;
+use crate::images;
 use crate::launch::make_absolute;
 use crate::orders::Orders;
 use crate::queue::{Consumer, queue};
@@ -75,6 +76,13 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
     fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
         let mut params = params.clone();
         make_absolute(&mut params);
+        if self.provider.reads_images() {
+            images::check(&params.images)?;
+            // What they show changes nothing.
+            for image in &mut params.images {
+                image.source = ImageSource::Bytes(Vec::new());
+            }
+        }
         self.provider.launch(&params).map(drop)
     }
 
@@ -102,7 +110,7 @@ impl<P: CliProvider> CliRuntime<P> {
         let provider = self.provider.clone();
         let config = self.config.clone();
         // Its captures may hold secrets and are dropped as soon as the process has started.
-        let start = async move { start(&*provider, &config, &params, with_text, &run_abort).await };
+        let start = async move { start(&*provider, &config, params, with_text, &run_abort).await };
         EventStream::of_batches(Entries::Starting(start), abort)
     }
 }
@@ -139,14 +147,18 @@ impl<F: Future<Output = Result<Consumer, Refused>>> Stream for Entries<F> {
 async fn start(
     provider: &impl CliProvider,
     config: &RuntimeConfig,
-    params: &ExecuteParams,
+    mut params: ExecuteParams,
     with_text: bool,
     abort: &AbortHandle,
 ) -> Result<Consumer, Refused> {
     if abort.is_aborted() {
         return Err(RunAssembler::aborted_error().into());
     }
-    let launch = provider.launch(params)?;
+    if provider.reads_images() {
+        params.images = images::load(std::mem::take(&mut params.images), abort).await?;
+    }
+    let launch = provider.launch(&params)?;
+    let params = &params;
     let spill = Spill::new(config.spill_dir.as_deref(), config.spill_limit_bytes);
     let (producer, consumer) = queue(config.queue_memory_bytes, spill);
     // Before the process starts, because it may change the files of the resumed session that the decoder reads.

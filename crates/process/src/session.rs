@@ -23,6 +23,7 @@ use tokio::sync::{Notify, Semaphore, mpsc, oneshot};
 use crate::config::RuntimeConfig;
 use crate::guard::Guarded;
 use crate::identity::{Presence, ProcessIdentity};
+use crate::images;
 use crate::launch::make_absolute;
 use crate::queue::{Consumer, queue};
 use crate::reset_time;
@@ -128,10 +129,16 @@ impl State {
 
 impl<P: SessionProvider> Inner<P> {
     /// Begins the turn, in a new process if necessary.
-    async fn play(&self, turn: &Turn, abort: &AbortHandle) -> Result<Consumer, Refused> {
+    async fn play(&self, mut turn: Turn, abort: &AbortHandle) -> Result<Consumer, Refused> {
         if !turn.images.is_empty() && !self.provider.session_capabilities().images {
             return Err(self.cannot("take images").into());
         }
+        let images = std::mem::take(&mut turn.images);
+        turn.images = if self.provider.opens_image_files() {
+            images::find(images, abort).await?
+        } else {
+            images::load(images, abort).await?
+        };
         for _ in 0..TRIES {
             if abort.is_aborted() {
                 break;
@@ -144,7 +151,7 @@ impl<P: SessionProvider> Inner<P> {
             let Ok(permit) = permit else {
                 break;
             };
-            let talk = self.talk(turn, abort).await?;
+            let talk = self.talk(&turn, abort).await?;
             let spill = Spill::new(
                 self.config.spill_dir.as_deref(),
                 self.config.spill_limit_bytes,
@@ -336,7 +343,7 @@ impl<P: SessionProvider> AgentSession for CliSession<P> {
         let abort = AbortHandle::new(&turn.cancel);
         let order = abort.clone();
         let inner = self.0.clone();
-        let play = async move { inner.play(&turn, &order).await };
+        let play = async move { inner.play(turn, &order).await };
         EventStream::of_batches(Entries::Starting(play), abort)
     }
 

@@ -1,20 +1,14 @@
 //! Start of a process and of the task that drives it.
 
-use std::future::{Future, poll_fn};
-use std::pin::pin;
-use std::task::Poll;
 use std::time::Duration;
 
 use teamster_core::provider::{Launch, RecordFiles, RunAssembler};
-use teamster_core::{
-    AbortHandle, AgentError, CliProvider, ErrorCode, ErrorKind, ExecuteParams, LogEntry,
-};
-use tokio::runtime::Handle;
+use teamster_core::{AbortHandle, AgentError, CliProvider, ExecuteParams, LogEntry};
 
 use crate::clock::Clock;
 use crate::config::RuntimeConfig;
 use crate::driver::Driver;
-use crate::engine::engine;
+use crate::engine::{blocking, engine_of_run};
 use crate::follow::Follower;
 use crate::framing::LineBuf;
 use crate::last_output::LastOutput;
@@ -30,7 +24,7 @@ use crate::spawn::{Spawned, spawn};
 use crate::stderr_tail::Tail;
 use crate::stdin::StdinWriter;
 use crate::stop::{Tree, ladder};
-use crate::trace::{in_span, trace};
+use crate::trace::trace;
 use crate::watchdog::{Alarm, Limits};
 
 /// Error of a process that was not started.
@@ -97,10 +91,7 @@ async fn start_in_span<R: Reader + 'static>(
     reader: impl FnOnce(Limits, Option<u32>) -> R,
 ) -> Result<(), Refused> {
     let plan = Plan::new(provider, config, params, launch)?;
-    let handle = engine().map_err(|error| {
-        let message = format!("no asynchronous runtime could be started for the run: {error}");
-        AgentError::new(ErrorCode::Io, ErrorKind::Internal, message)
-    })?;
+    let handle = engine_of_run()?;
     let mut recording = match &config.record_to {
         Some(dir) => {
             let dir = if config.record_each {
@@ -113,7 +104,7 @@ async fn start_in_span<R: Reader + 'static>(
         }
         None => None,
     };
-    let (mut plan, mut on_disk) = match on_disk(plan, &handle, abort).await {
+    let (mut plan, mut on_disk) = match on_disk(plan, abort).await {
         Ok(made) => made,
         Err(error) => {
             let notice = recording.and_then(|it| it.not_started(&error.message));
@@ -207,31 +198,14 @@ async fn start_in_span<R: Reader + 'static>(
 
 /// Creates the files of the run on a blocking thread. An abort does not wait for it: files that are created after
 /// the abort are removed as soon as they exist.
-async fn on_disk(
-    mut plan: Plan,
-    handle: &Handle,
-    abort: &AbortHandle,
-) -> Result<(Plan, OnDisk), AgentError> {
+async fn on_disk(mut plan: Plan, abort: &AbortHandle) -> Result<(Plan, OnDisk), AgentError> {
     if !OnDisk::is_needed(&plan) {
         return Ok((plan, OnDisk::default()));
     }
     let order = abort.clone();
-    let mut task = handle.spawn_blocking(in_span(move || {
+    blocking(abort, move || {
         let on_disk = OnDisk::make(&mut plan, &order)?;
         Ok((plan, on_disk))
-    }));
-    let mut aborted = pin!(abort.aborted());
-    poll_fn(|cx| match pin!(&mut task).poll(cx) {
-        Poll::Ready(Ok(made)) => Poll::Ready(made),
-        Poll::Ready(Err(error)) => Poll::Ready(Err(AgentError::new(
-            ErrorCode::Io,
-            ErrorKind::Internal,
-            format!("the files of the run could not be made: {error}"),
-        ))),
-        Poll::Pending => aborted
-            .as_mut()
-            .poll(cx)
-            .map(|()| Err(RunAssembler::aborted_error())),
     })
     .await
 }

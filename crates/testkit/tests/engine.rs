@@ -80,6 +80,8 @@ impl Run {
                 record: None,
                 native: Vec::new(),
                 add_dirs: Arc::default(),
+                reads_images: false,
+                images: Arc::default(),
             },
             config: RuntimeConfig::default(),
             params: ExecuteParams::new("prompt"),

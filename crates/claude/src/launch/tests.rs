@@ -1,6 +1,6 @@
 use super::*;
 use teamster_core::provider::FilePlace;
-use teamster_core::{ErrorCode, PromptDelivery};
+use teamster_core::{ErrorCode, ImageSource, PromptDelivery};
 
 fn args(params: &ExecuteParams) -> Vec<String> {
     let launch = launch(params).unwrap();

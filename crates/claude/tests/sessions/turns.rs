@@ -120,14 +120,6 @@ fn an_invalid_message_is_an_error_of_the_turn_and_nothing_is_written() {
     assert_eq!(turn.names(), ["error", "turn_end", "done"]);
     assert_eq!(turn.result.status, RunStatus::Failed);
     assert_eq!(turn.result.errors[0].message, "prompt: it is empty");
-    let mut turn = Turn::new("look");
-    turn.images.push(Image {
-        media_type: "image/png".into(),
-        source: ImageSource::Path("/nowhere/x.png".into()),
-    });
-    play.begin(turn);
-    let turn = play.end();
-    assert_eq!(turn.result.errors[0].kind, ErrorKind::NotFound);
     assert!(play.written.is_empty());
     // The session is still usable.
     is_plain(&play.play("[[mock:text]] one"), HELLO, COST);

@@ -12,7 +12,6 @@ use super::permissions::{self, Settings};
 use super::state::{CodexSession, Lookup, Opening, OpeningKind, Thread};
 use super::usage::Figures;
 use crate::launch::Answers;
-use crate::launch::readable;
 use crate::totals::Baseline;
 use crate::wire::Object;
 
@@ -259,25 +258,6 @@ fn set(params: &mut Value, name: &str, value: Option<&str>) {
     if let Some(value) = value {
         params[name] = json!(value);
     }
-}
-
-/// Refuses images that cannot be read. The CLI would silently continue without them.
-pub(super) fn check_images(images: &[Image]) -> Result<(), AgentError> {
-    for image in images {
-        match &image.source {
-            ImageSource::Bytes(_) => {}
-            ImageSource::Path(path) => {
-                readable(path).map_err(|error| Image::unreadable(path, &error))?;
-            }
-            _ => {
-                return Err(AgentError::refused(
-                    "images",
-                    "an image is a file or bytes in memory",
-                ));
-            }
-        }
-    }
-    Ok(())
 }
 
 /// Returns an image as a part of a turn's input.

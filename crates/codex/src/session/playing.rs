@@ -8,7 +8,7 @@ use teamster_core::{AgentError, AgentEvent, PermissionMode, Session, Turn, TurnE
 
 use super::calls::Call;
 use super::errors::unlike_a_session;
-use super::opening::{check_images, image_item};
+use super::opening::image_item;
 use super::permissions;
 use super::state::CodexSession;
 use super::turn::{Ended, Interrupt, Playing};
@@ -285,9 +285,7 @@ impl CodexSession {
         self.open_if_needed();
         self.turn_begins(out);
         self.figures.turn_begins();
-        let checked =
-            check_prompt(&turn.prompt, turn.images.len()).and_then(|()| check_images(&turn.images));
-        if let Err(error) = checked {
+        if let Err(error) = check_prompt(&turn.prompt, turn.images.len()) {
             return self.fail(error, out);
         }
         self.waiting.turn = Some(turn);

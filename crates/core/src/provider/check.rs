@@ -2,15 +2,12 @@
 
 mod mcp;
 
-use std::io;
-use std::path::Path;
-
 use serde_json::Value;
 
 use crate::parameters::PARAMETERS;
 use crate::{
-    AgentError, Capabilities, CliInfo, ErrorCode, ErrorKind, ExecuteParams, Image, PermissionMode,
-    PromptDelivery, SystemPrompt, SystemPromptSupport,
+    AgentError, Capabilities, CliInfo, ErrorCode, ExecuteParams, PermissionMode, PromptDelivery,
+    SystemPrompt, SystemPromptSupport,
 };
 
 impl ExecuteParams {
@@ -160,14 +157,6 @@ impl ExecuteParams {
             return Err(AgentError::refused("prompt", problem).code(ErrorCode::PromptTooLarge));
         }
         Ok(on_stdin)
-    }
-}
-
-impl Image {
-    /// Creates the error of an unreadable image, for providers that check images before they start the CLI.
-    pub fn unreadable(path: &Path, error: &io::Error) -> AgentError {
-        let problem = format!("{} cannot be read: {error}", path.display());
-        AgentError::refused("images", problem).kind(ErrorKind::NotFound)
     }
 }
 

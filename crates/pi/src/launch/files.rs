@@ -1,6 +1,6 @@
 //! Images: files for a run, base64 text for a session.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io;
 use std::path::absolute;
 
@@ -24,8 +24,7 @@ pub(super) fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
             word.push(absolute(path).map_err(unreadable)?);
             args.add(word);
         }
-        ImageSource::Bytes(bytes) => args.private_file("@", bytes.as_slice()),
-        _ => return Err(AgentError::refused("images", NEITHER)),
+        _ => args.private_file("@", image.in_memory()?),
     }
     Ok(())
 }
@@ -33,17 +32,8 @@ pub(super) fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
 /// Returns an image of a turn as base64.
 pub(crate) fn base64(image: &Image) -> Result<String, AgentError> {
     check(image)?;
-    match &image.source {
-        ImageSource::Bytes(bytes) => Ok(STANDARD.encode(bytes)),
-        ImageSource::Path(path) => {
-            let bytes = fs::read(path).map_err(|e| Image::unreadable(path, &e))?;
-            Ok(STANDARD.encode(bytes))
-        }
-        _ => Err(AgentError::refused("images", NEITHER)),
-    }
+    Ok(STANDARD.encode(image.in_memory()?))
 }
-
-const NEITHER: &str = "an image is a file or bytes in memory";
 
 fn check(image: &Image) -> Result<(), AgentError> {
     const TYPES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];

@@ -9,8 +9,8 @@ use teamster_core::provider::{
 };
 use teamster_core::{
     AgentError, AgentEvent, Capabilities, CliInfo, CliProvider, ErrorCode, ErrorKind,
-    ExecuteParams, Id, NoticeLevel, NoticeSource, Retry, Session, Text, ToolKind, ToolResult,
-    ToolUse, TurnEnd, Usage,
+    ExecuteParams, Id, Image, NoticeLevel, NoticeSource, Retry, Session, Text, ToolKind,
+    ToolResult, ToolUse, TurnEnd, Usage,
 };
 
 const INFO: CliInfo = {
@@ -41,6 +41,10 @@ pub(crate) struct Fake {
     pub(crate) native: Vec<PathBuf>,
     /// The additional directories of its last launch.
     pub(crate) add_dirs: Arc<Mutex<Vec<PathBuf>>>,
+    /// Whether its launch takes the bytes of images.
+    pub(crate) reads_images: bool,
+    /// The images of its last launch.
+    pub(crate) images: Arc<Mutex<Vec<Image>>>,
 }
 
 impl CliProvider for Fake {
@@ -63,6 +67,7 @@ impl CliProvider for Fake {
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
         let mut launch = self.launch.clone();
         self.add_dirs.lock().unwrap().clone_from(&params.add_dirs);
+        self.images.lock().unwrap().clone_from(&params.images);
         let leases = |edit: &ConfigEdit| edit.place == ConfigPlace::Lease;
         if params.mcp_servers.is_empty() && launch.config.as_ref().is_some_and(leases) {
             launch.config = None;
@@ -71,6 +76,10 @@ impl CliProvider for Fake {
             launch.args.push(id.into());
         }
         Ok(launch)
+    }
+
+    fn reads_images(&self) -> bool {
+        self.reads_images
     }
 
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {

@@ -1,6 +1,7 @@
 //! One process for many turns.
 
 mod commands;
+mod images;
 mod permissions;
 mod talker;
 

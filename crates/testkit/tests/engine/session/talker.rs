@@ -8,8 +8,9 @@ use teamster_core::provider::{
 };
 use teamster_core::{
     AgentError, AgentEvent, AgentSession, Capabilities, CliInfo, CliProvider, Decision, ErrorCode,
-    ErrorKind, EventStream, ExecuteParams, Id, Permission, PermissionAnswer, PermissionRequest,
-    SessionCapabilities, SessionOptions, SessionProvider, SessionRuntime, ToolKind, Turn,
+    ErrorKind, EventStream, ExecuteParams, Id, Image, ImageSource, Permission, PermissionAnswer,
+    PermissionRequest, SessionCapabilities, SessionOptions, SessionProvider, SessionRuntime,
+    ToolKind, Turn,
 };
 use teamster_process::{CliRuntime, RuntimeConfig};
 
@@ -57,6 +58,7 @@ while IFS= read -r line; do
     *'"prompt":"late '*) late=${line#*late }; late=${late%%\"*}; printf '{"u":"1"}\n'; say "waiting $$" ;;
     *'"prompt":"early '*) late=${line#*early }; late=${late%%\"*}; say "waiting $$" ;;
     *'"prompt":"args"'*) say "$*"; end ;;
+    *'"say":"'*) line=${line#*:\"}; say "${line%%\"*}"; end ;;
     *'"answer":"yes"'*) say allowed; end ;;
     *'"answer":"no"'*) say denied; end ;;
     *'"stop"'*) printf '{"cut":1}\n'; printf '{"end":true}\n'
@@ -75,6 +77,8 @@ done
 pub(super) struct Talker {
     fake: Fake,
     pub(super) capabilities: SessionCapabilities,
+    /// Whether the CLI opens image files itself.
+    pub(super) opens_image_files: bool,
 }
 
 impl CliProvider for Talker {
@@ -110,6 +114,10 @@ impl SessionProvider for Talker {
             launch.args.push("fork".into());
         }
         Ok(launch)
+    }
+
+    fn opens_image_files(&self) -> bool {
+        self.opens_image_files
     }
 
     fn protocol(&self, _: &SessionOptions) -> Box<dyn SessionProtocol> {
@@ -164,6 +172,14 @@ impl Decoder for Talk {
     }
 }
 
+/// Returns what the protocol sees of an image.
+fn shown(image: &Image) -> String {
+    match &image.source {
+        ImageSource::Path(path) => path.display().to_string(),
+        _ => String::from_utf8_lossy(image.in_memory().unwrap()).into_owned(),
+    }
+}
+
 impl Talk {
     fn settle(&mut self, result: Result<(), AgentError>) {
         if let Some(order) = self.order.take() {
@@ -183,7 +199,10 @@ impl SessionProtocol for Talk {
                 assert_ne!(turn.prompt, "panic", "as the test wants it");
                 self.lines = Lines::default();
                 self.cut = false;
-                json!({"prompt": turn.prompt})
+                match turn.images.first() {
+                    Some(image) => json!({"say": shown(image)}),
+                    None => json!({"prompt": turn.prompt}),
+                }
             }
             Order::Interrupt => json!({"stop": 1}),
             Order::Steer(id, text) => {
@@ -227,6 +246,7 @@ pub(super) const ALL: SessionCapabilities = {
     all.set_model = true;
     all.permissions = true;
     all.unasked = true;
+    all.images = true;
     all
 };
 
@@ -247,6 +267,7 @@ pub(super) fn prepared() -> Prepared {
         talker: Talker {
             fake: run.provider,
             capabilities: ALL,
+            opens_image_files: false,
         },
         config,
         options: SessionOptions::default(),

@@ -1,0 +1,69 @@
+//! Images that go with a prompt.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::{AgentError, ErrorKind};
+
+/// An image that goes with the prompt.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Image {
+    /// Media type, such as `image/png`.
+    pub media_type: String,
+    /// Source of the data.
+    pub source: ImageSource,
+}
+
+impl Image {
+    /// Creates an image from a file.
+    pub fn file(media_type: impl Into<String>, path: impl Into<PathBuf>) -> Self {
+        Self {
+            media_type: media_type.into(),
+            source: ImageSource::Path(path.into()),
+        }
+    }
+
+    /// Creates an image from bytes in memory.
+    pub fn bytes(media_type: impl Into<String>, bytes: impl Into<Vec<u8>>) -> Self {
+        Self {
+            media_type: media_type.into(),
+            source: ImageSource::Bytes(bytes.into()),
+        }
+    }
+
+    /// Returns the bytes of an image in memory.
+    ///
+    /// # Errors
+    ///
+    /// Fails for an image that is still a file. The engine reads files before a provider needs their bytes
+    /// ([`CliProvider::reads_images`](crate::CliProvider::reads_images)).
+    pub fn in_memory(&self) -> Result<&[u8], AgentError> {
+        match &self.source {
+            ImageSource::Bytes(bytes) => Ok(bytes),
+            _ => Err(AgentError::refused(
+                "images",
+                "an image is a file or bytes in memory",
+            )),
+        }
+    }
+
+    /// Creates the error of an unreadable image, for providers that check images before they start the CLI.
+    pub fn unreadable(path: &Path, error: &io::Error) -> AgentError {
+        let problem = format!("{} cannot be read: {error}", path.display());
+        AgentError::refused("images", problem).kind(ErrorKind::NotFound)
+    }
+}
+
+/// Source of an image.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub enum ImageSource {
+    /// A file, which is read when the run starts.
+    Path(PathBuf),
+    /// Bytes in memory.
+    Bytes(Vec<u8>),
+}
