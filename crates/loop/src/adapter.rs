@@ -8,7 +8,7 @@ use std::pin::Pin;
 
 use teamster_core::{
     AgentError, Capabilities, ErrorCode, ErrorKind, EventStream, ExecuteParams, Id, RunResult,
-    RunStatus,
+    RunStatus, SharedRuntime,
 };
 
 pub use cold::ColdAdapter;
@@ -58,14 +58,13 @@ pub trait Adapter: Send {
         UNKNOWN
     }
 
-    /// Plays a tick. Nothing happens before the stream is polled.
-    fn tick(&mut self, prompt: &str) -> Result<EventStream, AgentError>;
-
-    /// Plays a tick, or continues one after a failure: a new attempt has its own prompt, session and limits.
-    /// An agent whose process stays knows its session and takes the prompt alone.
-    fn attempt(&mut self, params: &ExecuteParams) -> Result<EventStream, AgentError> {
-        self.tick(&params.prompt)
-    }
+    /// Returns the runtime of the next tick, whose runs are the tick's attempts: each has its own prompt, session and
+    /// limits. An agent whose process stays knows its session and takes the prompt alone.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the agent has not [begun](Self::begin).
+    fn runtime(&mut self) -> Result<SharedRuntime, AgentError>;
 
     /// Reports the end of a tick.
     fn tick_ended(&mut self, result: &RunResult);

@@ -3,13 +3,10 @@
 use std::sync::Arc;
 
 use derive_setters::Setters;
-use teamster_core::provider::RunAssembler;
 use teamster_core::{
-    AbortHandle, AgentError, AgentRuntime, Capabilities, ErrorCode, ErrorKind, EventStream,
-    ExecuteParams, LogEntry,
+    AgentError, AgentRuntime, Capabilities, EventStream, ExecuteParams, SharedRuntime,
 };
 use teamster_orchestrator::{Budget, Candidate, RetryPolicy, RunObserver};
-use tokio::sync::{mpsc, oneshot};
 
 use crate::adapter::Adapter;
 use crate::settings::Settings;
@@ -72,10 +69,9 @@ impl TickOptions {
     ///
     /// Fails with the reason if one of them does not.
     pub fn check(&self, settings: &Settings, agent: &dyn Adapter) -> Result<(), AgentError> {
-        let (turns, _) = TickRuntime::new(settings.name(), agent.capabilities().clone());
-        let own = Candidate::new(Arc::new(turns), ExecuteParams::new(""));
-        let mut candidates = std::iter::once(&own).chain(&self.fallbacks);
-        candidates.try_for_each(|candidate| self.budget.check(candidate))
+        (self.budget).check_agent(settings.name(), agent.capabilities())?;
+        let mut fallbacks = self.fallbacks.iter();
+        fallbacks.try_for_each(|candidate| self.budget.check(candidate))
     }
 
     /// Sets the observer of the ticks.
@@ -86,32 +82,18 @@ impl TickOptions {
     }
 }
 
-/// Request of the orchestrator to begin an attempt.
-pub(crate) struct AttemptRequest {
-    pub(crate) params: ExecuteParams,
-    pub(crate) reply: oneshot::Sender<Result<EventStream, AgentError>>,
-}
-
-/// Runtime of one tick: the loop begins each attempt as a turn of its agent.
+/// Runtime of one tick, under the short name of its agent.
 pub(crate) struct TickRuntime {
     id: String,
-    capabilities: Capabilities,
-    attempts: mpsc::UnboundedSender<AttemptRequest>,
+    runtime: SharedRuntime,
 }
 
 impl TickRuntime {
-    /// Creates the runtime and the receiver of its attempts.
-    pub(crate) fn new(
-        id: &str,
-        capabilities: Capabilities,
-    ) -> (Self, mpsc::UnboundedReceiver<AttemptRequest>) {
-        let (attempts, requests) = mpsc::unbounded_channel();
-        let turns = Self {
+    pub(crate) fn new(id: &str, runtime: SharedRuntime) -> Self {
+        Self {
             id: id.to_owned(),
-            capabilities,
-            attempts,
-        };
-        (turns, requests)
+            runtime,
+        }
     }
 }
 
@@ -121,59 +103,10 @@ impl AgentRuntime for TickRuntime {
     }
 
     fn capabilities(&self) -> &Capabilities {
-        &self.capabilities
+        self.runtime.capabilities()
     }
 
     fn execute(&self, params: ExecuteParams) -> EventStream {
-        let abort = AbortHandle::new(&params.cancel);
-        let (reply, begun) = oneshot::channel();
-        // Without a receiver the reply is dropped, and the stream ends with an error.
-        let _ = self.attempts.send(AttemptRequest { params, reply });
-        let stop = abort.clone();
-        let batches = async_stream::stream! {
-            let begun = tokio::select! {
-                biased;
-                () = stop.aborted() => Err(RunAssembler::aborted_error()),
-                begun = begun => begun.unwrap_or_else(|_| Err(not_begun())),
-            };
-            let mut events = match begun {
-                Ok(events) => events,
-                Err(error) => {
-                    yield RunAssembler::refuse(error).map(LogEntry::from).to_vec();
-                    return;
-                }
-            };
-            let handle = events.abort_handle();
-            let (mut aborted, mut killed) = (false, false);
-            loop {
-                let batch = tokio::select! {
-                    biased;
-                    () = stop.killed(), if !killed => {
-                        killed = true;
-                        handle.kill();
-                        continue;
-                    }
-                    () = stop.aborted(), if !aborted => {
-                        aborted = true;
-                        handle.abort();
-                        continue;
-                    }
-                    batch = events.next_batch() => batch,
-                };
-                if batch.is_empty() {
-                    break;
-                }
-                yield batch;
-            }
-        };
-        EventStream::of_batches(batches, abort)
+        self.runtime.execute(params)
     }
-}
-
-fn not_begun() -> AgentError {
-    AgentError::new(
-        ErrorCode::StreamEndedEarly,
-        ErrorKind::Internal,
-        "the loop has ended",
-    )
 }

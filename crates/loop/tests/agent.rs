@@ -17,8 +17,8 @@ use std::time::Duration;
 use serde_json::json;
 use teamster_core::provider::LoopSettings;
 use teamster_core::{
-    AbortHandle, AgentError, AgentEvent, CliInfo, CostSource, Done, EventStream, Id, RunResult,
-    RunStatus, Usage,
+    AbortHandle, AgentError, AgentEvent, AgentRuntime, Capabilities, CliInfo, CostSource, Done,
+    EventStream, ExecuteParams, Id, RunResult, RunStatus, SharedRuntime, Usage,
 };
 use teamster_loop::clock::TokioClock;
 use teamster_loop::{
@@ -63,6 +63,28 @@ fn failed(error: AgentError) -> EventStream {
     EventStream::new(events, AbortHandle::new(&CancellationToken::new()))
 }
 
+fn in_order<const N: usize>(streams: [EventStream; N]) -> Arc<Mutex<VecDeque<EventStream>>> {
+    Arc::new(Mutex::new(streams.into()))
+}
+
+/// Runtime whose runs are made by a function.
+pub(crate) struct Ticks<F>(pub(crate) F);
+
+impl<F: Fn(ExecuteParams) -> EventStream + Send + Sync> AgentRuntime for Ticks<F> {
+    fn id(&self) -> &str {
+        INFO.id
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        const NONE: &Capabilities = &Capabilities::none();
+        NONE
+    }
+
+    fn execute(&self, params: ExecuteParams) -> EventStream {
+        (self.0)(params)
+    }
+}
+
 type Unasked = Arc<Mutex<VecDeque<EventStream>>>;
 
 /// Scripted agent whose ticks take 1 s and cost $1 by default.
@@ -71,7 +93,7 @@ struct Agent {
     unasked: Unasked,
     ticks: Arc<Mutex<u32>>,
     /// Streams of the first ticks.
-    first: VecDeque<EventStream>,
+    first: Arc<Mutex<VecDeque<EventStream>>>,
     /// The session has no id.
     nameless: bool,
     /// Errors of the first calls of `begin`.
@@ -120,14 +142,22 @@ impl Adapter for Agent {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn tick(&mut self, prompt: &str) -> Result<EventStream, AgentError> {
+    fn runtime(&mut self) -> Result<SharedRuntime, AgentError> {
         assert!(self.is_alive(), "another process would get the prompt");
-        let mut ticks = self.ticks.lock().unwrap();
-        *ticks += 1;
-        if prompt.contains("MEMORY.md") {
-            self.full.lock().unwrap().push(*ticks);
-        }
-        Ok(self.first.pop_front().unwrap_or_else(|| turn(1, 1.0)))
+        let (ticks, full) = (self.ticks.clone(), self.full.clone());
+        let first = self.first.clone();
+        Ok(Arc::new(Ticks(move |params: ExecuteParams| {
+            let mut ticks = ticks.lock().unwrap();
+            *ticks += 1;
+            if params.prompt.contains("MEMORY.md") {
+                full.lock().unwrap().push(*ticks);
+            }
+            first
+                .lock()
+                .unwrap()
+                .pop_front()
+                .unwrap_or_else(|| turn(1, 1.0))
+        })))
     }
 
     fn tick_ended(&mut self, _: &RunResult) {}

@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use teamster_api::agents::SleepFile;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, CliInfo, CostSource, Done, ErrorCode, ErrorKind,
-    EventStream, Id, RunResult, RunStatus, Session, Usage,
+    EventStream, ExecuteParams, Id, RunResult, RunStatus, Session, SharedRuntime, Usage,
 };
 use teamster_loop::clock::TokioClock;
 use teamster_loop::{
@@ -22,6 +22,8 @@ use teamster_loop::{
 };
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
+
+use crate::agent::Ticks;
 
 static INFO: CliInfo = CliInfo::new("claude", "Claude Code", "claude");
 
@@ -63,6 +65,7 @@ struct Account {
     problems: Vec<String>,
 }
 
+#[derive(Clone)]
 struct Agent {
     account: Arc<Mutex<Account>>,
     chance: Arc<Mutex<Chance>>,
@@ -119,7 +122,33 @@ impl Adapter for Agent {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn tick(&mut self, prompt: &str) -> Result<EventStream, AgentError> {
+    fn runtime(&mut self) -> Result<SharedRuntime, AgentError> {
+        if self.session.lock().unwrap().is_none() {
+            self.sessions += 1;
+            *self.session.lock().unwrap() = Some(Id::from(format!("s{}", self.sessions).as_str()));
+        }
+        let agent = self.clone();
+        Ok(Arc::new(Ticks(move |params: ExecuteParams| {
+            agent.tick(&params.prompt)
+        })))
+    }
+
+    fn tick_ended(&mut self, _: &RunResult) {}
+
+    fn unasked(&mut self) -> Option<EventStream> {
+        None
+    }
+
+    fn end(&mut self) -> AdapterFuture<'_, ()> {
+        if std::mem::replace(&mut *self.alive.lock().unwrap(), false) {
+            self.account.lock().unwrap().resets += 1;
+        }
+        Box::pin(std::future::ready(()))
+    }
+}
+
+impl Agent {
+    fn tick(&self, prompt: &str) -> EventStream {
         let full = prompt.contains("MEMORY.md");
         let mut account = self.account.lock().unwrap();
         account.ticks.push((self.begun.elapsed(), full));
@@ -135,10 +164,6 @@ impl Adapter for Agent {
             account.problems.push("two ticks at once".into());
         }
         drop(account);
-        if self.session.lock().unwrap().is_none() {
-            self.sessions += 1;
-            *self.session.lock().unwrap() = Some(Id::from(format!("s{}", self.sessions).as_str()));
-        }
         let abort = AbortHandle::new(&CancellationToken::new());
         let aborted = abort.clone();
         let (account, chance) = (self.account.clone(), self.chance.clone());
@@ -200,20 +225,7 @@ impl Adapter for Agent {
             *busy.lock().unwrap() = false;
             yield AgentEvent::Done(Done::new(Box::new(result)));
         };
-        Ok(EventStream::new(events, abort))
-    }
-
-    fn tick_ended(&mut self, _: &RunResult) {}
-
-    fn unasked(&mut self) -> Option<EventStream> {
-        None
-    }
-
-    fn end(&mut self) -> AdapterFuture<'_, ()> {
-        if std::mem::replace(&mut *self.alive.lock().unwrap(), false) {
-            self.account.lock().unwrap().resets += 1;
-        }
-        Box::pin(std::future::ready(()))
+        EventStream::new(events, abort)
     }
 }
 

@@ -290,9 +290,20 @@ impl Budget {
     ///
     /// Fails if a limit is 0 or not finite, or if the provider does not report the figures while it runs.
     pub fn check(&self, candidate: &Candidate) -> Result<(), AgentError> {
-        let capabilities = candidate.runtime.capabilities();
+        self.check_agent(candidate.provider(), candidate.runtime.capabilities())
+    }
+
+    /// Checks that the budget can be enforced for a provider with these capabilities. See [`check`](Self::check).
+    ///
+    /// # Errors
+    ///
+    /// Fails as [`check`](Self::check) does.
+    pub fn check_agent(
+        &self,
+        provider: &str,
+        capabilities: &Capabilities,
+    ) -> Result<(), AgentError> {
         let cannot = |what: &str, why: &str| {
-            let provider = candidate.provider();
             let problem =
                 format!("{provider} {why}, so it cannot be held to a limit; leave it out");
             Err(AgentError::refused(format!("budget.{what}"), problem))

@@ -1,6 +1,7 @@
 //! Turns of a live session as runs.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
 use teamster_core::sync::lock;
@@ -16,21 +17,33 @@ pub struct SessionTurns {
     capabilities: Capabilities,
     /// A turn that the CLI has begun by itself, returned by the first execution.
     begun: Mutex<Option<EventStream>>,
+    sent: AtomicBool,
 }
 
 impl SessionTurns {
     /// Creates the runtime of this session. `capabilities` are those of the session's runtime.
     pub fn new(session: Arc<dyn AgentSession>, capabilities: &Capabilities) -> Self {
-        let mut capabilities = capabilities.clone();
+        Self {
+            session,
+            capabilities: Self::capabilities_of(capabilities),
+            begun: Mutex::new(None),
+            sent: AtomicBool::new(false),
+        }
+    }
+
+    /// Returns whether a turn was sent to the session, which starts its process.
+    pub fn has_sent(&self) -> bool {
+        self.sent.load(Ordering::Relaxed)
+    }
+
+    /// Returns the capabilities of turns, if these are those of the session's runtime.
+    pub fn capabilities_of(runtime: &Capabilities) -> Capabilities {
+        let mut capabilities = runtime.clone();
         capabilities.resume = true;
         // The CLI's own limits apply to its process, not to a turn.
         capabilities.max_turns = false;
         capabilities.max_budget_usd = false;
-        Self {
-            session,
-            capabilities,
-            begun: Mutex::new(None),
-        }
+        capabilities
     }
 
     /// Makes a turn that the CLI has begun by itself ([`AgentSession::unasked`]) the first execution.
@@ -67,6 +80,7 @@ impl AgentRuntime for SessionTurns {
         turn.images = params.images;
         turn.timeouts = params.timeouts;
         turn.cancel = params.cancel;
+        self.sent.store(true, Ordering::Relaxed);
         self.session.send(turn)
     }
 }

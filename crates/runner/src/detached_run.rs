@@ -6,19 +6,14 @@ use teamster_core::{AbortHandle, AgentEvent, RunResult};
 use teamster_orchestrator::{Orchestrator, RunRequest};
 use tokio::sync::mpsc;
 
-use crate::log_sink::LogSink;
-use crate::log_task::{LogTask, SideChannels};
-use crate::server::{Control, Listener, serve};
-use crate::{NewRun, Requests, RunFolder, RunLock};
+use crate::{NewRun, OnLostLog, Requests, RunRecorder};
 
 /// Run whose runner is this process: it writes the log and serves the clients.
 #[must_use = "nothing happens before `work` is awaited"]
 pub struct DetachedRun {
-    folder: RunFolder,
-    task: LogTask,
-    listener: Listener,
-    lock: RunLock,
-    side: SideChannels,
+    run: NewRun,
+    requests: Requests,
+    request_events: mpsc::UnboundedReceiver<AgentEvent>,
     log: teamster_orchestrator::RunLog,
 }
 
@@ -45,24 +40,11 @@ impl DetachedRun {
         requests: Requests,
         request_events: mpsc::UnboundedReceiver<AgentEvent>,
     ) -> Self {
-        let NewRun {
-            folder,
-            log: writer,
-            listener,
-            lock,
-            ..
-        } = run;
         Self {
-            task: LogTask::new(LogSink::Log(writer), folder.id()),
-            log: orchestrator.log(request.run_id(folder.id())),
-            folder,
-            listener,
-            lock,
-            side: SideChannels {
-                requests,
-                request_events,
-                notes: mpsc::unbounded_channel().1,
-            },
+            log: orchestrator.log(request.run_id(run.folder.id())),
+            run,
+            requests,
+            request_events,
         }
     }
 
@@ -73,20 +55,12 @@ impl DetachedRun {
 
     /// Executes the run and writes its log to the end.
     pub async fn work(mut self) -> Finished {
-        let control = Control::new(
-            self.task.position(),
-            self.abort_handle(),
-            self.side.requests.clone(),
-        )
-        .status(self.task.status().clone());
-        let server = tokio::spawn(serve(self.listener, control));
-        let mut result = (self.task)
-            .record(&mut self.log, &mut self.side, &mut |_| {})
-            .await;
-        let log = self.task.end(&mut result).await;
-        server.abort();
-        self.folder.close_socket();
-        drop(self.lock);
+        let abort = self.abort_handle();
+        let (requests, events) = (self.requests, self.request_events);
+        let stop = OnLostLog::StopRun;
+        let mut recorder = RunRecorder::with_requests(self.run, abort, stop, requests, events);
+        let mut result = recorder.record(&mut self.log, &mut |_| {}).await;
+        let log = recorder.end(&mut result).await;
         Finished { result, log }
     }
 }

@@ -11,13 +11,14 @@ use teamster_core::{
 };
 use teamster_orchestrator::RunLog;
 use tokio::sync::{mpsc, watch};
+use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::log_sink::LogSink;
 use crate::status::StatusBoard;
-use crate::{Position, Requests};
+use crate::{OnLostLog, Position, Requests};
 
-/// Time for which a log that cannot be written delays its run, before the run is stopped.
+/// Time for which a log that cannot be written is tried again, before it is given up.
 const WRITE_RETRY_LIMIT: Duration = Duration::from_secs(30);
 /// Interval of the write attempts.
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
@@ -60,6 +61,7 @@ pub(crate) struct LogTask {
     failing: Option<Instant>,
     /// Error for which the log was given up: further entries are dropped.
     lost: Option<io::Error>,
+    on_lost: OnLostLog,
 }
 
 impl LogTask {
@@ -73,7 +75,13 @@ impl LogTask {
             provider: String::new(),
             failing: None,
             lost: None,
+            on_lost: OnLostLog::StopRun,
         }
+    }
+
+    pub(crate) fn on_lost(mut self, on_lost: OnLostLog) -> Self {
+        self.on_lost = on_lost;
+        self
     }
 
     /// Returns the position of the log, for its readers.
@@ -161,9 +169,12 @@ impl LogTask {
         }
     }
 
-    /// Returns whether entries can be taken: none of them waits to be written.
+    /// Returns whether entries can be taken: none of them waits to be written, or the run does not wait for its log.
     fn is_open(&self) -> bool {
-        self.failing.is_none() && !self.sink.is_full()
+        match self.on_lost {
+            OnLostLog::StopRun => self.failing.is_none() && !self.sink.is_full(),
+            OnLostLog::Continue => true,
+        }
     }
 
     /// Writes due entries. Returns whether the log was given up by this call.
@@ -265,12 +276,14 @@ impl LogTask {
             if begun {
                 early.drain(..).for_each(|event| self.push_event(event));
             }
-            if self.write() {
+            if self.write() && self.on_lost == OnLostLog::StopRun {
                 abort.abort();
             }
             if over {
                 break;
             }
+            // A CLI may print without pause.
+            consume_budget().await;
         }
         result
     }
@@ -304,6 +317,11 @@ impl LogTask {
     /// Fails if the log is incomplete.
     pub(crate) async fn end(&mut self, result: &mut RunResult) -> io::Result<()> {
         self.sink.end_frame();
+        let continues = self.on_lost == OnLostLog::Continue;
+        if continues && let Some(error) = self.lost.take() {
+            self.sink.discard_unwritten();
+            return Err(error);
+        }
         if let Some(error) = &self.lost {
             self.sink.discard_unwritten();
             let error = AgentError::new(
@@ -323,10 +341,10 @@ impl LogTask {
             }
         }
         let until = Instant::now()
-            + if self.is_lost() {
-                END_RETRY_LIMIT
-            } else {
-                WRITE_RETRY_LIMIT
+            + match self.is_lost() {
+                _ if continues => Duration::ZERO,
+                true => END_RETRY_LIMIT,
+                false => WRITE_RETRY_LIMIT,
             };
         // The next reader completes a log without its end.
         while let Err(error) = self.try_write() {

@@ -1,5 +1,7 @@
 //! Adapter with one process for each tick.
 
+use std::sync::Arc;
+
 use teamster_core::{
     AgentError, AgentRuntime, Capabilities, EventStream, ExecuteParams, Id, RunResult,
     SharedRuntime,
@@ -26,20 +28,14 @@ impl ColdAdapter {
             alive: false,
         }
     }
-
-    /// Returns the parameters of a tick.
-    fn params(&self, prompt: &str, session: Option<&Id>) -> ExecuteParams {
-        let mut params = self.params.clone();
-        prompt.clone_into(&mut params.prompt);
-        params.session_id = session.map(|id| (**id).to_owned());
-        params
-    }
 }
 
 impl Adapter for ColdAdapter {
     fn begin(&mut self, resume: Option<Id>) -> Result<(), AgentError> {
         // The prompt is not sent, but an empty one is refused.
-        let params = self.params("tick", resume.as_ref());
+        let mut params = self.params.clone();
+        "tick".clone_into(&mut params.prompt);
+        params.session_id = resume.as_deref().map(str::to_owned);
         self.runtime.check(&params)?;
         self.session = resume;
         self.alive = true;
@@ -71,22 +67,15 @@ impl Adapter for ColdAdapter {
         Box::pin(std::future::ready(Ok(())))
     }
 
-    fn tick(&mut self, prompt: &str) -> Result<EventStream, AgentError> {
-        let params = self.params(prompt, self.session.as_ref());
-        Ok(self.runtime.execute(params))
-    }
-
     fn capabilities(&self) -> &Capabilities {
         self.runtime.capabilities()
     }
 
-    fn attempt(&mut self, attempt: &ExecuteParams) -> Result<EventStream, AgentError> {
-        let session = attempt.session_id.as_deref().map(Id::from);
-        let mut params = self.params(&attempt.prompt, session.as_ref());
-        params.max_turns = attempt.max_turns.or(params.max_turns);
-        params.max_budget_usd = attempt.max_budget_usd.or(params.max_budget_usd);
-        params.usage_updates |= attempt.usage_updates;
-        Ok(self.runtime.execute_without_text(params))
+    fn runtime(&mut self) -> Result<SharedRuntime, AgentError> {
+        Ok(Arc::new(Attempts {
+            runtime: self.runtime.clone(),
+            params: self.params.clone(),
+        }))
     }
 
     fn tick_ended(&mut self, result: &RunResult) {
@@ -106,5 +95,31 @@ impl Adapter for ColdAdapter {
         self.alive = false;
         // The process ends with the tick's stream.
         Box::pin(std::future::ready(()))
+    }
+}
+
+/// Runtime with the parameters of the agent, except for what differs from one attempt to the next.
+struct Attempts {
+    runtime: SharedRuntime,
+    params: ExecuteParams,
+}
+
+impl AgentRuntime for Attempts {
+    fn id(&self) -> &str {
+        self.runtime.id()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.runtime.capabilities()
+    }
+
+    fn execute(&self, attempt: ExecuteParams) -> EventStream {
+        let mut params = self.params.clone();
+        params.prompt = attempt.prompt;
+        params.session_id = attempt.session_id;
+        params.max_turns = attempt.max_turns.or(params.max_turns);
+        params.max_budget_usd = attempt.max_budget_usd.or(params.max_budget_usd);
+        params.usage_updates |= attempt.usage_updates;
+        self.runtime.execute(params)
     }
 }

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use teamster_core::{
     AgentError, AgentSession, Capabilities, EventStream, ExecuteParams, Id, RunResult,
-    SessionOptions, SessionRuntime, Turn,
+    SessionOptions, SessionRuntime, SharedRuntime,
 };
+use teamster_orchestrator::SessionTurns;
 
 use super::{Adapter, AdapterFuture};
 
@@ -13,26 +14,18 @@ use super::{Adapter, AdapterFuture};
 pub struct HotAdapter {
     runtime: Arc<dyn SessionRuntime>,
     options: SessionOptions,
-    session: Option<Box<dyn AgentSession>>,
-    /// Without the limits of a single run: they would apply to the whole session.
     capabilities: Capabilities,
-    /// A turn was sent, so a process was started.
-    played: bool,
+    session: Option<(Arc<dyn AgentSession>, Arc<SessionTurns>)>,
 }
 
 impl HotAdapter {
     /// Creates an adapter for this runtime. The options apply to every session.
     pub fn new(runtime: Arc<dyn SessionRuntime>, options: SessionOptions) -> Self {
-        let mut capabilities = runtime.capabilities().clone();
-        capabilities.resume = true;
-        capabilities.max_turns = false;
-        capabilities.max_budget_usd = false;
         Self {
+            capabilities: SessionTurns::capabilities_of(runtime.capabilities()),
             runtime,
             options,
-            capabilities,
             session: None,
-            played: false,
         }
     }
 }
@@ -42,8 +35,9 @@ impl Adapter for HotAdapter {
         let mut options = self.options.clone();
         options.params.session_id = resume.as_deref().map(str::to_owned);
         // Dropping the previous session ends it.
-        self.session = Some(self.runtime.open(options)?);
-        self.played = false;
+        let session: Arc<dyn AgentSession> = self.runtime.open(options)?.into();
+        let turns = SessionTurns::new(session.clone(), self.runtime.capabilities());
+        self.session = Some((session, turns.into()));
         Ok(())
     }
 
@@ -52,11 +46,13 @@ impl Adapter for HotAdapter {
     }
 
     fn session(&self) -> Option<Id> {
-        self.session.as_ref()?.id()
+        self.session.as_ref()?.0.id()
     }
 
     fn is_alive(&self) -> bool {
-        (self.session.as_ref()).is_some_and(|session| !self.played || session.is_live())
+        // A process is started by the first turn.
+        (self.session.as_ref())
+            .is_some_and(|(session, turns)| !turns.has_sent() || session.is_live())
     }
 
     fn keeps_context(&self) -> bool {
@@ -69,7 +65,7 @@ impl Adapter for HotAdapter {
 
     fn clear(&mut self) -> AdapterFuture<'_, Result<(), AgentError>> {
         Box::pin(async move {
-            let Some(session) = &self.session else {
+            let Some((session, _)) = &self.session else {
                 return Ok(());
             };
             if self.clears_in_session() {
@@ -88,22 +84,21 @@ impl Adapter for HotAdapter {
         &self.capabilities
     }
 
-    fn tick(&mut self, prompt: &str) -> Result<EventStream, AgentError> {
+    fn runtime(&mut self) -> Result<SharedRuntime, AgentError> {
         let none = || AgentError::invalid_params("the agent has not begun");
-        let session = self.session.as_ref().ok_or_else(none)?;
-        self.played = true;
-        Ok(session.send(Turn::new(prompt)))
+        let (_, turns) = self.session.as_ref().ok_or_else(none)?;
+        Ok(turns.clone())
     }
 
     fn tick_ended(&mut self, _: &RunResult) {}
 
     fn unasked(&mut self) -> Option<EventStream> {
-        self.session.as_ref()?.unasked()
+        self.session.as_ref()?.0.unasked()
     }
 
     fn end(&mut self) -> AdapterFuture<'_, ()> {
         Box::pin(async move {
-            if let Some(session) = self.session.take() {
+            if let Some((session, _)) = self.session.take() {
                 session.close().await;
             }
         })

@@ -1,5 +1,6 @@
 //! One turn, from its prompt to its end.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -7,14 +8,14 @@ use teamster_api::agents::Prompt;
 use teamster_api::{RunEvent, RunInfo, RunKind, RunLogEntry};
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, EventStream, ExecuteParams, NoticeLevel, PermissionMode,
-    RunResult, TextLedger,
+    RunResult, SharedRuntime,
 };
 use teamster_orchestrator::{Orchestrator, OrchestratorConfig, RunLog, RunRequest};
-use tokio::time::{Instant, sleep_until};
+use teamster_runner::RunRecorder;
+use tokio::sync::mpsc;
 
 use super::AgentLoop;
 use crate::settings::AdapterKind;
-use crate::tick_log::TickLog;
 use crate::tick_run::TickRuntime;
 
 /// Result of a played tick.
@@ -68,9 +69,10 @@ impl AgentLoop {
         params
     }
 
-    fn request(&self, prompt: Prompt, run_id: &str, turns: TickRuntime) -> RunRequest {
+    fn request(&self, prompt: Prompt, run_id: &str, runtime: SharedRuntime) -> RunRequest {
         let params = self.tick_params(self.prompts.text(prompt));
-        let mut request = RunRequest::new(Arc::new(turns), params).run_id(run_id);
+        let runtime = TickRuntime::new(self.settings.name(), runtime);
+        let mut request = RunRequest::new(Arc::new(runtime), params).run_id(run_id);
         for candidate in &self.options.fallbacks {
             let mut candidate = candidate.clone();
             // A fallback has a new conversation, so it needs the full prompt.
@@ -86,7 +88,7 @@ impl AgentLoop {
     }
 
     /// Begins the log of a tick. A failure is logged and does not stop the tick.
-    fn begin_log(&mut self, run_id: &str, abort: AbortHandle) -> Option<TickLog> {
+    fn begin_log(&mut self, run_id: &str, abort: AbortHandle) -> Option<RunRecorder> {
         let directory = self.folder.directory().to_owned();
         let logs = self.options.logs.as_mut()?;
         let mut info = RunInfo::new(run_id, self.settings.name());
@@ -115,8 +117,10 @@ impl AgentLoop {
             stopped: false,
             fallback: None,
         };
-        let orchestrator = match self.orchestrator() {
-            Ok(orchestrator) => orchestrator,
+        let begun = self.orchestrator();
+        let begun = begun.and_then(|orchestrator| Ok((orchestrator, self.adapter.runtime()?)));
+        let (orchestrator, runtime) = match begun {
+            Ok(begun) => begun,
             Err(error) => {
                 played.result.errors.push(error);
                 return played;
@@ -126,79 +130,71 @@ impl AgentLoop {
             // The sleep covered the limit of the service, as far as the settings allow.
             self.release_hold().await;
         }
-        let (turns, mut attempts) =
-            TickRuntime::new(self.settings.name(), self.adapter.capabilities().clone());
-        let mut run = orchestrator.log(self.request(prompt, run_id, turns));
+        let mut run = orchestrator.log(self.request(prompt, run_id, runtime));
         let abort = run.abort_handle();
-        let mut log = self.begin_log(run_id, abort.clone());
+        let mut recorder = self.begin_log(run_id, abort.clone());
         // A cold adapter's process ends with the tick, so its text is logged.
         let is_cold = self.settings.adapter_kind() == AdapterKind::Cold;
-        let mut ledger = TextLedger::without_text();
         let clock = self.clock.clone();
         let mut limit = clock.sleep(self.settings.turn_limit);
         let control = self.control.clone();
-        let result = loop {
-            let due = log.as_ref().and_then(TickLog::due).map(Instant::from_std);
-            let unwritten = log.as_ref().is_some_and(TickLog::has_unwritten);
-            tokio::select! {
-                biased;
-                () = control.stopping() => {
-                    played.stopped = true;
-                    abort.abort();
-                    let (result, ()) = tokio::join!(rest_of(&mut run, &mut log), self.adapter.end());
-                    break result;
-                }
-                () = &mut limit, if !played.overran => {
-                    let seconds = self.settings.turn_limit.as_secs();
-                    self.log.line(format!("the turn exceeds TIMEOUT_SECS ({seconds} s): interrupting it"));
-                    played.overran = true;
-                    abort.abort();
-                }
-                Some(attempt) = attempts.recv() => {
-                    // A dropped receiver means that the attempt was aborted.
-                    let _ = attempt.reply.send(self.adapter.attempt(&attempt.params));
-                }
-                entry = next(&mut run) => {
-                    let Some(entry) = entry else { break RunResult::default() };
-                    let result = result_in(&entry);
-                    match &entry {
-                        RunLogEntry::Agent(entry) => {
-                            ledger.event(&entry.event);
-                            self.event(&entry.event, played.fallback.is_none());
-                        }
-                        RunLogEntry::Run(entry) => self.run_event(&entry.event, &mut played),
-                        _ => {}
-                    }
-                    if let Some(log) = &mut log {
-                        log.push(entry);
-                    }
-                    if let Some(result) = result {
+        let (news, mut of_loop) = mpsc::unbounded_channel();
+        let mut see = move |entry: &RunLogEntry| {
+            if is_of_loop(entry) {
+                // Fails if the loop is stopping.
+                let _ = news.send(entry.clone());
+            }
+        };
+        let mut result = {
+            let mut record = pin!(record(&mut run, recorder.as_mut(), &mut see));
+            loop {
+                tokio::select! {
+                    biased;
+                    () = control.stopping() => {
+                        played.stopped = true;
+                        of_loop.close();
+                        abort.abort();
+                        let (result, ()) = tokio::join!(record, self.adapter.end());
                         break result;
                     }
-                }
-                () = std::future::ready(()), if unwritten => {
-                    if let Some(log) = &mut log {
-                        log.flush();
+                    () = &mut limit, if !played.overran => {
+                        let seconds = self.settings.turn_limit.as_secs();
+                        self.log.line(format!("the turn exceeds TIMEOUT_SECS ({seconds} s): interrupting it"));
+                        played.overran = true;
+                        abort.abort();
                     }
-                }
-                () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => {
-                    if let Some(log) = &mut log {
-                        log.end_frame();
-                    }
+                    Some(entry) = of_loop.recv() => self.see(&entry, &mut played),
+                    result = &mut record => break result,
                 }
             }
         };
-        if let Some(error) = log.and_then(TickLog::end) {
+        while !played.stopped
+            && let Ok(entry) = of_loop.try_recv()
+        {
+            self.see(&entry, &mut played);
+        }
+        if let Some(recorder) = recorder
+            && let Err(error) = recorder.end(&mut result).await
+        {
             self.log
                 .line(format!("the log of this tick is incomplete: {error}"));
         }
         if is_cold || played.fallback.is_some() {
-            for (_, text) in ledger.pieces_of(&result.text) {
-                self.log.lines("> ", text);
+            for message in result.messages() {
+                self.log.lines("> ", &message.text);
             }
         }
         played.result = result;
         played
+    }
+
+    /// Logs an entry of the tick's run.
+    fn see(&mut self, entry: &RunLogEntry, played: &mut Played) {
+        match entry {
+            RunLogEntry::Agent(entry) => self.event(&entry.event, played.fallback.is_none()),
+            RunLogEntry::Run(entry) => self.run_event(&entry.event, played),
+            _ => {}
+        }
     }
 
     /// Logs an event of an agent; `own` is false for a fallback.
@@ -256,36 +252,42 @@ impl AgentLoop {
     }
 }
 
-/// Returns the next entry. Yields to other branches of a `select!` when the coop budget is spent, because a CLI
-/// may print without pause. Cancel-safe.
-async fn next(run: &mut RunLog) -> Option<RunLogEntry> {
-    tokio::task::coop::consume_budget().await;
-    run.next().await
-}
-
-/// Reads a run to its end.
-async fn rest_of(run: &mut RunLog, log: &mut Option<TickLog>) -> RunResult {
-    while let Some(entry) = next(run).await {
-        let result = result_in(&entry);
-        if let Some(log) = log {
-            log.push(entry);
-        }
-        if let Some(result) = result {
-            return result;
-        }
-    }
-    RunResult::default()
-}
-
-/// Returns the result if this entry is the end of the run.
-fn result_in(entry: &RunLogEntry) -> Option<RunResult> {
+/// Returns whether the loop logs this entry.
+fn is_of_loop(entry: &RunLogEntry) -> bool {
     match entry {
-        RunLogEntry::Agent(entry) => match &entry.event {
-            AgentEvent::Done(done) => Some((*done.result).clone()),
-            _ => None,
-        },
-        _ => None,
+        RunLogEntry::Agent(entry) => matches!(
+            entry.event,
+            AgentEvent::Session(_) | AgentEvent::Notice(_) | AgentEvent::Retry(_)
+        ),
+        RunLogEntry::Run(entry) => matches!(
+            entry.event,
+            RunEvent::Retry { .. } | RunEvent::Fallback { .. } | RunEvent::Hold { .. }
+        ),
+        _ => false,
     }
+}
+
+/// Reads a run to its end and writes its log, if it has one. `see` is called with each entry.
+async fn record(
+    run: &mut RunLog,
+    recorder: Option<&mut RunRecorder>,
+    see: &mut (dyn FnMut(&RunLogEntry) + Send),
+) -> RunResult {
+    if let Some(recorder) = recorder {
+        return recorder.record(run, see).await;
+    }
+    let mut result = RunResult::default();
+    while let Some(entry) = run.next().await {
+        see(&entry);
+        if let RunLogEntry::Agent(entry) = entry
+            && let AgentEvent::Done(done) = entry.event
+        {
+            result = *done.result;
+        }
+        // A CLI may print without pause.
+        tokio::task::coop::consume_budget().await;
+    }
+    result
 }
 
 /// Reads the stream of a turn to its end. Cancel-safe.

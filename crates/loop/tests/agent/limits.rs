@@ -11,7 +11,7 @@ use teamster_loop::{Control, Settings};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, INFO, agent_loop, agent_loop_with, failed, read};
+use crate::agent::{Agent, INFO, agent_loop, agent_loop_with, failed, in_order, read};
 
 /// Returns a turn that always has an event ready.
 fn flood() -> EventStream {
@@ -45,7 +45,7 @@ fn short_turn_limit() -> Settings {
 async fn an_endless_turn_is_interrupted() {
     let directory = tempfile::tempdir().unwrap();
     let agent = Agent {
-        first: [flood()].into(),
+        first: in_order([flood()]),
         ..Agent::default()
     };
     let agent_loop = agent_loop_with(short_turn_limit(), directory.path(), agent, Control::new());
@@ -69,7 +69,7 @@ async fn an_endless_unasked_turn_is_interrupted() {
 async fn a_stop_ends_an_endless_turn() {
     let directory = tempfile::tempdir().unwrap();
     let agent = Agent {
-        first: [flood()].into(),
+        first: in_order([flood()]),
         ..Agent::default()
     };
     let (ticks, control) = (agent.ticks.clone(), Control::new());
@@ -98,7 +98,7 @@ async fn a_service_limit_with_a_known_reset_extends_the_sleep() {
     let mut other = error(ErrorKind::Overloaded);
     other.retry_after_ms = Some(3_000_000);
     let agent = Agent {
-        first: [quota, limit, other].map(failed).into(),
+        first: in_order([quota, limit, other].map(failed)),
         ..Agent::default()
     };
     let agent_loop = agent_loop(directory.path(), agent, Control::new());
@@ -128,7 +128,7 @@ async fn the_last_error_is_reported_until_a_tick_completes() {
         error(ErrorKind::Quota, "nothing left"),
     ];
     let agent = Agent {
-        first: errors.map(failed).into(),
+        first: in_order(errors.map(failed)),
         ..Agent::default()
     };
     let (ticks, control) = (agent.ticks.clone(), Control::new());

@@ -8,7 +8,7 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind};
 use teamster_loop::Control;
 use tokio::time::{Instant, sleep};
 
-use crate::agent::{Agent, agent_loop, costs, failed, read};
+use crate::agent::{Agent, agent_loop, costs, failed, in_order, read};
 
 #[tokio::test(start_paused = true)]
 async fn a_flag_is_taken_after_its_obstacle_is_removed() {
@@ -176,7 +176,7 @@ async fn a_session_with_refused_requests_is_given_up_while_its_process_lives() {
         let refused =
             || AgentError::new(ErrorCode::CliError, ErrorKind::Invalid, "no such tool use");
         let agent = Agent {
-            first: [failed(refused()), failed(refused())].into(),
+            first: in_order([failed(refused()), failed(refused())]),
             nameless,
             ..Agent::default()
         };

@@ -1,0 +1,105 @@
+//! Recording of a run in its folder.
+
+use std::io;
+
+use teamster_api::RunLogEntry;
+use teamster_core::{AbortHandle, AgentEvent, RunResult};
+use teamster_orchestrator::RunLog;
+use tokio::sync::mpsc;
+use tokio::task::JoinHandle;
+
+use crate::log_sink::LogSink;
+use crate::log_task::{LogTask, SideChannels};
+use crate::server::{Control, serve};
+use crate::{NewRun, Requests, RunFolder, RunLock};
+
+/// What becomes of a run whose log cannot be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum OnLostLog {
+    /// The run waits for its log, and is stopped if that takes longer than 30 s.
+    StopRun,
+    /// The run never waits. After 30 s it continues without its log, which its next reader completes.
+    Continue,
+}
+
+/// Writer of a run's log, and the server of the clients that follow and stop it.
+///
+/// Dropping it before [`end`](Self::end) leaves the log as after a crash: its next reader completes it.
+pub struct RunRecorder {
+    folder: RunFolder,
+    task: LogTask,
+    side: SideChannels,
+    server: JoinHandle<io::Result<()>>,
+    /// Lock of a live runner. Declared last, so it is released last.
+    _lock: RunLock,
+}
+
+impl RunRecorder {
+    /// Begins to serve the clients of a run. `abort` stops it.
+    ///
+    /// # Panics
+    ///
+    /// Panics outside of a Tokio runtime.
+    pub fn begin(run: NewRun, abort: AbortHandle, on_lost: OnLostLog) -> Self {
+        let no_events = mpsc::unbounded_channel().1;
+        Self::with_requests(run, abort, on_lost, Requests::default(), no_events)
+    }
+
+    pub(crate) fn with_requests(
+        run: NewRun,
+        abort: AbortHandle,
+        on_lost: OnLostLog,
+        requests: Requests,
+        request_events: mpsc::UnboundedReceiver<AgentEvent>,
+    ) -> Self {
+        let NewRun {
+            folder,
+            log,
+            listener,
+            lock,
+            ..
+        } = run;
+        let task = LogTask::new(LogSink::Log(log), folder.id()).on_lost(on_lost);
+        let control = Control::new(task.position(), abort, requests.clone());
+        let control = control.status(task.status().clone());
+        Self {
+            folder,
+            side: SideChannels {
+                requests,
+                request_events,
+                notes: mpsc::unbounded_channel().1,
+            },
+            task,
+            server: tokio::spawn(serve(listener, control)),
+            _lock: lock,
+        }
+    }
+
+    /// Writes a run to its end and returns its result. `see` is called with each entry before it is written.
+    pub async fn record(
+        &mut self,
+        log: &mut RunLog,
+        see: &mut (dyn FnMut(&RunLogEntry) + Send),
+    ) -> RunResult {
+        self.task.record(log, &mut self.side, see).await
+    }
+
+    /// Ends the log. If the run was stopped because of its log, `result` gets that error.
+    ///
+    /// # Errors
+    ///
+    /// Fails if the log is incomplete. Its next reader completes it.
+    pub async fn end(mut self, result: &mut RunResult) -> io::Result<()> {
+        let ended = self.task.end(result).await;
+        self.server.abort();
+        self.folder.close_socket();
+        ended
+    }
+}
+
+impl Drop for RunRecorder {
+    fn drop(&mut self) {
+        self.server.abort();
+    }
+}
