@@ -13,8 +13,6 @@ use crate::{AgentEvent, CostSource, Id, RunResult, TextPiece, Usage};
 #[derive(Debug, Clone, Default)]
 pub struct TextLedger {
     text: String,
-    /// True if only the ends of the messages are kept, not their text.
-    without_text: bool,
     pieces: Vec<Piece>,
     /// True if the last message has ended.
     interrupted: bool,
@@ -30,26 +28,6 @@ struct Piece {
 }
 
 impl TextLedger {
-    /// Creates a ledger that keeps the ends of messages but not their text, for callers that keep the text elsewhere
-    /// ([`pieces_of`](Self::pieces_of)).
-    pub fn without_text() -> Self {
-        Self {
-            without_text: true,
-            ..Self::default()
-        }
-    }
-
-    /// Frees the text and keeps the ends of messages.
-    pub fn forget_text(&mut self) {
-        self.text = String::new();
-        self.without_text = true;
-    }
-
-    /// Returns whether the text of messages is kept.
-    pub fn keeps_text(&self) -> bool {
-        !self.without_text
-    }
-
     /// Updates the ledger with an event.
     pub fn event(&mut self, event: &AgentEvent) {
         match event {
@@ -86,9 +64,7 @@ impl TextLedger {
         };
         last.end += text.len();
         last.is_blank = last.is_blank && text.trim().is_empty();
-        if !self.without_text {
-            self.text.push_str(text);
-        }
+        self.text.push_str(text);
     }
 
     /// Ends the open message, if any.
@@ -111,15 +87,11 @@ impl TextLedger {
         let interrupted = self.interrupted || self.pieces.last().is_some_and(is_it);
         let (mut start, mut text) = (0, String::new());
         let mut pieces = Vec::new();
-        let mut len = 0;
         for (index, piece) in self.pieces.iter().enumerate() {
             if index < kept || !is_it(piece) {
-                if let Some(piece) = self.text.get(start..piece.end) {
-                    text.push_str(piece);
-                }
-                len += piece.end - start;
+                text.push_str(self.text.get(start..piece.end).unwrap_or_default());
                 pieces.push(Piece {
-                    end: len,
+                    end: text.len(),
                     ..piece.clone()
                 });
             }
@@ -131,19 +103,19 @@ impl TextLedger {
     /// Removes all but the first `kept` pieces.
     pub fn truncate(&mut self, kept: usize) {
         self.pieces.truncate(kept);
-        let len = self.len();
-        self.text.truncate(len);
+        let end = self.pieces.last().map_or(0, |last| last.end);
+        self.text.truncate(end);
         self.interrupted = true;
     }
 
     /// Returns the length of the text, in bytes.
     pub fn len(&self) -> usize {
-        self.pieces.last().map_or(0, |last| last.end)
+        self.text.len()
     }
 
     /// Returns whether there is no text.
     pub fn is_empty(&self) -> bool {
-        self.len() == 0
+        self.text.is_empty()
     }
 
     /// Returns whether there is only white space.
@@ -151,7 +123,7 @@ impl TextLedger {
         self.pieces.iter().all(|piece| piece.is_blank)
     }
 
-    /// Returns the whole text; empty in a ledger [without text](Self::without_text).
+    /// Returns the whole text.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -185,17 +157,9 @@ impl TextLedger {
 
     /// Returns the messages, in order.
     pub fn pieces(&self) -> impl ExactSizeIterator<Item = (Option<&Id>, &str)> {
-        self.pieces_of(&self.text)
-    }
-
-    /// Returns the messages as slices of `text`, the concatenation of them all, for a ledger that has not kept it.
-    pub fn pieces_of<'a>(
-        &'a self,
-        text: &'a str,
-    ) -> impl ExactSizeIterator<Item = (Option<&'a Id>, &'a str)> {
         let mut start = 0;
         self.pieces.iter().map(move |piece| {
-            let text = text.get(start..piece.end).unwrap_or_default();
+            let text = self.text.get(start..piece.end).unwrap_or_default();
             start = piece.end;
             (piece.message.as_ref(), text)
         })
@@ -203,25 +167,13 @@ impl TextLedger {
 
     /// Returns the complete last message, including earlier parts with the same id.
     pub fn last_message(&self) -> Option<String> {
-        self.last_message_after(0)
-    }
-
-    /// Returns the complete last message of all but the first `skipped` pieces.
-    pub fn last_message_after(&self, skipped: usize) -> Option<String> {
-        if self.without_text {
-            return None;
-        }
         let count = self.pieces.len();
-        let last = &self.pieces[skipped.min(count)..].last()?.message;
+        let last = &self.pieces.last()?.message;
         let of_last = |(index, (id, text)): (usize, (Option<&Id>, _))| {
             let is_last = index + 1 == count || (id.is_some() && id == last.as_ref());
             is_last.then_some(text)
         };
-        Some(
-            (self.pieces().enumerate().skip(skipped))
-                .filter_map(of_last)
-                .collect(),
-        )
+        Some(self.pieces().enumerate().filter_map(of_last).collect())
     }
 }
 
@@ -418,21 +370,18 @@ mod tests {
         say(&mut ledger, Some("m"), "two");
         assert_eq!((ledger.count(), ledger.count_over()), (2, 1));
         assert_eq!(ledger.last_message().as_deref(), Some("onetwo"));
-        assert_eq!(ledger.last_message_after(1).as_deref(), Some("two"));
     }
 
     #[test]
-    fn without_the_text_its_pieces_are_known() {
-        let mut ledger = TextLedger::without_text();
+    fn white_space_is_blank_but_not_empty() {
+        let mut ledger = TextLedger::default();
         say(&mut ledger, Some("a"), " \n");
-        assert!(ledger.is_blank() && !ledger.is_empty());
         say(&mut ledger, Some("b"), "one");
-        say(&mut ledger, Some("c"), "é");
-        ledger.retract(&Id::from("b"));
-        say(&mut ledger, Some("c"), "!");
         assert!(!ledger.is_blank());
-        assert_eq!((ledger.text(), ledger.len()), ("", 5));
-        let pieces: Vec<_> = ledger.pieces_of(" \né!").map(|(_, text)| text).collect();
+        ledger.retract(&Id::from("b"));
+        assert!(ledger.is_blank() && !ledger.is_empty());
+        say(&mut ledger, Some("c"), "é!");
+        let pieces: Vec<_> = ledger.pieces().map(|(_, text)| text).collect();
         assert_eq!(pieces, [" \n", "é!"]);
         ledger.truncate(1);
         assert_eq!((ledger.len(), ledger.count()), (2, 1));

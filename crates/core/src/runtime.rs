@@ -32,13 +32,6 @@ pub trait AgentRuntime: Send + Sync {
     /// Nothing happens before the stream is polled. Dropping it stops the run. A Tokio runtime that polls it MUST
     /// have its I/O and time drivers enabled (`enable_all`). Outside of Tokio any executor works.
     fn execute(&self, params: ExecuteParams) -> EventStream;
-
-    /// Like [`execute`](Self::execute), for a caller that keeps the `text` events itself. The result may lack
-    /// [`text`](crate::RunResult::text), and `final_message` if it only repeats that text, so that a long answer is
-    /// not in memory twice.
-    fn execute_without_text(&self, params: ExecuteParams) -> EventStream {
-        self.execute(params)
-    }
 }
 
 /// A shared runtime of any provider.
@@ -59,10 +52,6 @@ impl<R: AgentRuntime + ?Sized> AgentRuntime for Arc<R> {
 
     fn execute(&self, params: ExecuteParams) -> EventStream {
         (**self).execute(params)
-    }
-
-    fn execute_without_text(&self, params: ExecuteParams) -> EventStream {
-        (**self).execute_without_text(params)
     }
 }
 

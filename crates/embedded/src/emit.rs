@@ -35,15 +35,11 @@ impl Decoder for Summary {
 }
 
 impl Emitter {
-    pub(crate) fn new(to: mpsc::Sender<Vec<LogEntry>>, secrets: Secrets, with_text: bool) -> Self {
+    pub(crate) fn new(to: mpsc::Sender<Vec<LogEntry>>, secrets: Secrets) -> Self {
         let summary = Arc::new(Mutex::new(RunSummary::default()));
         let decoder = Box::new(Summary(summary.clone()));
-        let mut assembler = RunAssembler::new(decoder, false).hide(secrets).started();
-        if !with_text {
-            assembler = assembler.without_text();
-        }
         Self {
-            assembler,
+            assembler: RunAssembler::new(decoder, false).hide(secrets).started(),
             summary,
             out: Events::new(),
             to,

@@ -176,19 +176,6 @@ impl Embedded {
     pub fn config(&self) -> &EmbeddedConfig {
         &self.config
     }
-
-    fn stream(&self, params: ExecuteParams, with_text: bool) -> EventStream {
-        let abort = AbortHandle::new(&params.cancel);
-        let (config, can) = (self.config.clone(), self.capabilities.clone());
-        run::stream(
-            config,
-            can,
-            params,
-            PermissionPolicy::Deny,
-            with_text,
-            abort,
-        )
-    }
 }
 
 impl Default for Embedded {
@@ -219,11 +206,9 @@ impl AgentRuntime for Embedded {
     }
 
     fn execute(&self, params: ExecuteParams) -> EventStream {
-        self.stream(params, true)
-    }
-
-    fn execute_without_text(&self, params: ExecuteParams) -> EventStream {
-        self.stream(params, false)
+        let abort = AbortHandle::new(&params.cancel);
+        let (config, can) = (self.config.clone(), self.capabilities.clone());
+        run::stream(config, can, params, PermissionPolicy::Deny, abort)
     }
 }
 

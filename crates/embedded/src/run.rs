@@ -43,7 +43,6 @@ pub(crate) fn stream(
     can: Arc<Capabilities>,
     params: ExecuteParams,
     policy: PermissionPolicy,
-    with_text: bool,
     abort: AbortHandle,
 ) -> EventStream {
     let handle = abort.clone();
@@ -78,7 +77,7 @@ pub(crate) fn stream(
         let (to, mut from) = mpsc::channel(WAITING);
         // Use a task, so that the model's answer is read even if the consumer does not poll.
         engine.spawn(async move {
-            let mut emit = Emitter::new(to, context.settings.secrets.clone(), with_text);
+            let mut emit = Emitter::new(to, context.settings.secrets.clone());
             let turn = Turn {
                 prompt: context.params.prompt.clone(),
                 images,

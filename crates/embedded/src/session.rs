@@ -137,7 +137,7 @@ impl Inner {
         };
         self.is_open.store(true, Ordering::SeqCst);
         lock(&self.steering).clear();
-        let mut emit = Emitter::new(to, context.settings.secrets.clone(), true);
+        let mut emit = Emitter::new(to, context.settings.secrets.clone());
         let played = run::Turn {
             prompt: turn.prompt,
             images,

@@ -379,10 +379,6 @@ impl AgentRuntime for SetUpRuns {
     fn execute(&self, params: ExecuteParams) -> EventStream {
         self.setup.then(self.runtime.execute(params))
     }
-
-    fn execute_without_text(&self, params: ExecuteParams) -> EventStream {
-        self.setup.then(self.runtime.execute_without_text(params))
-    }
 }
 
 #[cfg(test)]

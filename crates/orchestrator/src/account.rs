@@ -324,11 +324,6 @@ impl Account {
         self.text.truncate(self.now.messages_before);
     }
 
-    /// Returns the last message of the attempt.
-    pub(crate) fn last_message(&self) -> Option<String> {
-        self.text.last_message_after(self.now.messages_before)
-    }
-
     /// Returns the number of the current attempt, or of the next one between attempts.
     pub(crate) fn attempt(&self) -> u32 {
         u32::try_from(self.log.len())

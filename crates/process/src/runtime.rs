@@ -86,18 +86,7 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
         self.provider.launch(&params).map(drop)
     }
 
-    fn execute(&self, params: ExecuteParams) -> EventStream {
-        self.stream(params, true)
-    }
-
-    fn execute_without_text(&self, params: ExecuteParams) -> EventStream {
-        self.stream(params, false)
-    }
-}
-
-impl<P: CliProvider> CliRuntime<P> {
-    /// Returns the events of a run. `with_text` selects whether its result has the text.
-    fn stream(&self, mut params: ExecuteParams, with_text: bool) -> EventStream {
+    fn execute(&self, mut params: ExecuteParams) -> EventStream {
         make_absolute(&mut params);
         let new_session = params.session_id.is_none() || params.fork;
         if self.provider.info().choose_session_id && new_session {
@@ -110,7 +99,7 @@ impl<P: CliProvider> CliRuntime<P> {
         let provider = self.provider.clone();
         let config = self.config.clone();
         // Its captures may hold secrets and are dropped as soon as the process has started.
-        let start = async move { start(&*provider, &config, params, with_text, &run_abort).await };
+        let start = async move { start(&*provider, &config, params, &run_abort).await };
         EventStream::of_batches(Entries::Starting(start), abort)
     }
 }
@@ -148,7 +137,6 @@ async fn start(
     provider: &impl CliProvider,
     config: &RuntimeConfig,
     mut params: ExecuteParams,
-    with_text: bool,
     abort: &AbortHandle,
 ) -> Result<Consumer, Refused> {
     if abort.is_aborted() {
@@ -164,14 +152,11 @@ async fn start(
     // Before the process starts, because it may change the files of the resumed session that the decoder reads.
     let (decoder, panicked) = Guarded::new(provider.decoder(params));
     let record = decoder.record_files();
-    let mut assembler = RunAssembler::new(Box::new(decoder), params.include_native)
+    let assembler = RunAssembler::new(Box::new(decoder), params.include_native)
         .hide(Secrets::of(&params.mcp_servers))
         .resumes(params.session_id.is_some())
         .may_be_silent(params.is_command())
         .reset_time(reset_time::find);
-    if !with_text {
-        assembler = assembler.without_text();
-    }
     start::start(
         provider,
         config,

@@ -14,9 +14,6 @@ use super::line::Line;
 use super::{Narrator, Sink, structured_answer};
 use crate::words;
 
-/// Maximum size of held text, in bytes. Beyond it only the ends of messages are kept.
-const HELD_BYTES: usize = 1 << 20;
-
 /// Sink that writes the agent's text to `out` and everything else to `err`.
 ///
 /// Output to a pipe or file cannot be taken back:
@@ -24,7 +21,7 @@ const HELD_BYTES: usize = 1 << 20;
 /// - By default, a message is written when it is complete. A message that is retracted before is never written.
 /// - With [`Self::streaming`], for a CLI that never retracts text, text is written as it comes.
 /// - With [`Self::holding_back`], for a run with several attempts, text is written when an attempt resumes the
-///   session, or at the end of the run. Text beyond 1 MiB is dropped and written from the result at the end.
+///   session, or at the end of the run.
 #[derive(Debug)]
 pub(crate) struct Plain<O, E> {
     out: O,
@@ -105,7 +102,7 @@ impl<O: Write, E: Write> Plain<O, E> {
         match event {
             // After a resumed session no later attempt starts over, so the text so far is final.
             RunEvent::Retry { next, .. } | RunEvent::Fallback { next, .. }
-                if next.resumes.is_some() && self.unwritten.keeps_text() =>
+                if next.resumes.is_some() =>
             {
                 self.holds = false;
                 self.unwritten.end_message();
@@ -122,9 +119,6 @@ impl<O: Write, E: Write> Plain<O, E> {
             _ if !self.streams => {
                 self.unwritten.event(event);
                 if self.holds {
-                    if self.unwritten.len() > HELD_BYTES {
-                        self.unwritten.forget_text();
-                    }
                     return Ok(());
                 }
                 self.write_messages()
@@ -233,13 +227,7 @@ impl<O: Write, E: Write> Plain<O, E> {
             self.end_stream()?;
         }
         self.unwritten.end_message();
-        if self.unwritten.keeps_text() {
-            self.write_messages()?;
-        } else {
-            for (message, text) in std::mem::take(&mut self.unwritten).pieces_of(&result.text) {
-                self.write_message(message, text)?;
-            }
-        }
+        self.write_messages()?;
         if let Some(answer) = structured_answer(result) {
             return self.write(&answer);
         }

@@ -101,13 +101,6 @@ impl RunAssembler {
         self
     }
 
-    /// Keeps no text for the result. Its `text` is empty, and its `final_message` is only set if the CLI reports one.
-    #[must_use]
-    pub fn without_text(mut self) -> Self {
-        self.text = TextLedger::without_text();
-        self
-    }
-
     /// Marks the process as started: it has already printed output.
     #[must_use]
     pub fn started(mut self) -> Self {

@@ -12,7 +12,7 @@ use teamster_core::provider::RunAssembler;
 use teamster_core::time::millis;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, AgentRuntime, BudgetKind, ErrorKind, ExecuteParams,
-    LogEntry, RunResult,
+    LogEntry,
 };
 use tokio::time::{Instant, sleep_until};
 
@@ -128,7 +128,7 @@ impl Driver {
         registration: &Registration,
     ) -> Stop {
         let runtime = &candidate.runtime;
-        let execute = || runtime.execute_without_text(params);
+        let execute = || runtime.execute(params);
         let Ok(mut stream) = catch_unwind(AssertUnwindSafe(execute)) else {
             return Stop::NotBegun;
         };
@@ -238,7 +238,9 @@ impl Driver {
             self.observe(&mut entry.event, now_ms, &mut out);
             if let AgentEvent::Done(done) = &mut entry.event {
                 watch.is_over = true;
-                self.without_text(&mut done.result);
+                // The ledger has it.
+                done.result.text = String::new();
+                done.result.pieces = Vec::new();
             }
             self.merge.add(entry, &mut entries);
             if !out.is_empty() {
@@ -268,15 +270,6 @@ impl Driver {
         self.merge.rename(event);
         self.account.event(event, now_ms, out);
         self.merge.observe(event);
-    }
-
-    /// Removes the text of an attempt's result. The ledger has the text.
-    fn without_text(&self, result: &mut RunResult) {
-        if result.text.is_empty() && result.final_message.is_none() {
-            result.final_message = self.account.last_message();
-        }
-        result.text = String::new();
-        result.pieces = Vec::new();
     }
 }
 

@@ -20,15 +20,25 @@ impl OneWriter {
     pub fn new(runtime: SharedRuntime, locks: SessionLocks) -> Self {
         Self { runtime, locks }
     }
+}
 
-    fn run(
-        &self,
-        params: ExecuteParams,
-        execute: fn(&SharedRuntime, ExecuteParams) -> EventStream,
-    ) -> EventStream {
+impl AgentRuntime for OneWriter {
+    fn id(&self) -> &str {
+        self.runtime.id()
+    }
+
+    fn capabilities(&self) -> &Capabilities {
+        self.runtime.capabilities()
+    }
+
+    fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
+        self.runtime.check(params)
+    }
+
+    fn execute(&self, params: ExecuteParams) -> EventStream {
         let mut writer = self.locks.writer(self.runtime.id());
         let resumed = params.clone();
-        let mut events = execute(&self.runtime, params);
+        let mut events = self.runtime.execute(params);
         let abort: AbortHandle = events.abort_handle();
         let entries = async_stream::stream! {
             if let Err(error) = writer.begin(&resumed) {
@@ -50,27 +60,5 @@ impl OneWriter {
             }
         };
         EventStream::new(entries, abort)
-    }
-}
-
-impl AgentRuntime for OneWriter {
-    fn id(&self) -> &str {
-        self.runtime.id()
-    }
-
-    fn capabilities(&self) -> &Capabilities {
-        self.runtime.capabilities()
-    }
-
-    fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
-        self.runtime.check(params)
-    }
-
-    fn execute(&self, params: ExecuteParams) -> EventStream {
-        self.run(params, AgentRuntime::execute)
-    }
-
-    fn execute_without_text(&self, params: ExecuteParams) -> EventStream {
-        self.run(params, AgentRuntime::execute_without_text)
     }
 }

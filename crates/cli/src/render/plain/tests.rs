@@ -295,29 +295,6 @@ fn kept_text_is_written_when_the_session_is_resumed() {
 }
 
 #[test]
-fn held_text_beyond_the_limit_is_written_from_the_result() {
-    let long = "x".repeat(HELD_BYTES);
-    let whole = format!("Void.{long}{long}And more.");
-    let (out, err) = (Screen::default(), Screen::default());
-    let mut plain = Plain::new(out.clone(), err, Narrator::new(view()), false).holding_back();
-    let mut show = |entry: RunLogEntry| {
-        plain.entry(&entry, Duration::ZERO).unwrap();
-        plain.unwritten.text().len()
-    };
-    show(agent(text("m0", "Void.")));
-    show(agent(text("m1", &long)));
-    assert_eq!(show(agent(text("m1", &long))), 0);
-    show(agent(tool("t1", None, "Bash", json!({}))));
-    show(agent(retract("m0")));
-    show(of_run(retried(Some("s-1"))));
-    show(agent(retry()));
-    assert_eq!(show(agent(text("m2", "And more."))), 0);
-    assert_eq!(out.raw(), "");
-    show(agent(done(&whole["Void.".len()..])));
-    assert_eq!(out.raw(), format!("{long}{long}\n\nAnd more.\n"));
-}
-
-#[test]
 fn a_gap_in_the_log_is_a_warning() {
     let reset = RunLogEntry::reset(7, 0, "r-1".into());
     let damaged = RunLogEntry::damaged(9, 0, "r-1".into());
