@@ -64,11 +64,18 @@ pub(crate) struct Args {
     /// How many CLIs run at the same time
     #[arg(long, default_value_t = 2, value_name = "N")]
     jobs: usize,
+    /// Only write the page of the recorded results
+    #[arg(long, conflicts_with_all = ["provider", "versions", "since", "last", "scenarios"])]
+    render: bool,
     #[command(flatten)]
     inner: crate::Inner,
 }
 
 pub(crate) fn run(args: &Args) -> anyhow::Result<ExitCode> {
+    if args.render {
+        Results::read()?.write()?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let scenarios: Vec<_> = scenario::read(&args.scenarios)?
         .into_iter()
         .map(Arc::new)

@@ -114,7 +114,8 @@ fn results_path() -> PathBuf {
     crate::here().join("versions.json")
 }
 
-fn page_path() -> PathBuf {
+/// Returns the path of the page.
+pub(super) fn page_path() -> PathBuf {
     crate::root().join("docs/versions.md")
 }
 
@@ -159,7 +160,8 @@ impl Results {
         }
     }
 
-    fn page(&self) -> anyhow::Result<String> {
+    /// Returns the page of these results.
+    pub(super) fn page(&self) -> anyhow::Result<String> {
         let mut page = String::new();
         let out = &mut page;
         writeln!(out, "{HEAD}")?;
@@ -181,13 +183,16 @@ impl Results {
     }
 }
 
+/// Number of the newest versions on the page, beside the oldest that works as described.
+const NEWEST: usize = 2;
+
 /// Maximum number of shown facts of a story that differs.
 const SHOWN: usize = 3;
 
 const HEAD: &str = "\
 # Versions
 
-Written by `cargo xtask follow`; do not edit. Its results are in `crates/conformance/versions.json`; a run replaces those of the scenarios that it plays.
+Written by `cargo xtask follow`; do not edit. Its results are in `crates/conformance/versions.json`, those of more versions too; a run replaces those of the scenarios that it plays. Here are the two newest versions of each CLI that were played, and the oldest that works as described.
 
 Each version of a CLI plays the scenarios of [conformance.md](conformance.md): cold, with a process for each run, and live, as turns of a session.
 
@@ -211,16 +216,22 @@ fn of_cli(
     cli: Cli,
     versions: &BTreeMap<String, Version>,
 ) -> Result<(), std::fmt::Error> {
+    let oldest = Providers::builtin()
+        .get(cli.id())
+        .and_then(|it| it.info().oldest_version);
     let mut columns: Vec<_> = versions.iter().collect();
     columns.sort_by_key(|(version, _)| install::numbers(version));
+    let newest = columns.len().saturating_sub(NEWEST);
+    let others = columns
+        .drain(..newest)
+        .filter(|(version, _)| Some(version.as_str()) == oldest);
+    let others: Vec<_> = others.collect();
+    columns.splice(0..0, others);
     let scenarios: BTreeSet<_> = columns
         .iter()
         .flat_map(|(_, version)| version.scenarios.keys())
         .collect();
     writeln!(out, "## {cli}\n")?;
-    let oldest = Providers::builtin()
-        .get(cli.id())
-        .and_then(|it| it.info().oldest_version);
     if let Some(oldest) = oldest {
         writeln!(
             out,

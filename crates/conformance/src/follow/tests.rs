@@ -139,3 +139,10 @@ fn a_version_that_lacks_a_scenario_or_tells_another_story_has_gaps() {
         assert!(gaps.iter().any(|found| found == gap), "{gap}: {gaps:?}");
     }
 }
+
+#[test]
+fn the_page_is_that_of_the_recorded_results() {
+    let page = std::fs::read_to_string(super::page::page_path()).unwrap();
+    let hint = "write it with `cargo xtask follow --render`";
+    assert!(page == Results::read().unwrap().page().unwrap(), "{hint}");
+}
