@@ -90,7 +90,7 @@ fn name_of(host: &str) -> &str {
 
 fn is_allowed(name: &str, names: &[String]) -> bool {
     name.eq_ignore_ascii_case("localhost")
-        || name.parse::<std::net::IpAddr>().is_ok()
+        || name.parse::<IpAddr>().is_ok()
         || names
             .iter()
             .any(|allowed| allowed.eq_ignore_ascii_case(name))
