@@ -18,9 +18,7 @@ pub(crate) use fleet::FleetArgs;
 pub(crate) use fleet::PlacementArgs;
 pub(crate) use mcp::{McpArgs, ServerArgs};
 pub(crate) use output::{AttachOutputArgs, OutputArgs};
-#[cfg(feature = "fleet")]
-pub(crate) use remote::REMOTE_VARIABLE;
-pub(crate) use remote::{REMOTE_TOKEN_VARIABLE, RemoteArgs};
+pub(crate) use remote::{REMOTE_TOKEN_VARIABLE, REMOTE_VARIABLE, RemoteArgs};
 pub(crate) use store::{STORE_VARIABLE, StoreArgs};
 pub(crate) use teamster::Fallback;
 pub(crate) use value::EnvVar;

@@ -32,8 +32,9 @@ pub(crate) async fn bring_back(
 
 /// Explains why the branch of a run did not come back.
 pub(crate) fn not_back(error: anyhow::Error, id: &str) -> anyhow::Error {
+    let teamster = crate::global::typed();
     error.context(format!(
-        "the branch of the run did not come back: `teamster runs fetch {id}` with --remote repeats it"
+        "the branch of the run did not come back: `{teamster} runs fetch {id}` repeats it"
     ))
 }
 
@@ -96,6 +97,7 @@ pub(crate) fn take(
 }
 
 fn explained(error: TakeError, id: &str, branch: &str) -> anyhow::Error {
+    let teamster = crate::global::typed();
     match error {
         TakeError::MissingBase(base) => anyhow!(
             "the repository here does not have the commit {base}, at which run {id} began: fetch it first, or run this in \
@@ -103,10 +105,10 @@ fn explained(error: TakeError, id: &str, branch: &str) -> anyhow::Error {
         ),
         TakeError::OtherCommits(_) => anyhow!(
             "the branch {branch} has commits that run {id} does not have, so it was not changed: name another branch, as \
-             in `teamster runs fetch {id} NAME`"
+             in `{teamster} runs fetch {id} NAME`"
         ),
         TakeError::CheckedOut(_, folder) => anyhow!(
-            "the branch {branch} is checked out in {}, so it was not changed: name another branch, as in `teamster runs \
+            "the branch {branch} is checked out in {}, so it was not changed: name another branch, as in `{teamster} runs \
              fetch {id} NAME`, and merge it there",
             words::printable(&folder.to_string_lossy())
         ),

@@ -35,19 +35,24 @@ pub(crate) fn uses_fleet() -> bool {
     USES_FLEET.load(Ordering::Relaxed)
 }
 
+/// The program with the options that choose other machines, as a person types it.
+static TYPED: OnceLock<String> = OnceLock::new();
+
 /// Returns the program in a command about the same runs, as a person types it.
 pub(crate) fn typed() -> &'static str {
-    if uses_fleet() {
-        "teamster --fleet"
-    } else {
-        "teamster"
-    }
+    TYPED.get().map_or("teamster", String::as_str)
+}
+
+/// Notes the options with which a command is about the runs of other machines.
+pub(crate) fn choose(options: &str) {
+    TYPED.get_or_init(|| format!("teamster {options}"));
 }
 
 /// Notes that commands are about the runs of a fleet.
 #[cfg(feature = "fleet")]
 pub(crate) fn use_fleet() {
     USES_FLEET.store(true, Ordering::Relaxed);
+    choose("--fleet");
 }
 
 /// Returns the path of this program.

@@ -14,7 +14,8 @@ use teamster_client::{Client, ClientErrorKind, ConnectionChange};
 use teamster_host::{LocalMachine, LocalRuns};
 use teamster_server::OwnerToken;
 
-use crate::args::{REMOTE_TOKEN_VARIABLE, RemoteArgs};
+use crate::args::{REMOTE_TOKEN_VARIABLE, REMOTE_VARIABLE, RemoteArgs};
+use crate::words;
 pub(crate) use prepare::{prepare_run, prepare_session, read_image};
 pub(crate) use upload::upload;
 
@@ -89,6 +90,11 @@ impl Machine {
         }
     }
 
+    /// Returns `true` for the machines of a fleet.
+    pub(crate) fn is_fleet(&self) -> bool {
+        self.flag != REMOTE
+    }
+
     /// Returns the option that names it.
     pub(crate) fn flag(&self) -> &'static str {
         self.flag
@@ -131,6 +137,20 @@ pub(crate) fn url(args: &RemoteArgs) -> anyhow::Result<Option<&str>> {
         bail!("--remote-token-file requires --remote URL");
     }
     Ok(None)
+}
+
+/// Returns the options that name a server, as a person has typed them; `None` if a variable names it.
+pub(crate) fn typed(args: &RemoteArgs) -> Option<String> {
+    let url = args.remote.as_deref()?;
+    if std::env::var(REMOTE_VARIABLE).is_ok_and(|variable| variable == url) {
+        return None;
+    }
+    let mut options = format!("{REMOTE} {}", words::shell_word(url.trim()));
+    if let Some(file) = &args.remote_token_file {
+        let file = words::shell_word(&file.to_string_lossy());
+        options = format!("{options} --remote-token-file {file}");
+    }
+    Some(options)
 }
 
 /// Returns the machine of a server, with the token that the arguments name.

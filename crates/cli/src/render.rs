@@ -124,8 +124,9 @@ impl View {
             return None;
         }
         let agent = shell_words::quote(agent.id);
+        let teamster = crate::global::typed();
         Some(format!(
-            "teamster run {agent} {args} {} PROMPT",
+            "{teamster} run {agent} {args} {} PROMPT",
             words::one_line(id)
         ))
     }

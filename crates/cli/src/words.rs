@@ -186,7 +186,8 @@ pub(crate) fn printable(text: &str) -> String {
 pub(crate) fn how_to_answer(request_id: Option<&str>) -> String {
     request_id.map_or_else(String::new, |id| {
         let id = one_line(id);
-        format!(" (answer with: teamster answer {id} allow|deny)")
+        let teamster = crate::global::typed();
+        format!(" (answer with: {teamster} answer {id} allow|deny)")
     })
 }
 

@@ -8,7 +8,6 @@ use clap::Args;
 pub(crate) use teamster_host::REMOTE_TOKEN_VARIABLE;
 
 /// The environment variable with the server's URL.
-#[cfg(feature = "fleet")]
 pub(crate) const REMOTE_VARIABLE: &str = "TEAMSTER_REMOTE";
 
 /// A remote server, used instead of this machine.

@@ -21,14 +21,16 @@ pub(crate) fn machine(cli: &Cli) -> anyhow::Result<Machine> {
         return Ok(Machine::here());
     }
     check_supported(&cli.command).map_err(misuse)?;
+    if let Some(options) = remote::typed(&cli.remote) {
+        crate::global::choose(&options);
+    }
     remote::connect(url, &cli.remote).map_err(misuse)
 }
 
 /// Returns the machines of the fleet. The variable of a server gives way to the option.
 #[cfg(feature = "fleet")]
 fn fleet(cli: &Cli) -> anyhow::Result<Machine> {
-    let variable = std::env::var(crate::args::REMOTE_VARIABLE).ok();
-    if cli.remote.remote.is_some() && cli.remote.remote != variable {
+    if remote::typed(&cli.remote).is_some() {
         return Err(misuse(anyhow!(
             "--fleet excludes --remote: a server in front of the fleet (`teamster --fleet serve`) is used with --remote alone"
         )));
@@ -81,16 +83,13 @@ fn check_supported(command: &Command) -> anyhow::Result<()> {
 #[cfg(feature = "fleet")]
 fn check_in_fleet(command: &Command) -> anyhow::Result<()> {
     check_chat(command, "--fleet")?;
-    let name = match command {
-        Command::Doctor(_) => bail!(
-            "`teamster doctor` does not support --fleet: `teamster fleet status` shows its machines and their agents"
-        ),
-        Command::Usage(args) if args.limits => Some("usage --limits"),
-        Command::Agents(_) => Some("agents"),
-        Command::Acp(_) => Some("acp"),
-        command => of_this_machine(command),
-    };
-    if let Some(name) = name {
+    if matches!(command, Command::Agents(_)) {
+        bail!(
+            "`teamster agents` does not support --fleet, because a supervisor controls the loops of one machine: name it, as \
+             in `teamster --remote ssh:HOST agents status`"
+        );
+    }
+    if let Some(name) = of_this_machine(command) {
         bail!(
             "`teamster {name}` does not support --fleet: omit it, or run the command on one of the fleet's machines"
         );

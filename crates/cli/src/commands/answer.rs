@@ -51,8 +51,9 @@ async fn only(run: &Run, waiting: &[PendingRequest]) -> anyhow::Result<String> {
                 return Err(ServiceError::ended(run.id()).into());
             }
             bail!(
-                "run {} has no pending request: `teamster requests` lists those of all runs",
-                run.id()
+                "run {} has no pending request: `{} requests` lists those of all runs",
+                run.id(),
+                crate::global::typed(),
             )
         }
         several => {

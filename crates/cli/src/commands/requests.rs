@@ -103,6 +103,6 @@ fn hint(request: &PendingRequest) {
     } else {
         "allow|deny"
     };
-    let id = short_id(request);
-    note(&format!("answer with: teamster answer {id} {answers}"));
+    let (id, teamster) = (short_id(request), crate::global::typed());
+    note(&format!("answer with: {teamster} answer {id} {answers}"));
 }

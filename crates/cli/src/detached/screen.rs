@@ -288,7 +288,8 @@ impl Screen {
         let resume = resume_arguments(self.directory.as_deref(), self.is_here);
         if let (Some(resume), Some(session)) = (resume, &result.session_id) {
             let (agent, session) = (shell_words::quote(&self.agent), words::one_line(session));
-            let command = format!("teamster chat {agent} {resume} {session}");
+            let teamster = crate::global::typed();
+            let command = format!("{teamster} chat {agent} {resume} {session}");
             self.note(&format!("resume with: {command}"));
         }
         Ok(())

@@ -454,8 +454,9 @@ impl View {
         } else {
             ("run", "stops", exit_code::ABORTED)
         };
+        let teamster = crate::global::typed();
         self.screen.note(&format!(
-            "detached: the {what} continues; `teamster attach {id}` shows it, `teamster cancel {id}` {ends} it"
+            "detached: the {what} continues; `{teamster} attach {id}` shows it, `{teamster} cancel {id}` {ends} it"
         ));
         Some(code)
     }

@@ -25,16 +25,16 @@ fn of_service(error: &ServiceError) -> Option<String> {
             let (id, runner) = (id?, error.runner?);
             if runner.is_stopped {
                 format!(
-                    "; continue it with `kill -CONT {}`, or end it with `teamster cancel --kill {id}`",
+                    "; continue it with `kill -CONT {}`, or end it with `{teamster} cancel --kill {id}`",
                     runner.pid
                 )
             } else {
-                format!(": try again, or end it with `teamster cancel --kill {id}`")
+                format!(": try again, or end it with `{teamster} cancel --kill {id}`")
             }
         }
         ProblemCode::RequestNotFound => format!(": list them with `{teamster} requests`"),
         ProblemCode::AgentRefused if error.refusal == Some(ErrorCode::NotRunning) => {
-            ": start it with `teamster agents start`".to_owned()
+            format!(": start it with `{teamster} agents start`")
         }
         code => of_problem(code)?.to_owned(),
     })

@@ -37,14 +37,15 @@ pub(super) async fn main(args: &RunsApplyArgs, machine: &Machine) -> anyhow::Res
         ),
         Err(TakeError::Conflicts(files)) => {
             let id = words::one_line(found.run.id());
+            let teamster = crate::global::typed();
             let more = files.len().saturating_sub(NAMED);
             let mut listed: Vec<_> = files.into_iter().take(NAMED).collect();
             if more > 0 {
                 listed.push(format!("and {more} more"));
             }
             bail!(
-                "the changes of run {id} do not fit the files here, so nothing was changed:\n  {}\n`teamster runs fetch \
-                 {id}` makes a branch of its commits, which can be merged; `teamster runs diff {id}` shows the changes",
+                "the changes of run {id} do not fit the files here, so nothing was changed:\n  {}\n`{teamster} runs fetch \
+                 {id}` makes a branch of its commits, which can be merged; `{teamster} runs diff {id}` shows the changes",
                 listed.join("\n  ")
             );
         }

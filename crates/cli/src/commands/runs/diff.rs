@@ -49,9 +49,9 @@ pub(super) async fn main(args: &RunsDiffArgs, machine: &Machine) -> anyhow::Resu
         text::write(&diff, &mut out)
     };
     if diff.truncated && !args.json && !args.stat {
-        let id = found.run.id();
+        let (id, teamster) = (found.run.id(), crate::global::typed());
         report::warn(&[format!(
-            "the changes are too large to be shown in full: `teamster runs diff {id} > FILE` writes all of them, and -- \
+            "the changes are too large to be shown in full: `{teamster} runs diff {id} > FILE` writes all of them, and -- \
              PATH selects files"
         )]);
     }

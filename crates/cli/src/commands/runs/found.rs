@@ -85,9 +85,10 @@ impl Found {
     /// Returns the error of a request about the run, with the next step.
     pub(super) fn explained(&self, error: ServiceError) -> anyhow::Error {
         let id = words::one_line(self.run.id());
+        let teamster = crate::global::typed();
         match error.code {
             Some(ProblemCode::RunLive) => anyhow!(
-                "run {id} has not ended: `teamster wait {id}` waits for its end, and `teamster runs diff {id}` shows its \
+                "run {id} has not ended: `{teamster} wait {id}` waits for its end, and `{teamster} runs diff {id}` shows its \
                  changes so far"
             ),
             Some(ProblemCode::NoWorkspace | ProblemCode::RunNotFound)

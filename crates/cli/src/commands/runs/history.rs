@@ -86,9 +86,10 @@ impl History {
 
     fn missing(&self, id: &str) -> anyhow::Error {
         anyhow!(
-            "no run \"{}\" in {}: `teamster runs list` shows the runs",
+            "no run \"{}\" in {}: `{} runs list` shows the runs",
             words::one_line(id),
-            self.location()
+            self.location(),
+            crate::global::typed(),
         )
     }
 
@@ -108,7 +109,8 @@ impl History {
         match (error.code, &error.run_id) {
             (Some(ProblemCode::RunNotFound), Some(id)) => self.missing(id),
             (Some(ProblemCode::RunLive), Some(id)) => {
-                anyhow!("the run `{id}` is live: stop it with `teamster cancel {id}` first")
+                let teamster = crate::global::typed();
+                anyhow!("the run `{id}` is live: stop it with `{teamster} cancel {id}` first")
             }
             _ => error.into(),
         }

@@ -14,10 +14,11 @@ use crate::{exit_code, words};
 pub(super) async fn main(args: &RunsOpenArgs, machine: &Machine) -> anyhow::Result<u8> {
     let found = Found::find(machine, &args.run).await?;
     let id = words::one_line(found.run.id());
+    let teamster = crate::global::typed();
     if !machine.is_here() {
         bail!(
-            "the directory of run {id} is on the server's machine: `teamster runs diff {id}` shows its changes, and \
-             `teamster runs fetch {id}` makes a branch of them here"
+            "the directory of run {id} is on the server's machine: `{teamster} runs diff {id}` shows its changes, and \
+             `{teamster} runs fetch {id}` makes a branch of them here"
         );
     }
     let own = found
@@ -32,7 +33,7 @@ pub(super) async fn main(args: &RunsOpenArgs, machine: &Machine) -> anyhow::Resu
         };
         let gone = words::printable(&gone.to_string_lossy());
         bail!(
-            "the directory of run {id} is gone: {gone}; `teamster runs diff {id}` shows its changes, if it made any"
+            "the directory of run {id} is gone: {gone}; `{teamster} runs diff {id}` shows its changes, if it made any"
         );
     };
     let line = [directory.as_os_str().as_bytes(), b"\n"].concat();

@@ -326,8 +326,9 @@ fn notes(
     }
     if report.history.of_other_agents > 0 {
         let runs = words::plural(report.history.of_other_agents, "run");
+        let teamster = crate::global::typed();
         note(format!(
-            "Not counted: {runs} of other agents. `teamster runs list` shows them."
+            "Not counted: {runs} of other agents. `{teamster} runs list` shows them."
         ))?;
     }
     if found.sessions_without_figures > 0 {

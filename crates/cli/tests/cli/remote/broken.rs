@@ -79,7 +79,8 @@ fn a_log_that_breaks_off_names_the_command_that_goes_on() {
     let ended = run(command.env("TEAMSTER_REMOTE_TOKEN", "tms_0123456789abcdef"));
     server.join().unwrap();
     assert_eq!((ended.code, &*ended.stdout), (Some(1), ""));
-    let expected =
-        "error: no reply; the run continues: resume with `teamster attach r --after 3`\n";
-    assert!(ended.stderr.ends_with(expected), "{}", ended.stderr);
+    let expected = format!(
+        "error: no reply; the run continues: resume with `teamster --remote {url} attach r --after 3`\n"
+    );
+    assert!(ended.stderr.ends_with(&expected), "{}", ended.stderr);
 }
