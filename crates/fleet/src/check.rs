@@ -17,7 +17,7 @@ use crate::roles::{FleetRole, USER_INFO, covers};
 use crate::setup::refuse_foreign;
 
 /// The oldest version of the server with which no lost write is known.
-pub(crate) const OLDEST: (i64, i64, i64) = (2, 14, 0);
+const OLDEST: (i64, i64, i64) = (2, 14, 0);
 /// The size that a message must be allowed to have, in bytes.
 const MESSAGE: usize = 1 << 20;
 /// The largest difference between two clocks that is not reported, in milliseconds. Times are only shown.
@@ -162,7 +162,7 @@ impl Fleet {
             return Err(ServiceError::unreachable(message));
         }
         let server = self.client.server_info();
-        let mut findings = vec![version(&server, self.has_version())];
+        let mut findings = vec![version(&server, self.too_old().is_none())];
         if server.max_payload < MESSAGE {
             findings.push(Finding::bad(
                 "max_payload",
@@ -201,10 +201,16 @@ impl Fleet {
         Ok(findings)
     }
 
-    /// Returns whether the server is new enough.
-    pub(crate) fn has_version(&self) -> bool {
+    /// Returns the error of a server that is not new enough.
+    pub(crate) fn too_old(&self) -> Option<String> {
         let (major, minor, patch) = OLDEST;
-        self.client.is_server_compatible(major, minor, patch)
+        if self.client.is_server_compatible(major, minor, patch) {
+            return None;
+        }
+        let version = self.client.server_info().version;
+        Some(format!(
+            "the server has version {version}, which can lose acknowledged writes: use {major}.{minor} or newer"
+        ))
     }
 
     /// Returns what the server reports about this user, and how long that took. A user that may not ask has none.
@@ -368,4 +374,28 @@ fn stream_finding(found: &stream::Info, wanted: &stream::Config) -> Finding {
         );
     }
     Finding::good(name, format!("{copies} copies"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_clock_that_is_wrong_is_named_with_what_to_do() {
+        let user = json!({ "server": { "time": "2020-01-01T00:00:00.5Z" }, "data": {} });
+        let user = serde_json::from_value(user).unwrap();
+        let off = clocks(Some(&user), Duration::ZERO);
+        assert_eq!(off.verdict, FindingVerdict::Warning);
+        assert!(
+            off.detail.contains(" s apart: times of runs"),
+            "{}",
+            off.detail
+        );
+        assert_eq!(
+            off.next.as_deref(),
+            Some("synchronize both with a time server")
+        );
+    }
 }

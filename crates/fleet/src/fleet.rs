@@ -1,6 +1,6 @@
 //! The connection to the server of a fleet.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -8,14 +8,13 @@ use std::time::{Duration, Instant};
 
 use async_nats::jetstream::context::ContextBuilder;
 use async_nats::jetstream::{self, Context};
-use async_nats::{
-    Client, ConnectError, ConnectErrorKind, ConnectOptions, Event, ServerAddr, ServerError,
-};
+use async_nats::{Client, ConnectOptions, Event, ServerAddr, ServerError};
 use percent_encoding::percent_decode_str;
 use teamster_api::{ProblemCode, ServiceError};
 use teamster_core::sync::lock;
 use tokio::sync::watch;
 
+use crate::login::{not_an_address, not_connected, with_authority, with_credentials};
 use crate::names::token;
 use crate::presence::PresentAt;
 use crate::roles::inbox;
@@ -31,6 +30,9 @@ const REMEMBERED: usize = 64;
 /// Time for which a refusal is remembered: an operator may permit the request meanwhile.
 const REMEMBERED_FOR: Duration = Duration::from_secs(10);
 
+/// The number of subjects of which the last write is remembered.
+const WRITTEN: usize = 4096;
+
 /// Time for which what is known of the workers is shown.
 const KNOWN_FOR: Duration = Duration::from_secs(1);
 
@@ -41,8 +43,11 @@ pub struct FleetOptions {
     /// Servers, such as `nats://127.0.0.1:4222`, `tls://…` or `wss://…`, separated by commas. The first with a user and a
     /// password has the login for all.
     pub url: String,
-    /// A file of credentials: a JWT and a seed.
+    /// A file of credentials that only its owner can read: a JWT and a seed, or the seed of an nkey (`SU…`) alone.
     pub credentials: Option<PathBuf>,
+    /// A file in PEM with the certificate of the authority that signs those of the servers. Default: the authorities that
+    /// this machine trusts.
+    pub ca: Option<PathBuf>,
     /// The owner of the runs, which is a part of all their subjects: letters, digits, `-` and `_`.
     pub owner: String,
     /// The prefix of the subjects of answers, which permissions of others must not have. It begins with `_INBOX`: workers
@@ -56,6 +61,7 @@ impl FleetOptions {
         Self {
             url: url.into(),
             credentials: None,
+            ca: None,
             owner: owner.into(),
             inbox: None,
         }
@@ -85,6 +91,10 @@ pub struct Fleet {
     refused: watch::Receiver<()>,
     known: Arc<Mutex<Option<KnownAt>>>,
     pub(crate) present: Arc<tokio::sync::Mutex<Option<PresentAt>>>,
+    /// The prefix of the subjects of answers.
+    inbox: Arc<str>,
+    /// Numbers of the last messages that this process has stored, by their subjects.
+    written: Arc<Mutex<HashMap<String, u64>>>,
 }
 
 impl fmt::Debug for Fleet {
@@ -100,7 +110,7 @@ impl Fleet {
     ///
     /// # Errors
     ///
-    /// Fails if the owner cannot be in a subject, the credentials cannot be read, or no server can be reached.
+    /// Fails if the owner cannot be in a subject, the files of credentials and of the authority cannot be used, or no server can be reached.
     pub async fn connect(options: FleetOptions) -> Result<Self, ServiceError> {
         let owner = token("owner", &options.owner)?;
         let refusals = Arc::new(Mutex::new(VecDeque::new()));
@@ -127,12 +137,12 @@ impl Fleet {
             let message = "the inbox: expected a prefix that begins with `_INBOX`";
             return Err(ServiceError::new(ProblemCode::InvalidParams, message));
         }
-        connect = connect.custom_inbox_prefix(inbox);
+        connect = connect.custom_inbox_prefix(&inbox);
         if let Some(file) = &options.credentials {
-            connect = connect.credentials_file(file).await.map_err(|error| {
-                let message = format!("the credentials {} cannot be read: {error}", file.display());
-                ServiceError::new(ProblemCode::InvalidParams, message)
-            })?;
+            connect = with_credentials(connect, file)?;
+        }
+        if let Some(file) = &options.ca {
+            connect = with_authority(connect, file)?;
         }
         let mut servers = Vec::new();
         let mut has_login = false;
@@ -164,6 +174,8 @@ impl Fleet {
             refused,
             known: Arc::default(),
             present: Arc::default(),
+            inbox: inbox.into(),
+            written: Arc::default(),
         })
     }
 
@@ -224,11 +236,38 @@ impl Fleet {
     fn refusal_within(&self, subject: &str, time: Duration) -> Option<ServiceError> {
         let refusals = lock(&self.refusals);
         let mut newest = refusals.iter().rev();
-        let (_, refusal) =
-            newest.find(|(at, text)| at.elapsed() <= time && names_subject(text, subject))?;
-        let message =
-            format!("the server does not permit this: {refusal}; ask the operator of the fleet");
+        let (_, refusal) = newest.find(|(at, text)| {
+            at.elapsed() <= time && (names_subject(text, subject) || self.is_deaf(text))
+        })?;
+        let next = if self.is_deaf(refusal) {
+            "use the name of the user of these credentials, or ask the operator of the fleet"
+        } else {
+            "ask the operator of the fleet"
+        };
+        let message = format!("the server does not permit this: {refusal}; {next}");
         Some(ServiceError::new(ProblemCode::InsufficientScope, message))
+    }
+
+    /// Returns whether a refusal is about the answers to this program, so that none can arrive.
+    fn is_deaf(&self, refusal: &str) -> bool {
+        refusal.contains("Subscription") && refusal.contains(&format!("\"{}.", self.inbox))
+    }
+
+    /// Remembers that this process has stored a message.
+    pub(crate) fn wrote(&self, subject: &str, number: u64) {
+        let mut written = lock(&self.written);
+        if written.len() == WRITTEN {
+            written.clear();
+        }
+        written.insert(subject.to_owned(), number);
+    }
+
+    /// Returns whether this process knows of a newer message of a subject than the one that was read.
+    pub(crate) fn is_stale(&self, subject: &str, read: Option<u64>) -> bool {
+        let written = lock(&self.written);
+        written
+            .get(subject)
+            .is_some_and(|number| read.is_none_or(|read| read < *number))
     }
 
     /// Returns the error of a request about this subject that failed.
@@ -242,32 +281,12 @@ impl Fleet {
             return no_jetstream();
         }
         self.refusal(subject).unwrap_or_else(|| {
-            ServiceError::unreachable(format!("the fleet's server does not answer: {text}"))
+            let old = match self.too_old() {
+                Some(old) => format!("; {old}"),
+                None => String::new(),
+            };
+            ServiceError::unreachable(format!("the fleet's server does not answer: {text}{old}"))
         })
-    }
-}
-
-/// The error of an address that is none, which may have a password.
-fn not_an_address() -> ServiceError {
-    let message = "expected the address of the fleet's server, such as `tls://nats.example`";
-    ServiceError::new(ProblemCode::InvalidParams, message)
-}
-
-/// The error of a server that could not be reached, or refuses the connection.
-fn not_connected(error: &ConnectError) -> ServiceError {
-    match error.kind() {
-        ConnectErrorKind::Authentication | ConnectErrorKind::AuthorizationViolation => {
-            let message = "the fleet's server refuses the credentials: check their file, or ask the operator of the fleet";
-            ServiceError::new(ProblemCode::Unauthorized, message)
-        }
-        ConnectErrorKind::ServerParse => not_an_address(),
-        ConnectErrorKind::Tls => ServiceError::unreachable(format!(
-            "the fleet's server has no certificate that is trusted here: {error}; check its address, and the \
-             certificates of this machine"
-        )),
-        _ => ServiceError::unreachable(format!(
-            "the fleet's server cannot be reached: {error}; check its address and that it runs"
-        )),
     }
 }
 

@@ -14,6 +14,10 @@ use crate::Fleet;
 use crate::names::HOLDS;
 #[cfg(feature = "worker")]
 use crate::names::{SESSIONS, escape};
+#[cfg(feature = "worker")]
+use crate::records::{PATIENCE, PAUSE};
+#[cfg(feature = "worker")]
+use tokio::time::{Instant, sleep};
 
 /// The longest time for which a report holds an agent back: a later one renews it.
 #[cfg(feature = "worker")]
@@ -123,7 +127,8 @@ impl Fleet {
 
     /// Returns the fleet's salt, which the first worker makes.
     pub(crate) async fn salt(&self) -> Result<Vec<u8>, ServiceError> {
-        for _ in 0..TRIES {
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
             let last = self.last(SESSIONS, SALT).await?;
             let expected = last.as_ref().map_or(0, |message| message.sequence);
             if let Some(message) = last.filter(|message| message.payload.len() == SALT_BYTES) {
@@ -134,7 +139,13 @@ impl Fleet {
             let message = PublishMessage::build()
                 .payload(salt.into())
                 .expected_last_subject_sequence(expected);
-            self.publish(SALT, message).await;
+            if self.publish(SALT, message).await.is_none() {
+                // Another worker was first, and the copy that was read is behind; or there was no answer.
+                if let Some(refusal) = self.refusal(SALT) {
+                    return Err(refusal);
+                }
+                sleep(PAUSE).await;
+            }
         }
         Err(self.failed(SALT, "the fleet's salt was not stored"))
     }

@@ -30,6 +30,9 @@ const ANSWER: Duration = Duration::from_secs(5);
 #[cfg(feature = "worker")]
 pub(crate) const REFUSED: Duration = Duration::from_secs(30);
 
+/// The [problem](PresentAgent::problem) of an agent whose login is known to be missing.
+pub const LOGGED_OUT: &str = "is not logged in";
+
 /// A worker that is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -88,7 +91,7 @@ pub struct PresentAgent {
     /// Version of its program, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
-    /// What keeps it from being ready, such as `is not logged in`.
+    /// What keeps it from being ready, such as [`LOGGED_OUT`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub problem: Option<String>,
     /// Mark of its login, if that is known to be the same elsewhere; see [`Hold`](crate::Hold).

@@ -38,6 +38,8 @@ use crate::{Fleet, setup};
 pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 /// Pause before a request is repeated.
 pub(crate) const PAUSE: Duration = Duration::from_millis(100);
+/// Time in which all copies of a stream have what was stored.
+const CATCHES_UP: Duration = Duration::from_secs(2);
 /// Time for which a deleted record's id cannot be used again: the log may be left, and its first message is the witness of a
 /// start.
 const MARKER_AGE: Duration = LOG_AGE;
@@ -62,8 +64,27 @@ pub(crate) async fn next<S: Stream + Unpin>(stream: &mut S) -> Option<S::Item> {
 }
 
 impl Fleet {
-    /// Returns the last message of a subject, which may be an older one than the last.
+    /// Returns the last message of a subject, which may be an older one than the last: a copy of the stream answers that may
+    /// be behind. What this process itself has stored is waited for.
     pub(crate) async fn last(
+        &self,
+        stream: &str,
+        subject: &str,
+    ) -> Result<Option<StreamMessage>, ServiceError> {
+        let until = Instant::now() + CATCHES_UP;
+        loop {
+            let found = self.last_of_any(stream, subject).await?;
+            let number = found.as_ref().map(|message| message.sequence);
+            // It may also be gone.
+            if !self.is_stale(subject, number) || Instant::now() > until {
+                return Ok(found);
+            }
+            sleep(PAUSE).await;
+        }
+    }
+
+    /// The same, as the copy that answers has it.
+    async fn last_of_any(
         &self,
         stream: &str,
         subject: &str,
@@ -143,9 +164,9 @@ impl Fleet {
         let stored = self.unless_refused(subject, async { sent.await?.await });
         // The caller asks for the refusal.
         let stored = stored.await;
-        Ok(stored
-            .unwrap_or_else(|_| Err(PublishErrorKind::TimedOut.into()))?
-            .sequence)
+        let stored = stored.unwrap_or_else(|_| Err(PublishErrorKind::TimedOut.into()))?;
+        self.wrote(subject, stored.sequence);
+        Ok(stored.sequence)
     }
 
     /// Makes a change of a record, with these other fields, until what has come of it is certain.

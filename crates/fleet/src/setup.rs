@@ -7,7 +7,6 @@ use async_nats::jetstream::{ErrorCode, stream};
 use teamster_api::{ProblemCode, ServiceError};
 use tokio::time::{Instant, sleep};
 
-use crate::check::OLDEST;
 use crate::layout::{self, FleetLimits, differences, streams};
 use crate::protocol::State;
 use crate::record::Record;
@@ -26,13 +25,8 @@ impl Fleet {
     /// Fails, without changing a stream, if the server is too old, or if one exists that another program has made
     /// differently, or a newer version: by the names of the settings.
     pub async fn init(&self, limits: &FleetLimits) -> Result<(), ServiceError> {
-        if !self.has_version() {
-            let (major, minor, _) = OLDEST;
-            let message = format!(
-                "the server has version {}, which can lose acknowledged writes: use {major}.{minor} or newer",
-                self.client.server_info().version
-            );
-            return Err(ServiceError::new(ProblemCode::Unsupported, message));
+        if let Some(old) = self.too_old() {
+            return Err(ServiceError::new(ProblemCode::Unsupported, old));
         }
         let until = Instant::now() + ELECTION;
         let mut wanted = streams(limits, self.replicas(limits));

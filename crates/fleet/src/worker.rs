@@ -36,7 +36,7 @@ use tokio::time::sleep;
 
 use crate::large::IN_FILE;
 use crate::names::{RunKey, WORKERS, presence, token};
-use crate::presence::{PRESENT, PresentAgent, PresentWorker};
+use crate::presence::{LOGGED_OUT, PRESENT, PresentAgent, PresentWorker};
 use crate::protocol::{Carrier, Effect, Tag};
 use crate::records::PAUSE;
 use crate::{Fleet, Hold};
@@ -339,7 +339,7 @@ impl Shared {
                 } else if !facts.usable {
                     Some("is not installed, or cannot be used")
                 } else if facts.login.state == "no" {
-                    Some("is not logged in")
+                    Some(LOGGED_OUT)
                 } else {
                     None
                 };

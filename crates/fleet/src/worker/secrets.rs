@@ -1,19 +1,16 @@
 //! The secrets that a worker has for runs: a file that only its owner can read.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use serde::Deserialize;
 use teamster_api::{ProblemCode, ServiceError, Spec};
 use teamster_core::AgentError;
 
+use crate::login::read_private;
+
 /// Stands for every owner.
 const ANYONE: &str = "*";
-/// Permissions of others than the owner of the file.
-const OTHERS: u32 = 0o077;
 
 /// The secrets of a file, by their names.
 #[derive(Default, Deserialize)]
@@ -42,16 +39,7 @@ impl Secrets {
             let message = format!("the file of secrets {}: {problem}", path.display());
             ServiceError::new(ProblemCode::InvalidParams, message)
         };
-        let mut file = File::open(path).map_err(|error| about(error.to_string()))?;
-        let mode = file.metadata().map_err(|error| about(error.to_string()))?;
-        if !mode.is_file() || mode.mode() & OTHERS != 0 {
-            return Err(about(
-                "others can read it: let only its owner do so (`chmod 600`)".to_owned(),
-            ));
-        }
-        let mut text = String::new();
-        let read = file.read_to_string(&mut text);
-        read.map_err(|error| about(error.to_string()))?;
+        let text = read_private(path).map_err(about)?;
         Self::parse(&text).map_err(about)
     }
 

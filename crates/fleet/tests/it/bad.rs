@@ -23,7 +23,7 @@ const SOON: Duration = Duration::from_secs(3);
 
 #[test]
 fn a_server_without_jetstream_is_refused_with_what_to_do() {
-    let Some(server) = Server::start_without_jetstream() else {
+    let Some(server) = Server::start_without_jetstream("") else {
         return;
     };
     block_on(async {
@@ -84,6 +84,9 @@ fn an_old_server_is_refused_before_anything_is_made_there() {
         let refused = fleet.init(&limits()).await.unwrap_err();
         assert_eq!(refused.code, Some(ProblemCode::Unsupported));
         assert!(refused.message.contains("version 2.11.4"), "{refused}");
+        let service = FleetRuns::new(&fleet);
+        let refused = service.show("run").await.map(drop).unwrap_err();
+        assert!(refused.message.ends_with("use 2.14 or newer"), "{refused}");
         let findings = fleet.check().await.unwrap();
         let bad = |what: &str| {
             let mut findings = findings.iter();

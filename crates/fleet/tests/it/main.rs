@@ -9,6 +9,7 @@ mod figures;
 mod forged;
 mod given_up;
 mod large;
+mod login;
 mod machine;
 mod machines;
 mod operator;

@@ -51,8 +51,8 @@ impl Server {
     }
 
     /// The same, without `JetStream`.
-    pub(crate) fn start_without_jetstream() -> Option<Self> {
-        Self::start_at("", false)
+    pub(crate) fn start_without_jetstream(config: &str) -> Option<Self> {
+        Self::start_at(config, false)
     }
 
     fn start_at(config: &str, has_jetstream: bool) -> Option<Self> {
@@ -60,8 +60,13 @@ impl Server {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("server.conf"), config).unwrap();
         let child = serve(&program, folder.path(), -1, has_jetstream);
-        let url = url(&folder, child.id());
+        let url = address(&folder, child.id(), "nats");
         Some(Self { child, folder, url })
+    }
+
+    /// The same address for connections by WebSocket, if the configuration has them.
+    pub(crate) fn websocket(&self) -> String {
+        address(&self.folder, self.child.id(), "websocket")
     }
 
     /// The folder with all that it keeps.
@@ -80,7 +85,7 @@ impl Server {
         self.stop();
         let port = self.url.rsplit(':').next().unwrap().parse().unwrap();
         self.child = serve(&program().unwrap(), self.folder.path(), port, true);
-        url(&self.folder, self.child.id());
+        address(&self.folder, self.child.id(), "nats");
     }
 }
 
@@ -104,8 +109,8 @@ fn serve(program: &Path, folder: &Path, port: i32, has_jetstream: bool) -> Child
     command.spawn().unwrap()
 }
 
-/// Waits for the file in which the server writes its address.
-fn url(folder: &TempDir, pid: u32) -> String {
+/// Waits for the file in which the server writes its addresses.
+fn address(folder: &TempDir, pid: u32, kind: &str) -> String {
     let mut url = None;
     wait_until(STARTS, || {
         let ports = fs::read_dir(folder.path())
@@ -117,7 +122,7 @@ fn url(folder: &TempDir, pid: u32) -> String {
             });
         let text = ports.and_then(|entry| fs::read_to_string(entry.path()).ok());
         let json = text.and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
-        url = json.and_then(|json| Some(json["nats"][0].as_str()?.to_owned()));
+        url = json.and_then(|json| Some(json[kind][0].as_str()?.to_owned()));
         url.is_some()
     });
     url.unwrap_or_else(|| panic!("no server within {STARTS:?}"))
