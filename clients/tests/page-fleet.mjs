@@ -8,7 +8,8 @@ import {check} from './server.mjs';
 const agent = (id, ready, version) => ({id, ready, version});
 const worker = (name, more) => ({name, pools: ['default'], agents: [agent('claude', true, '2.1.197'), agent('gemini', false)], slots: 4, running: 1, draining: false, version: '0.1.0', ...more});
 
-function status() {
+// A made-up fleet, also that of the pictures.
+export function status() {
   return {
     workers: [worker('mini'), worker('gpu-box', {pools: ['default', 'gpu'], slots: 2, running: 2}), worker('pod', {draining: true})],
     queues: [{pool: 'gpu', waiting: 3, oldestAt: Date.now() - 200_000}, {machine: 'studio', waiting: 1, oldestAt: Date.now() - 30_000}],

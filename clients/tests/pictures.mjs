@@ -6,6 +6,7 @@ import {mkdir, writeFile} from 'node:fs/promises';
 import {dirname, join} from 'node:path';
 import {browser, open} from './browser.mjs';
 import {RETRY, diffOf, openPart, opened} from './page-changes.mjs';
+import {status} from './page-fleet.mjs';
 import {PROGRAM, Server, until} from './server.mjs';
 
 const out = process.argv[2] ?? join(import.meta.dirname, '../../docs/images');
@@ -84,9 +85,11 @@ try {
     ['now', '#/now', '.request'],
     ['run', () => `#/run/${jobs.waiting}`, '.request'],
   ];
-  const all = async (views) => {
+  const fleet = [['fleet', '#/fleet', '.card.worker']];
+  const all = async (views, arrange = async () => {}) => {
     for (const [form, options] of forms) {
       const page = await open(chromium, server, options);
+      await arrange(page);
       for (const [name, hash, selector] of views) {
         await page.evaluate((hash) => { location.hash = hash; }, typeof hash === 'string' ? hash : hash());
         await page.waitForSelector(selector, {state: 'attached'});
@@ -109,6 +112,10 @@ try {
     await shoot(page, `comment-${form}`);
     await page.context().close();
   }
+  await all(fleet, async (page) => {
+    await page.context().route('**/v1/fleet', (route) => route.fulfill({json: status()}));
+    await page.reload();
+  });
   await make('quiet', 'wait', 'running', {model: 'sonnet'});
   await make('waiting', 'story', 'waiting', {model: 'opus'});
   await all(busy);

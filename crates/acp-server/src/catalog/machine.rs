@@ -1,5 +1,7 @@
 //! The catalog of a machine's agents.
 
+use std::collections::HashSet;
+
 use teamster_api::history::{RunFilter, RunRecord};
 use teamster_api::{MachineService, ProviderReport, ServiceError, SessionSpec};
 use teamster_core::{AgentError, PermissionMode};
@@ -12,8 +14,8 @@ const EFFORTS: [&str; 3] = ["low", "medium", "high"];
 const MAX_RUNS: u32 = 500;
 
 impl Catalog {
-    /// Creates the catalog of a machine: the agent of `session`, or without one all agents that can be used in sessions,
-    /// ready ones first. Models are those of earlier runs; settings are those of `session`.
+    /// Creates the catalog of a machine, or of those of a fleet: the agent of `session`, or without one all agents that can
+    /// be used in sessions, ready ones first. Models are those of earlier runs; settings are those of `session`.
     ///
     /// # Errors
     ///
@@ -22,7 +24,11 @@ impl Catalog {
         machine: &dyn MachineService,
         session: &SessionSpec,
     ) -> Result<Self, ServiceError> {
-        let agents = machine.agents().await?;
+        let mut agents = machine.agents().await?;
+        agents.sort_by_key(|report| !is_ready(report));
+        // Several machines of a fleet may have the same agent.
+        let mut known = HashSet::new();
+        agents.retain(|report| known.insert(report.facts.id.clone()));
         // An error only leaves the lists of models empty.
         let runs = machine.history(RunFilter::default().limit(MAX_RUNS)).await;
         let models = known_models(runs.unwrap_or_default());
@@ -30,9 +36,7 @@ impl Catalog {
         let name = &*session.provider;
         if name.is_empty() {
             let with_sessions = agents.iter().filter(|report| report.sessions);
-            let mut with_sessions: Vec<_> = with_sessions.collect();
-            with_sessions.sort_by_key(|report| !is_ready(report));
-            return Ok(Self::choice(with_sessions.into_iter().map(entry).collect()));
+            return Ok(Self::choice(with_sessions.map(entry).collect()));
         }
         match agents.iter().find(|report| report.facts.id == name) {
             Some(report) => Ok(Self::one(entry(report))),

@@ -33,6 +33,8 @@ impl MachineService for Machine {
     fn agents(&self) -> ServiceFuture<'_, Vec<ProviderReport>> {
         Box::pin(async {
             Ok(vec![
+                // Of another machine of a fleet.
+                report("ready", false, "no", true),
                 report("missing", false, "yes", true),
                 report("without", true, "yes", false),
                 report("out", true, "no", true),
@@ -120,7 +122,7 @@ async fn the_named_agent_has_the_settings_of_the_session_and_models_of_the_histo
     assert!(
         refused
             .message
-            .contains("available: missing, without, out, ready"),
+            .contains("available: without, ready, missing, out"),
         "{refused}"
     );
     let command = Catalog::of_machine(&Machine, &SessionSpec::new("acp:x")).await;

@@ -1,7 +1,7 @@
 //! `teamster acp`, which serves an agent to an editor by the Agent Client Protocol on stdin and stdout.
 //!
 //! `teamster_acp_server` implements the protocol. A thread of the editor is a session as in `teamster chat --detach`: on
-//! this machine, its runner is this process; with `--remote`, the server starts it.
+//! this machine, its runner is this process; with `--remote`, the server starts it, and with `--fleet` a worker.
 
 pub(crate) mod args;
 mod folders;
@@ -11,7 +11,7 @@ mod start_over;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context;
+use anyhow::{Context, bail};
 use teamster_acp_server::{Catalog, Disconnect, EditorServer};
 use teamster_api::{ProblemCode, SessionSpec};
 use teamster_core::time::millis;
@@ -36,6 +36,9 @@ const REMOTE_IDLE: Duration = Duration::from_hours(1);
 /// What a server does not take of an editor's input.
 const NOT_OVER_HTTP: &str = "a server takes none from elsewhere; set them up for the agent on the server's machine, or \
                              run the editor there";
+/// What a fleet does not take of an editor's input.
+const NOT_IN_FLEET: &str =
+    "a fleet takes none from elsewhere; set them up for the agent on the fleet's machines";
 
 /// Serves the editor until it disconnects, and returns the exit code.
 pub(crate) fn main(args: AcpArgs, machine: &Machine) -> anyhow::Result<u8> {
@@ -90,7 +93,7 @@ fn here(runtime: &Runtime, mut session: SessionSpec) -> anyhow::Result<u8> {
     served
 }
 
-/// Serves sessions of a server.
+/// Serves sessions of a server or a fleet.
 fn there(
     runtime: &Runtime,
     machine: &Machine,
@@ -99,13 +102,21 @@ fn there(
 ) -> anyhow::Result<u8> {
     remote::prepare_session(&mut session, local, machine.flag()).map_err(refused)?;
     session.end_idle_ms = Some(millis(REMOTE_IDLE));
-    let catalog = runtime.block_on(Catalog::of_machine(&*machine.agents(), &session));
+    let agents = machine.agents();
+    if machine.is_fleet() && runtime.block_on(agents.agents())?.is_empty() {
+        bail!("no worker of the fleet is there: start `teamster worker` on a machine");
+    }
+    let catalog = runtime.block_on(Catalog::of_machine(&*agents, &session));
     let catalog = catalog.map_err(|error| match error.code {
         Some(ProblemCode::InvalidParams) => refused(error),
         _ => error.into(),
     })?;
     let mut server = EditorServer::new(machine.runs(), catalog, session)
-        .of_other_machine(NOT_OVER_HTTP)
+        .of_other_machine(if machine.is_fleet() {
+            NOT_IN_FLEET
+        } else {
+            NOT_OVER_HTTP
+        })
         .with_hints(hints::of_problem);
     if let Some(directory) = &local.upload {
         server = server.with_folders(Arc::new(Repositories::new(machine, directory)));

@@ -4,6 +4,8 @@
 //! `teamster::doctor`.
 
 pub(crate) mod args;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod try_agent;
 
 use std::env;
@@ -37,6 +39,10 @@ struct Report {
 
 /// Prints the report and returns the exit code.
 pub(crate) fn main(args: &DoctorArgs, machine: &Machine) -> anyhow::Result<u8> {
+    #[cfg(feature = "fleet")]
+    if machine.is_fleet() {
+        return fleet::main(args.json, machine);
+    }
     if let Some(url) = machine.url() {
         return of_machine(args, machine, url);
     }

@@ -35,6 +35,7 @@ fn name(args: FleetUseArgs) -> anyhow::Result<u8> {
     let FleetUseArgs {
         url,
         creds,
+        ca,
         owner,
         inbox,
     } = args;
@@ -42,6 +43,8 @@ fn name(args: FleetUseArgs) -> anyhow::Result<u8> {
     // It is used from other directories, too.
     let creds = creds.map(std::path::absolute).transpose()?;
     settings.credentials = creds.or(settings.credentials);
+    let ca = ca.map(std::path::absolute).transpose()?;
+    settings.ca = ca.or(settings.ca);
     settings.inbox = inbox.or(settings.inbox);
     let fleet = connect(&settings)?;
     let file = settings.keep()?;

@@ -35,7 +35,7 @@ pub(crate) fn main(args: &UsageArgs, machine: &Machine) -> anyhow::Result<u8> {
     let server = machine.agents();
     if args.limits {
         let list = tokio_runtime()?.block_on(server.limits())?;
-        return limits::show(&list, args.json);
+        return limits::show(&list, args.json, machine.is_fleet());
     }
     let now = Timestamp::now().to_zoned(zone::local());
     let query = query(args, &now).map_err(exit_code::misuse)?;

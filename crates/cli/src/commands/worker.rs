@@ -81,6 +81,7 @@ fn of_args(args: WorkerArgs) -> anyhow::Result<(Settings, WorkerConfig)> {
         drain_timeout,
         policy,
         creds,
+        ca,
         metrics,
     } = args;
     let mut settings = match url {
@@ -88,6 +89,7 @@ fn of_args(args: WorkerArgs) -> anyhow::Result<(Settings, WorkerConfig)> {
         None => Settings::read()?,
     };
     settings.credentials = creds.or(settings.credentials);
+    settings.ca = ca.or(settings.ca);
     let name = match name {
         Some(name) => name,
         None => host_name().context("this machine has no name: name the worker with --name")?,

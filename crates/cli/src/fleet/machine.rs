@@ -6,12 +6,12 @@ use jiff::Timestamp;
 use serde_json::json;
 use teamster_api::agents::{AgentList, Command};
 use teamster_api::history::{RunFilter, RunRecord, RunState};
-use teamster_api::usage::{LimitList, UsageQuery, UsageSummary};
+use teamster_api::usage::{LimitList, UsageLimit, UsageQuery, UsageSummary};
 use teamster_api::{
     FleetStatus, MachineService, ProblemCode, ProviderReport, RunQuery, RunService, RunSummary,
     ServiceError, ServiceFuture, ViewState, list_all,
 };
-use teamster_fleet::Fleet;
+use teamster_fleet::{Fleet, Hold, LOGGED_OUT};
 use teamster_host::usage::usage_of_runs;
 
 use crate::zone;
@@ -37,17 +37,22 @@ impl FleetMachine {
                     continue;
                 };
                 let info = provider.info();
+                let version = agent.version.as_deref();
+                let is_logged_out = agent.problem.as_deref() == Some(LOGGED_OUT);
                 let facts = json!({
                     "id": info.id,
                     "name": info.name,
                     "usable": agent.ready,
-                    "inProcess": false,
-                    "version": agent.version,
-                    "tested": true,
-                    "testedVersions": [],
-                    "tooOld": false,
+                    "inProcess": info.program.is_empty(),
+                    "version": version,
+                    "tested": version.is_none_or(|it| info.tested_versions.contains(&it)),
+                    "testedVersions": info.tested_versions,
+                    "oldestVersion": info.oldest_version,
+                    "tooOld": version.is_some_and(|it| info.is_too_old(it)),
+                    "problem": agent.problem,
                     "install": info.install,
-                    "login": {"state": "unknown"},
+                    "login": {"state": if is_logged_out { "no" } else { "unknown" }},
+                    "howToLogIn": info.login,
                 });
                 let facts = serde_json::from_value(facts)
                     .map_err(|error| ServiceError::new(ProblemCode::Internal, error.to_string()))?;
@@ -96,7 +101,10 @@ impl MachineService for FleetMachine {
     }
 
     fn limits(&self) -> ServiceFuture<'_, LimitList> {
-        Box::pin(async { Ok(LimitList::new(Vec::new())) })
+        Box::pin(async {
+            let holds = self.fleet.holds().await?;
+            Ok(LimitList::new(holds.iter().map(limit).collect()))
+        })
     }
 
     fn history(&self, filter: RunFilter) -> ServiceFuture<'_, Vec<RunRecord>> {
@@ -125,6 +133,19 @@ impl MachineService for FleetMachine {
     fn loop_log<'a>(&'a self, _: &'a str, _: usize) -> ServiceFuture<'a, String> {
         Box::pin(async { Err(no_loops()) })
     }
+}
+
+/// Returns the limit that holds an agent back: it was reached, and resets at the end.
+fn limit(hold: &Hold) -> UsageLimit {
+    let mut limit = UsageLimit::new(&*hold.provider, 100.0, Timestamp::now());
+    limit.window_minutes = match hold.limit.as_deref() {
+        Some("five_hour") => Some(5 * 60),
+        Some(name) if name.starts_with("seven_day") => Some(7 * 24 * 60),
+        _ => None,
+    };
+    let until = i64::try_from(hold.until).ok();
+    limit.resets_at = until.and_then(|until| Timestamp::from_millisecond(until).ok());
+    limit
 }
 
 fn no_loops() -> ServiceError {

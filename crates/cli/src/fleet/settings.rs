@@ -16,6 +16,8 @@ const FILE: &str = "teamster/fleet.json";
 const URL_VARIABLE: &str = "TEAMSTER_FLEET";
 /// A file of credentials.
 const CREDENTIALS_VARIABLE: &str = "TEAMSTER_FLEET_CREDS";
+/// A file with the certificate of the servers' authority.
+const CA_VARIABLE: &str = "TEAMSTER_FLEET_CA";
 /// The owner of runs.
 const OWNER_VARIABLE: &str = "TEAMSTER_FLEET_OWNER";
 /// The prefix of the subjects of answers.
@@ -30,6 +32,9 @@ pub(crate) struct Settings {
     /// A file of credentials.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) credentials: Option<PathBuf>,
+    /// A file with the certificate of the servers' authority.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ca: Option<PathBuf>,
     /// The owner of the runs.
     pub(crate) owner: String,
     /// The prefix of the subjects of answers, if permissions require one.
@@ -50,6 +55,7 @@ impl Settings {
         Ok(Self {
             url,
             credentials: None,
+            ca: None,
             owner,
             inbox: None,
         })
@@ -75,6 +81,7 @@ impl Settings {
         };
         let mut settings = Self::new(url, owner.or_else(|| variable(OWNER_VARIABLE)))?;
         settings.credentials = variable(CREDENTIALS_VARIABLE).map(Into::into);
+        settings.ca = variable(CA_VARIABLE).map(Into::into);
         settings.inbox = variable(INBOX_VARIABLE);
         Ok(settings)
     }
@@ -90,6 +97,9 @@ impl Settings {
         }
         if let Some(file) = variable(CREDENTIALS_VARIABLE) {
             settings.credentials = Some(file.into());
+        }
+        if let Some(file) = variable(CA_VARIABLE) {
+            settings.ca = Some(file.into());
         }
         settings.inbox = variable(INBOX_VARIABLE).or(settings.inbox);
         Ok(settings)
@@ -136,6 +146,7 @@ impl Settings {
     pub(crate) fn options(&self) -> FleetOptions {
         let mut options = FleetOptions::new(&*self.url, &*self.owner);
         options.credentials.clone_from(&self.credentials);
+        options.ca.clone_from(&self.ca);
         options.inbox.clone_from(&self.inbox);
         options
     }

@@ -1,5 +1,6 @@
 //! `--fleet`: runs on other machines, through a server on loopback. Without `nats-server`, these tests are skipped.
 
+mod agents;
 #[expect(dead_code, reason = "the tests of the library use more of it")]
 #[expect(clippy::print_stderr, reason = "a skipped test names its reason")]
 #[path = "../../../fleet/tests/it/server.rs"]
@@ -65,11 +66,16 @@ impl Fleet {
 
     /// Starts a worker.
     fn worker(&self, name: &str) -> Running {
+        self.worker_with(name, &self.claude.path("claude"))
+    }
+
+    /// Starts a worker with this program as Claude Code.
+    fn worker_with(&self, name: &str, program: &Path) -> Running {
         let mut command = teamster(["worker", "--fleet", &self.server.url, "--name", name]);
         Running::start(
             command
                 .args(["--slots", "4"])
-                .env("TEAMSTER_CLAUDE_BIN", self.claude.path("claude"))
+                .env("TEAMSTER_CLAUDE_BIN", program)
                 .env("HOME", self.claude.path("home"))
                 .env("XDG_STATE_HOME", self.claude.path("state"))
                 // A login that the worker detects.
@@ -339,7 +345,13 @@ fn what_is_wrong_is_an_error_with_the_next_step() {
             2,
             "name: \"mini.local\"",
         ),
-        ("ann", &["--fleet", "doctor"], 2, "`teamster fleet status`"),
+        (
+            "ann",
+            &["--fleet", "agents", "status"],
+            2,
+            "`teamster --remote ssh:HOST agents status`",
+        ),
+        ("ann", &["--fleet", "doctor", "--try", "acp:x"], 2, "--try"),
         ("ann", &["--fleet", "chat", "claude"], 2, "needs --detach"),
         (
             "ann",

@@ -28,6 +28,7 @@ Examples, as the command of an agent in the settings of an editor:
   teamster acp claude --session-key editor:app   every thread continues one conversation
   teamster --remote https://box.example acp claude   agents and folders of another machine
   teamster --remote ssh:box acp claude --repo .      the same with the editor's folder, which goes along
+  teamster --fleet acp claude --repo .               the same on a machine of a fleet
 
 To check the setup: teamster doctor --try 'acp:teamster acp claude'
 
@@ -44,7 +45,8 @@ Exit codes:
 /// them. The end of stdin ends all of them.
 ///
 /// With --remote, the sessions are those of a server, in folders of its machine that have the same paths; or, with
-/// --repo, in copies of the editor's folders. Additional folders of the editor are not sent there.
+/// --repo, in copies of the editor's folders. Additional folders of the editor are not sent there. With --fleet, they are
+/// on its machines in the same way: a session begins when one of them has a free slot.
 ///
 /// Without AGENT, the editor has an option `Agent` for each thread, until its first prompt.
 #[derive(Debug, Args)]
@@ -93,7 +95,7 @@ pub(crate) struct AcpArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Directories and environment")]
 pub(crate) struct AcpProcessArgs {
-    /// With --remote: submit the repository of this directory, such as `.` for the editor's folder
+    /// With --remote or --fleet: submit the repository of this directory, such as `.` for the editor's folder
     ///
     /// Its commits, its uncommitted and its untracked files are submitted with the first prompt of a thread, and the agent
     /// works in a git worktree of them. Its branch comes back when the thread is closed or the editor ends. The repository

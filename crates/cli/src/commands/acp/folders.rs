@@ -43,7 +43,7 @@ impl FolderTransfer for Repositories {
                 .map_err(|error| {
                     let problem = format!(
                         "--repo: {error:#}; open a folder of a git repository, or omit --repo for a folder of the \
-                         server's machine"
+                         other machine"
                     );
                     AgentError::refused("workspace", problem).into()
                 })

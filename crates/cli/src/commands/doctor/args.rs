@@ -14,7 +14,8 @@ use crate::args::value;
 /// detected by the CLI's files and the environment; if a keychain may hold a login, it is `unknown`. The
 /// exit code is 0 if at least one CLI can be used, else 3.
 ///
-/// With `--remote`, the agents are those of another machine, with the version of teamster there.
+/// With `--remote`, the agents are those of another machine, with the version of teamster there; with `--fleet`, those
+/// of all its workers, as they report them.
 ///
 /// With `--try`, one agent is started instead: any command that speaks the Agent Client Protocol. It must open a
 /// session; no prompt is sent. The exit code is 0 if it did, 1 if it is not an ACP agent or needs a login, 3 if it

@@ -45,9 +45,14 @@ pub(crate) struct FleetUseArgs {
     /// Its servers, such as `tls://nats.example` or `wss://nats.example`, separated by commas; `-` reads them from stdin
     #[arg(value_name = "URL")]
     pub(crate) url: String,
-    /// The file with your credentials, from the operator of the fleet
+    /// The file with your credentials, from the operator of the fleet: `.creds`, or the seed of an nkey (`SU…`)
+    ///
+    /// Only you may be able to read it.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) creds: Option<PathBuf>,
+    /// The certificate in PEM of the authority that signs those of the servers [default: those that this machine trusts]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) ca: Option<PathBuf>,
     /// The name under which your runs are kept: letters, digits, `-` and `_` [default: your user name]
     #[arg(long, value_name = "NAME")]
     pub(crate) owner: Option<String>,

@@ -9,11 +9,15 @@ use crate::table::Table;
 use crate::{exit_code, words, zone};
 
 /// Prints limits and returns the exit code.
-pub(super) fn show(list: &LimitList, json: bool) -> anyhow::Result<u8> {
+pub(super) fn show(list: &LimitList, json: bool, is_fleet: bool) -> anyhow::Result<u8> {
     if json {
         return exit_code::of_json(list);
     }
     let limits = &list.limits;
+    if limits.is_empty() && is_fleet {
+        note("no agent of the fleet has reached a limit");
+        return Ok(exit_code::SUCCESS);
+    }
     if limits.is_empty() {
         note(
             "no limits found: Codex reports them with its answers when it is logged in with a \

@@ -58,9 +58,12 @@ pub(crate) struct WorkerArgs {
     /// Without it, runs work in a new empty directory, or in a repository that they bring along or name by its URL.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) policy: Option<PathBuf>,
-    /// The file with the credentials of this worker, from the operator of the fleet
+    /// The file with the credentials of this worker, from the operator of the fleet: `.creds`, or the seed of an nkey
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) creds: Option<PathBuf>,
+    /// The certificate in PEM of the authority that signs those of the servers [default: those that this machine trusts]
+    #[arg(long, value_name = "FILE", hide_short_help = true, value_hint = ValueHint::FilePath)]
+    pub(crate) ca: Option<PathBuf>,
     /// Have figures for Prometheus at this address, such as 127.0.0.1:9464, at /metrics
     ///
     /// They need no token, so let only your network reach it.

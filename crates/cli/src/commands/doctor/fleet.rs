@@ -1,0 +1,89 @@
+//! `teamster --fleet doctor`: the agents of the fleet's machines.
+
+use std::io::{self, Write};
+
+use anstyle::{AnsiColor, Style};
+use serde::Serialize;
+use teamster_api::ProviderFacts;
+
+use super::plain;
+use crate::remote::Machine;
+use crate::report::note;
+use crate::runtime::tokio_runtime;
+use crate::table::Table;
+use crate::{exit_code, words};
+
+/// The report, also the output of `--json`.
+#[derive(Debug, Serialize)]
+struct Report {
+    providers: Vec<MachineAgent>,
+}
+
+/// An agent of a machine.
+#[derive(Debug, Serialize)]
+struct MachineAgent {
+    machine: String,
+    #[serde(flatten)]
+    facts: ProviderFacts,
+}
+
+/// Prints what the workers report about their agents and returns the exit code.
+pub(super) fn main(is_json: bool, fleet: &Machine) -> anyhow::Result<u8> {
+    let reports = tokio_runtime()?.block_on(fleet.agents().agents())?;
+    let agents = reports.into_iter().map(|report| MachineAgent {
+        machine: words::one_line(&report.machine.unwrap_or_default()),
+        facts: plain(report.facts),
+    });
+    let report = Report {
+        providers: agents.collect(),
+    };
+    if report.providers.is_empty() && !is_json {
+        note("no worker is there: start `teamster worker` on a machine");
+        return Ok(exit_code::CLI_NOT_FOUND);
+    }
+    let printed = if is_json {
+        exit_code::of_json(&report)
+    } else {
+        exit_code::of_printed(print(&report.providers, &mut anstream::stdout()))
+    };
+    let is_ready = report.providers.iter().any(|agent| agent.facts.usable);
+    Ok(match printed? {
+        exit_code::SUCCESS if !is_ready => exit_code::CLI_NOT_FOUND,
+        code => code,
+    })
+}
+
+fn print(agents: &[MachineAgent], out: &mut impl Write) -> io::Result<()> {
+    let mut table = Table::new(["WORKER", "AGENT", "VERSION", "STATE"]);
+    for MachineAgent { machine, facts } in agents {
+        let color = if facts.usable {
+            AnsiColor::Green
+        } else {
+            AnsiColor::Red
+        };
+        table.row([
+            (machine.clone(), Style::new()),
+            (facts.id.clone(), Style::new()),
+            (facts.version.clone().unwrap_or_default(), Style::new()),
+            (state(facts), color.on_default()),
+        ]);
+    }
+    table.write(out)?;
+    let ready = agents.iter().filter(|agent| agent.facts.usable).count();
+    writeln!(out, "\n{ready} of {} agents ready", agents.len())
+}
+
+/// Returns whether the agent is ready, or else what to do on its machine.
+fn state(facts: &ProviderFacts) -> String {
+    let problem = facts.problem.as_deref().unwrap_or("cannot be used");
+    let next = if facts.login.state == "no" {
+        &facts.how_to_log_in
+    } else {
+        &facts.install
+    };
+    match (facts.usable, next.is_empty()) {
+        (true, _) => "ready".to_owned(),
+        (false, true) => problem.to_owned(),
+        (false, false) => format!("{problem}: {next}"),
+    }
+}
