@@ -187,7 +187,7 @@ impl Dialect for ClineDialect {
 
     fn error(&self, error: &RpcError, during: During) -> AgentError {
         let plain = error.plain(during);
-        let kind = ErrorKind::of_words(&plain.message, PHRASES);
+        let kind = ErrorKind::by_patterns(&plain.message, PHRASES);
         known_by(plain, kind)
     }
 

@@ -313,7 +313,7 @@ impl Dialect for QwenDialect {
         let status = plain.message.split(' ').next();
         let status = status.and_then(|word| word.parse::<u16>().ok());
         let kind = status.and_then(ErrorKind::of_http_status);
-        let kind = kind.or_else(|| ErrorKind::of_words(&plain.message, PHRASES));
+        let kind = kind.or_else(|| ErrorKind::by_patterns(&plain.message, PHRASES));
         // The word of Node.js for an answer that broke off.
         let is_cut = plain.message == "terminated";
         let kind = kind.or(is_cut.then_some(ErrorKind::Network));

@@ -46,5 +46,5 @@ pub use launch::{
     Launch, PrivateFile, PrivateHome, RUN_ID_VARIABLE, Signal, Stdin, StopStep,
 };
 pub use secrets::Secrets;
-pub use session::{Exchange, Order, OrderId, SessionAssembler, SessionProtocol};
+pub use session::{Exchange, Order, OrderId, SessionAssembler, SessionProtocol, TurnOrigin};
 pub use unique_ids::UniqueIds;

@@ -282,7 +282,7 @@ pub(crate) async fn call(
 fn plan(input: &Value) -> Output {
     let entry = |entry: &Value| {
         let content = text(entry, "content").unwrap_or_default();
-        PlanEntry::new(content, PlanStatus::of_word(text(entry, "status")))
+        PlanEntry::new(content, PlanStatus::from_word(text(entry, "status")))
     };
     let entries = input["entries"].as_array().into_iter().flatten();
     Output {

@@ -179,7 +179,7 @@ impl Host {
             locks.as_ref(),
             setup.as_ref(),
         )?;
-        request.run_id = Some(common.id.clone());
+        request.id = Some(common.id.clone());
         let history = Arc::new(KeptHistory { history, open });
         request.observer = history.observer();
         let orchestrator = self.orchestrator()?;

@@ -75,7 +75,7 @@ pub fn loop_agent(
 ) -> Result<&'static CliInfo, AgentError> {
     let provider = match name {
         Some(name) => providers.get(name),
-        None => providers.usual(),
+        None => providers.first(),
     };
     let name = name.unwrap_or_default();
     match provider {

@@ -132,7 +132,7 @@ impl Orchestrator {
         abort: AbortHandle,
         view: View,
     ) -> Run {
-        let id: Id = match request.run_id.take() {
+        let id: Id = match request.id.take() {
             Some(id) => id.into(),
             None => Uuid::now_v7().to_string().into(),
         };

@@ -58,7 +58,7 @@ impl Closed {
 pub struct RunRequest {
     /// Id of the run. Default: a new UUID of version 7, which sorts by time. It must not be the id of an active run.
     #[setters(into)]
-    pub run_id: Option<String>,
+    pub id: Option<String>,
     /// Candidates in order of preference, starting with the first choice.
     #[setters(skip)]
     pub candidates: Vec<Candidate>,
@@ -83,7 +83,7 @@ impl RunRequest {
     /// Creates a request with the default policy, no fallback and no budget.
     pub fn new(runtime: SharedRuntime, params: ExecuteParams) -> Self {
         Self {
-            run_id: None,
+            id: None,
             candidates: vec![Candidate::new(runtime, params)],
             retry: RetryPolicy::default(),
             budget: Budget::default(),
@@ -124,7 +124,7 @@ impl RunRequest {
 impl fmt::Debug for RunRequest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RunRequest")
-            .field("run_id", &self.run_id)
+            .field("id", &self.id)
             .field("candidates", &self.candidates)
             .field("retry", &self.retry)
             .field("budget", &self.budget)
@@ -202,7 +202,7 @@ impl Candidate {
 
     /// Sets the group that shares limits, such as a second account of one provider.
     #[must_use]
-    pub fn in_group(mut self, group: impl Into<String>) -> Self {
+    pub fn limit_group(mut self, group: impl Into<String>) -> Self {
         self.group = Some(group.into());
         self
     }

@@ -132,7 +132,7 @@ impl OrchestratedRuntime {
     /// Builds the request of a run.
     fn request(&self, params: &ExecuteParams) -> Result<RunRequest, AgentError> {
         let mut request = self.template.clone();
-        request.run_id = None;
+        request.id = None;
         let mut first = None;
         for candidate in &mut request.candidates {
             let provider = candidate.provider().to_owned();

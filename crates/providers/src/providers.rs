@@ -147,7 +147,7 @@ impl Providers {
     }
 
     /// Returns the default provider: the first.
-    pub fn usual(&self) -> Option<Arc<dyn CliProvider>> {
+    pub fn first(&self) -> Option<Arc<dyn CliProvider>> {
         self.entries.first().map(Entry::provider)
     }
 

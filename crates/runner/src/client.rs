@@ -186,7 +186,7 @@ impl StartedTurn {
     }
 
     /// Creates a turn that was begun by an earlier request.
-    pub fn known(run_id: impl Into<String>, seq: u64) -> Self {
+    pub fn repeated(run_id: impl Into<String>, seq: u64) -> Self {
         Self {
             run_id: run_id.into(),
             seq,

@@ -41,7 +41,7 @@ impl DetachedRun {
         request_events: mpsc::UnboundedReceiver<AgentEvent>,
     ) -> Self {
         Self {
-            log: orchestrator.log(request.run_id(run.folder.id())),
+            log: orchestrator.log(request.id(run.folder.id())),
             run,
             requests,
             request_events,

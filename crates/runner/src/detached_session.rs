@@ -305,7 +305,7 @@ impl Turns {
         control.turn_began(log.abort_handle(), from);
         let status = self.task.status().clone();
         let mut see = |entry: &RunLogEntry| {
-            runs.see(entry);
+            runs.observe(entry);
             control.set_current(runs.current());
             if let RunLogEntry::Agent(entry) = entry
                 && let AgentEvent::Done(_) = &entry.event

@@ -206,7 +206,7 @@ impl SessionRuns {
             candidate.turn(params, begun.take())
         };
         let first = turn(&self.candidates[self.current]);
-        let mut request = RunRequest::new(first.runtime, first.params).run_id(run_id);
+        let mut request = RunRequest::new(first.runtime, first.params).id(run_id);
         if !(self.settled || by_itself) {
             for other in &self.candidates[1..] {
                 request = request.fallback(turn(other));
@@ -228,7 +228,7 @@ impl SessionRuns {
     }
 
     /// Updates the state from an entry of a turn.
-    pub fn see(&mut self, entry: &RunLogEntry) {
+    pub fn observe(&mut self, entry: &RunLogEntry) {
         match entry {
             RunLogEntry::Agent(entry) => {
                 if let Some(writer) = &mut self.writer {

@@ -194,7 +194,7 @@ async fn runs_report_spans_and_events() {
         ExecuteParams::new(r#"echo '{"say":"hi"}'; echo '{"end":"well"}'"#),
     );
     let request = RunRequest::new(Arc::new(shell(&FIRST, None)), ExecuteParams::new(&*fails))
-        .run_id("the-run")
+        .id("the-run")
         .fallback(second)
         .retry(retry);
     let outcome = orchestrator.run(request).await;

@@ -73,7 +73,10 @@ impl AcpProtocol {
                 self.resolve(Next::Other, out);
                 let entries = list::<PlanLine>(update.entries);
                 let entries = entries.into_iter().map(|entry| {
-                    PlanEntry::new(entry.content, PlanStatus::of_word(entry.status.as_deref()))
+                    PlanEntry::new(
+                        entry.content,
+                        PlanStatus::from_word(entry.status.as_deref()),
+                    )
                 });
                 out.push(AgentEvent::Plan(Plan::new(entries)));
                 Some(())

@@ -161,7 +161,7 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("issue with the selected model", ErrorKind::ModelNotFound),
     ];
     let newer_model = || ErrorKind::of_message(text).filter(|it| *it == ErrorKind::ModelNotFound);
-    ErrorKind::of_words(text, PATTERNS).or_else(newer_model)
+    ErrorKind::by_patterns(text, PATTERNS).or_else(newer_model)
 }
 
 /// Classifies a failure that was only reported on stderr.
@@ -178,7 +178,7 @@ pub(super) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
         ("piped stdin input exceeds", ErrorKind::Invalid),
         ("cannot be used with root/sudo", ErrorKind::Permission),
     ];
-    kind_of_text(stderr).or_else(|| ErrorKind::of_words(stderr, PATTERNS))
+    kind_of_text(stderr).or_else(|| ErrorKind::by_patterns(stderr, PATTERNS))
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ impl Tools {
         let entry = |task: TaskLine<'_>| {
             let entry = PlanEntry::new(
                 task.subject.into_owned(),
-                PlanStatus::of_word(task.status.as_deref()),
+                PlanStatus::from_word(task.status.as_deref()),
             );
             (task.id.into_owned(), entry)
         };
@@ -99,7 +99,7 @@ impl Tools {
             if change.to == "deleted" {
                 tasks.retain(|(task, _)| *task != *id);
             } else if let Some((_, entry)) = tasks.iter_mut().find(|(task, _)| *task == *id) {
-                entry.status = PlanStatus::of_word(Some(&change.to));
+                entry.status = PlanStatus::from_word(Some(&change.to));
             }
         }
         if tasks == self.tasks {
@@ -190,7 +190,7 @@ pub(super) fn plan(tool: &str, input: &Value) -> Option<Vec<PlanEntry>> {
     let entry = |todo: &Value| {
         Some(PlanEntry::new(
             todo.get("content")?.as_str()?.to_owned(),
-            PlanStatus::of_word(todo.get("status")?.as_str()),
+            PlanStatus::from_word(todo.get("status")?.as_str()),
         ))
     };
     input.get("todos")?.as_array()?.iter().map(entry).collect()

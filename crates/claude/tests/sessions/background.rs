@@ -61,7 +61,10 @@ fn a_turn_that_was_not_requested_can_be_interrupted() {
         let mut play = Play::new(&scenario);
         play.play("[[mock:bg_long]] first");
         play.idle("bg3 ");
-        assert_eq!(play.session.turn(), Some(false));
+        assert_eq!(
+            play.session.turn(),
+            Some(teamster_core::provider::TurnOrigin::Unasked)
+        );
         play.interrupt();
         play.rest();
         assert_eq!(play.unasked[0].result.status, RunStatus::Aborted);

@@ -247,7 +247,9 @@ impl Play {
         }
         self.session.line(line.as_bytes());
         self.settle();
-        if self.session.turn() == Some(false) && self.session.is_over() {
+        if self.session.turn() == Some(teamster_core::provider::TurnOrigin::Unasked)
+            && self.session.is_over()
+        {
             let turn = self.ended();
             self.unasked.push(turn);
         }

@@ -126,8 +126,8 @@ pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
     if stderr.lines().any(|line| line.starts_with("error: ")) {
         return Some(ErrorKind::Invalid);
     }
-    ErrorKind::of_words(stderr, PATTERNS)
-        .or_else(|| ErrorKind::of_words(stderr, PATTERNS_OF_STDERR))
+    ErrorKind::by_patterns(stderr, PATTERNS)
+        .or_else(|| ErrorKind::by_patterns(stderr, PATTERNS_OF_STDERR))
         .or_else(|| kind_of_service(stderr))
 }
 
@@ -154,7 +154,8 @@ pub(super) fn log_line(line: &str) -> Option<(&str, &str)> {
 }
 
 fn kind_of(message: &str) -> ErrorKind {
-    if let Some(kind) = ErrorKind::of_words(message, PATTERNS).or_else(|| kind_of_service(message))
+    if let Some(kind) =
+        ErrorKind::by_patterns(message, PATTERNS).or_else(|| kind_of_service(message))
     {
         return kind;
     }

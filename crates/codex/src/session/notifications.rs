@@ -421,6 +421,6 @@ fn entry(step: &Object<'_>) -> Option<PlanEntry> {
     let word = status.as_deref().map(with_underscores);
     Some(PlanEntry::new(
         step.text("step")?.into_owned(),
-        PlanStatus::of_word(word.as_deref()),
+        PlanStatus::from_word(word.as_deref()),
     ))
 }

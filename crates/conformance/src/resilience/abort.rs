@@ -17,7 +17,7 @@ pub(crate) async fn play(bench: &Bench, cli: Cli) -> anyhow::Result<Findings> {
     let turns = vec![runs("echo x >> effects.txt; sleep 300"), text(ANSWER)];
     let stage = Stage::new(bench, cli, Case::Abort.name(), turns, None).await?;
     let mut request = tried_again(&stage)?;
-    request.run_id = Some("stopped".to_owned());
+    request.id = Some("stopped".to_owned());
     let orchestrator = orchestrator()?;
     let mut findings = Findings::default();
     let known = AtomicBool::new(false);

@@ -217,7 +217,7 @@ async fn after_the_hold(
 ) -> anyhow::Result<()> {
     let candidate = stage.candidate(PROMPT)?;
     let mut request = RunRequest::new(candidate.runtime, candidate.params);
-    request.run_id = Some("patient".to_owned());
+    request.id = Some("patient".to_owned());
     let until = orchestrator.holds().await.first().map(|held| held.until_ms);
     let waits = phase(orchestrator, "patient", RunPhase::OnHold);
     let ran = perform(orchestrator, request, &[stage], async {

@@ -61,7 +61,7 @@ pub(crate) async fn killed_in_a_tool(bench: &Bench, cli: Cli) -> anyhow::Result<
     let case = Case::KilledInATool;
     let stage = Stage::new(bench, cli, case.name(), turns, None).await?;
     let mut request = tried_again(&stage)?;
-    request.run_id = Some("killed".to_owned());
+    request.id = Some("killed".to_owned());
     // A kill has no known reason. The decision table would try another candidate, but there is none.
     request
         .retry

@@ -125,7 +125,7 @@ pub(crate) fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("Failed native model HTTP request", ErrorKind::Network),
         ("server had an error", ErrorKind::Overloaded),
     ];
-    ErrorKind::of_words(text, PATTERNS).or_else(|| ErrorKind::of_message(text))
+    ErrorKind::by_patterns(text, PATTERNS).or_else(|| ErrorKind::of_message(text))
 }
 
 /// Classifies a failure that was explained only on stderr.
@@ -158,7 +158,7 @@ pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
         ("was terminated by signal", ErrorKind::Internal),
         ("no platform package found", ErrorKind::NotFound),
     ];
-    ErrorKind::of_words(stderr, PATTERNS)
+    ErrorKind::by_patterns(stderr, PATTERNS)
 }
 
 /// Returns the message in an `errorMessage`, which is JSON in a string: an object of the service, or a text.

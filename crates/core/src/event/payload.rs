@@ -273,7 +273,7 @@ pub enum PlanStatus {
 
 impl PlanStatus {
     /// Returns the status for the word that most CLIs use. Any other word is pending.
-    pub fn of_word(word: Option<&str>) -> Self {
+    pub fn from_word(word: Option<&str>) -> Self {
         match word {
             Some("completed") => Self::Completed,
             Some("in_progress") => Self::InProgress,

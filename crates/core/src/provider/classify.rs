@@ -115,11 +115,11 @@ impl ErrorKind {
         if is_about_a_newer_model(&message) {
             return Some(Self::ModelNotFound);
         }
-        Self::of_words(&message, PATTERNS)
+        Self::by_patterns(&message, PATTERNS)
     }
 
     /// Classifies a text by the first of these patterns that it contains.
-    pub fn of_words(text: &str, patterns: &[(&str, Self)]) -> Option<Self> {
+    pub fn by_patterns(text: &str, patterns: &[(&str, Self)]) -> Option<Self> {
         patterns
             .iter()
             .find(|(words, _)| text.contains(words))

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 
-pub use assemble::SessionAssembler;
+pub use assemble::{SessionAssembler, TurnOrigin};
 
 use crate::provider::{Decoder, Events};
 use crate::{AgentError, Id, PermissionAnswer, PermissionMode, PermissionRequest, Turn};

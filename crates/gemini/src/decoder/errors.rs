@@ -251,7 +251,7 @@ fn kind_of_text(text: &str) -> Option<ErrorKind> {
         ("Connect Timeout Error", ErrorKind::Network),
         ("operation was aborted", ErrorKind::Network),
     ];
-    ErrorKind::of_words(text, PATTERNS)
+    ErrorKind::by_patterns(text, PATTERNS)
 }
 
 /// Classifies a message of any origin.

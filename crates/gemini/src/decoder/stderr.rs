@@ -52,7 +52,7 @@ pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
         ),
         ("Please fix the configuration file", ErrorKind::Invalid),
     ];
-    ErrorKind::of_words(stderr, PATTERNS)
+    ErrorKind::by_patterns(stderr, PATTERNS)
 }
 
 /// Returns stderr up to the help, without warnings and without failed requests that were repeated.

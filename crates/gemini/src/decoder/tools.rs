@@ -146,7 +146,7 @@ fn effect(name: &str, input: &Value) -> Option<Effect> {
 fn entry(todo: &Value) -> Option<PlanEntry> {
     Some(PlanEntry::new(
         todo.get("description")?.as_str()?.to_owned(),
-        PlanStatus::of_word(todo.get("status").and_then(Value::as_str)),
+        PlanStatus::from_word(todo.get("status").and_then(Value::as_str)),
     ))
 }
 

@@ -72,7 +72,7 @@ impl AgentLoop {
     fn request(&self, prompt: Prompt, run_id: &str, runtime: SharedRuntime) -> RunRequest {
         let params = self.tick_params(self.prompts.text(prompt));
         let runtime = TickRuntime::new(self.settings.name(), runtime);
-        let mut request = RunRequest::new(Arc::new(runtime), params).run_id(run_id);
+        let mut request = RunRequest::new(Arc::new(runtime), params).id(run_id);
         for candidate in &self.options.fallbacks {
             let mut candidate = candidate.clone();
             // A fallback has a new conversation, so it needs the full prompt.

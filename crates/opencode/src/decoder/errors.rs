@@ -154,7 +154,7 @@ const PATTERNS: &[(&str, ErrorKind)] = &[
 
 /// Classifies messages of the CLI or of a service.
 pub(crate) fn kind_of_text(text: &str) -> Option<ErrorKind> {
-    ErrorKind::of_words(text, PATTERNS).or_else(|| ErrorKind::of_message(text))
+    ErrorKind::by_patterns(text, PATTERNS).or_else(|| ErrorKind::of_message(text))
 }
 
 /// Returns the delay that the service requested, in milliseconds. The CLI converts the names of headers to lower
@@ -186,8 +186,8 @@ pub(crate) fn kind_of_stderr(stderr: &str) -> Option<ErrorKind> {
         ("File not found", ErrorKind::NotFound),
         ("Failed to change directory", ErrorKind::NotFound),
     ];
-    ErrorKind::of_words(stderr, PATTERNS)
-        .or_else(|| ErrorKind::of_words(stderr, ON_STDERR))
+    ErrorKind::by_patterns(stderr, PATTERNS)
+        .or_else(|| ErrorKind::by_patterns(stderr, ON_STDERR))
         .or_else(|| ErrorKind::of_message(stderr))
 }
 

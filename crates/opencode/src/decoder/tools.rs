@@ -234,7 +234,7 @@ fn plan(tool: &str, metadata: &ToolMetadata<'_>) -> Option<Plan> {
 fn entry(todo: &Todo<'_>) -> Option<PlanEntry> {
     Some(PlanEntry::new(
         todo.content.as_deref()?.to_owned(),
-        PlanStatus::of_word(todo.status.as_deref()),
+        PlanStatus::from_word(todo.status.as_deref()),
     ))
 }
 

@@ -74,7 +74,7 @@ async fn while_queued() {
     let claude = mock("claude", [waits(), waits()]);
     let orchestrator = limited(Limits::default().overall(1));
     let mut first = request(&[&claude]);
-    first.run_id = Some("first".into());
+    first.id = Some("first".into());
     let first = orchestrator.run(first);
     claude.wait_for_runs(1).await;
     let second = orchestrator.run(request(&[&claude]));
@@ -98,7 +98,7 @@ async fn while_its_provider_is_on_hold() {
     let claude = mock("claude", [fails_for(ErrorKind::RateLimit, 60_000), waits()]);
     let orchestrator = orchestrator();
     let mut first = request(&[&claude]);
-    first.run_id = Some("first".into());
+    first.id = Some("first".into());
     first.retry.retries = 0;
     events(orchestrator.run(first)).await;
     let run = orchestrator.run(request(&[&claude]));
@@ -328,7 +328,7 @@ async fn with_many_threads_at_any_moment() {
     let mut tasks = Vec::new();
     for n in 0..60_u32 {
         let mut request = request(&[&claude]);
-        request.run_id = None;
+        request.id = None;
         request.retry.base_delay = ms(1);
         request.retry.retries = 20;
         let run = orchestrator.run(request);

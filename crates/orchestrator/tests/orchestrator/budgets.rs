@@ -275,7 +275,7 @@ async fn time_is_over_wherever_the_run_is() {
     let slow = mock("claude", [Script::new().delay(secs(1000))]);
     let orchestrator = limited(Limits::default().overall(1));
     let mut first = request(&[&slow]);
-    first.run_id = Some("first".into());
+    first.id = Some("first".into());
     let _first = orchestrator.run(first);
     slow.wait_for_runs(1).await;
     request1.candidates[0].runtime = slow.clone();

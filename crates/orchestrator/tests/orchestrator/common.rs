@@ -52,7 +52,7 @@ pub(crate) fn request(mocks: &[&Arc<MockRuntime>]) -> RunRequest {
         request = request.fallback(Candidate::new((*mock).clone(), params));
     }
     request.retry.jitter = false;
-    request.run_id = Some("r".into());
+    request.id = Some("r".into());
     request
 }
 
@@ -239,7 +239,7 @@ pub(crate) async fn assert_over(orchestrator: &Orchestrator, mocks: &[&Arc<MockR
     }
     let after = mock("after", [Script::new().text("free")]);
     let mut request = request(&[&after]);
-    request.run_id = Some("after".into());
+    request.id = Some("after".into());
     let done = tokio::time::timeout(secs(1), orchestrator.run(request).outcome()).await;
     let done = done.expect("a slot was not given back");
     assert_eq!(done.answer(), Some("free"));

@@ -35,7 +35,7 @@ async fn a_runtime_that_panics_at_once_is_given_up() {
     let codex = mock("codex", [Script::new().text("x")]);
     let orchestrator = orchestrator();
     let mut alone = RunRequest::new(broken.clone(), ExecuteParams::new(PROMPT));
-    alone.run_id = Some("r".into());
+    alone.id = Some("r".into());
     let events = events(orchestrator.run(alone.clone())).await;
     assert_eq!(
         briefs(&events),

@@ -245,7 +245,7 @@ async fn ids_are_the_callers_or_new_and_in_order() {
     let mut ids = Vec::new();
     for _ in 0..3 {
         let mut request = request(&[&claude]);
-        request.run_id = None;
+        request.id = None;
         ids.push(orchestrator.run(request).id().to_string());
     }
     for id in &ids {

@@ -14,7 +14,7 @@ fn busy(provider: &str) -> Arc<MockRuntime> {
 }
 
 fn start(orchestrator: &Orchestrator, mut request: RunRequest) -> Run {
-    request.run_id = None;
+    request.id = None;
     orchestrator.run(request)
 }
 

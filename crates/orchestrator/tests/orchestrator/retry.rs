@@ -352,7 +352,7 @@ async fn an_attempt_that_waits_for_its_slot_does_not_begin_too_late_either() {
     let slow = mock("a", [Script::new().delay(secs(100))]);
     let orchestrator = limited(teamster_orchestrator::Limits::default().overall(1));
     let mut first = request(&[&slow]);
-    first.run_id = Some("first".into());
+    first.id = Some("first".into());
     let first = tokio::spawn(events(orchestrator.run(first)));
     slow.wait_for_runs(1).await;
     let a = mock("a", [Script::new()]);

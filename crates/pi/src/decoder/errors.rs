@@ -63,7 +63,7 @@ fn readable(message: &str) -> String {
 
 /// Classifies a message: by its text before its status, which may have several meanings.
 pub(crate) fn kind_of(message: &str) -> Option<ErrorKind> {
-    ErrorKind::of_words(message, PATTERNS)
+    ErrorKind::by_patterns(message, PATTERNS)
         .or_else(|| ErrorKind::of_message(message))
         .or_else(|| ErrorKind::of_http_status(status_of(message)?))
 }

@@ -4,7 +4,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use teamster_core::provider::{Events, Exchange, Exit, Order, Phase, RecordFiles, Stop};
+use teamster_core::provider::{
+    Events, Exchange, Exit, Order, Phase, RecordFiles, Stop, TurnOrigin,
+};
 use teamster_core::time::millis;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, CancellationToken, ErrorKind, PermissionAnswer,
@@ -259,7 +261,8 @@ impl SessionReading {
 
     /// Begins or ends a turn after a line.
     fn follow(&mut self) {
-        if self.current.is_none() && self.setting.assembler.turn() == Some(false) {
+        let unasked = self.setting.assembler.turn() == Some(TurnOrigin::Unasked);
+        if self.current.is_none() && unasked {
             self.begin_unasked();
         }
         if self.setting.assembler.hopeless().is_some() {

@@ -155,7 +155,10 @@ fn a_session_has_the_turns_of_its_agent_too() {
     announce(&mut talk, "_own/begin");
     assert_eq!(talk.assembler.turn(), None, "it has no event yet");
     talk.text("It is over.");
-    assert_eq!(talk.assembler.turn(), Some(false));
+    assert_eq!(
+        talk.assembler.turn(),
+        Some(teamster_core::provider::TurnOrigin::Unasked)
+    );
     assert_eq!(talk.assembler.awaited_silence(), None);
     announce(&mut talk, "_own/end");
     let events = talk.ended();
@@ -179,7 +182,10 @@ fn text_between_turns_is_a_turn_of_its_own_until_the_agent_is_silent() {
     talk.text("one");
     talk.end("end_turn");
     talk.text("by itself");
-    assert_eq!(talk.assembler.turn(), Some(false));
+    assert_eq!(
+        talk.assembler.turn(),
+        Some(teamster_core::provider::TurnOrigin::Unasked)
+    );
     assert!(talk.assembler.awaited_silence() > Some(Duration::from_millis(250)));
     let events = talk.ended();
     assert_eq!(names(&events), ["text", "turn_end", "done"]);

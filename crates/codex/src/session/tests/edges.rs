@@ -161,7 +161,10 @@ fn a_turn_that_the_cli_begins_by_itself() {
     play.json(&turn_started("t2"));
     assert_eq!(play.session.turn(), None, "there is nothing to report yet");
     play.json(&delta("t2", "m1", "by the way"));
-    assert_eq!(play.session.turn(), Some(false));
+    assert_eq!(
+        play.session.turn(),
+        Some(teamster_core::provider::TurnOrigin::Unasked)
+    );
     play.methods();
     play.order(Order::Interrupt);
     assert_eq!(play.methods(), ["turn/interrupt"]);

@@ -17,6 +17,15 @@ use crate::{
 /// Limit of events between turns that are kept for the next turn.
 const HEAD: usize = 256;
 
+/// Origin of a turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TurnOrigin {
+    /// The caller sent its prompt.
+    Asked,
+    /// The CLI began it by itself.
+    Unasked,
+}
+
 /// Runs a [`SessionProtocol`] on the lines of one process, and a [`RunAssembler`] for each turn.
 ///
 /// It is pure, and both the engine and tests use it.
@@ -237,10 +246,12 @@ impl SessionAssembler {
         &mut self.out
     }
 
-    /// Returns the turn in progress: `Some(true)` if the caller started it, `Some(false)` if it is unasked, `None`
-    /// if there is none.
-    pub fn turn(&self) -> Option<bool> {
-        self.turn.as_ref().map(|turn| turn.asked)
+    /// Returns who began the turn in progress, or `None` if there is none.
+    pub fn turn(&self) -> Option<TurnOrigin> {
+        self.turn.as_ref().map(|turn| match turn.asked {
+            true => TurnOrigin::Asked,
+            false => TurnOrigin::Unasked,
+        })
     }
 
     /// Returns whether the turn in progress has reached its end.

@@ -256,7 +256,7 @@ async fn refused_before_any_attempt() {
     assert_eq!(short(&all(stream).await), expected);
     let mut cancelled = request(&claude);
     cancelled.candidates[0].params.cancel.cancel();
-    cancelled.run_id = Some("r".into());
+    cancelled.id = Some("r".into());
     let (sender, events) = std::sync::mpsc::channel();
     let cancelled = cancelled.on_event(move |event| sender.send(event.type_name()).unwrap());
     assert_eq!(
@@ -279,7 +279,7 @@ async fn aborted_in_the_queue() {
     let cancel = teamster_core::CancellationToken::new();
     let mut second = request(&claude);
     second.candidates[0].params.cancel = cancel.clone();
-    second.run_id = Some("second".into());
+    second.id = Some("second".into());
     let waiting = tokio::spawn(all(orchestrator.execute(second)));
     while !orchestrator.is_run_active("second").await {
         tokio::task::yield_now().await;

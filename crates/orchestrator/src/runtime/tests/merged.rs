@@ -326,7 +326,7 @@ async fn a_runtime_of_it_asks_everyone_in_their_own_words() {
         .fallback(candidate(&other).model("little"))
         .fallback(candidate(&codex).model("five"));
     template.candidates[1].group = Some("second account".into());
-    template.run_id = Some("one".into());
+    template.id = Some("one".into());
     let runtime = OrchestratedRuntime::new(orchestrator(), template).unwrap();
     assert_eq!(runtime.id(), "claude");
     assert!(runtime.capabilities().max_turns);
@@ -368,7 +368,7 @@ async fn the_log_has_all_events_in_one_order() {
         ],
     );
     let mut asked = request(&claude);
-    asked.run_id = Some("r".into());
+    asked.id = Some("r".into());
     let mut log = orchestrator().log(asked);
     let (mut lines, mut last_ms) = (Vec::new(), 0);
     while let Some(entry) = log.next().await {

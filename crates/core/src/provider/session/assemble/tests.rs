@@ -254,7 +254,7 @@ fn a_turn_that_was_not_requested_is_a_turn() {
         &mut session,
         &[r#"{"note":"x"}"#, r#"{"say":"by the way"}"#],
     );
-    assert_eq!(session.turn(), Some(false));
+    assert_eq!(session.turn(), Some(TurnOrigin::Unasked));
     lines(&mut session, &[r#"{"end":false}"#]);
     assert!(session.is_over());
     session.end_turn(0);
