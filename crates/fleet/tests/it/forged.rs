@@ -10,7 +10,8 @@ use async_nats::jetstream::consumer::{AckPolicy, push};
 use async_nats::{Client, HeaderMap, Subject};
 use serde_json::{Value, json};
 use teamster_api::{
-    Placement, ProblemCode, RunHandle, RunService, RunSpec, SessionSpec, ViewState,
+    Placement, ProblemCode, RunHandle, RunInfo, RunService, RunSpec, RunSummary, SessionSpec,
+    ViewState,
 };
 use teamster_core::{ErrorCode, PermissionMode, RunResult, RunStatus};
 use teamster_fleet::FleetRuns;
@@ -57,6 +58,7 @@ fn queued(spec: &Value) -> Value {
 async fn forge(context: &Context, owner: &str, run: &str, record: &Value) {
     let headers = [
         ("Tm-State", "queued"),
+        ("Tm-Queued", "1"),
         ("Tm-Queue", "tm.work.default.claude.n"),
     ];
     let subject = format!("$KV.tm_runs.{owner}.{run}");
@@ -107,7 +109,11 @@ fn what_one_owner_writes_changes_nothing_of_another() {
         }
         // Another subject in place of a queue.
         for (number, (_, subject)) in targets.into_iter().enumerate() {
-            let headers = [("Tm-State", "queued"), ("Tm-Queue", subject)];
+            let headers = [
+                ("Tm-State", "queued"),
+                ("Tm-Queued", "1"),
+                ("Tm-Queue", subject),
+            ];
             let record = queued(&json!({}));
             let own = format!("$KV.tm_runs.ann.x{number}");
             publish(
@@ -121,11 +127,12 @@ fn what_one_owner_writes_changes_nothing_of_another() {
         // A number after which there is none.
         let mut record = queued(&json!({ "run": { "provider": "claude", "prompt": "x" } }));
         record["state"] = "lost".into();
-        record["summary"] = json!({
-            "runId": "x9", "provider": "claude", "acceptedAt": 1, "state": "ended", "seq": u64::MAX,
-        });
+        let info = RunInfo::new("x9", "claude");
+        record["summary"] = serde_json::to_value(RunSummary::new(info, ViewState::Ended)).unwrap();
+        record["summary"]["seq"] = u64::MAX.into();
         let headers = [
             ("Tm-State", "lost"),
+            ("Tm-Queued", "1"),
             ("Tm-Queue", "tm.work.default.claude.n"),
         ];
         let json = serde_json::to_vec(&record).unwrap();
@@ -213,7 +220,13 @@ async fn tamper(context: &Context, run: &str, change: impl FnOnce(&mut Value)) {
     let last = stream.direct_get_last_for_subject(&*subject).await.unwrap();
     let mut record = serde_json::from_slice(&last.payload).unwrap();
     change(&mut record);
-    let names = ["Tm-State", "Tm-Queue", "Tm-Instance", "Tm-Nonce"];
+    let names = [
+        "Tm-State",
+        "Tm-Queue",
+        "Tm-Queued",
+        "Tm-Instance",
+        "Tm-Nonce",
+    ];
     let headers = names.map(|name| (name, last.headers.get(name).unwrap().as_str()));
     publish(
         context,

@@ -121,15 +121,15 @@ fn an_entry_and_a_result_of_35_mb_and_a_prompt_of_8_mib_arrive_byte_for_byte() {
         return;
     };
     let shared = Shared::new();
-    // The result is packed faster, and to less.
-    let result = noise(1000).repeat(LARGE / 1000);
-    fs::write(shared.0.path().join("text"), noise(LARGE)).unwrap();
-    fs::write(shared.0.path().join("result"), &result).unwrap();
+    // Of several parts, and the rest is packed faster.
+    let mut large = noise(LARGE / 8);
+    large.push_str(&noise(1000).repeat(LARGE / 1000 * 7 / 8));
+    fs::write(shared.0.path().join("large"), &large).unwrap();
     // Made by hand: as above, with a long answer. The length of the prompt's line is written down.
     let long = r#"printf '%s' "${#line}" > SHARED/length
       printf '{"type":"system","subtype":"init","session_id":"s","model":"opus"}\n'
-      printf '{"type":"assistant","session_id":"s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"'; cat SHARED/text; printf '"}]}}\n'
-      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"'; cat SHARED/result; printf '","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' ;;
+      printf '{"type":"assistant","session_id":"s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"'; cat SHARED/large; printf '"}]}}\n'
+      printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"'; cat SHARED/large; printf '","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' ;;
   esac
 done
 "#;
@@ -145,7 +145,7 @@ done
         let mut machine = Machine::start(&server, "w1", &agent);
         until_workers(&fleet, 1).await;
         let spec = RunSpec::new("claude", "x".repeat(PROMPT));
-        let run = RunHandle::start(Arc::new(FleetRuns::new(&fleet)), "run", spec)
+        RunHandle::start(Arc::new(FleetRuns::new(&fleet)), "run", spec)
             .await
             .unwrap();
         // From another machine, while it runs.
@@ -162,13 +162,13 @@ done
             }
         };
         timeout(3 * LIMIT, all).await.unwrap();
-        assert!(copy.len() > 2 * LARGE, "{}", copy.len());
+        assert!(copy.len() > 2 * large.len(), "{}", copy.len());
         assert!(machine.shown("run").unwrap() == copy);
         let length = fs::read_to_string(shared.0.path().join("length")).unwrap();
         assert!(length.parse::<usize>().unwrap() > PROMPT, "{length}");
         let ended = timeout(LIMIT, attached.result()).await.unwrap().unwrap();
         assert_eq!(ended.status, RunStatus::Completed);
-        assert!(ended.text == result);
+        assert!(ended.text == large);
         let ended = async { while attached.view().await.unwrap().summary.status.is_none() {} };
         timeout(LIMIT, ended).await.unwrap();
         let memory = most_mebibytes(machine.worker.id());
