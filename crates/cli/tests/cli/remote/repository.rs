@@ -89,6 +89,55 @@ fn a_repository_goes_along_and_the_branch_comes_back() {
 }
 
 #[test]
+fn large_files_go_along_and_come_back_with_the_changes() {
+    let two = Two::new(&["--allow-commands"]);
+    let repository = &two.repository;
+    let objects = repository.path().join(".git/lfs/objects");
+    // That of `large content` and a line end, and of `made`.
+    let oids = [
+        "ca27f3a1fa46b52b9b770c0f09ec44d48b0f6a1e6b0c8955b8ac1976b6d6c3cb",
+        "9ccbd3f1b19a1cdfd8d7c6ae48e9e822e2345f5be1a6187b19e41486c6941004",
+    ];
+    let object = |oid: &str| objects.join(&oid[..2]).join(&oid[2..4]).join(oid);
+    fs::create_dir_all(object(oids[0]).parent().unwrap()).unwrap();
+    fs::write(object(oids[0]), "large content\n").unwrap();
+    let pointer = |oid: &str, size: usize| {
+        format!("version https://git-lfs.github.com/spec/v1\noid sha256:{oid}\nsize {size}\n")
+    };
+    let files = [
+        (".gitattributes", "*.bin filter=lfs -text\n"),
+        ("big.bin", &*pointer(oids[0], 14)),
+    ];
+    for (name, text) in files {
+        fs::write(repository.path().join(name), text).unwrap();
+    }
+    repository.git(&["add", "--all"]);
+    repository.git(&["commit", "-q", "-m", "Large"]);
+    let agent =
+        "cmd:sh -c 'cat big.bin > seen; echo made > new.bin; git status --porcelain >> seen'";
+    let started = two.remote(
+        &repository.path(),
+        &["run", "-d", agent, "x", "--repo", "."],
+    );
+    assert_eq!(started.code, Some(0), "{}", started.stderr);
+    let id = started.stdout.trim();
+    let ended = two.remote(&repository.path(), &["wait", id]);
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(!object(oids[1]).exists());
+    let applied = two.remote(&repository.path(), &["runs", "apply", id]);
+    assert_eq!(applied.code, Some(0), "{}", applied.stderr);
+    let read = |path: &Path| fs::read_to_string(path).unwrap();
+    let seen = read(&repository.path().join("seen"));
+    assert_eq!(seen, "large content\n?? new.bin\n?? seen\n");
+    assert_eq!(read(&object(oids[1])), "made\n");
+    // A pointer, as the other one: there is no git-lfs here.
+    assert_eq!(
+        read(&repository.path().join("new.bin")),
+        pointer(oids[1], 5)
+    );
+}
+
+#[test]
 fn a_directory_without_a_repository_is_refused_before_anything_is_started() {
     let two = Two::new(&["--allow-commands"]);
     let folder = tempfile::tempdir().unwrap();
