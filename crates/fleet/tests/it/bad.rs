@@ -15,7 +15,7 @@ use teamster_fleet::{
 use tokio::time::timeout;
 
 use super::contract::limits;
-use super::machine::{LIMIT, Machine, Shared, block_on, read, runs, until_workers};
+use super::machine::{LIMIT, Machine, Shared, block_on, runs, until_workers};
 use super::server::Server;
 
 /// Time in which a server that cannot be used must be known.

@@ -18,7 +18,7 @@ use teamster_fleet::FleetRuns;
 use tokio::time::timeout;
 
 use super::contract::limits;
-use super::machine::{LIMIT, Machine, Shared, block_on, until_workers};
+use super::machine::{Machine, Shared, block_on, until_workers};
 use super::roles::{client, fleet, publishes, server, url};
 use super::server::Server;
 
