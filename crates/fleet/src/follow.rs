@@ -9,9 +9,11 @@ use bytes::Bytes;
 use futures_core::stream::BoxStream;
 use teamster_api::{LogLine, RunLogEntry, ServiceError};
 use teamster_core::time::epoch_ms;
-use teamster_core::{AgentEvent, Done, LogEntry};
+use teamster_core::{
+    AgentError, AgentEvent, Done, ErrorCode, ErrorKind, LogEntry, RunResult, RunStatus,
+};
 use tokio::task::JoinHandle;
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep, timeout_at};
 
 use crate::Fleet;
 use crate::frame::{Frame, Frames};
@@ -47,6 +49,10 @@ impl Drop for Watch {
         self.0.abort();
     }
 }
+
+/// Time in which the next message of the log of an ended run must arrive. Servers discard messages one by one: the one that
+/// is to give the last message may have what the one that is read has not.
+const ARRIVES: Duration = Duration::from_secs(10);
 
 /// What has come of a run, or an entry of it.
 enum News {
@@ -136,11 +142,14 @@ pub(crate) fn follow(
         let mut frames = Frames::default();
         // The number of the next entry.
         let mut from = after.saturating_add(1);
-        // That of a run whose log will have no end.
-        let mut over: Option<Box<Record>> = None;
+        // That of an ended run, and when the next message of its log must be there.
+        let mut ended: Option<(Instant, Box<Record>)> = None;
+        // The log will have no end; and the next message was not there in time.
+        let (mut is_over, mut is_silent) = (false, false);
         loop {
-            let lines = if readers.log.pending == 0
-                && let Some(record) = over.take()
+            let lines = if is_over
+                && readers.log.pending == 0
+                && let Some((_, record)) = ended.take()
             {
                 let mut whole = kept(fleet.clone(), key.clone(), from, u64::MAX);
                 while let Some(line) = next(&mut whole).await {
@@ -154,8 +163,29 @@ pub(crate) fn follow(
                 }
                 end_of(&record, &key.run, from)
             } else {
-                match readers.next().await {
+                let news = match &ended {
+                    Some((by, _)) => timeout_at(*by, readers.next()).await,
+                    None => Ok(readers.next().await),
+                };
+                let Ok(news) = news else {
+                    // The second time, it is not the connection.
+                    let is_again = std::mem::replace(&mut is_silent, true);
+                    readers = patiently(open).await?;
+                    frames = Frames::default();
+                    is_over |= is_again || readers.log.pending == 0;
+                    if is_again {
+                        readers.log.pending = 0;
+                    }
+                    if let Some((by, _)) = &mut ended {
+                        *by = Instant::now() + ARRIVES;
+                    }
+                    continue;
+                };
+                match news {
                     Ok(News::Log(Some(message))) => {
+                        if let Some((by, _)) = &mut ended {
+                            *by = Instant::now() + ARRIVES;
+                        }
                         let headers = message.headers.clone().unwrap_or_default();
                         match Frame::read(&headers, &message.payload) {
                             Some(frame) => frames.add(frame, &key.run)?,
@@ -170,13 +200,11 @@ pub(crate) fn follow(
                             Err(not_found(&key.run))?;
                             return;
                         };
-                        // Of an ended run, the last entry is on its way.
-                        if record.state.is_final()
-                            && (record.state != State::Ended
-                                || patiently(|| fleet.log_tail(&key)).await?.is_none())
-                        {
-                            // What the log has goes first.
-                            over = Some(Box::new(record));
+                        if record.state.is_final() {
+                            // Of an ended run, the last entry is on its way. What the log has goes first.
+                            is_over |= record.state != State::Ended
+                                || patiently(|| fleet.log_tail(&key)).await?.is_none();
+                            ended = Some((Instant::now() + ARRIVES, Box::new(record)));
                         }
                         continue;
                     }
@@ -236,11 +264,25 @@ fn reset(seq: u64, run: &str) -> Option<LogLine> {
 /// Returns the last entry of a run whose log is not there: it has aged out, or there never was one.
 pub(crate) fn end_of(record: &Record, run: &str, next: u64) -> Vec<LogLine> {
     let known = record.summary.as_ref().map_or(0, |summary| summary.seq);
-    let Some(result) = record.result.clone().or_else(|| record.own_result(run)) else {
-        return Vec::new();
+    let own = || {
+        record
+            .own_result(run)
+            .unwrap_or_else(|| not_kept(record, run))
     };
+    let result = record.result.clone().unwrap_or_else(own);
     let at = record.times.ended.unwrap_or_default();
     let mut entry = LogEntry::new(known.max(next), at, AgentEvent::Done(Done::new(result)));
     entry.run_id = Some(run.into());
     line(&RunLogEntry::Agent(entry), run).into_iter().collect()
+}
+
+/// Returns the result of an ended run that was too long for its record, and is gone with its log.
+fn not_kept(record: &Record, run: &str) -> Box<RunResult> {
+    let summary = record.summary.as_ref();
+    let status = summary.and_then(|summary| summary.status);
+    let mut result = RunResult::default().status(status.unwrap_or(RunStatus::Failed));
+    let message = format!("the result of run {run} is not kept any more: its machine has the log");
+    let error = AgentError::new(ErrorCode::Io, ErrorKind::Internal, message);
+    result.errors.push(error);
+    Box::new(result)
 }

@@ -132,12 +132,14 @@ pub(crate) fn inbox(name: &str) -> String {
 
 /// The requests that read these subjects of a stream. `STREAM.MSG.GET` is not among them: its subject is in its body,
 /// where permissions cannot see it.
-fn reading(stream: &str, subjects: &str) -> [String; 4] {
+fn reading(stream: &str, subjects: &str) -> [String; 5] {
     [
         format!("$JS.API.DIRECT.GET.{stream}.{subjects}"),
         format!("$JS.API.CONSUMER.CREATE.{stream}.*.{subjects}"),
         // Of consumers with random names.
         format!("$JS.API.CONSUMER.MSG.NEXT.{stream}.*"),
+        // After the connection was lost: whether the consumer still waits.
+        format!("$JS.API.CONSUMER.INFO.{stream}.*"),
         format!("$JS.API.CONSUMER.DELETE.{stream}.*"),
     ]
 }

@@ -55,6 +55,8 @@ const CONVERSATIONS: &str = "teamster/fleet-conversations";
 const REPORT_EVERY: Duration = Duration::from_secs(10);
 /// How often a report is tried before the next one.
 const REPORTS: u32 = 5;
+/// The number of reports after which a worker reads what agents are held back.
+const READ_HOLDS: u64 = 3;
 /// The number of reports after which a worker looks whether its fleet was brought up to date.
 const LOOK_AT_LAYOUT: u64 = 30;
 
@@ -435,7 +437,10 @@ impl Shared {
                 let _ = displaced.send(error).await;
                 return;
             }
-            self.read_holds().await;
+            // Each claim looks for a hold of its agent, too.
+            if number.is_multiple_of(READ_HOLDS) {
+                self.read_holds().await;
+            }
             if number.is_multiple_of(LOOK_AT_LAYOUT)
                 && let Err(error) = self.fleet.check_layout().await
                 && error.code == Some(ProblemCode::Unsupported)
