@@ -1,7 +1,7 @@
 //! `cargo xtask fleet`: the tests of the fleet that take long, on three servers on loopback.
 
 use std::env;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
 
@@ -22,8 +22,9 @@ enum Task {
 
 /// Kill, stop and cut off workers, runners, agents, submitters and servers at random.
 ///
-/// At the end no agent may have been started twice, every run must be at rest, and every log the same on its machine and
-/// in the fleet. What was done is printed, with the seed. A short form is among the tests.
+/// At the end no agent may have been started twice, every run must be at rest, every log the same on its machine and in the
+/// fleet, and each branch and file whole. What was done is printed, with the seed, and what never was. A short form is among
+/// the tests.
 #[derive(Debug, clap::Args)]
 struct Chaos {
     /// How long
@@ -50,12 +51,13 @@ struct Chaos {
     /// How probably a worker dies before each of its steps
     #[arg(long, default_value_t = 0.02, value_name = "P")]
     dies: f64,
-    /// Fill the small disk of one server now and then: needs the rights of root
-    #[arg(long)]
-    disk: bool,
-    /// Keep messages of logs for so many seconds only
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    forget: u64,
+    /// What is not done: a full disk of a server (which needs the rights of root), jumps of a clock, logs that age out,
+    /// small limits of logs and files, users with roles, runs that bring a branch and a file back
+    #[arg(long, value_name = "FAULT", value_delimiter = ',', value_parser = ["disk", "clock", "ages", "limits", "roles", "files"])]
+    without: Vec<String>,
+    /// The example `worker` of an older version: the workers begin with it, and are replaced one by one
+    #[arg(long, value_name = "PROGRAM")]
+    older: Option<PathBuf>,
 }
 
 /// Let many workers, whose machines are in memory, drain a long queue, and print what that needs.
@@ -113,7 +115,7 @@ pub(crate) fn run(args: &Args) -> anyhow::Result<Outcome> {
 impl Chaos {
     fn plan(&self) -> String {
         let plan = format!(
-            "seconds={} workers={} submitters={} pause={} every={} messages={} dies={} disk={} forget={}",
+            "seconds={} workers={} submitters={} pause={} every={} messages={} dies={} without={}",
             self.seconds,
             self.workers,
             self.submitters,
@@ -121,13 +123,16 @@ impl Chaos {
             self.every,
             self.messages,
             self.dies,
-            u8::from(self.disk),
-            self.forget
+            self.without.join(",")
         );
-        match self.seed {
-            Some(seed) => format!("{plan} seed={seed}"),
-            None => plan,
-        }
+        let seed = self.seed.map(|seed| format!(" seed={seed}"));
+        // The test has another folder.
+        let older = self
+            .older
+            .as_ref()
+            .map(|older| older.canonicalize().unwrap_or_else(|_| older.clone()));
+        let older = older.map(|older| format!(" older={}", older.display()));
+        plan + &seed.unwrap_or_default() + &older.unwrap_or_default()
     }
 }
 

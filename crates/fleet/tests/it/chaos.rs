@@ -10,24 +10,31 @@ mod disk;
 mod faults;
 pub(crate) mod processes;
 mod proxy;
+mod squeeze;
 pub(crate) mod submit;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use teamster_fleet::{Fleet, FleetOptions};
+use async_nats::ConnectOptions;
+use teamster_fleet::{
+    Fleet, FleetLimits, FleetLogin, FleetOptions, FleetRole, FleetUser, server_accounts,
+};
 use teamster_testkit::proc::wait_until;
 use tokio::time::{Instant, sleep};
 
-use super::contract::limits;
+use super::contract::{limits, repository};
 use super::machine::block_on;
 use clock::Clock;
 use disk::Disk;
 use faults::Faults;
 use proxy::Links;
+use squeeze::Squeeze;
 
 /// Time within which all records must be at rest after the last fault.
 const REST: Duration = Duration::from_mins(1);
@@ -49,13 +56,16 @@ pub(crate) struct Plan {
     dies: f64,
     /// The probability with which a message of a process is lost, late or repeated.
     messages: f64,
-    /// A small disk of one server becomes full.
-    disk: bool,
-    /// The clock of the first worker jumps.
-    clock: bool,
-    /// Messages of logs are kept for so many seconds only, if it is not 0.
-    forget: u64,
+    /// What is not done, of [`DONE`].
+    without: BTreeSet<String>,
+    /// An older program of the workers, which are replaced one by one.
+    older: Option<PathBuf>,
 }
+
+/// What is done unless the plan has it in `without`: a small disk of one server becomes full, the clock of the first
+/// worker jumps, messages of logs age out, the limits of logs and files become small, each process has a user with a role,
+/// a part of the runs brings a branch and a file back.
+const DONE: [&str; 6] = ["disk", "clock", "ages", "limits", "roles", "files"];
 
 impl Plan {
     /// Reads `TEAMSTER_CHAOS`, such as `seconds=60 workers=3`. The default is that of a test.
@@ -75,6 +85,7 @@ impl Plan {
                 .get(name)
                 .map_or(default, |value| value.parse().unwrap())
         };
+        let without = values.get("without").copied().unwrap_or("disk");
         let size = |name, default| usize::try_from(number(name, default)).unwrap();
         Self {
             seconds: number("seconds", 12),
@@ -85,10 +96,63 @@ impl Plan {
             every: number("every", 2000),
             dies: part("dies", 0.02),
             messages: part("messages", 0.005),
-            disk: number("disk", 0) > 0,
-            clock: number("clock", 1) > 0,
-            forget: number("forget", 0),
+            without: without.split(',').map(str::to_owned).collect(),
+            older: values.get("older").map(PathBuf::from),
         }
+    }
+
+    fn has(&self, what: &str) -> bool {
+        assert!(DONE.contains(&what));
+        !self.without.contains(what)
+    }
+
+    /// What must have happened at least once.
+    fn expected(&self) -> Vec<&'static str> {
+        let mut all = vec![
+            "worker killed",
+            "worker stopped",
+            "worker upgraded",
+            "runner killed",
+            "agent killed",
+            "submitter killed",
+            "connections cut",
+            "server killed",
+            "server stopped",
+            "server killed, with the others",
+        ];
+        for (what, counts) in [
+            ("disk", &["disk filled"][..]),
+            ("clock", &["clock changed"]),
+            ("ages", &["age of logs shortened", "messages of logs gone"]),
+            (
+                "limits",
+                &[
+                    "limit of logs lowered",
+                    "limit of files lowered",
+                    "results left out",
+                ],
+            ),
+            ("roles", &["user with a role"]),
+            ("files", &["results read whole"]),
+        ] {
+            if self.has(what) {
+                all.extend(counts);
+            }
+        }
+        if self.messages > 0.0 {
+            all.extend([
+                "message lost",
+                "message late",
+                "message repeated",
+                "request doubled",
+                "answer 10164",
+                "answer 10071",
+            ]);
+        }
+        if self.older.is_some() {
+            all.push("worker replaced by a newer version");
+        }
+        all
     }
 }
 
@@ -114,15 +178,24 @@ fn runs_survive_kills_of_everything() {
 }
 
 async fn play(plan: &Plan, program: &Path, root: &Path) -> Vec<String> {
-    let disk = if plan.disk {
+    let disk = if plan.has("disk") {
         Disk::mount(&root.join("disk"))
     } else {
         None
     };
-    if plan.disk && disk.is_none() {
+    if plan.has("disk") && disk.is_none() {
         eprintln!("not done: a full disk, because none can be mounted here");
     }
-    let nodes = cluster::start(program, root, |number| match &disk {
+    let owners: Vec<_> = (0..plan.submitters)
+        .map(|number| format!("owner{number}"))
+        .collect();
+    let users = users(plan, &owners);
+    let accounts = if users.is_empty() {
+        String::new()
+    } else {
+        server_accounts("TEAM", &users)
+    };
+    let nodes = cluster::start(program, root, &accounts, |number| match &disk {
         Some(disk) if number == 0 => disk.place.join("data"),
         _ => root.join(format!("n{number}/data")),
     });
@@ -132,13 +205,23 @@ async fn play(plan: &Plan, program: &Path, root: &Path) -> Vec<String> {
         .map(|port| format!("nats://127.0.0.1:{port}"))
         .collect();
     let url = urls.join(",");
-    make_streams(&url, plan.forget).await;
-    let clock = if plan.clock { Clock::build(root) } else { None };
-    if plan.clock && clock.is_none() {
+    let mut sizes = limits();
+    sizes.file_bytes = Some(256 << 20);
+    make_streams(&login(&url, OPERATOR), &sizes).await;
+    make_repository(root);
+    if !plan.has("files") {
+        fs::remove_file(root.join(submit::COMMIT)).unwrap();
+    }
+    let clock = if plan.has("clock") {
+        Clock::build(root)
+    } else {
+        None
+    };
+    if plan.has("clock") && clock.is_none() {
         eprintln!("not done: a clock that jumps, which needs Linux and a C compiler");
     }
-    let owners: Vec<_> = (0..plan.submitters)
-        .map(|number| format!("owner{number}"))
+    let older: Vec<processes::Older> = (0..plan.workers)
+        .map(|_| Arc::new(Mutex::new(plan.older.clone())))
         .collect();
     let (mut workers, mut submitters, mut links) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..plan.workers {
@@ -146,28 +229,51 @@ async fn play(plan: &Plan, program: &Path, root: &Path) -> Vec<String> {
         let (link, url) = Links::start(seed, plan.messages, &ports).await;
         links.push(link);
         let clock = clock.clone().filter(|_| number == 0);
+        let url = login(&url, &format!("w{number}"));
         workers.push(processes::worker(
-            root, number, &url, plan.seed, plan.dies, clock,
+            root,
+            number,
+            &url,
+            plan.seed,
+            plan.dies,
+            clock,
+            &older[number],
         ));
     }
     for (number, owner) in owners.iter().enumerate() {
         let seed = plan.seed.wrapping_add(1_000 + number as u64);
         let (link, url) = Links::start(seed, plan.messages, &ports).await;
         links.push(link);
+        let url = login(&url, owner);
         submitters.push(processes::submitter(
             root, owner, &url, plan.seed, plan.every,
         ));
     }
     let mut faults = Faults::new(plan.seed, root.to_owned(), nodes, workers, submitters);
     (faults.links, faults.disk, faults.clock) = (links, disk, clock);
-    let until = Instant::now() + Duration::from_secs(plan.seconds);
+    faults.older = older;
+    let squeeze = Squeeze::start(&url, plan.seed, [plan.has("ages"), plan.has("limits")]);
+    let begin = Instant::now();
+    let until = begin + Duration::from_secs(plan.seconds);
+    let mut replaced = 0;
     while Instant::now() < until {
+        // One after the other, between the first and the last quarter.
+        let at = begin.elapsed().as_secs_f64() / Duration::from_secs(plan.seconds).as_secs_f64();
+        let part = f64::from(u32::try_from(replaced + 1).unwrap())
+            / f64::from(u32::try_from(plan.workers + 1).unwrap());
+        if plan.older.is_some() && replaced < plan.workers && at > part {
+            faults.replace(replaced);
+            replaced += 1;
+        }
         let pause = faults.chance.between([0, plan.pause]);
         sleep(Duration::from_millis(pause)).await;
         faults.one();
     }
-    let began = Instant::now();
     faults.end();
+    for (what, count) in squeeze.end().await {
+        *faults.counts.entry(what).or_default() += count;
+    }
+    let began = Instant::now();
     let machines: Vec<PathBuf> = faults
         .workers
         .iter()
@@ -183,10 +289,19 @@ async fn play(plan: &Plan, program: &Path, root: &Path) -> Vec<String> {
         }
     };
     let rested = began.elapsed();
-    let mut wrong: Vec<_> = found
-        .iter()
-        .flat_map(|found| check::judge(found, plan.forget == 0))
-        .collect();
+    let mut wrong: Vec<_> = found.iter().flat_map(check::judge).collect();
+    faults.counts.insert("user with a role", users.len());
+    let counted =
+        |is: &dyn Fn(&check::Found) -> bool| found.iter().filter(|found| is(found)).count();
+    let left_out = counted(&|found| found.is_left_out);
+    let whole = counted(&|found| matches!(found.files, Some(Ok(()))));
+    let resets = counted(&|found| found.live.contains("\"type\":\"reset\""));
+    let more = [
+        ("results left out", left_out),
+        ("results read whole", whole),
+        ("readers with a reset", resets),
+    ];
+    faults.counts.extend(more);
     let memory: Vec<_> = faults.nodes.iter().map(cluster::Node::mebibytes).collect();
     faults.drain();
     let is_empty = || processes::parts(root).is_empty();
@@ -205,6 +320,12 @@ async fn play(plan: &Plan, program: &Path, root: &Path) -> Vec<String> {
         }
     }
     eprintln!("done to them: {:?}", faults.counts);
+    let is_missing = |what: &&str| faults.counts.get(*what).is_none_or(|count| *count == 0);
+    let never: Vec<_> = plan.expected().into_iter().filter(is_missing).collect();
+    eprintln!("never done: {never:?}");
+    for line in refusals(root) {
+        wrong.push(format!("a role lacks a permission: {line}"));
+    }
     eprintln!("workers died before: {:?}", deaths(root));
     eprintln!(
         "runs: {states:?}, looked at after {:.0} s",
@@ -218,28 +339,93 @@ async fn play(plan: &Plan, program: &Path, root: &Path) -> Vec<String> {
     wrong
 }
 
+/// The user who makes the streams.
+const OPERATOR: &str = "operator";
+
+/// Returns the users of all processes, whose passwords are their names; none without roles.
+fn users(plan: &Plan, owners: &[String]) -> Vec<FleetUser> {
+    if !plan.has("roles") {
+        return Vec::new();
+    }
+    let workers = (0..plan.workers).map(|number| (format!("w{number}"), FleetRole::Worker));
+    let submitters = owners
+        .iter()
+        .map(|owner| (owner.clone(), FleetRole::Submitter));
+    let operator = [(OPERATOR.to_owned(), FleetRole::Operator)];
+    let all = workers.chain(submitters).chain(operator);
+    all.map(|(name, role)| {
+        FleetUser::new(&*name, role, FleetLogin::Password(name.clone())).unwrap()
+    })
+    .collect()
+}
+
+/// Returns the addresses with a user.
+fn login(url: &str, user: &str) -> String {
+    url.replace("nats://", &format!("nats://{user}:{user}@"))
+}
+
+/// Connects as the operator, without the library.
+async fn client(url: &str) -> async_nats::Client {
+    let options = ConnectOptions::new().user_and_password(OPERATOR.to_owned(), OPERATOR.to_owned());
+    let urls: Vec<_> = url.split(',').collect();
+    options.connect(urls).await.unwrap()
+}
+
+/// Returns what the servers have refused to a user. Each shows it in its log.
+fn refusals(root: &Path) -> BTreeSet<String> {
+    let logs = (0..3).map(|number| fs::read_to_string(root.join(format!("n{number}/log"))));
+    let text: String = logs.map(Result::unwrap_or_default).collect();
+    // A stream that has no leader is looked for by all.
+    let is_refusal = |line: &&str| line.contains("Violation") && !line.contains(".STREAM.INFO.");
+    let lines = text.lines().filter(is_refusal);
+    let refused = lines.map(|line| {
+        line.split_once("] ")
+            .map_or(line, |(_, text)| text)
+            .to_owned()
+    });
+    refused.take(20).collect()
+}
+
+/// Makes the repository of all runs with files, and writes its commit down.
+fn make_repository(root: &Path) {
+    let folder = repository(root);
+    fs::write(folder.join(".gitignore"), submit::FILE).unwrap();
+    let git = |args: &[&str]| {
+        let output = Command::new("git")
+            .arg("-C")
+            .arg(&folder)
+            .args(args)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{output:?}");
+        output.stdout
+    };
+    git(&["add", "."]);
+    git(&[
+        "-c",
+        "user.name=a",
+        "-c",
+        "user.email=a@b",
+        "commit",
+        "-qm",
+        "two",
+    ]);
+    fs::write(root.join(submit::COMMIT), git(&["rev-parse", "HEAD"])).unwrap();
+}
+
 /// Makes the streams, once the servers can.
-pub(crate) async fn make_streams(url: &str, forget: u64) {
+pub(crate) async fn make_streams(url: &str, limits: &FleetLimits) {
     let until = Instant::now() + ELECTION;
     loop {
         let made = async {
-            let fleet = Fleet::connect(FleetOptions::new(url, "operator")).await?;
-            fleet.init(&limits()).await
+            let fleet = Fleet::connect(FleetOptions::new(url, OPERATOR)).await?;
+            fleet.init(limits).await
         };
         match made.await {
-            Ok(()) => break,
+            Ok(()) => return,
             Err(error) if Instant::now() > until => panic!("{error}"),
             Err(_) => sleep(Duration::from_millis(200)).await,
         }
-    }
-    if forget > 0 {
-        let client = async_nats::connect(url.split(',').collect::<Vec<_>>()).await;
-        let jetstream = async_nats::jetstream::new(client.unwrap());
-        let log = jetstream.get_stream("TM_LOG").await.unwrap();
-        let mut config = log.cached_info().config.clone();
-        config.max_age = Duration::from_secs(forget);
-        config.duplicate_window = config.max_age.min(Duration::from_secs(2));
-        jetstream.update_stream(config).await.unwrap();
     }
 }
 

@@ -230,3 +230,48 @@ fn an_open_log_waits_for_its_server_and_continues() {
         assert!(wait_until(LIMIT, || machine.shown("run").is_some()));
     });
 }
+
+#[test]
+fn a_reader_of_an_ended_run_gets_an_end_whatever_is_left_of_its_log() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    shared.go();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let _machine = Machine::start(&server, "w1", &shared.agent());
+        until_workers(&fleet, 1).await;
+        let spec = RunSpec::new("claude", "hello");
+        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        let copy = read(&run).await;
+        let client = async_nats::connect(&server.url).await.unwrap();
+        let jetstream = async_nats::jetstream::new(client);
+        let stream = async |name: &str| jetstream.get_stream(name).await.unwrap();
+        // As if another server still had the end: something is there, and the end does not come.
+        stream("TM_LOG").await.purge().await.unwrap();
+        let junk = jetstream.publish("tm.log.ann.run", "junk".into());
+        junk.await.unwrap().await.unwrap();
+        assert_eq!(read(&run).await, copy);
+        // The whole log had no room: what is gone is named, and the record has the result.
+        stream("TM_FILE").await.purge().await.unwrap();
+        let left = String::from_utf8(read(&run).await).unwrap();
+        let [reset, done] = &*left.lines().collect::<Vec<_>>() else {
+            panic!("{left}");
+        };
+        assert!(reset.contains("\"type\":\"reset\""), "{left}");
+        assert!(done.contains("\"status\":\"completed\""), "{left}");
+        // The result was too long for the record.
+        stream("TM_LOG").await.purge().await.unwrap();
+        let records = stream("KV_tm_runs").await;
+        let record = "$KV.tm_runs.ann.run";
+        let last = records.direct_get_last_for_subject(record).await.unwrap();
+        let mut json: serde_json::Value = serde_json::from_slice(&last.payload).unwrap();
+        json["result"] = serde_json::Value::Null;
+        let stored = jetstream.publish(record, json.to_string().into());
+        stored.await.unwrap().await.unwrap();
+        let left = String::from_utf8(read(&run).await).unwrap();
+        assert!(left.contains("is not kept any more"), "{left}");
+        assert!(left.contains("\"status\":\"completed\""), "{left}");
+    });
+}

@@ -20,6 +20,7 @@ use tokio::time::sleep;
 use super::chaos::cluster::{self, Node};
 use super::chaos::make_streams;
 use super::chaos::processes::mebibytes;
+use super::contract::limits;
 use super::machine::{block_on, until_workers};
 use super::server::program_or_reason;
 
@@ -100,7 +101,7 @@ fn many_workers_drain_a_long_queue() {
     };
     let (workers, runs) = (number("workers", 10), number("runs", 50));
     let root = tempfile::tempdir().unwrap();
-    let nodes = cluster::start(&program, root.path(), |number| {
+    let nodes = cluster::start(&program, root.path(), "", |number| {
         root.path().join(format!("n{number}/data"))
     });
     let urls: Vec<_> = nodes
@@ -109,7 +110,7 @@ fn many_workers_drain_a_long_queue() {
         .collect();
     let url = urls.join(",");
     block_on(async {
-        make_streams(&url, 0).await;
+        make_streams(&url, &limits()).await;
         let before = messages(&nodes);
         sleep(IDLE).await;
         report(

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,8 @@ use teamster_api::{RunHandle, RunService};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use tokio::time::{Instant, sleep, timeout};
 
-use super::submit;
+use super::processes::REPOSITORY;
+use super::{client, login, submit};
 
 /// Time for which one log is read.
 const READ: Duration = Duration::from_secs(30);
@@ -32,6 +34,12 @@ pub(crate) struct Found {
     pub(crate) originals: Vec<String>,
     /// The status of the result, and its text, or why there is none.
     pub(crate) result: Result<(String, String), String>,
+    /// The result tells that not all files had room, and where they are.
+    pub(crate) is_left_out: bool,
+    /// What is wrong with the branch and the file; `None` of a run that brings none back.
+    pub(crate) files: Option<Result<(), String>>,
+    /// The log as it was read while it was written.
+    pub(crate) live: String,
 }
 
 impl Found {
@@ -45,12 +53,27 @@ impl Found {
             copy: Err("not read".to_owned()),
             originals: Vec::new(),
             result: Err("not read".to_owned()),
+            is_left_out: false,
+            files: None,
+            live: String::new(),
         }
     }
 }
 
-/// Returns what is wrong with a run. `keeps_logs` is false if logs may have aged out.
-pub(crate) fn judge(found: &Found, keeps_logs: bool) -> Vec<String> {
+fn type_of(line: &str) -> String {
+    let line: Value = serde_json::from_str(line).unwrap_or_default();
+    line["type"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Returns the first line of a text that is not in another one, in its order. One that is in place of what is gone, may be
+/// anywhere.
+fn foreign<'a>(text: &'a str, whole: &str) -> Option<&'a str> {
+    let mut whole = whole.lines();
+    (text.lines()).find(|line| type_of(line) != "reset" && !whole.any(|other| other == *line))
+}
+
+/// Returns what is wrong with a run.
+pub(crate) fn judge(found: &Found) -> Vec<String> {
     let mut wrong = Vec::new();
     let mut say = |what: String| wrong.push(format!("{}: {what}", found.run));
     if found.starts > 1 {
@@ -65,8 +88,7 @@ pub(crate) fn judge(found: &Found, keeps_logs: bool) -> Vec<String> {
         }
         return wrong;
     };
-    // One that has begun, and whose log is gone without its end, is lost.
-    let is_at_rest = ["ended", "cancelled"].contains(&&**state) || state == "lost" && !keeps_logs;
+    let is_at_rest = ["ended", "cancelled"].contains(&&**state);
     if !is_at_rest {
         say(format!("its state is {state}"));
         return wrong;
@@ -81,9 +103,6 @@ pub(crate) fn judge(found: &Found, keeps_logs: bool) -> Vec<String> {
             return wrong;
         }
     };
-    if !keeps_logs {
-        return wrong;
-    }
     let copy = match &found.copy {
         Ok(copy) => copy,
         Err(error) => {
@@ -91,16 +110,22 @@ pub(crate) fn judge(found: &Found, keeps_logs: bool) -> Vec<String> {
             return wrong;
         }
     };
-    let is_end =
-        |line: &&str| serde_json::from_str::<Value>(line).is_ok_and(|line| line["type"] == "done");
+    let is_end = |line: &&str| type_of(line) == "done";
     let ends = copy.lines().filter(is_end).count();
     if ends != 1 || !copy.lines().last().is_some_and(|line| is_end(&line)) {
         say(format!(
             "its log has {ends} ends, of which one must be its last entry"
         ));
     }
+    // The end tells what had no room in the fleet.
+    let without_end = |log: &str| {
+        let end = log.trim_end().rfind('\n').map_or(0, |at| at + 1);
+        log[..if found.is_left_out { end } else { log.len() }].to_owned()
+    };
+    let has_gap = copy.lines().any(|line| type_of(line) == "reset");
     match (&*found.originals, found.starts) {
-        ([original], _) if original == copy => {}
+        ([original], _) if without_end(original) == without_end(copy) => {}
+        ([original], _) if has_gap && foreign(&without_end(copy), original).is_none() => {}
         ([original], _) => {
             let same = original.lines().zip(copy.lines());
             let same = same.take_while(|(one, other)| one == other).count();
@@ -116,6 +141,20 @@ pub(crate) fn judge(found: &Found, keeps_logs: bool) -> Vec<String> {
             "{} machines have its log, and its agent was started {starts} times",
             originals.len()
         )),
+    }
+    let whole = match &*found.originals {
+        [original] if !found.is_left_out => original,
+        _ => copy,
+    };
+    let live = found.live.rfind('\n').map_or("", |end| &found.live[..=end]);
+    if !has_gap && let Some(line) = foreign(live, whole) {
+        say(format!("a reader got what is not in its log: {line}"));
+    }
+    if let Some(Err(error)) = &found.files
+        && status == "completed"
+        && !found.is_left_out
+    {
+        say(format!("its files are not whole: {error}"));
     }
     if status == "completed"
         && (!text.ends_with(&format!("did {}", found.run)) || found.starts != 1)
@@ -136,10 +175,7 @@ pub(crate) async fn look(
     machines: &[PathBuf],
     rest: Duration,
 ) -> Vec<Found> {
-    let client = async_nats::connect(url.split(',').collect::<Vec<_>>())
-        .await
-        .unwrap();
-    let jetstream = async_nats::jetstream::new(client);
+    let jetstream = async_nats::jetstream::new(client(url).await);
     let mut all: BTreeMap<String, (String, Found)> = BTreeMap::new();
     for owner in owners {
         let read = |name| fs::read_to_string(root.join(owner).join(name)).unwrap_or_default();
@@ -190,7 +226,8 @@ pub(crate) async fn look(
         }
     }
     for owner in owners {
-        let fleet = Fleet::connect(FleetOptions::new(url, owner)).await.unwrap();
+        let options = FleetOptions::new(login(url, owner), owner);
+        let fleet = Fleet::connect(options).await.unwrap();
         let service: Arc<dyn RunService> = Arc::new(FleetRuns::new(&fleet));
         for (run, (_, found)) in all.iter_mut().filter(|(_, (of, _))| of == owner) {
             for machine in machines {
@@ -198,10 +235,67 @@ pub(crate) async fn look(
             }
             if found.state.is_some() && !open.contains(run) {
                 (found.copy, found.result) = read(&service, run).await;
+                // Branches and paths on the machine have the id that the run has there, which is replaced there, too.
+                let local = format!("{owner}@{run}");
+                found.copy = std::mem::replace(&mut found.copy, Ok(String::new()))
+                    .map(|copy| copy.replace(&local, run));
+                if submit::has_files(run) && root.join(submit::COMMIT).exists() {
+                    found.files = Some(files(&service, run, root).await);
+                }
+                let handle = RunHandle::new(service.clone(), &**run);
+                if let Ok(Ok(result)) = timeout(READ, handle.result()).await {
+                    let error = result.workspace.and_then(|workspace| workspace.error);
+                    found.is_left_out = error.is_some_and(|error| error.contains("but on worker"));
+                }
             }
+            let live = root.join(owner).join(format!("{}{run}", submit::LIVE));
+            let live = fs::read_to_string(live).unwrap_or_default();
+            found.live = live.replace(&format!("{owner}@{run}"), run);
         }
     }
     all.into_values().map(|(_, found)| found).collect()
+}
+
+/// Reads the file and the branch of a run, which must be those that its agent has made.
+async fn files(service: &Arc<dyn RunService>, run: &str, root: &Path) -> Result<(), String> {
+    let handle = RunHandle::new(service.clone(), run);
+    let get = async |name: &str| {
+        let mut content = Vec::new();
+        let got = timeout(READ, handle.read(name, &mut content)).await;
+        got.map_err(|error| error.to_string())?
+            .map_err(|error| format!("{name}: {}", error.message))?;
+        Ok::<_, String>(content)
+    };
+    if get(&format!("files/{}", submit::FILE)).await? != submit::file_of(run) {
+        return Err("the file has other content".to_owned());
+    }
+    let bundle = root.join("bundle");
+    fs::write(&bundle, get("bundle").await?).unwrap();
+    let git = |args: &[&str]| {
+        let mut git = Command::new("git");
+        git.arg("-C").arg(root.join(REPOSITORY)).args(args);
+        let output = git.output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        if output.status.success() {
+            Ok(text)
+        } else {
+            Err(said)
+        }
+    };
+    let heads = git(&["bundle", "list-heads", bundle.to_str().unwrap()])?;
+    let (_, branch) = heads
+        .lines()
+        .next()
+        .and_then(|head| head.split_once(' '))
+        .unwrap_or_default();
+    git(&["fetch", "-q", bundle.to_str().unwrap(), branch])?;
+    let did = git(&["show", "FETCH_HEAD:did.txt"])?;
+    if did.trim() == run {
+        Ok(())
+    } else {
+        Err(format!("its branch is that of {did}"))
+    }
 }
 
 async fn state(
@@ -279,6 +373,7 @@ mod tests {
             copy: Ok(LOG.to_owned()),
             originals: vec![LOG.to_owned()],
             result: Ok(("completed".to_owned(), "did r".to_owned())),
+            ..Found::new("r")
         }
     }
 
@@ -287,13 +382,13 @@ mod tests {
 
     #[test]
     fn each_violation_is_found() {
-        assert_eq!(judge(&good(), true), Vec::<String>::new());
+        assert_eq!(judge(&good()), Vec::<String>::new());
         let with = |change: &dyn Fn(&mut Found)| {
             let mut found = good();
             change(&mut found);
-            judge(&found, true).join("; ")
+            judge(&found).join("; ")
         };
-        let cases: [Case<'_>; 9] = [
+        let cases: [Case<'_>; 11] = [
             (&|found| found.starts = 2, "started 2 times"),
             (
                 &|found| found.state = None,
@@ -324,6 +419,14 @@ mod tests {
                 &|found| found.result = Ok(("completed".to_owned(), String::new())),
                 "the text \"\"",
             ),
+            (
+                &|found| found.files = Some(Err("other".to_owned())),
+                "not whole: other",
+            ),
+            (
+                &|found| found.live = "{\"seq\":1,\"type\":\"other\"}\n".to_owned(),
+                "a reader got what is not in its log",
+            ),
         ];
         for (change, expected) in cases {
             let said = with(change);
@@ -337,6 +440,19 @@ mod tests {
             result: Ok(("failed".to_owned(), String::new())),
             ..good()
         };
-        assert_eq!(judge(&refused, true), Vec::<String>::new());
+        assert_eq!(judge(&refused), Vec::<String>::new());
+        // What is gone is named, and what is left is as it was.
+        let with_gap = |line: &str| {
+            let mut found = good();
+            found.copy = Ok(format!("{{\"type\":\"reset\"}}\n{line}\n"));
+            found.live = "{\"seq\":1".to_owned();
+            judge(&found).join("; ")
+        };
+        assert_eq!(with_gap("{\"seq\":2,\"type\":\"done\"}"), "");
+        let other = with_gap("{\"seq\":3,\"type\":\"done\"}");
+        assert!(
+            other.contains("differs from that of its machine"),
+            "{other}"
+        );
     }
 }

@@ -95,8 +95,13 @@ pub(crate) fn free_ports(count: usize) -> Vec<u16> {
     ports.collect()
 }
 
-/// Starts three servers of one cluster. `store` returns the folder of a server's streams.
-pub(crate) fn start(program: &Path, root: &Path, store: impl Fn(usize) -> PathBuf) -> Vec<Node> {
+/// Starts three servers of one cluster, with these users. `store` returns the folder of a server's streams.
+pub(crate) fn start(
+    program: &Path,
+    root: &Path,
+    accounts: &str,
+    store: impl Fn(usize) -> PathBuf,
+) -> Vec<Node> {
     let ports = free_ports(9);
     let routes: Vec<_> = ports[3..6]
         .iter()
@@ -108,7 +113,7 @@ pub(crate) fn start(program: &Path, root: &Path, store: impl Fn(usize) -> PathBu
         let config = format!(
             "server_name: n{number}\nlisten: 127.0.0.1:{port}\nhttp: 127.0.0.1:{figures}\n\
              jetstream {{ store_dir: \"{}\", sync_interval: always, max_file_store: 2GB }}\n\
-             cluster {{ name: chaos, listen: 127.0.0.1:{route}, routes: [{routes}], no_advertise: true }}\n",
+             cluster {{ name: chaos, listen: 127.0.0.1:{route}, routes: [{routes}], no_advertise: true }}\n{accounts}",
             store(number).display()
         );
         Node::new(program, root.join(format!("n{number}")), [port, figures], &config)

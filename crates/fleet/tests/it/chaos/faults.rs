@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use super::clock::Clock;
 use super::cluster::Node;
 use super::disk::Disk;
-use super::processes::{Part, Process, parts};
+use super::processes::{Older, Part, Process, parts};
 use super::proxy::Links;
 
 /// Time after which a worker is absent: some faults take longer.
@@ -39,6 +39,8 @@ pub(crate) struct Faults {
     pub(crate) links: Vec<Arc<Links>>,
     pub(crate) disk: Option<Disk>,
     pub(crate) clock: Option<Clock>,
+    /// The older programs of the workers.
+    pub(crate) older: Vec<Older>,
     back: Vec<(Instant, Target)>,
     pub(crate) counts: BTreeMap<&'static str, usize>,
 }
@@ -60,6 +62,7 @@ impl Faults {
             links: Vec::new(),
             disk: None,
             clock: None,
+            older: Vec::new(),
             back: Vec::new(),
             counts: BTreeMap::new(),
         }
@@ -74,7 +77,7 @@ impl Faults {
         kills.map(|(_, count)| count).sum()
     }
 
-    fn count(&mut self, what: &'static str) {
+    pub(crate) fn count(&mut self, what: &'static str) {
         *self.counts.entry(what).or_default() += 1;
     }
 
@@ -185,6 +188,20 @@ impl Faults {
             self.workers[number].signal(Signal::SIGKILL);
         }
         self.workers[number].start();
+    }
+
+    /// Replaces the older program of a worker.
+    pub(crate) fn replace(&mut self, number: usize) {
+        if self.older[number].lock().unwrap().take().is_some() {
+            self.count("worker replaced by a newer version");
+            self.workers[number].signal(Signal::SIGCONT);
+            self.workers[number].signal(Signal::SIGTERM);
+            let ended = |worker: &mut Process| !worker.is_up();
+            if !wait_until(Duration::from_secs(3), || ended(&mut self.workers[number])) {
+                self.workers[number].signal(Signal::SIGKILL);
+            }
+            self.workers[number].start();
+        }
     }
 
     fn part(&mut self, wanted: Part) {

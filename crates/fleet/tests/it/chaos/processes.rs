@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
@@ -29,11 +30,23 @@ while IFS= read -r line; do
         printf '{"type":"assistant","session_id":"s","message":{"id":"m%s","role":"assistant","content":[{"type":"text","text":"step %s"}]}}\n' "$n" "$n"
         sleep 0.1
       done
+      case $line in
+        *"With files"*)
+          yes "$run" | head -c 540000 > out.bin
+          echo "$run" > did.txt
+          git add -A && git -c user.name=a -c user.email=a@b commit -qm "$run" ;;
+      esac
       printf '{"type":"assistant","session_id":"s","message":{"id":"m","role":"assistant","content":[{"type":"text","text":"did %s"}]}}\n' "$run"
       printf '{"type":"result","subtype":"success","is_error":false,"session_id":"s","num_turns":1,"result":"did %s","usage":{"input_tokens":10,"output_tokens":5},"terminal_reason":"completed"}\n' "$run" ;;
   esac
 done
 "#;
+
+/// The folder of the repository of all runs with files.
+pub(crate) const REPOSITORY: &str = "repository";
+
+/// The older program of a worker, until it is replaced.
+pub(crate) type Older = Arc<Mutex<Option<PathBuf>>>;
 
 /// Opens a file to write at its end.
 pub(crate) fn append_to(path: &Path) -> File {
@@ -92,7 +105,8 @@ impl Drop for Process {
     }
 }
 
-/// A worker with a machine of its own. It kills itself before an effect with this probability.
+/// A worker with a machine of its own. It kills itself before an effect with this probability. The older program is used
+/// until it is replaced.
 pub(crate) fn worker(
     root: &Path,
     number: usize,
@@ -100,6 +114,7 @@ pub(crate) fn worker(
     seed: u64,
     dies: f64,
     clock: Option<Clock>,
+    older: &Older,
 ) -> Process {
     let name = format!("w{number}");
     let folder = root.join(&name);
@@ -108,12 +123,15 @@ pub(crate) fn worker(
     write_program(&agent, AGENT.replace("ROOT", root.to_str().unwrap())).unwrap();
     let program = std::env::current_exe().unwrap();
     let program = program.ancestors().nth(2).unwrap().join("examples/worker");
+    let repository = root.join(REPOSITORY);
+    let older = older.clone();
     let (url, deaths, place) = (url.to_owned(), root.join("deaths"), folder.clone());
     let mut start = seed.wrapping_mul(1000).wrapping_add(number as u64);
     Process::new(folder, move || {
         start = start.wrapping_add(1_000_000);
-        let mut command = Command::new(&program);
-        command.args([&url, &name]).env(
+        let older = older.lock().unwrap().clone();
+        let mut command = Command::new(older.as_ref().unwrap_or(&program));
+        command.args([&url, &name]).arg(&repository).env(
             "WORKER_DIES_BY_CHANCE",
             format!("{start} {dies} {}", deaths.display()),
         );
@@ -188,7 +206,7 @@ pub(crate) fn parts(root: &Path) -> Vec<(Part, Pid)> {
         let args: Vec<_> = command.split(|byte| *byte == 0).collect();
         let program = String::from_utf8_lossy(args[0]).into_owned();
         let pid = Pid::from_raw(pid);
-        if program.ends_with("examples/worker") {
+        if program.ends_with("worker") {
             // A worker has its address as first argument.
             if !args.get(1).is_some_and(|url| url.starts_with(b"nats://")) {
                 parts.push((Part::Runner, pid));

@@ -108,6 +108,12 @@ impl Links {
                     let _ = late.send(content).await;
                 });
             };
+            if is_message {
+                self.count_answer(&content);
+                if self.is_doubled(&content) {
+                    to.write_all(&content).await?;
+                }
+            }
             match if is_message {
                 self.fate()
             } else {
@@ -122,6 +128,36 @@ impl Links {
                 }
             }
         }
+    }
+
+    /// Counts the answers to requests that expect a number.
+    fn count_answer(&self, content: &[u8]) {
+        for (code, what) in [
+            (&b"\"err_code\":10164"[..], "answer 10164"),
+            (b"\"err_code\":10071", "answer 10071"),
+        ] {
+            if content.windows(code.len()).any(|part| part == code) {
+                *self.counts.lock().unwrap().entry(what).or_default() += 1;
+            }
+        }
+    }
+
+    /// Returns whether a request that expects a number is to be sent twice at once: the second one arrives while the first
+    /// one is under way.
+    fn is_doubled(&self, content: &[u8]) -> bool {
+        const EXPECTS: &[u8] = b"Nats-Expected-Last-Subject-Sequence";
+        if self.is_over.load(Ordering::Relaxed)
+            || !content.starts_with(b"HPUB")
+            || !content.windows(EXPECTS.len()).any(|part| part == EXPECTS)
+        {
+            return false;
+        }
+        let doubled = self.chance.lock().unwrap().happens(10.0 * self.probability);
+        if doubled {
+            let mut counts = self.counts.lock().unwrap();
+            *counts.entry("request doubled").or_default() += 1;
+        }
+        doubled
     }
 
     fn fate(&self) -> Fate {

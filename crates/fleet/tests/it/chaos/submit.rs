@@ -1,8 +1,9 @@
 //! A process that submits runs until it is killed.
 
 use std::env;
-use std::fs;
+use std::fs::{self, File};
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use teamster_testkit::stand_in::Chance;
 use tokio::time::sleep;
 
-use super::processes::append_to;
+use super::processes::{REPOSITORY, append_to};
 
 /// The variable with what is to be done: address, owner, seed, and the longest pause between two runs in milliseconds.
 pub(crate) const WHAT: &str = "TEAMSTER_CHAOS_SUBMITS";
@@ -25,8 +26,58 @@ pub(crate) fn id(owner: &str, number: usize) -> String {
     format!("{owner}-{number:06}")
 }
 
+/// Returns whether a run has a repository, and brings a branch and a file back.
+pub(crate) fn has_files(run: &str) -> bool {
+    let number = run
+        .rsplit('-')
+        .next()
+        .and_then(|number| number.parse().ok());
+    number.is_some_and(|number: u64| number.is_multiple_of(3))
+}
+
+/// The file with the commit at which such a run begins. Without it, there is none.
+pub(crate) const COMMIT: &str = "commit";
+
+/// The file that such a run brings back.
+pub(crate) const FILE: &str = "out.bin";
+
+/// Returns its content.
+pub(crate) fn file_of(run: &str) -> Vec<u8> {
+    let mut content = format!("{run}\n").repeat(540_000 / (run.len() + 1) + 1);
+    content.truncate(540_000);
+    content.into_bytes()
+}
+
+/// The start of the name of a file with the log of a run as it was read while it was written.
+pub(crate) const LIVE: &str = "live-";
+
+/// Returns the description of a run. The repository of all is beside the folder of the process.
 pub(crate) fn spec(run: &str) -> RunSpec {
-    RunSpec::new("claude", format!("run={run}. Do it."))
+    let mut spec = RunSpec::new("claude", format!("run={run}. Do it."));
+    let commit = fs::read_to_string(Path::new("..").join(COMMIT)).unwrap_or_default();
+    if !commit.is_empty() && has_files(run) {
+        let repository = fs::canonicalize("..").unwrap().join(REPOSITORY);
+        let place = serde_json::json!({
+            "kind": "repository", "url": format!("file://{}", repository.display()), "commit": commit.trim(),
+        });
+        spec.prompt = format!("run={run}. With files.");
+        spec.workspace = Some(serde_json::from_value(place).unwrap());
+        spec.artifacts = vec![FILE.to_owned()];
+    }
+    spec
+}
+
+/// Reads the log of a run as it is written, into a file.
+async fn read_live(handle: RunHandle, run: String) {
+    let Ok(mut file) = File::create_new(format!("{LIVE}{run}")) else {
+        return;
+    };
+    let mut log = handle.follow(0);
+    while let Some(Ok(line)) = log.next().await {
+        let mut text = line.json().to_vec();
+        text.push(b'\n');
+        file.write_all(&text).unwrap();
+    }
 }
 
 #[test]
@@ -67,6 +118,12 @@ async fn submit(url: &str, owner: &str, seed: u64, pause: u64) {
             }
         };
         writeln!(acknowledged, "{run}").unwrap();
+        if chance.happens(0.3) {
+            tokio::spawn(read_live(
+                RunHandle::new(service.clone(), &*run),
+                run.clone(),
+            ));
+        }
         if chance.happens(0.1) {
             sleep(Duration::from_millis(chance.between([0, 1500]))).await;
             let cancelled = handle.cancel(chance.happens(0.5)).await;
