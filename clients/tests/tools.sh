@@ -57,7 +57,7 @@ need_npm() {
 # The program that is tested: TEAMSTER, or that of this repository.
 need_teamster() {
   if [ -z "${TEAMSTER:-}" ]; then
-    cargo build --quiet --locked --bin teamster
+    cargo build --quiet --locked --bin teamster --features teamster-cli/fleet
     TEAMSTER=$PWD/target/debug/teamster
   fi
   export TEAMSTER

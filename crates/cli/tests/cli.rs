@@ -18,6 +18,7 @@ mod embedded;
 mod estimates;
 #[cfg(feature = "fleet")]
 mod fleet;
+#[cfg(feature = "fleet")]
 mod help;
 mod json_rpc;
 #[cfg(target_os = "linux")]

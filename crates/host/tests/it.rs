@@ -133,7 +133,7 @@ fn a_program_runs_the_loop_of_an_agent_as_it_runs_anything_else() {
         options.ticks = Some(1);
         let prepared = host.prepare_loop(&agent, options).await.unwrap();
         assert_eq!(prepared.directory, agent.canonicalize().unwrap());
-        assert_eq!(prepared.run().await.unwrap(), None);
+        assert_eq!(Box::pin(prepared.run()).await.unwrap(), None);
         let runs = LocalRuns::new(&host).unwrap();
         runs.list(teamster_api::RunQuery::default()).await.unwrap()
     });

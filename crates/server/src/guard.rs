@@ -56,11 +56,10 @@ const OF_PROXIES: [&str; 4] = ["forwarded", "via", "x-forwarded-for", "x-real-ip
 /// proxy that adds no header, looks the same.
 pub(crate) fn is_near(transport: Transport, uri: &Uri, headers: &HeaderMap) -> bool {
     let own = match transport {
-        Transport::Tcp { near: None, .. } => return false,
+        // A stream is the other end of `ssh`.
+        Transport::Tcp { near: None, .. } | Transport::Stream => return false,
         Transport::Tcp { near, .. } => near,
         Transport::Unix => None,
-        // The other end of `ssh`.
-        Transport::Stream => return false,
     };
     // Of a forwarder of connections, it is that to which the client connects.
     let is_own = |name: &str| {

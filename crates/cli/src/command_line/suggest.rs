@@ -9,8 +9,15 @@ use super::Cli;
 /// Maximum edit distance between a mistyped command and the suggested one.
 const MAX_EDIT_DISTANCE: usize = 2;
 
+/// What a program without fleets lacks.
+#[cfg(not(feature = "fleet"))]
+const WITHOUT_FLEET: &str =
+    "this program was built without the feature `fleet`, which those of releases have";
+
 /// Flags of the agents' own CLIs, and what does the same here.
-const FLAGS: [(&[&str], &str); 3] = [
+const FLAGS: &[(&[&str], &str)] = &[
+    #[cfg(not(feature = "fleet"))]
+    (&["--fleet"], WITHOUT_FLEET),
     (
         &["--yolo", "--dangerously-skip-permissions", "--full-auto"],
         "`--permission bypass` allows everything, `--permission accept-edits` changes of files",
@@ -44,6 +51,10 @@ pub(super) fn command(mut error: clap::Error) -> clap::Error {
     };
     if !is_of_program {
         return error;
+    }
+    #[cfg(not(feature = "fleet"))]
+    if ["fleet", "worker"].contains(&&*typed) {
+        return with_tip(error, WITHOUT_FLEET.to_owned());
     }
     if let Some(provider) = crate::global::providers().get(&typed) {
         let id = provider.info().id;

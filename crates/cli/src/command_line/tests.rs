@@ -1,4 +1,4 @@
-#[cfg(repository)]
+#[cfg(all(repository, feature = "fleet"))]
 mod documented;
 
 use clap::CommandFactory;

@@ -55,7 +55,7 @@ pub(crate) fn main(args: LoopArgs) -> anyhow::Result<u8> {
         env::set_current_dir(&prepared.directory)?;
         let _guard = Guard::start(host, Some(&prepared.directory));
         let log = prepared.log.clone();
-        let ended = prepared.run().await;
+        let ended = Box::pin(prepared.run()).await;
         // The error is also printed to stderr.
         log.end_copy();
         if let Err(error) = &ended {

@@ -1,4 +1,4 @@
-//! Help texts, the version, and errors in arguments.
+//! Help texts, the version, and errors in arguments. The help is that of the program with all features.
 
 use snapbox::{assert_data_eq, file, str};
 
@@ -52,9 +52,7 @@ help!(serve, ["serve", "--help"], "snapshots/serve.txt");
 help!(serve_short, ["serve", "-h"], "snapshots/serve_short.txt");
 help!(token, ["token", "--help"], "snapshots/token.txt");
 help!(trust, ["trust", "--help"], "snapshots/trust.txt");
-#[cfg(feature = "fleet")]
 help!(worker, ["worker", "--help"], "snapshots/worker.txt");
-#[cfg(feature = "fleet")]
 help!(fleet, ["fleet", "--help"], "snapshots/fleet.txt");
 help!(usage, ["usage", "--help"], "snapshots/usage.txt");
 help!(doctor, ["doctor", "--help"], "snapshots/doctor.txt");

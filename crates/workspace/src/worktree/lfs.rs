@@ -79,7 +79,7 @@ pub(crate) fn fill_in(tree: &Path, mirror: &Path) -> anyhow::Result<Option<Strin
     for path in paths {
         let at = tree.join(OsStr::from_bytes(path));
         match pointer(&at) {
-            Some(oid) => pointers.push((path, at, oid)),
+            Some(Pointer { oid }) => pointers.push((path, at, oid)),
             None if fs::symlink_metadata(&at).is_ok_and(|it| it.is_file() && it.len() > 0) => {
                 others += 1;
             }
@@ -210,8 +210,14 @@ fn not_installed(pointers: usize) -> String {
     )
 }
 
-/// Returns the hash that a file names if it is a pointer; `Some(None)` for a pointer without one.
-fn pointer(path: &Path) -> Option<Option<String>> {
+/// A file that stands for a large one.
+struct Pointer {
+    /// Hash of the content, if it names one.
+    oid: Option<String>,
+}
+
+/// Returns what a file names if it is a pointer.
+fn pointer(path: &Path) -> Option<Pointer> {
     // A link is no file of LFS.
     let about = fs::symlink_metadata(path).ok()?;
     if !about.is_file() || about.len() >= POINTER_SIZE {
@@ -219,5 +225,6 @@ fn pointer(path: &Path) -> Option<Option<String>> {
     }
     let mut text = Vec::new();
     File::open(path).ok()?.read_to_end(&mut text).ok()?;
-    text.starts_with(POINTER).then(|| oid_of(&text))
+    text.starts_with(POINTER)
+        .then(|| Pointer { oid: oid_of(&text) })
 }

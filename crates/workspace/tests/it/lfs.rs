@@ -213,14 +213,8 @@ fn a_machine_gets_the_content_of_a_large_file_once() {
     let repository = repository(&settings, false, &[]);
     let words = |seed: u64| -> String {
         // What no compression makes much smaller.
-        (0..40_000_u64)
-            .map(|it| {
-                format!(
-                    "{:x}",
-                    (it + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40
-                )
-            })
-            .collect()
+        let words = (0..40_000_u64).map(|it| (it + seed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 40);
+        words.map(|word| word.to_string()).collect()
     };
     repository.write("a.bin", &words(0));
     repository.commit("a");
