@@ -1,5 +1,4 @@
 //! The listener of figures.
-#![expect(clippy::unwrap_used, reason = "a test")]
 
 use std::time::Duration;
 

@@ -165,10 +165,9 @@ pub(crate) fn commit(repository: &Path, contents: &Contents) -> anyhow::Result<(
     before_change();
     let ids = git::run_with_input(hash, &names)?;
     let ids = String::from_utf8(ids)?;
-    let mut entries = String::new();
-    for (id, oid) in ids.lines().zip(contents.keys()) {
-        entries += &format!("100644 blob {id}\t{oid}\0");
-    }
+    let entries = ids.lines().zip(contents.keys());
+    let entries = entries.map(|(id, oid)| format!("100644 blob {id}\t{oid}\0"));
+    let entries = entries.collect::<Vec<_>>().concat();
     let mut tree = git::command(repository);
     tree.args(["mktree", "-z"]);
     let tree = git::run_with_input(tree, entries.as_bytes())?;

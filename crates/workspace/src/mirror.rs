@@ -272,10 +272,10 @@ impl Mirror {
         let store = Store::at(self.path.join("lfs"));
         let taken = large::take_out(included, folder.path(), &self.path, &store)?;
         let marks = large::marks(&self.path, folder.path(), taken.oids.iter(), true)?;
-        let mut refs = String::new();
-        for (oid, mark) in &marks {
-            refs += &format!("update {LARGE}{oid} {mark}\n");
-        }
+        let refs = marks
+            .iter()
+            .map(|(oid, mark)| format!("update {LARGE}{oid} {mark}\n"));
+        let refs = refs.collect::<Vec<_>>().concat();
         let mut update = git::command(&self.path);
         update.args(["update-ref", "--stdin"]);
         before_change();

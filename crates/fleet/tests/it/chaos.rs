@@ -224,20 +224,14 @@ async fn play(plan: &Plan, program: &Path, root: &Path) -> Vec<String> {
         .map(|_| Arc::new(Mutex::new(plan.older.clone())))
         .collect();
     let (mut workers, mut submitters, mut links) = (Vec::new(), Vec::new(), Vec::new());
-    for number in 0..plan.workers {
+    for (number, older) in older.iter().enumerate() {
         let seed = plan.seed.wrapping_add(number as u64);
         let (link, url) = Links::start(seed, plan.messages, &ports).await;
         links.push(link);
         let clock = clock.clone().filter(|_| number == 0);
         let url = login(&url, &format!("w{number}"));
         workers.push(processes::worker(
-            root,
-            number,
-            &url,
-            plan.seed,
-            plan.dies,
-            clock,
-            &older[number],
+            root, number, &url, plan.seed, plan.dies, clock, older,
         ));
     }
     for (number, owner) in owners.iter().enumerate() {

@@ -202,7 +202,7 @@ fn consumers_and_the_presence_of_workers_are_not_asked_for_again_and_again() {
         // By the submissions one for each two seconds, and one for each ten by the worker that repairs.
         let begin = asked
             .iter()
-            .position(|subject| subject.ends_with(".begin"))
+            .position(|subject| subject.rsplit('.').next() == Some("begin"))
             .unwrap();
         let reads = asked[begin..]
             .iter()

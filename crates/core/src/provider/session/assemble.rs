@@ -248,9 +248,12 @@ impl SessionAssembler {
 
     /// Returns who began the turn in progress, or `None` if there is none.
     pub fn turn(&self) -> Option<TurnOrigin> {
-        self.turn.as_ref().map(|turn| match turn.asked {
-            true => TurnOrigin::Asked,
-            false => TurnOrigin::Unasked,
+        self.turn.as_ref().map(|turn| {
+            if turn.asked {
+                TurnOrigin::Asked
+            } else {
+                TurnOrigin::Unasked
+            }
         })
     }
 
