@@ -13,6 +13,8 @@ mod session;
 mod totals;
 mod transcript;
 
+use std::path::Path;
+
 use teamster_core::provider::{Decoder, Launch, SessionProtocol};
 use teamster_core::{
     AgentError, Capabilities, CliInfo, CliProvider, ExecuteParams, McpDelivery, PermissionMode,
@@ -99,7 +101,7 @@ impl CliProvider for Claude {
         command_line::read(argv, params);
     }
 
-    fn reads_images(&self) -> bool {
+    fn reads_image(&self, _: &Path) -> bool {
         true
     }
 

@@ -4,9 +4,7 @@ mod mcp;
 mod session;
 mod toml;
 
-use std::fs::{self, File};
-use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Path, PathBuf, absolute};
 use std::time::Duration;
 
 use teamster_core::provider::{Args, Launch, Signal, Stdin, StopStep, is_uuid};
@@ -162,31 +160,23 @@ fn system_prompt(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentErr
     Ok(())
 }
 
-/// Adds the images as files. The CLI splits paths at commas, and continues without an image that it cannot read.
+/// Adds the images as files. The paths are absolute, because the CLI may work in another directory.
 fn images(images: &[Image], args: &mut Args) -> Result<(), AgentError> {
     for image in images {
         match &image.source {
-            ImageSource::Path(path) => match readable(path) {
-                Ok(path) if path.as_os_str().as_encoded_bytes().contains(&b',') => {
-                    let bytes = fs::read(&path).map_err(|e| Image::unreadable(&path, &e))?;
-                    args.private_file("--image=", bytes);
-                }
-                Ok(path) => args.value("--image", path),
-                Err(error) => return Err(Image::unreadable(path, &error)),
-            },
+            ImageSource::Path(path) if !has_comma(path) => {
+                let path = absolute(path).map_err(|error| Image::unreadable(path, &error))?;
+                args.value("--image", path);
+            }
             _ => args.private_file("--image=", image.in_memory()?),
         }
     }
     Ok(())
 }
 
-/// Returns the absolute path of a readable file; the CLI may work in another directory.
-pub(crate) fn readable(path: &Path) -> io::Result<PathBuf> {
-    let path = std::path::absolute(path)?;
-    if File::open(&path)?.metadata()?.is_dir() {
-        return Err(io::ErrorKind::IsADirectory.into());
-    }
-    Ok(path)
+/// Returns whether the CLI would split the path of this file: it does at commas.
+pub(crate) fn has_comma(path: &Path) -> bool {
+    absolute(path).is_ok_and(|path| path.as_os_str().as_encoded_bytes().contains(&b','))
 }
 
 /// Adds the prompt as an argument or on stdin: the CLI would use both. Stdin is never left open, because the CLI

@@ -89,6 +89,10 @@ impl CliProvider for Codex {
         launch::launch(params)
     }
 
+    fn reads_image(&self, file: &Path) -> bool {
+        launch::has_comma(file)
+    }
+
     fn recorded_params(&self, argv: &[String], params: &mut ExecuteParams) {
         command_line::read(argv, params);
     }

@@ -4,8 +4,6 @@ mod mcp;
 mod session;
 
 use std::env;
-use std::fs::File;
-use std::io;
 use std::path::{Path, PathBuf, absolute};
 
 use teamster_core::provider::{Args, Launch, RecordFiles, Stdin, is_uuid};
@@ -125,13 +123,9 @@ fn add_dirs(params: &ExecuteParams, args: &mut Args) {
 fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
     match &image.source {
         ImageSource::Path(path) => {
-            let unreadable = |e| Image::unreadable(path, &e);
-            let file = File::open(path).and_then(|file| file.metadata());
-            if file.map_err(unreadable)?.is_dir() {
-                return Err(unreadable(io::ErrorKind::IsADirectory.into()));
-            }
             // The CLI would search a relative path in the agent's directory.
-            args.value("--attachment", absolute(path).map_err(unreadable)?);
+            let path = absolute(path).map_err(|error| Image::unreadable(path, &error))?;
+            args.value("--attachment", path);
         }
         _ => {
             let suffix = match image.media_type.as_str() {

@@ -39,14 +39,14 @@ impl Image {
     /// # Errors
     ///
     /// Fails for an image that is still a file. The engine reads files before a provider needs their bytes
-    /// ([`CliProvider::reads_images`](crate::CliProvider::reads_images)).
+    /// ([`CliProvider::reads_image`](crate::CliProvider::reads_image)).
     pub fn in_memory(&self) -> Result<&[u8], AgentError> {
         match &self.source {
             ImageSource::Bytes(bytes) => Ok(bytes),
-            _ => Err(AgentError::refused(
-                "images",
-                "an image is a file or bytes in memory",
-            )),
+            ImageSource::Path(path) => {
+                let problem = format!("{} was not read before the launch", path.display());
+                Err(AgentError::refused("images", problem))
+            }
         }
     }
 

@@ -72,17 +72,19 @@ pub trait CliProvider: Send + Sync + 'static {
         Vec::new()
     }
 
-    /// Returns the launch for these parameters. Reads at most the files that the parameters name.
+    /// Returns the launch for these parameters. Reads at most the files that the parameters name, and opens no image:
+    /// the engine checks that the files can be read, and what a pipe has can be read once.
     ///
     /// # Errors
     ///
     /// Fails if a parameter is not supported.
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError>;
 
-    /// Returns whether [`launch`](Self::launch) puts the bytes of images into the CLI's input. The engine then reads
-    /// image files first, on a thread where that may block, so `launch` only sees [images in
-    /// memory](crate::Image::in_memory). By default files stay files.
-    fn reads_images(&self) -> bool {
+    /// Returns whether [`launch`](Self::launch) needs the bytes of this image file. The engine then reads it first, on
+    /// a thread where that may block, so `launch` sees an [image in memory](crate::Image::in_memory). By default files
+    /// stay files.
+    fn reads_image(&self, file: &Path) -> bool {
+        let _ = file;
         false
     }
 
@@ -119,8 +121,8 @@ impl<P: CliProvider + ?Sized> CliProvider for Arc<P> {
         (**self).launch(params)
     }
 
-    fn reads_images(&self) -> bool {
-        (**self).reads_images()
+    fn reads_image(&self, file: &Path) -> bool {
+        (**self).reads_image(file)
     }
 
     fn decoder(&self, params: &ExecuteParams) -> Box<dyn Decoder> {

@@ -85,6 +85,10 @@ mod tests {
                 .unwrap_err()
                 .contains("at least 1")
         );
-        assert!(parse(&["-v"]).unwrap_err().contains("no argument `-v`"));
+        assert!(
+            parse(&["-v"])
+                .unwrap_err()
+                .contains("unknown argument `-v`")
+        );
     }
 }

@@ -5,17 +5,20 @@ mod compact;
 mod guard;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::Value;
 use teamster_core::provider::{Exit, RunAssembler, RunSummary, Stop};
 use teamster_core::sync::lock;
 use teamster_core::time::millis;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, BudgetKind, Capabilities, CostSource, ErrorCode,
-    ErrorDetail, ErrorKind, EventStream, ExecuteParams, ModelUsage, PermissionPolicy, Text,
-    TurnEnd, Usage, UsageReport,
+    ErrorDetail, ErrorKind, EventStream, ExecuteParams, Image, ImageSource, ModelUsage,
+    PermissionPolicy, Text, Timeouts, TurnEnd, Usage, UsageReport,
 };
 use tokio::sync::mpsc;
 
@@ -52,7 +55,13 @@ pub(crate) fn stream(
             yield refused(RunAssembler::aborted_error());
             return;
         }
-        let images = match images(&params) {
+        let images = read_images(
+            params.images.clone(),
+            params.working_directory.as_deref(),
+            params.timeouts.or(config.process.timeouts),
+            &handle,
+        );
+        let images = match images.await {
             Ok(images) => images,
             Err(error) => {
                 yield refused(error);
@@ -105,31 +114,26 @@ pub(crate) fn refused(error: AgentError) -> Vec<teamster_core::LogEntry> {
     RunAssembler::refuse(error).map(Into::into).into()
 }
 
-/// Reads the images of a run or turn.
-pub(crate) fn images(params: &ExecuteParams) -> Result<Vec<Input>, AgentError> {
-    params
-        .images
-        .iter()
-        .map(|image| read_image(image, params))
-        .collect()
+/// Reads the images of a run or turn. Their paths are relative to the working directory.
+pub(crate) async fn read_images(
+    mut images: Vec<Image>,
+    working_directory: Option<&Path>,
+    timeouts: Timeouts,
+    abort: &AbortHandle,
+) -> Result<Vec<Input>, AgentError> {
+    for image in &mut images {
+        if let (ImageSource::Path(path), Some(base)) = (&mut image.source, working_directory) {
+            *path = base.join(&*path);
+        }
+    }
+    let images = teamster_process::load_images(images, timeouts, abort).await?;
+    images.iter().map(input).collect()
 }
 
-fn read_image(image: &teamster_core::Image, params: &ExecuteParams) -> Result<Input, AgentError> {
-    use base64::Engine;
-    use teamster_core::{Image, ImageSource};
-
-    let bytes = match &image.source {
-        ImageSource::Bytes(bytes) => bytes.clone(),
-        ImageSource::Path(path) => {
-            let base = params.working_directory.clone().unwrap_or_default();
-            let path = base.join(path);
-            std::fs::read(&path).map_err(|error| Image::unreadable(&path, &error))?
-        }
-        _ => return Err(AgentError::refused("images", "their source is not known")),
-    };
+fn input(image: &Image) -> Result<Input, AgentError> {
     Ok(Input::Image {
         media_type: image.media_type.clone(),
-        data: base64::engine::general_purpose::STANDARD.encode(bytes),
+        data: STANDARD.encode(image.in_memory()?),
     })
 }
 

@@ -8,14 +8,14 @@ use teamster_core::provider::RunAssembler;
 use teamster_core::sync::lock;
 use teamster_core::time::millis;
 use teamster_core::{
-    AbortHandle, AgentError, AgentSession, Capabilities, ErrorCode, ErrorKind, EventStream,
-    ExecuteParams, Id, PermissionMode, PermissionPolicy, SessionCapabilities, SessionFuture,
-    SessionOptions, Turn,
+    AbortHandle, AgentError, AgentSession, Capabilities, ErrorCode, ErrorKind, EventStream, Id,
+    PermissionMode, PermissionPolicy, SessionCapabilities, SessionFuture, SessionOptions, Turn,
 };
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
 
 use crate::config::EmbeddedConfig;
 use crate::context::Context;
+use crate::conversation::Input;
 use crate::emit::{Emitter, WAITING};
 use crate::run::{self, Steering};
 use crate::settings::Settings;
@@ -110,33 +110,19 @@ impl Inner {
             }
             conversation = self.conversation.lock() => conversation,
         };
-        let images = self.images(&turn);
-        let opened = match conversation.take() {
-            Some(context) => Ok(context),
-            None => self.conversation(),
-        };
-        let (mut context, images) = match (opened, images) {
-            (Ok(context), Ok(images)) => (context, images),
-            (Ok(context), Err(error)) => {
-                *conversation = Some(context);
-                let _ = to.send(run::refused(error)).await;
-                return;
-            }
-            (Err(error), _) => {
-                let _ = to.send(run::refused(error)).await;
-                return;
-            }
-        };
-        let policy = match self.begin(&mut context, &abort) {
-            Ok(policy) => policy,
+        lock(&self.steering).clear();
+        lock(&self.state).playing = Some(abort.clone());
+        let prepared = self.begin(&mut conversation, &turn, &abort).await;
+        let (mut context, images, policy) = match prepared {
+            Ok(prepared) => prepared,
             Err(error) => {
-                *conversation = Some(context);
+                lock(&self.state).playing = None;
+                drop(conversation);
                 let _ = to.send(run::refused(error)).await;
                 return;
             }
         };
         self.is_open.store(true, Ordering::SeqCst);
-        lock(&self.steering).clear();
         let mut emit = Emitter::new(to, context.settings.secrets.clone());
         let played = run::Turn {
             prompt: turn.prompt,
@@ -155,12 +141,29 @@ impl Inner {
         emit.finish(exit, summary, millis(begun.elapsed())).await;
     }
 
-    /// Applies changes since the last turn: permission mode and model. Returns the permission policy.
-    fn begin(
+    /// Prepares a turn. Takes the conversation, or opens it, unless the turn is refused.
+    async fn begin(
         &self,
-        context: &mut Context,
+        conversation: &mut Option<Context>,
+        turn: &Turn,
         abort: &AbortHandle,
-    ) -> Result<PermissionPolicy, AgentError> {
+    ) -> Result<(Context, Vec<Input>, PermissionPolicy), AgentError> {
+        let images = self.images(turn, abort).await?;
+        let mut context = match conversation.take() {
+            Some(context) => context,
+            None => self.conversation()?,
+        };
+        match self.apply_changes(&mut context) {
+            Ok(policy) => Ok((context, images, policy)),
+            Err(error) => {
+                *conversation = Some(context);
+                Err(error)
+            }
+        }
+    }
+
+    /// Applies changes since the last turn: permission mode and model. Returns the permission policy.
+    fn apply_changes(&self, context: &mut Context) -> Result<PermissionPolicy, AgentError> {
         let mut state = lock(&self.state);
         state.id = Some(context.file.id().into());
         context.mode = state.options.params.permission;
@@ -168,21 +171,19 @@ impl Inner {
         if let (true, Some(model)) = (std::mem::take(&mut state.model_changed), model) {
             context.set_model(&model)?;
         }
-        state.playing = Some(abort.clone());
         Ok(state.options.permissions.clone())
     }
 
-    fn images(&self, turn: &Turn) -> Result<Vec<crate::conversation::Input>, AgentError> {
+    async fn images(&self, turn: &Turn, abort: &AbortHandle) -> Result<Vec<Input>, AgentError> {
         if turn.prompt.trim().is_empty() && turn.images.is_empty() {
             return Err(AgentError::refused("prompt", "it is empty"));
         }
-        let mut params = ExecuteParams::new("");
-        params.images.clone_from(&turn.images);
-        let options = &lock(&self.state).options;
-        params
-            .working_directory
-            .clone_from(&options.params.working_directory);
-        run::images(&params)
+        let (directory, timeouts) = {
+            let params = &lock(&self.state).options.params;
+            (params.working_directory.clone(), params.timeouts)
+        };
+        let timeouts = turn.timeouts.or(timeouts).or(self.config.process.timeouts);
+        run::read_images(turn.images.clone(), directory.as_deref(), timeouts, abort).await
     }
 
     fn is_playing(&self) -> bool {

@@ -12,8 +12,7 @@ use std::time::Duration;
 
 use teamster_core::provider::{Args, Launch, Stdin};
 use teamster_core::{
-    AgentError, ExecuteParams, Image, ImageSource, McpDelivery, PermissionMode, PromptDelivery,
-    Timeouts,
+    AgentError, ExecuteParams, ImageSource, McpDelivery, PermissionMode, PromptDelivery, Timeouts,
 };
 
 use crate::{CAPABILITIES, INFO};
@@ -126,10 +125,7 @@ fn environment() -> Vec<(String, String)> {
 fn images(params: &ExecuteParams, args: &mut Args) -> Result<(), AgentError> {
     for image in &params.images {
         match &image.source {
-            ImageSource::Path(path) => {
-                path.metadata().map_err(|e| Image::unreadable(path, &e))?;
-                args.value("--file", in_full(path, "images")?);
-            }
+            ImageSource::Path(path) => args.value("--file", in_full(path, "images")?),
             _ => args.private_file("--file=", image.in_memory()?),
         }
     }

@@ -1,44 +1,124 @@
 //! Image files of runs and turns. Reading one may block for any time: it can be a pipe, or on a network.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::Path;
+use std::thread;
+use std::time::Duration;
 
 use nix::unistd::{AccessFlags, access};
-use teamster_core::{AbortHandle, AgentError, Image, ImageSource};
+use teamster_core::provider::RunAssembler;
+use teamster_core::{AbortHandle, AgentError, ErrorCode, ErrorKind, Image, ImageSource, Timeouts};
+use tokio::sync::oneshot;
 
-use crate::engine::blocking;
+use crate::engine::engine_of_run;
+use crate::trace::in_span;
 
-/// Reads image files into memory. An abort does not wait for that.
-pub(crate) async fn load(
-    mut images: Vec<Image>,
+/// Size of the largest image file in bytes. The services take less; this bounds the memory for a wrong file.
+const LARGEST: u64 = 64 << 20;
+/// Number of bytes that are read before the next look at whether the image is still wanted.
+const CHUNK: u64 = 1 << 20;
+
+/// Reads image files into memory, of at most 64 MiB each. Neither an abort nor the end of the Tokio runtime waits for
+/// a file that cannot be read on. The time limit is that of the start, [`Timeouts::startup`].
+///
+/// # Errors
+///
+/// Fails if a file cannot be read or is too large, after the time limit, and after an abort.
+pub async fn load_images(
+    images: Vec<Image>,
+    timeouts: Timeouts,
     abort: &AbortHandle,
 ) -> Result<Vec<Image>, AgentError> {
-    if images.iter().all(|image| file(image).is_none()) {
-        return Ok(images);
-    }
-    blocking(abort, move || {
-        for image in &mut images {
-            if let Some(path) = file(image) {
-                let bytes = readable(path).and_then(|()| fs::read(path));
-                let bytes = bytes.map_err(|error| Image::unreadable(path, &error))?;
-                image.source = ImageSource::Bytes(bytes);
-            }
-        }
-        Ok(images)
-    })
-    .await
+    prepare(images, |_| true, limit(timeouts), abort).await
 }
 
-/// Returns the images if their files can be read, for a CLI that opens them itself. An abort does not wait for that.
-pub(crate) async fn find(
+/// Returns the time limit for reading the images of a run or turn.
+pub(crate) fn limit(timeouts: Timeouts) -> Duration {
+    let startup = timeouts.or(Timeouts::DEFAULT).startup;
+    startup.unwrap_or(Duration::MAX)
+}
+
+/// Reads the image files for which `reads` returns true, and checks that the others can be read by the CLI.
+pub(crate) async fn prepare(
     images: Vec<Image>,
+    reads: impl Fn(&Path) -> bool,
+    limit: Duration,
     abort: &AbortHandle,
 ) -> Result<Vec<Image>, AgentError> {
     if images.iter().all(|image| file(image).is_none()) {
         return Ok(images);
     }
-    blocking(abort, move || check(&images).map(|()| images)).await
+    let read: Vec<bool> = (images.iter())
+        .map(|image| file(image).is_some_and(&reads))
+        .collect();
+    let (reply, prepared) = oneshot::channel();
+    let timer = {
+        let _entered = engine_of_run()?.enter();
+        tokio::time::sleep(limit)
+    };
+    // A thread of its own: a Tokio runtime waits at its end for those of its blocking pool.
+    let work = in_span(move || {
+        let prepared = prepare_each(images, &read, || reply.is_closed());
+        // Fails if the images are no longer wanted.
+        let _ = reply.send(prepared);
+    });
+    let thread = thread::Builder::new().name("teamster-images".into());
+    thread.spawn(work).map_err(|error| {
+        let message = format!("no thread could be started to read the images: {error}");
+        AgentError::new(ErrorCode::Io, ErrorKind::Internal, message)
+    })?;
+    tokio::select! {
+        biased;
+        prepared = prepared => prepared.unwrap_or_else(|_| {
+            let message = "the images could not be read: the thread for that panicked";
+            Err(AgentError::new(ErrorCode::Io, ErrorKind::Internal, message))
+        }),
+        () = abort.aborted() => Err(RunAssembler::aborted_error()),
+        () = timer => {
+            let message = format!("the images could not be read within {limit:?}; give files that are complete");
+            Err(AgentError::new(ErrorCode::StartupTimeout, ErrorKind::Timeout, message))
+        }
+    }
+}
+
+fn prepare_each(
+    mut images: Vec<Image>,
+    read: &[bool],
+    unwanted: impl Fn() -> bool,
+) -> Result<Vec<Image>, AgentError> {
+    for (image, &is_read) in images.iter_mut().zip(read) {
+        let Some(path) = file(image) else { continue };
+        readable(path).map_err(|error| Image::unreadable(path, &error))?;
+        if is_read {
+            image.source = ImageSource::Bytes(read_file(path, &unwanted)?);
+        }
+    }
+    Ok(images)
+}
+
+fn read_file(path: &Path, unwanted: impl Fn() -> bool) -> Result<Vec<u8>, AgentError> {
+    let unreadable = |error| Image::unreadable(path, &error);
+    let mut file = File::open(path).map_err(unreadable)?.take(LARGEST + 1);
+    let mut bytes = Vec::new();
+    loop {
+        if unwanted() {
+            return Err(RunAssembler::aborted_error());
+        }
+        let chunk = file.by_ref().take(CHUNK).read_to_end(&mut bytes);
+        if chunk.map_err(unreadable)? == 0 {
+            break;
+        }
+    }
+    if bytes.len() as u64 > LARGEST {
+        let problem = format!(
+            "{} has more than {} MiB; give a smaller image",
+            path.display(),
+            LARGEST >> 20
+        );
+        return Err(AgentError::refused("images", problem));
+    }
+    Ok(bytes)
 }
 
 /// Checks that image files can be read. It opens none: what a pipe has can be read once.
@@ -54,7 +134,8 @@ fn readable(path: &Path) -> io::Result<()> {
     Ok(access(path, AccessFlags::R_OK)?)
 }
 
-fn file(image: &Image) -> Option<&Path> {
+/// Returns the file of an image that is not in memory.
+pub(crate) fn file(image: &Image) -> Option<&Path> {
     match &image.source {
         ImageSource::Path(path) => Some(path),
         _ => None,

@@ -198,6 +198,7 @@ pub use files::{
 pub use git_env::foreign_git_variables;
 pub use group::ProcessGroup;
 pub use identity::{Presence, ProcessIdentity, ProcessSignal, children, process_space};
+pub use images::load_images;
 pub use inherited::InheritedMark;
 pub use launch::{leasable_files, run_mark};
 pub use leftovers::{Descendants, Leftover, leftovers, sweep_leftovers};

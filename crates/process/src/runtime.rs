@@ -1,5 +1,6 @@
 //! Runtime for any CLI.
 
+use std::path::Path;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
@@ -76,10 +77,10 @@ impl<P: CliProvider> AgentRuntime for CliRuntime<P> {
     fn check(&self, params: &ExecuteParams) -> Result<(), AgentError> {
         let mut params = params.clone();
         make_absolute(&mut params);
-        if self.provider.reads_images() {
-            images::check(&params.images)?;
-            // What they show changes nothing.
-            for image in &mut params.images {
+        images::check(&params.images)?;
+        for image in &mut params.images {
+            if images::file(image).is_some_and(|file| self.provider.reads_image(file)) {
+                // What it shows changes nothing.
                 image.source = ImageSource::Bytes(Vec::new());
             }
         }
@@ -142,9 +143,10 @@ async fn start(
     if abort.is_aborted() {
         return Err(RunAssembler::aborted_error().into());
     }
-    if provider.reads_images() {
-        params.images = images::load(std::mem::take(&mut params.images), abort).await?;
-    }
+    let images = std::mem::take(&mut params.images);
+    let limit = images::limit(params.timeouts.or(config.timeouts));
+    let reads = |file: &Path| provider.reads_image(file);
+    params.images = images::prepare(images, reads, limit, abort).await?;
     let launch = provider.launch(&params)?;
     let params = &params;
     let spill = Spill::new(config.spill_dir.as_deref(), config.spill_limit_bytes);

@@ -9,6 +9,7 @@ mod setting;
 mod shared;
 mod silence;
 
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use teamster_core::provider::{RunAssembler, Secrets, SessionAssembler, SessionProtocol};
@@ -46,10 +47,7 @@ impl<P: SessionProvider> SessionRuntime for CliRuntime<P> {
         make_absolute(&mut options.params);
         options.params.prompt.clear();
         if !options.params.images.is_empty() {
-            return Err(AgentError::refused(
-                "images",
-                "those of a session go with its turns",
-            ));
+            return Err(AgentError::refused("images", "pass images with each turn"));
         }
         // A replay repeats denials, but cannot repeat other answers.
         let is_replayed = self.provider().only_sessions()
@@ -133,12 +131,9 @@ impl<P: SessionProvider> Inner<P> {
         if !turn.images.is_empty() && !self.provider.session_capabilities().images {
             return Err(self.cannot("take images").into());
         }
-        let images = std::mem::take(&mut turn.images);
-        turn.images = if self.provider.opens_image_files() {
-            images::find(images, abort).await?
-        } else {
-            images::load(images, abort).await?
-        };
+        let reads = |_: &Path| !self.provider.opens_image_files();
+        let timeouts = lock(&self.state).options.params.timeouts;
+        let limit = images::limit(turn.timeouts.or(timeouts).or(self.config.timeouts));
         for _ in 0..TRIES {
             if abort.is_aborted() {
                 break;
@@ -151,6 +146,9 @@ impl<P: SessionProvider> Inner<P> {
             let Ok(permit) = permit else {
                 break;
             };
+            // After the permit: turns keep the order of their first polls.
+            let images = std::mem::take(&mut turn.images);
+            turn.images = images::prepare(images, reads, limit, abort).await?;
             let talk = self.talk(&turn, abort).await?;
             let spill = Spill::new(
                 self.config.spill_dir.as_deref(),

@@ -1,7 +1,8 @@
 use super::*;
+use crate::Codex;
 use serde_json::json;
-use teamster_core::PromptDelivery;
 use teamster_core::provider::FilePlace;
+use teamster_core::{CliProvider, PromptDelivery};
 
 const SESSION: &str = "01a1ffcf-9322-7b61-8654-8b3cf70c24fa";
 
@@ -231,38 +232,24 @@ fn an_output_schema_is_a_private_file() {
 }
 
 #[test]
-fn an_image_is_a_file_that_can_be_read_and_a_comma_does_not_end_its_path() {
-    let dir = tempfile::tempdir().unwrap();
-    let image = |name: &str| {
-        let path = dir.path().join(name);
-        let mut params = ExecuteParams::new("what is this?");
-        params.images = vec![Image {
-            media_type: "image/png".into(),
-            source: ImageSource::Path(path.clone()),
-        }];
-        (path, params)
-    };
-    let (path, params) = image("a.png");
-    fs::write(&path, "png").unwrap();
-    assert_eq!(args(&params)[5], format!("--image={}", path.display()));
+fn an_image_is_a_file_that_the_launch_does_not_open_and_a_comma_does_not_end_its_path() {
+    let mut params = ExecuteParams::new("what is this?");
+    params.images = vec![Image::file("image/png", "/no/such/a.png")];
+    assert_eq!(args(&params)[5], "--image=/no/such/a.png");
     assert!(launch(&params).unwrap().private_files.is_empty());
 
-    let (path, params) = image("a,b.png");
-    fs::write(&path, "png").unwrap();
+    params.images = vec![Image::file("image/png", "/no/such/a,b.png")];
+    assert_eq!(
+        refused(&params).message,
+        "images: /no/such/a,b.png was not read before the launch"
+    );
+    assert!(Codex.reads_image(Path::new("/no/such/a,b.png")));
+    assert!(!Codex.reads_image(Path::new("/no/such/a.png")));
+
+    params.images = vec![png()];
     let launched = launch(&params).unwrap();
     assert_eq!(launched.args[5], "--image=");
-    assert_eq!(launched.private_files[0].content, b"png");
-
-    for name in ["none.png", "."] {
-        let (_, params) = image(name);
-        let error = refused(&params);
-        assert_eq!(error.code, ErrorCode::InvalidParams);
-        assert!(error.message.starts_with("images: "), "{error}");
-    }
-
-    let mut params = ExecuteParams::new("hi");
-    params.images = vec![png()];
-    assert_eq!(launch(&params).unwrap().private_files[0].content, [0, 1, 2]);
+    assert_eq!(launched.private_files[0].content, [0, 1, 2]);
 }
 
 #[test]

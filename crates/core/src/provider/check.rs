@@ -130,8 +130,8 @@ impl ExecuteParams {
     ///
     /// # Errors
     ///
-    /// Fails if the prompt goes to stdin and has more than `limit` bytes, or goes to an argument and is too large for
-    /// that.
+    /// Fails if the prompt goes to stdin and has more than `limit` bytes, or if the CLI reads no stdin and the prompt is
+    /// too large for an argument. The engine refuses other arguments that are too large.
     pub fn prompt_on_stdin(
         &self,
         prompt: &str,

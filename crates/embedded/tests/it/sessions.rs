@@ -1,7 +1,10 @@
 //! Sessions: resumed, forked and live.
 
+use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 use teamster_core::{
     AgentEvent, AgentRuntime, ErrorKind, Image, PermissionMode, RunStatus, SessionOptions,
     SessionRuntime, Turn,
@@ -55,7 +58,7 @@ async fn a_session_is_resumed_by_any_protocol() {
         ] {
             assert!(body.contains(part), "{first} {second}: {part}: {body}");
         }
-        let kept = std::fs::read_to_string(&file).unwrap();
+        let kept = fs::read_to_string(&file).unwrap();
         assert!(!kept.contains("sk-mock"), "{kept}");
     }
 }
@@ -69,14 +72,14 @@ async fn a_fork_leaves_the_session_as_it_is_and_ids_can_be_given() {
     let id = begun.session_id.unwrap();
     assert_eq!(&*id, "0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f");
     let file = stage.state().join(format!("{id}.ndjson"));
-    let before = std::fs::read(&file).unwrap();
+    let before = fs::read(&file).unwrap();
     let mut params = stage.params(MODELS[1], "Which is it?");
     params.session_id = Some(id.to_string());
     params.fork = true;
     let (forked, _) = stage.play(params).await;
     assert_eq!(forked.text, "It was blue.");
     assert_ne!(forked.session_id, Some(id));
-    assert_eq!(std::fs::read(&file).unwrap(), before);
+    assert_eq!(fs::read(&file).unwrap(), before);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -94,6 +97,44 @@ async fn a_missing_session_is_reported_without_a_request() {
         assert_eq!(result.session_id, None);
     }
     assert!(stage.model.requests().is_empty());
+}
+
+/// Nothing writes to the pipe at first, so a read of it does not return.
+#[tokio::test(flavor = "multi_thread")]
+async fn neither_an_abort_nor_a_close_waits_for_an_image_file() {
+    let stage = Stage::new(COLOUR).await;
+    let pipe = stage.work().join("pipe");
+    mkfifo(&pipe, Mode::S_IRWXU).unwrap();
+    let images = vec![Image::file("image/png", "pipe")];
+    let mut params = stage.params(MODELS[1], "Look.");
+    params.images.clone_from(&images);
+    let run = stage.runtime.execute(params);
+    let abort = run.abort_handle();
+    let run = tokio::spawn(read(run));
+    tokio::task::yield_now().await;
+    abort.abort();
+    assert_eq!(run.await.unwrap().0.status, RunStatus::Aborted);
+
+    let session = stage
+        .runtime
+        .open(SessionOptions::new(stage.params(MODELS[1], "")))
+        .unwrap();
+    let mut turn = Turn::new("Look.");
+    turn.images = images;
+    let turn = tokio::spawn(read(session.send(turn)));
+    while session.steer("Now.".into()).await.is_err() {
+        tokio::task::yield_now().await;
+    }
+    session.close().await;
+    assert_eq!(turn.await.unwrap().0.status, RunStatus::Aborted);
+    assert!(stage.model.requests().is_empty());
+
+    fs::write(stage.work().join("a.png"), b"\x00\x01\x02").unwrap();
+    let mut turn = Turn::new("Look.");
+    turn.images = vec![Image::file("image/png", "a.png")];
+    let (result, _) = read(session.send(turn)).await;
+    assert_eq!(result.text, "Noted: blue.");
+    assert!(stage.request(0).to_string().contains("AAEC"));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -186,7 +227,7 @@ parts = [{ text = "I am." }]
         stage.model.wait_for_requests(1).await;
         tokio::task::block_in_place(|| wait_for("the command", || stage.file("begun").is_some()));
         session.steer("Use the other file.".into()).await.unwrap();
-        std::fs::write(stage.work().join("go"), "").unwrap();
+        fs::write(stage.work().join("go"), "").unwrap();
         stage.model.wait_for_requests(2).await;
         assert!(stage.request(1).to_string().contains("Use the other file."));
     };

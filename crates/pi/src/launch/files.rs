@@ -1,7 +1,5 @@
 //! Images: files for a run, base64 text for a session.
 
-use std::fs::File;
-use std::io;
 use std::path::absolute;
 
 use base64::Engine as _;
@@ -15,13 +13,8 @@ pub(super) fn attach(image: &Image, args: &mut Args) -> Result<(), AgentError> {
     check(image)?;
     match &image.source {
         ImageSource::Path(path) => {
-            let unreadable = |e| Image::unreadable(path, &e);
-            let file = File::open(path).and_then(|file| file.metadata());
-            if file.map_err(unreadable)?.is_dir() {
-                return Err(unreadable(io::ErrorKind::IsADirectory.into()));
-            }
             let mut word = std::ffi::OsString::from("@");
-            word.push(absolute(path).map_err(unreadable)?);
+            word.push(absolute(path).map_err(|error| Image::unreadable(path, &error))?);
             args.add(word);
         }
         _ => args.private_file("@", image.in_memory()?),

@@ -168,8 +168,10 @@ fn images_are_files_and_nothing_else_is_an_image() {
     assert_eq!(launch.private_files[0].place, FilePlace::Argument(2));
     let text = Image::bytes("text/plain", *b"x");
     assert!(refused(&ExecuteParams::new("x").images([text])).starts_with("images: "));
-    let missing = Image::file("image/png", "/no/such/file.png");
-    assert!(refused(&ExecuteParams::new("x").images([missing])).contains("/no/such/file.png"));
+    // The launch does not open it.
+    let file = Image::file("image/png", "/no/such/file.png");
+    let launch = launched(&ExecuteParams::new("x").images([file]));
+    assert_eq!(launch.args[2], "@/no/such/file.png");
 }
 
 #[test]

@@ -56,7 +56,7 @@ impl Asking {
                     continue;
                 }
                 Ok(Poll::Ready(answer)) => answer,
-                Err(_) => PermissionAnswer::deny("the one who was asked panicked"),
+                Err(_) => PermissionAnswer::deny("the permission handler panicked"),
             };
             answered.push((self.asked.remove(index).request, answer));
         }

@@ -78,7 +78,7 @@ impl CliProvider for Fake {
         Ok(launch)
     }
 
-    fn reads_images(&self) -> bool {
+    fn reads_image(&self, _: &Path) -> bool {
         self.reads_images
     }
 
