@@ -160,6 +160,7 @@ impl Mirror {
             before_change();
             fs::rename(&draft, &path).with_context(cannot)?;
         }
+        separate_settings(&path)?;
         Ok(Some(Self {
             path,
             lock,
@@ -337,6 +338,29 @@ impl Mirror {
     pub fn forget(&self, id: &str) -> anyhow::Result<()> {
         git(&self.path, ["update-ref", "-d", &run_ref(id)]).map(drop)
     }
+}
+
+/// Lets each worktree of a mirror have settings of its own, also in a mirror of an earlier version. Then only the mirror
+/// itself is bare.
+fn separate_settings(mirror: &Path) -> anyhow::Result<()> {
+    let shared = mirror.join("config");
+    // It is set last.
+    let setting = "worktreeConfig = true";
+    if fs::read_to_string(&shared).is_ok_and(|it| it.contains(setting)) {
+        return Ok(());
+    }
+    let set = |file: &Path, args: &[&str]| {
+        let start = [OsStr::new("config"), OsStr::new("--file"), file.as_os_str()];
+        before_change();
+        git(mirror, start.into_iter().chain(args.iter().map(OsStr::new)))
+    };
+    set(
+        &mirror.join("config.worktree"),
+        &["--replace-all", "core.bare", "true"],
+    )?;
+    // A killed process may have removed it.
+    let _ = set(&shared, &["--unset-all", "core.bare"]);
+    set(&shared, &["extensions.worktreeConfig", "true"]).map(drop)
 }
 
 impl Drop for Mirror {

@@ -175,17 +175,19 @@ fn leave_out(repository: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
+// A worktree of a mirror has settings of its own: in those of the mirror, it would change the files of other runs.
+
 fn unset(repository: &Path, name: &str) {
     // It may not be there.
-    let _ = git(repository, ["config", "--local", "--unset-all", name]);
+    let _ = git(repository, ["config", "--worktree", "--unset-all", name]);
 }
 
 fn set(repository: &Path, name: &str, value: &str) -> anyhow::Result<()> {
-    if git(repository, ["config", "--local", "--get", name]).is_ok_and(|it| it == value) {
+    if git(repository, ["config", "--worktree", "--get", name]).is_ok_and(|it| it == value) {
         return Ok(());
     }
     // A name may be there several times.
-    let args = ["config", "--local", "--replace-all", name, value];
+    let args = ["config", "--worktree", "--replace-all", name, value];
     git(repository, args).map(drop)
 }
 

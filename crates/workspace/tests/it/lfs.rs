@@ -233,6 +233,53 @@ fn a_machine_gets_the_content_of_a_large_file_once() {
 }
 
 #[test]
+fn a_run_without_large_files_changes_nothing_for_others_of_its_mirror() {
+    let settings = tempfile::tempdir().unwrap();
+    let repository = repository(&settings, false, &["a.bin"]);
+    let machine = Machine::new();
+    let source = Source::find(repository.path()).unwrap();
+    let mirrors = machine.0.path().join("mirrors");
+    let wait = || Wait::new(SILENCE, &|text| panic!("{text}"));
+    // As a mirror of an earlier version is.
+    let mirror = Mirror::open(&mirrors, source.root(), wait()).unwrap();
+    let config = mirror.path().join("config");
+    let config = config.to_str().unwrap();
+    git(
+        mirror.path(),
+        ["config", "--file", config, "core.bare", "true"],
+    );
+    let extension = "extensions.worktreeConfig";
+    git(
+        mirror.path(),
+        ["config", "--file", config, "--unset", extension],
+    );
+    fs::remove_file(mirror.path().join("config.worktree")).unwrap();
+    drop(mirror);
+    let (mut with, _) = machine.upload(&repository, "with");
+    with.start().unwrap();
+    let there = with.directory().to_owned();
+    assert_eq!(read(&there, "a.bin"), "content of a.bin\n".repeat(100));
+
+    fs::remove_file(repository.path().join(".gitattributes")).unwrap();
+    fs::remove_file(repository.path().join("a.bin")).unwrap();
+    repository.commit("without");
+    let (without, _) = machine.upload(&repository, "without");
+    assert_eq!(git(without.directory(), ["status", "--porcelain"]), "");
+    fs::write(there.join("new.bin"), "of the agent\n").unwrap();
+    fs::write(there.join("a.bin"), "changed\n").unwrap();
+    let wip = with.finish().result.wip.unwrap();
+    for name in ["new.bin", "a.bin"] {
+        let written = git(&there, ["show", &format!("{wip}:{name}")]);
+        assert!(written.starts_with(POINTER.trim_end()), "{written}");
+    }
+    let mirror = Mirror::open(&mirrors, source.root(), wait()).unwrap();
+    assert_eq!(
+        git(mirror.path(), ["rev-parse", "--is-bare-repository"]),
+        "true"
+    );
+}
+
+#[test]
 fn a_large_file_whose_content_is_nowhere_stays_a_pointer_and_is_named() {
     let settings = tempfile::tempdir().unwrap();
     let repository = repository(&settings, false, &["a.bin", "b.bin"]);
