@@ -293,9 +293,11 @@ await check('what cannot be seen in a command is marked on the card that asks fo
   const shown = await page.evaluate(async () => {
     const {h, marked} = await import('/page/dom.js');
     const prose = 'می\u200cخواهم \u2764\ufe0f 1\u2009km re\u200dad\u202e it\r\n';
-    return [h('p', prose).textContent, marked('a\u202eb')];
+    // A call has room for fewer arguments than these are nodes.
+    const many = h('pre', '\u200b'.repeat(200_000));
+    return [h('p', prose).textContent, marked('a\u202eb'), many.childNodes.length];
   });
-  assert.deepEqual(shown, ['می\u200cخواهم \u2764\ufe0f 1\u2009km reU+200DadU+202E it\r\n', 'a[U+202E]b']);
+  assert.deepEqual(shown, ['می\u200cخواهم \u2764\ufe0f 1\u2009km reU+200DadU+202E it\r\n', 'a[U+202E]b', 200_000]);
   isClean(page);
   await page.context().close();
 });

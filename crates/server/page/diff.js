@@ -18,7 +18,7 @@ export function hunksOf(file, isSplit) {
   const every = file.hunks.flatMap((hunk) => hunk.lines);
   const total = every.length + file.hunks.length;
   const form = {
-    digits: String(Math.max(1, ...file.hunks.map((hunk) => Math.max(hunk.oldStart + hunk.oldLines, hunk.newStart + hunk.newLines)))).length,
+    digits: String(file.hunks.reduce((most, hunk) => Math.max(most, hunk.oldStart + hunk.oldLines, hunk.newStart + hunk.newLines), 1)).length,
     // Where each line ends so, it is no difference.
     isCrlf: every.length > 0 && every.every((line) => line.text.endsWith('\r')),
   };

@@ -30,7 +30,8 @@ export function put(element, ...children) {
   for (const child of children.flat(3)) {
     if (child === undefined || child === null || child === false || child === '') continue;
     if (child instanceof Node) element.append(child);
-    else element.append(...visible(String(child), kindOf(element)));
+    // One by one: a call has a largest number of arguments.
+    else for (const node of visible(String(child), kindOf(element))) element.append(node);
   }
   return element;
 }
@@ -70,10 +71,11 @@ function visible(text, kind) {
     const mark = document.createElement('span');
     mark.className = 'hidden-character';
     mark.textContent = nameOf(character);
-    nodes.push(text.slice(rest, index), mark);
+    if (rest < index) nodes.push(text.slice(rest, index));
+    nodes.push(mark);
     rest = index + character.length;
   }
-  nodes.push(text.slice(rest));
+  if (rest < text.length) nodes.push(text.slice(rest));
   return nodes;
 }
 
