@@ -188,7 +188,7 @@ export async function checkMarkdown(chromium, server) {
     const shown = await page.evaluate(async () => {
       const {inline} = await import('/page/prose.js');
       const {h} = await import('/page/dom.js');
-      return ['[docs](https://example.com/x)', 'https://example.com/y.', '[https://bank.com](https://evil.com)', '[a](https://раypal.com)', '[a](/etc/passwd)', '![logo](https://example.com/i.png)', '[](https://example.com/z)', '[a](https://user@evil.com)'].map((text) => {
+      return ['[docs](https://example.com/x)', 'https://example.com/y.', '[https://bank.com](https://evil.com)', '[a](https://раypal.com)', '[a](/etc/passwd)', '![logo](https://example.com/i.png)', '[](https://example.com/z)', '[a](https://user@evil.com)', 'https://аpple.com/', 'https://аpple.com/xn--pple-43d.com', 'vector<std::string> x, **<a:b>** <i@b.c> [<a:b>](https://d.e)', '<https://b.c/ä>'].map((text) => {
         const place = h('p', inline(text));
         return [place.textContent, place.querySelector('a')?.getAttribute('href') ?? ''];
       });
@@ -202,6 +202,11 @@ export async function checkMarkdown(chromium, server) {
       ['logo (https://example.com/i.png)', 'https://example.com/i.png'],
       ['https://example.com/z', 'https://example.com/z'],
       ['a (https://user@evil.com/)', 'https://user@evil.com/'],
+      ['https://аpple.com/ (https://xn--pple-43d.com/)', 'https://xn--pple-43d.com/'],
+      ['https://аpple.com/xn--pple-43d.com (https://xn--pple-43d.com/xn--pple-43d.com)', 'https://xn--pple-43d.com/xn--pple-43d.com'],
+      // What leads nowhere is as it is in the text: it may be code.
+      ['vector<std::string> x, <a:b> <i@b.c> <a:b> (https://d.e/)', 'https://d.e/'],
+      ['https://b.c/ä', 'https://b.c/%C3%A4'],
     ]);
     await page.context().close();
   });
@@ -246,7 +251,7 @@ export async function checkMarkdown(chromium, server) {
     const page = await open(chromium, server);
     const random = numbers(7);
     const sources = [...examples.map(({text}) => text), ...texts];
-    const some = Array.from({length: 600}, () => mutated(sources, random)).concat(texts, texts.join('\n\n').repeat(8));
+    const some = Array.from({length: 600}, () => mutated(sources, random)).concat(texts, texts.join('\n\n').repeat(8), '- a\n  b | c\n  - | -\n  x\n\nd', 'a\n1. | b\n- | -\nx', 'a\n# b | c\n-|-\nx', 'a\n    b | c\n- | -\nx\n\ny');
     const wrong = await page.evaluate(async (some) => {
       const {Growing, formatted} = await import('/page/prose.js');
       const {h} = await import('/page/dom.js');
@@ -265,6 +270,22 @@ export async function checkMarkdown(chromium, server) {
       return wrong.slice(0, 2);
     }, some);
     assert.deepEqual(wrong, []);
+    // While a long text grows, what is not formatted yet is code where it is code, in the lines that it has.
+    const meanwhile = await page.evaluate(async () => {
+      const {Growing} = await import('/page/prose.js');
+      const {h} = await import('/page/dom.js');
+      const code = 'let x = 1;\n'.repeat(500);
+      return [[`\`\`\`\n${code}`, 'let y', ' = 2;\n'], [`\`\`\`\n${code}let`, ' y = 2;'], [`\`\`\`\n${code}\`\`\`\n`, 'Prose', ' here.']].map((pieces) => {
+        const place = h('div');
+        const growing = new Growing(place);
+        pieces.reduce((text, piece) => {
+          growing.show(text + piece, false);
+          return text + piece;
+        }, '');
+        return [...place.children].map((one) => [one.localName, one.textContent.slice(-20)]);
+      });
+    });
+    assert.deepEqual(meanwhile, [[['pre', '1;\nlet x = 1;\nlet y = 2;\n'.slice(-20)]], [['pre', 'let x = 1;\nlet y = 2;'.slice(-20)]], [['pre', '= 1;\nlet x = 1;\nlet x = 1;'.slice(-20)], ['p', 'Prose here.']]]);
     // A text of many pieces: of a quadratic one the work would be 100 times as much.
     const work = await page.evaluate(async () => {
       const {Growing} = await import('/page/prose.js');

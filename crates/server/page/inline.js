@@ -280,7 +280,7 @@ export function inlines(text) {
       case '<': {
         const found = match(AUTOLINK);
         const mail = found ?? match(MAIL);
-        if (mail) address(mail[1], found ? mail[1] : `mailto:${mail[1]}`);
+        if (mail) address(mail[1], found ? mail[1] : `mailto:${mail[1]}`, mail[0]);
         at += mail ? mail[0].length : say('<').text.length;
         break;
       }
@@ -301,8 +301,9 @@ export function inlines(text) {
   emphasize(undefined);
   return flat(Chain.nodes(chain));
 
-  function address(words, href) {
-    const node = chain.add({type: 'link', href, inside: new Chain()});
+  /// Adds a link; `source` is what the text has in its place.
+  function address(words, href, source = words) {
+    const node = chain.add({type: 'link', href, source, inside: new Chain()});
     node.inside.add({type: 'text', text: words});
   }
 }

@@ -146,6 +146,7 @@ class Reader {
       const mark = width < 4 && /^(`{3,}|~{3,})[ \t]*$/.exec(this.line.slice(end));
       leaf.to = this.number;
       if (mark && mark[1].startsWith(leaf.fence)) {
+        leaf.isClosed = true;
         this.leaf = undefined;
         return true;
       }
@@ -247,7 +248,9 @@ class Reader {
     if (leaf.lines.length === 0) siblings.pop();
     else leaf.to -= 1;
     const align = columns.map(([, left, right]) => (left && right ? 'center' : left ? 'left' : right ? 'right' : undefined));
-    this.leaf = this.add({type: 'table', align, head, rows: [], from: this.number - 1, sure: this.number});
+    // A head that was a line of a paragraph may by itself be another block.
+    const sure = leaf.lines.length === 0 ? this.number : Infinity;
+    this.leaf = this.add({type: 'table', align, head, rows: [], from: this.number - 1, sure});
     return true;
   }
 }
@@ -303,11 +306,11 @@ function finish(block) {
     case 'list':
     case 'item':
     case 'quote':
+      if (block.type === 'item') takeBox(block);
       for (const child of block.children) finish(child);
       block.to = Math.max(block.to, ...block.children.slice(-1).map((child) => child.to));
       break;
   }
-  if (block.type === 'item') takeBox(block);
   if (block.type === 'list') block.isLoose = hasGap(block.children) || block.children.some((item) => hasGap(item.children));
 }
 
@@ -316,9 +319,8 @@ const hasGap = (blocks) => blocks.some((block, i) => i > 0 && block.from > block
 /// Takes the box of a task from the text of its item.
 function takeBox(item) {
   const [first] = item.children;
-  const text = first?.type === 'paragraph' && first.inlines[0]?.type === 'text' ? first.inlines[0].text : '';
-  const box = /^\[([ xX])\][ \t\n]/.exec(text);
+  const box = first?.type === 'paragraph' && /^\[([ xX])\][ \t]+(?=\S)/.exec(first.lines[0]);
   if (!box) return;
   item.isDone = box[1] !== ' ';
-  first.inlines[0].text = text.slice(box[0].length);
+  first.lines[0] = first.lines[0].slice(box[0].length);
 }

@@ -51,21 +51,31 @@ function inlinesOf(nodes, depth = 0) {
       case 'strike': return h('s', inside());
       case 'link':
       case 'image': return link(node, inside());
-      default: return h('span', inside());
+      default: return h('span', sourceOf(node) ?? inside());
     }
   });
 }
 
+/// The address of a link that leads to http(s).
+function webOf(href) {
+  const url = URL.canParse(href) ? new URL(href) : undefined;
+  return ['http:', 'https:'].includes(url?.protocol) ? url : undefined;
+}
+
+/// What a text has in the place of an address that leads nowhere, such as `<std::string>`.
+const sourceOf = (node) => (node.source === undefined || webOf(node.href) ? undefined : node.source);
+
 /// A link with its address. One that leads elsewhere than to http(s) is text, and an image is not loaded.
 function link(node, inside) {
   const words = textOf(node.inlines);
-  const url = URL.canParse(node.href) ? new URL(node.href) : undefined;
-  const isWeb = url && ['http:', 'https:'].includes(url.protocol);
-  const href = isWeb ? url.href : node.href;
-  const isSame = [href, node.href, `mailto:${words}`].some((one) => one === words || one === `${words}/`);
-  const shown = words === '' ? [href] : inside;
+  const url = webOf(node.href);
+  const href = url?.href ?? node.href;
+  // Letters of other alphabets look like those of another host.
+  const isOwn = !url || /^https?:\/\/([^/?#\\]*)/i.exec(words)?.[1].toLowerCase() === url.host;
+  const isSame = [words, `mailto:${words}`].includes(href) || (isOwn && [href, node.href].some((one) => one === words || one === `${words}/`));
+  const shown = words === '' ? [href] : sourceOf(node) ?? inside;
   return h('span.link',
-    isWeb ? h('a', {href, target: '_blank', rel: 'noopener noreferrer', title: href}, shown) : shown,
+    url ? h('a', {href, target: '_blank', rel: 'noopener noreferrer', title: href}, shown) : shown,
     !isSame && words !== '' && href !== '' && h('span.address', ` (${href})`));
 }
 
@@ -75,8 +85,9 @@ function textOf(nodes) {
   const open = [...nodes].reverse();
   while (open.length > 0) {
     const node = open.pop();
-    parts.push(node.type === 'break' ? '\n' : node.text ?? '');
-    for (let i = (node.inlines?.length ?? 0) - 1; i >= 0; i--) open.push(node.inlines[i]);
+    const source = sourceOf(node);
+    parts.push(node.type === 'break' ? '\n' : source ?? node.text ?? '');
+    if (source === undefined) for (let i = (node.inlines?.length ?? 0) - 1; i >= 0; i--) open.push(node.inlines[i]);
   }
   return parts.join('');
 }
@@ -94,6 +105,9 @@ export class Growing {
     this.open = [];
     this.formatted = 0;
     this.shown = 0;
+    /// Whether what follows is code, and whether it begins a line.
+    this.isCode = false;
+    this.isLine = false;
   }
 
   show(text, isEnd) {
@@ -106,8 +120,8 @@ export class Growing {
 
   append(piece) {
     const last = this.open.at(-1);
-    if (last?.localName === 'pre') {
-      put(last.firstChild, this.shown === this.formatted && '\n', piece);
+    if (this.isCode && last?.localName === 'pre') {
+      put(last.firstChild, this.shown === this.formatted && this.isLine && '\n', piece);
       return;
     }
     if (last?.className !== 'raw') {
@@ -123,7 +137,7 @@ export class Growing {
     const blocks = parse(rest);
     const elements = blocks.map((block) => blockOf(block));
     for (const old of this.open) old.remove();
-    this.place.append(...elements);
+    for (const element of elements) this.place.append(element);
     // A block that begins on a line that is complete ends the one before it.
     const ends = [];
     for (let at = rest.indexOf('\n'); at >= 0; at = rest.indexOf('\n', at + 1)) ends.push(at);
@@ -132,5 +146,7 @@ export class Growing {
     this.from += begin === 0 ? 0 : ends[begin - 1] + 1;
     this.open = elements.slice(Math.max(0, last));
     this.formatted = text.length;
+    this.isCode = blocks.at(-1)?.type === 'code' && !blocks.at(-1).isClosed;
+    this.isLine = rest.endsWith('\n');
   }
 }
