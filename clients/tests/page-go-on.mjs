@@ -30,12 +30,28 @@ export async function checkGoOn(chromium, server) {
     await page.fill('form.comment:has(textarea) input', '114');
     await page.fill('form.comment textarea', 'Why?');
     await page.press('form.comment textarea', 'Control+Enter');
+    // Without a number there is no place.
+    await retry.locator('button:has-text("Comment on a line")').click();
+    await page.fill('form.comment:has(textarea) input', '');
+    await page.fill('form.comment textarea', 'Where?');
+    await page.click('form.comment .primary');
+    assert.equal(await page.locator('form.comment textarea').count(), 1);
+    await page.click('form.comment button:has-text("Cancel")');
+    // Side by side, an unchanged line has two numbers.
+    await page.check('.split input');
+    const sides = retry.locator('.pair:has-text("let a = 1;") > *');
+    for (const [side, words] of [[0, 'Left.'], [1, 'Right.']]) {
+      await sides.nth(side).click({position: {x: 10, y: 5}});
+      await page.fill('form.comment textarea', words);
+      await page.press('form.comment textarea', 'Control+Enter');
+    }
+    await page.uncheck('.split input');
     const old = page.locator('.file:has(h3:has-text("old.rs"))');
     await old.locator('.deleted').click({position: {x: 10, y: 5}});
     await old.locator('textarea').fill('Keep it.');
     await old.locator('.primary').click();
     await old.locator('button:has-text("Show it")').click();
-    const prompt = 'src/retry.rs, line 10:\n> +    match value {\nUse let else here.\n\nsrc/retry.rs, line 114:\n> +let b = 2;\nWhy?\n\nold.rs, old line 3:\n> -gone\nKeep it.';
+    const prompt = 'src/retry.rs, line 10:\n> +    match value {\nUse let else here.\n\nsrc/retry.rs, line 114:\n> +let b = 2;\nWhy?\n\nsrc/retry.rs, old line 112:\n>  let a = 1;\nLeft.\n\nsrc/retry.rs, line 113:\n>  let a = 1;\nRight.\n\nold.rs, old line 3:\n> -gone\nKeep it.';
     assert.equal(await page.inputValue('.follow textarea'), prompt);
     assert.equal(await page.evaluate(() => document.activeElement.closest('.follow') !== null), true);
     await page.evaluate(await readFile(require.resolve('axe-core/axe.min.js'), 'utf8'));
@@ -60,6 +76,18 @@ export async function checkGoOn(chromium, server) {
     assert.equal((await server.api(`/runs/${id}`)).status, 'aborted');
     await page.waitForFunction(() => document.querySelector('textarea[name=prompt]').value === 'wait');
     assert.equal(await page.inputValue('input[name=model]'), 'opus');
+    // The stream may report the end before the request returns.
+    const second = await server.run('wait', {model: 'opus'});
+    await go(page, `#/run/${second}`);
+    await page.route('**/cancel', async (route) => {
+      const response = await route.fetch();
+      await page.waitForSelector('.follow a:has-text("New run like this")');
+      await route.fulfill({response});
+    });
+    await page.click('.follow button:has-text("Stop and change")');
+    await page.waitForSelector('form.start');
+    await page.waitForFunction(() => document.querySelector('textarea[name=prompt]').value === 'wait');
+    assert.equal(new URL(page.url()).hash, `#/new/${second}`);
     isClean(page);
     await page.context().close();
   });
@@ -105,9 +133,28 @@ export async function checkGoOn(chromium, server) {
     const found = await page.evaluate(async () => {
       const {matching} = await import('/page/search.js');
       const run = {runId: 'r', provider: 'codex', directory: '/home/ada/code', state: 'ended', status: 'timed_out', title: 'Fix the parser', error: {message: 'time is over'}};
-      return [{text: 'parser fix'}, {text: 'over'}, {text: 'fix lexer'}, {agent: 'codex'}, {agent: 'claude'}, {directory: '/home/ada/'}, {directory: '/home/ada/co'}, {state: 'failed'}, {state: 'live'}, {state: 'unknown'}, {}].map((query) => matching(query)(run));
+      return [{text: 'parser fix'}, {text: 'over'}, {text: 'fix lexer'}, {agent: 'codex'}, {agent: 'claude'}, {directory: '/home/ada/'}, {directory: '/home/ada/code/'}, {directory: '/home/ada/co'}, {state: 'failed'}, {state: 'live'}, {state: 'unknown'}, {}].map((query) => matching(query)(run));
     });
-    assert.deepEqual(found, [true, true, false, true, false, true, false, true, false, true, true]);
+    assert.deepEqual(found, [true, true, false, true, false, true, true, false, true, false, true, true]);
+    // A module that comes late changes no other view.
+    const late = await open(chromium, server);
+    let send;
+    const isAsked = new Promise((resolve) => {
+      late.route('**/page/search.js', async (route) => {
+        resolve();
+        await new Promise((resolve) => { send = resolve; });
+        await route.fallback();
+      });
+    });
+    await late.keyboard.press('/');
+    await isAsked;
+    await go(late, '#/new');
+    await late.waitForSelector('form.start');
+    send();
+    await late.evaluate(() => import('/page/search.js'));
+    assert.equal(new URL(late.url()).hash, '#/new');
+    isClean(late);
+    await late.context().close();
     isClean(page);
     await page.context().close();
   });

@@ -6,21 +6,23 @@ import {fill, h} from './dom.js';
 /// Maximum length of a line that is quoted.
 const LONGEST = 300;
 
+/// Whether a line has a number of the old side alone.
+const isOld = (line) => (line.dataset.new ?? '').trim() === '';
+
 /// Lets a person comment on the lines of a file in `place`: on the number that is clicked, or that is entered. `take` gets
 /// each comment as text; what it returns moves to the box that has it. Returns the button that begins a comment.
 export function commenting(place, file, take) {
   const side = file.status === 'deleted' ? 'old' : 'new';
   const lineAt = (number, side) => [...place.querySelectorAll(`[data-${side}]`)].find((line) => line.dataset[side].trim() === number);
-  const isOld = (line) => (line.dataset.new ?? '').trim() === '';
 
   const form = (number, line) => {
     const input = h('textarea', {rows: 2, required: true, 'aria-label': 'Comment', placeholder: 'For the agent'});
-    const at = h('input', {type: 'number', min: 1, value: number, 'aria-label': 'Line', inputMode: 'numeric'});
+    const at = h('input', {type: 'number', min: 1, required: true, value: number, 'aria-label': 'Line', inputMode: 'numeric'});
     const element = h('form.comment', {
       onsubmit: (event) => {
         event.preventDefault();
         const on = line && line.dataset[isOld(line) ? 'old' : 'new'].trim() === at.value ? line : lineAt(at.value, side);
-        const show = take(quoted(file.path, at.value, on, input.value));
+        const show = take(quoted(file.path, on ? isOld(on) : side === 'old', at.value, on, input.value));
         fill(element, h('p', {role: 'status'}, `The comment on line ${at.value} is in the next prompt. `, h('button.quiet', {type: 'button', onclick: show}, 'Show it')));
       },
       onkeydown: (event) => {
@@ -52,10 +54,9 @@ export function commenting(place, file, take) {
 }
 
 /// The text of a comment: where it is, the line, and what is said.
-function quoted(path, number, line, comment) {
-  const isOld = line?.classList.contains('deleted');
-  const sign = isOld ? '-' : line?.classList.contains('added') ? '+' : ' ';
+function quoted(path, isOfOld, number, line, comment) {
+  const sign = line?.classList.contains('deleted') ? '-' : line?.classList.contains('added') ? '+' : ' ';
   const text = line?.textContent ?? '';
   const shown = text.length > LONGEST ? `${text.slice(0, LONGEST)}…` : text;
-  return [`${path}, ${isOld ? 'old ' : ''}line ${number}:`, ...(line ? [`> ${sign}${shown}`] : []), comment.trim()].join('\n');
+  return [`${path}, ${isOfOld ? 'old ' : ''}line ${number}:`, ...(line ? [`> ${sign}${shown}`] : []), comment.trim()].join('\n');
 }

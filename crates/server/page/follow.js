@@ -69,7 +69,10 @@ export function followUp(place, stop) {
       change.disabled = true;
       isStopping = await stop();
       change.disabled = isStopping;
-      if (isStopping) change.textContent = 'Stopping…';
+      if (!isStopping) return;
+      change.textContent = 'Stopping…';
+      // Its end may have been shown meanwhile.
+      if (shown === 'ended' && place.isConnected) location.hash = `#/new/${encodeURIComponent(current.runId)}`;
     },
   }, 'Stop and change');
   return {

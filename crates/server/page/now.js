@@ -186,7 +186,10 @@ export function now(main) {
   };
   /// Shows the fields, which the address may have filled.
   const search = async () => {
-    wanted ??= (await import('./search.js')).search(filter, () => update(), () => [...runs(), ...(older?.found.values() ?? [])]);
+    const module = await import('./search.js');
+    // Another view may have come meanwhile.
+    if (!filter.isConnected) return;
+    wanted ??= module.search(filter, () => update(), () => [...runs(), ...(older?.found.values() ?? [])]);
     update();
     wanted.focus();
   };

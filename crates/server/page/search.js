@@ -17,11 +17,12 @@ const textsOf = (run) => [run.title, run.prompt, run.provider, run.model, run.di
 
 /// Whether a run matches what is searched for: each word of the text, and the other fields that are set.
 export function matching({text = '', agent, directory, state}) {
+  const below = directory?.replace(/\/+$/, '');
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   const inState = STATES[state]?.[1];
   return (run) => {
     if (agent && run.provider !== agent) return false;
-    if (directory && run.directory !== directory && !run.directory?.startsWith(`${directory.replace(/\/+$/, '')}/`)) return false;
+    if (directory && run.directory !== below && !run.directory?.startsWith(`${below}/`)) return false;
     if (inState && !inState(run)) return false;
     if (words.length === 0) return true;
     const texts = textsOf(run);
