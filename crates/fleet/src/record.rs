@@ -70,14 +70,14 @@ pub(crate) struct Heading {
     pub(crate) head: Head,
     /// The subject of the run's hints.
     pub(crate) queue: String,
-    /// Time at which the run was submitted, in milliseconds since the Unix epoch.
-    pub(crate) queued: u64,
+    /// Time at which the run was submitted, in milliseconds since the Unix epoch. Older programs do not write it.
+    pub(crate) queued: Option<u64>,
     pub(crate) settled: bool,
 }
 
 impl Heading {
-    /// Reads the header of a record. Returns `None` if it has none of this version.
-    pub(crate) fn read(headers: &HeaderMap) -> Option<Self> {
+    /// Reads the header of this run's record. Returns `None` if it is not one that a submitter or a worker writes.
+    pub(crate) fn read(key: &RunKey, headers: &HeaderMap) -> Option<Self> {
         let text = |name: &str| headers.get(name).map(async_nats::HeaderValue::as_str);
         let state = serde_json::from_value(text("Tm-State")?.into()).ok()?;
         let claim = match (text("Tm-Instance"), text("Tm-Nonce")) {
@@ -88,12 +88,11 @@ impl Heading {
             _ => None,
         };
         // The owner of the run chooses it, and a worker may publish more than that user.
-        let is_queue =
-            |queue: &&str| queue.starts_with(WORK_SUBJECTS) || queue.starts_with(HOST_SUBJECTS);
+        let is_queue = |queue: &&str| is_queue(queue, key);
         Some(Self {
             head: Head { state, claim },
             queue: text("Tm-Queue").filter(is_queue)?.to_owned(),
-            queued: text("Tm-Queued")?.parse().ok()?,
+            queued: text("Tm-Queued").and_then(|time| time.parse().ok()),
             settled: text("Tm-Settled").is_some(),
         })
     }
@@ -112,6 +111,21 @@ impl Heading {
         };
         (name(WORK_SUBJECTS), name(HOST_SUBJECTS))
     }
+}
+
+/// Returns whether hints of a run may have this subject: one of a pool, or its own one for a machine.
+fn is_queue(subject: &str, key: &RunKey) -> bool {
+    let is_token = |token: &str| {
+        let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_=".contains(&byte);
+        !token.is_empty() && token.bytes().all(is_plain)
+    };
+    if let Some(place) = subject.strip_prefix(WORK_SUBJECTS) {
+        return place.split('.').count() == 3 && place.split('.').all(is_token);
+    }
+    // That of another run would replace the hint of that one.
+    let place = subject.strip_prefix(HOST_SUBJECTS);
+    let place = place.and_then(|place| place.split_once('.'));
+    place.is_some_and(|(machine, run)| is_token(machine) && run == key.key())
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -240,12 +254,19 @@ impl Record {
 
     /// Returns whether the run was submitted as the other one, which is new.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
-        self.pool == other.pool && self.spec == other.spec && self.spec_file == other.spec_file
+        let digest = |record: &Self| {
+            let file = record.spec_file.as_ref();
+            file.map(|file| file.sha256.clone())
+        };
+        // Another version may have the same description in the file of another run.
+        self.pool == other.pool && self.spec == other.spec && digest(self) == digest(other)
     }
 
-    /// Returns the record of another run with the same description, which is submitted now.
-    pub(crate) fn again(&self) -> Self {
+    /// Returns the record of another run with this id and the same description, which is submitted now.
+    pub(crate) fn again(&self, run: &str) -> Self {
+        let spec_file = self.spec_file.clone();
         Self {
+            spec_file: spec_file.map(|file| file.of(run)),
             state: State::Queued,
             claim: None,
             worker: None,
@@ -399,20 +420,32 @@ mod tests {
     }
 
     #[test]
+    fn the_header_of_an_older_program_is_read_without_the_time() {
+        let key = RunKey::new("ann", "r");
+        let mut headers = HeaderMap::new();
+        headers.insert("Tm-State", "queued");
+        headers.insert("Tm-Queue", "tm.work.default.claude.n");
+        let queued = |headers: &HeaderMap| Heading::read(&key, headers).map(|read| read.queued);
+        assert_eq!(queued(&headers), Some(None));
+        headers.insert("Tm-Queued", "17");
+        assert_eq!(queued(&headers), Some(Some(17)));
+    }
+
+    #[test]
     fn a_record_names_a_queue_and_no_other_subject() {
         let queue = |subject: &str| {
             let mut headers = HeaderMap::new();
             headers.insert("Tm-State", "queued");
             headers.insert("Tm-Queue", subject);
-            headers.insert("Tm-Queued", "1");
-            Heading::read(&headers).map(|heading| (heading.place(), heading.queue))
+            let key = RunKey::new("ann", "r.1");
+            Heading::read(&key, &headers).map(|heading| (heading.place(), heading.queue))
         };
         let place = |pool: Option<&str>, machine: Option<&str>| {
             (pool.map(str::to_owned), machine.map(str::to_owned))
         };
         for (subject, expected) in [
             ("tm.work.default.claude.n", place(Some("default"), None)),
-            ("tm.host.w1.ann.r", place(None, Some("w1"))),
+            ("tm.host.w1.ann.r=2E1", place(None, Some("w1"))),
         ] {
             assert_eq!(queue(subject), Some((expected, subject.to_owned())));
         }
@@ -420,6 +453,16 @@ mod tests {
             "$KV.tm_runs.bob.r",
             "tm.log.bob.r",
             "$KV.tm_sessions.=fleet.salt",
+            // Hints of other runs, and what is no subject.
+            "tm.host.w1.bob.r",
+            "tm.host.w1.ann.r",
+            "tm.host.w1.bob.ann.r=2E1",
+            "tm.host.w1",
+            "tm.host.a b.ann.r=2E1",
+            "tm.work.default.claude",
+            "tm.work.default.claude.n.x",
+            "tm.work.a b.claude.n",
+            "tm.work.*.claude.n",
         ] {
             assert_eq!(queue(subject), None, "{subject}");
         }

@@ -102,7 +102,7 @@ impl Fleet {
             // The stream has no leader at the moment, or there is none.
             Err(error) if error.to_string().contains("no responders") => {
                 Err(match self.look_at(stream).await {
-                    Ok(None) => setup::not_made(),
+                    Ok(None) => setup::not_made(stream),
                     Err(absent) if absent.code == Some(ProblemCode::Unsupported) => absent,
                     _ => self.failed(subject, error),
                 })
@@ -251,7 +251,7 @@ impl Fleet {
         let made = self.unless_refused(subjects, handle.create_consumer(config));
         let consumer = made.await?.map_err(|error| {
             if error.to_string().contains("stream not found") {
-                return setup::not_made();
+                return setup::not_made(stream);
             }
             self.failed(subjects, error)
         })?;
@@ -296,9 +296,12 @@ impl Fleet {
             let Some(message) = messages.next().await? else {
                 break;
             };
-            let heading = message.headers.as_ref().and_then(Heading::read);
-            let key = RunKey::of_record(&message.subject);
-            if let (Some(key), Some(heading), Ok(info)) = (key, heading, message.info()) {
+            let (Some(key), Some(headers)) =
+                (RunKey::of_record(&message.subject), &message.headers)
+            else {
+                continue;
+            };
+            if let (Some(heading), Ok(info)) = (Heading::read(&key, headers), message.info()) {
                 each(key, info.stream_sequence, heading);
             }
         }

@@ -115,7 +115,7 @@ impl FleetRuns {
             Some(_) => return Err(exists(run)),
             None => record.machine = self.check_spec(&spec).await?,
         }
-        if let Some(json) = record.split()? {
+        if let Some(json) = record.split(&key.run)? {
             self.fleet.put_spec(&key, &json).await?;
         }
         self.fleet.submit(&key, &record, Full::Refuses).await

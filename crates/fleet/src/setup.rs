@@ -8,8 +8,8 @@ use teamster_api::{ProblemCode, ServiceError};
 use tokio::time::{Instant, sleep};
 
 use crate::layout::{self, FleetLimits, differences, streams};
+use crate::names::HOST_SUBJECTS;
 use crate::protocol::State;
-use crate::record::Record;
 use crate::records::PAUSE;
 use crate::{Fleet, names};
 
@@ -49,7 +49,6 @@ impl Fleet {
             .iter()
             .zip(&wanted)
             .any(|(found, stream)| found.is_some() && stream.name == names::RUNS);
-        let mut lacks_hints = false;
         for (stream, found) in wanted.iter().zip(existing) {
             let mut is_there = found.is_some();
             if found.is_some_and(|found| found.config.retention != stream.retention) {
@@ -64,7 +63,6 @@ impl Fleet {
                 }
                 is_there = false;
             }
-            lacks_hints |= !is_there && stream.name == names::HOST;
             loop {
                 match self.make(stream, is_there).await {
                     Err(error) if error.retryable && Instant::now() < until => sleep(PAUSE).await,
@@ -88,27 +86,35 @@ impl Fleet {
                 }
             }
         }
-        if had_records && lacks_hints {
+        if had_records {
             self.hint_machines(until).await?;
         }
         Ok(())
     }
 
-    /// Publishes the hints of all queued runs that wait for one machine.
+    /// Publishes the hints of all queued runs that wait for one machine. One that is there is replaced.
     async fn hint_machines(&self, until: Instant) -> Result<(), ServiceError> {
-        for (key, found) in self.records("$KV.tm_runs.>").await? {
-            let waits = |record: &Record| record.state == State::Queued && record.machine.is_some();
-            let Some(record) = found.record.filter(waits) else {
-                continue;
-            };
-            let queue = record.queue(&key);
-            while !self.hint(&queue, &key).await? {
-                if Instant::now() > until {
-                    return Err(
-                        self.failed(&queue, "the hint of a run was not stored: run this again")
-                    );
+        let mut waiting = Vec::new();
+        let read = self.headings("$KV.tm_runs.>", |key, _, heading| {
+            if heading.head.state == State::Queued && heading.queue.starts_with(HOST_SUBJECTS) {
+                waiting.push((key, heading.queue));
+            }
+        });
+        read.await?;
+        for (key, queue) in waiting {
+            loop {
+                match self.hint(&queue, &key).await {
+                    Ok(true) => break,
+                    // Workers publish the others when there is room.
+                    Err(error) if error.code == Some(ProblemCode::OverQuota) => return Ok(()),
+                    Err(error) => return Err(error),
+                    Ok(false) if Instant::now() > until => {
+                        return Err(
+                            self.failed(&queue, "the hint of a run was not stored: run this again")
+                        );
+                    }
+                    Ok(false) => sleep(PAUSE).await,
                 }
-                sleep(PAUSE).await;
             }
         }
         Ok(())
@@ -140,7 +146,8 @@ impl Fleet {
     /// [`ProblemCode::Unsupported`] with what to do about it.
     #[cfg(feature = "worker")]
     pub(crate) async fn check_layout(&self) -> Result<(), ServiceError> {
-        let found = self.look_at(names::HOST).await?.ok_or_else(not_made)?;
+        let found = self.look_at(names::HOST).await?;
+        let found = found.ok_or_else(|| not_made(names::HOST))?;
         let message = match layout::version(&found.config) {
             Some(version) if version > layout::VERSION => newer(names::HOST, version),
             Some(version) if version < layout::VERSION => format!(
@@ -264,7 +271,13 @@ pub(crate) fn refuse_foreign(
     let name = &found.name;
     let message = match layout::version(found) {
         Some(version) if version > layout::VERSION => newer(name, version),
-        Some(version) if version < layout::VERSION => return Ok(()),
+        // Except of hints, which the records tell as well, a stream is not made again.
+        Some(version)
+            if version < layout::VERSION
+                && (found.retention == wanted.retention || name == names::HOST) =>
+        {
+            return Ok(());
+        }
         _ => {
             let differences = differences(found, wanted);
             if differences.is_empty() {
@@ -279,11 +292,30 @@ pub(crate) fn refuse_foreign(
     Err(ServiceError::new(ProblemCode::InvalidParams, message))
 }
 
-/// The error of a fleet whose streams were not made.
-pub(crate) fn not_made() -> ServiceError {
-    let message = format!(
-        "the fleet has no stream {}: an operator makes the streams first",
-        names::RUNS
-    );
+/// The error of a fleet whose streams were not made, or lack this one.
+pub(crate) fn not_made(stream: &str) -> ServiceError {
+    let message = format!("the fleet has no stream {stream}: an operator makes the streams first");
     ServiceError::new(ProblemCode::FleetNotInitialized, message)
+}
+
+#[cfg(test)]
+mod tests {
+    use async_nats::jetstream::stream::RetentionPolicy;
+
+    use super::*;
+
+    #[test]
+    fn of_an_older_layout_only_the_stream_of_hints_is_made_again() {
+        for wanted in streams(&FleetLimits::default(), 1) {
+            let mut found = wanted.clone();
+            let older = (layout::VERSION - 1).to_string();
+            found.metadata.insert(layout::VERSION_KEY.to_owned(), older);
+            assert_eq!(refuse_foreign(&found, &wanted), Ok(()), "{}", found.name);
+            found.retention = RetentionPolicy::Interest;
+            let refused = refuse_foreign(&found, &wanted).err();
+            let message = refused.map(|refused| refused.message).unwrap_or_default();
+            let is_refused = message.contains("retention is Interest instead of");
+            assert_eq!(is_refused, found.name != names::HOST, "{message}");
+        }
+    }
 }

@@ -92,7 +92,11 @@ impl Fleet {
             if heading.head.state == State::Queued {
                 let (waiting, oldest) = queues.entry(heading.place()).or_default();
                 *waiting += 1;
-                *oldest = (*oldest).max(now.saturating_sub(heading.queued));
+                *oldest = (*oldest).max(
+                    heading
+                        .queued
+                        .map_or(0, |queued| now.saturating_sub(queued)),
+                );
             }
         };
         let owner = match self.headings("$KV.tm_runs.>", &mut count).await {

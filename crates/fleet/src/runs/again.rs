@@ -133,7 +133,7 @@ impl Fleet {
                 self.copy_spec(key, &again, file).await?;
             }
         }
-        let accepted = self.submit(&again, &record.again(), full).await?;
+        let accepted = self.submit(&again, &record.again(&again.run), full).await?;
         Ok(Rerun {
             run_id: again.run,
             accepted,

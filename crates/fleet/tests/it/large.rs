@@ -5,6 +5,8 @@ use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_nats::HeaderMap;
+use async_nats::jetstream::Context;
 use teamster_api::{ProblemCode, RunHandle, RunSpec};
 use teamster_core::{Image, RunStatus};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
@@ -30,6 +32,37 @@ while IFS= read -r line; do
   esac
 done
 "#;
+
+/// Resubmits a run as an older program does: the file of the description stays with the first one. Returns its id.
+async fn resubmit(jetstream: &Context, run: &str) -> String {
+    let records = jetstream.get_stream("KV_tm_runs").await.unwrap();
+    let record = format!("$KV.tm_runs.ann.{run}");
+    let last = records.direct_get_last_for_subject(record).await.unwrap();
+    let mut json: serde_json::Value = serde_json::from_slice(&last.payload).unwrap();
+    assert_eq!(json["specFile"]["run"], run);
+    json["state"] = "queued".into();
+    json["times"] = serde_json::json!({ "queued": 1 });
+    for field in [
+        "claim",
+        "worker",
+        "maxTimeMs",
+        "directory",
+        "summary",
+        "result",
+    ] {
+        json.as_object_mut().unwrap().remove(field);
+    }
+    let mut headers = HeaderMap::new();
+    headers.insert("Tm-State", "queued");
+    headers.insert("Tm-Queue", "tm.work.default.claude.n");
+    let again = format!("$KV.tm_runs.ann.{run}=7E2");
+    let sent = jetstream.publish_with_headers(again, headers, json.to_string().into());
+    sent.await.unwrap().await.unwrap();
+    let hint = format!("ann.{run}=7E2");
+    let sent = jetstream.publish("tm.work.default.claude.n", hint.into());
+    sent.await.unwrap().await.unwrap();
+    format!("{run}~2")
+}
 
 #[test]
 fn a_large_description_arrives_whole_and_its_log_outlives_the_copy() {
@@ -62,6 +95,10 @@ fn a_large_description_arrives_whole_and_its_log_outlives_the_copy() {
         let copy = read(&run).await;
         let client = async_nats::connect(&server.url).await.unwrap();
         let jetstream = async_nats::jetstream::new(client);
+        let resubmitted = resubmit(&jetstream, "run").await;
+        let resubmitted = RunHandle::new(service.clone(), resubmitted);
+        let second = timeout(LIMIT, resubmitted.result()).await.unwrap().unwrap();
+        assert_eq!(second.text, result.text);
         let logs = jetstream.get_stream("TM_LOG").await.unwrap();
         logs.purge().await.unwrap();
         assert_eq!(read(&run).await, copy);

@@ -1,6 +1,6 @@
 //! What an operator does: making and checking the streams.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use async_nats::jetstream::stream::{DiscardPolicy, RetentionPolicy};
 use teamster_api::{ProblemCode, RunHandle, RunQuery, RunSpec};
@@ -40,7 +40,7 @@ fn streams_are_made_once_and_those_of_another_program_are_refused() {
         let foreign = async_nats::jetstream::stream::Config {
             name: "TM_LOG".to_owned(),
             subjects: vec!["tm.log.>".to_owned()],
-            max_age: std::time::Duration::from_mins(1),
+            max_age: Duration::from_mins(1),
             ..Default::default()
         };
         jetstream.create_stream(foreign).await.unwrap();
@@ -56,6 +56,45 @@ fn streams_are_made_once_and_those_of_another_program_are_refused() {
             "{message}"
         );
     });
+}
+
+/// Makes the stream of records as layout 2 had it.
+async fn make_records(server: &Server) -> async_nats::jetstream::stream::Stream {
+    let client = async_nats::connect(&server.url).await.unwrap();
+    let jetstream = async_nats::jetstream::new(client);
+    jetstream.delete_stream("KV_tm_runs").await.unwrap();
+    let config = async_nats::jetstream::stream::Config {
+        name: "KV_tm_runs".to_owned(),
+        subjects: vec!["$KV.tm_runs.>".to_owned()],
+        max_messages_per_subject: 1,
+        discard: DiscardPolicy::New,
+        allow_rollup: true,
+        deny_delete: true,
+        allow_direct: true,
+        allow_message_ttl: true,
+        subject_delete_marker_ttl: Some(Duration::from_hours(1)),
+        metadata: [("tm_layout".to_owned(), "2".to_owned())].into(),
+        ..Default::default()
+    };
+    jetstream.create_stream(config).await.unwrap()
+}
+
+/// Publishes the record of a queued run for a machine, without a hint and the header `Tm-Queued`.
+async fn old_record(server: &Server, run: &str, machine: &str) {
+    // Made by hand: as a program of layout 2 writes it.
+    let record = serde_json::json!({
+        "version": 1, "state": "queued", "pool": "default", "provider": "claude", "machine": machine,
+        "spec": { "run": { "provider": "claude", "prompt": "hello" } }, "times": { "queued": 1 },
+    });
+    let client = async_nats::connect(&server.url).await.unwrap();
+    let jetstream = async_nats::jetstream::new(client);
+    let mut headers = async_nats::HeaderMap::new();
+    headers.insert("Tm-State", "queued");
+    headers.insert("Tm-Queue", format!("tm.host.{machine}.ann.{run}"));
+    let subject = format!("$KV.tm_runs.ann.{run}");
+    let json = record.to_string().into();
+    let sent = jetstream.publish_with_headers(subject, headers, json);
+    sent.await.unwrap().await.unwrap();
 }
 
 /// Makes the stream of hints for machines as layout 2 had it, or with another version of the layout.
@@ -75,6 +114,17 @@ async fn make_hosts(server: &Server, layout: u32) -> async_nats::jetstream::stre
     jetstream.create_stream(config).await.unwrap()
 }
 
+/// Returns the subjects that have messages, in their order.
+async fn subjects(stream: &mut async_nats::jetstream::stream::Stream) -> Vec<String> {
+    let mut found = stream.info_with_subjects(">").await.unwrap();
+    let mut subjects = Vec::new();
+    while let Some(subject) = super::next(&mut found).await {
+        subjects.push(subject.unwrap().0);
+    }
+    subjects.sort();
+    subjects
+}
+
 #[test]
 fn an_older_layout_is_brought_up_to_date_with_its_records_and_hints() {
     let Some(server) = Server::start() else {
@@ -85,6 +135,7 @@ fn an_older_layout_is_brought_up_to_date_with_its_records_and_hints() {
     block_on(async {
         let (fleet, service) = runs(&server, 0).await;
         let mut hosts = make_hosts(&server, 2).await;
+        let mut records = make_records(&server).await;
         let mut waiting = Vec::new();
         for number in 0..3 {
             let mut spec = RunSpec::new("claude", "hello");
@@ -93,6 +144,11 @@ fn an_older_layout_is_brought_up_to_date_with_its_records_and_hints() {
             waiting.push(run.unwrap());
         }
         waiting[2].cancel(false).await.unwrap();
+        old_record(&server, "old", "w1").await;
+        // What an owner has forged: no subject, and the queue of another run.
+        old_record(&server, "bad", "a b").await;
+        let status = fleet.status().await.unwrap();
+        assert_eq!(status.runs["queued"], 3, "{status:?}");
         let views = service.list(RunQuery::default()).await.unwrap().runs;
         let machine = tempfile::tempdir().unwrap();
         let said = Machine::refused(machine.path(), &server.url, "w1");
@@ -105,22 +161,18 @@ fn an_older_layout_is_brought_up_to_date_with_its_records_and_hints() {
         assert_eq!(config.retention, RetentionPolicy::Limits);
         // Limits that are not given stay.
         assert_eq!(config.max_messages, 7);
-        let mut hints = hosts.info_with_subjects(">").await.unwrap();
-        let mut subjects = Vec::new();
-        while let Some(hint) = super::next(&mut hints).await {
-            subjects.push(hint.unwrap().0);
-        }
-        subjects.sort();
-        assert_eq!(subjects, ["tm.host.w1.ann.run-0", "tm.host.w1.ann.run-1"]);
+        let config = records.info().await.unwrap().config.clone();
+        assert!(!config.allow_rollup && config.subject_delete_marker_ttl.is_none());
+        let hints = ["old", "run-0", "run-1"].map(|run| format!("tm.host.w1.ann.{run}"));
+        assert_eq!(subjects(&mut hosts).await, hints);
         assert_eq!(service.list(RunQuery::default()).await.unwrap().runs, views);
         // Interrupted before the hints were there.
-        let client = async_nats::connect(&server.url).await.unwrap();
-        let jetstream = async_nats::jetstream::new(client);
-        jetstream.delete_stream("TM_HOST").await.unwrap();
+        hosts.purge().await.unwrap();
         fleet.init(&limits()).await.unwrap();
-        assert_eq!(hosts.info().await.unwrap().state.messages, 2);
+        assert_eq!(subjects(&mut hosts).await, hints);
         let _machine = Machine::start(&server, "w1", &shared.agent());
-        for run in &waiting[..2] {
+        waiting[2] = RunHandle::new(service.clone(), "old");
+        for run in &waiting {
             let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
             assert_eq!(result.status, RunStatus::Completed);
         }
@@ -149,6 +201,11 @@ fn a_worker_names_the_layout_of_a_newer_version() {
             refused.contains("TM_HOST was made by a newer version"),
             "{refused}"
         );
+        let client = async_nats::connect(&server.url).await.unwrap();
+        let jetstream = async_nats::jetstream::new(client);
+        jetstream.delete_stream("TM_HOST").await.unwrap();
+        let said = Machine::refused(machine.path(), &server.url, "w1");
+        assert!(said.contains("the fleet has no stream TM_HOST"), "{said}");
     });
 }
 
