@@ -2,7 +2,7 @@
 
 pub use teamster_core::text::{plural, printable};
 
-/// Returns the message of an error and its causes. A cause that the message before it contains is left out.
+/// Returns the message of an error and its causes. A cause that is already in the text is left out.
 pub fn error_chain(error: &anyhow::Error) -> String {
     let mut text = String::new();
     for cause in error.chain() {

@@ -392,7 +392,9 @@ impl AgentLoop {
             self.adapter.tick_ended(&result);
         }
         self.mend();
-        let session = self.adapter.session();
+        // A stop has ended the agent. The next loop may resume its session.
+        let session =
+            (self.adapter.session()).or_else(|| self.written_session.clone().filter(|_| stopped));
         self.save_session(session.clone());
         let took = self.clock.elapsed().saturating_sub(now).as_secs_f64();
         // By `teamster cancel`. It is reported as stopped, also if the agent had to be killed.

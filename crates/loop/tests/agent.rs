@@ -96,6 +96,8 @@ struct Agent {
     first: Arc<Mutex<VecDeque<EventStream>>>,
     /// The session has no id.
     nameless: bool,
+    /// The agent has ended and has no session.
+    ended: bool,
     /// Errors of the first calls of `begin`.
     refuses: VecDeque<AgentError>,
     /// Session of each call of `begin`.
@@ -118,11 +120,12 @@ impl Adapter for Agent {
             self.dies_after = None;
         }
         self.begun.lock().unwrap().push(*self.ticks.lock().unwrap());
+        self.ended = false;
         Ok(())
     }
 
     fn session(&self) -> Option<Id> {
-        (!self.nameless).then(|| "s".into())
+        (!self.nameless && !self.ended).then(|| "s".into())
     }
 
     fn is_alive(&self) -> bool {
@@ -170,6 +173,7 @@ impl Adapter for Agent {
     fn end(&mut self) -> AdapterFuture<'_, ()> {
         // Unasked turns end with the process.
         self.unasked.lock().unwrap().clear();
+        self.ended = true;
         Box::pin(std::future::ready(()))
     }
 }
@@ -198,6 +202,9 @@ fn agent_loop_with(
         log,
     )
 }
+
+/// File with the agent's session.
+const SESSION: &str = "session.json";
 
 fn read(directory: &Path, name: &str) -> String {
     fs::read_to_string(directory.join(".orchestrator").join(name)).unwrap()

@@ -36,7 +36,7 @@ impl SessionTurns {
         self.sent.load(Ordering::Relaxed)
     }
 
-    /// Returns the capabilities of turns, if these are those of the session's runtime.
+    /// Returns the capabilities of a session's turns, derived from those of its runtime.
     pub fn capabilities_of(runtime: &Capabilities) -> Capabilities {
         let mut capabilities = runtime.clone();
         capabilities.resume = true;

@@ -168,6 +168,14 @@ impl LogSink {
         }
     }
 
+    /// Returns the number of bytes that wait to be written to a file.
+    pub(crate) fn unwritten_bytes(&self) -> usize {
+        match self {
+            Self::Log(writer) => writer.unwritten_bytes(),
+            Self::Reader(_) => 0,
+        }
+    }
+
     pub(crate) fn discard_unwritten(&mut self) {
         match self {
             Self::Log(writer) => writer.discard_unwritten(),

@@ -24,6 +24,8 @@ const WRITE_RETRY_LIMIT: Duration = Duration::from_secs(30);
 const RETRY_INTERVAL: Duration = Duration::from_millis(200);
 /// Time limit for writing the end of a run that was stopped for that reason.
 const END_RETRY_LIMIT: Duration = Duration::from_secs(5);
+/// Number of bytes of a run that does not wait for its log, beyond which a log that cannot be written is given up.
+const MOST_UNWRITTEN: usize = 64 << 20;
 /// Maximum number of entries in one write.
 const BATCH: usize = 256;
 
@@ -189,10 +191,13 @@ impl LogTask {
             return false;
         };
         let given_up = is_permanent(&error)
+            || (self.on_lost == OnLostLog::Continue
+                && self.sink.unwritten_bytes() > MOST_UNWRITTEN)
             || (self.failing).is_some_and(|since| since.elapsed() >= WRITE_RETRY_LIMIT);
         if given_up {
             self.lost = Some(error);
             self.failing = None;
+            self.sink.discard_unwritten();
         }
         given_up
     }
@@ -319,11 +324,9 @@ impl LogTask {
         self.sink.end_frame();
         let continues = self.on_lost == OnLostLog::Continue;
         if continues && let Some(error) = self.lost.take() {
-            self.sink.discard_unwritten();
             return Err(error);
         }
         if let Some(error) = &self.lost {
-            self.sink.discard_unwritten();
             let error = AgentError::new(
                 ErrorCode::Io,
                 ErrorKind::Internal,

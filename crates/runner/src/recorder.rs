@@ -13,13 +13,14 @@ use crate::log_task::{LogTask, SideChannels};
 use crate::server::{Control, serve};
 use crate::{NewRun, Requests, RunFolder, RunLock};
 
-/// What becomes of a run whose log cannot be written.
+/// Policy for a run whose log cannot be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum OnLostLog {
-    /// The run waits for its log, and is stopped if that takes longer than 30 s.
+    /// The run waits for its log. It is stopped after 30 s, or at once if the log cannot grow (`ulimit -f`).
     StopRun,
-    /// The run never waits. After 30 s it continues without its log, which its next reader completes.
+    /// The run never waits. It continues without its log after 30 s, at once if the log cannot grow (`ulimit -f`), or
+    /// when 64 MiB wait to be written. The next reader completes the log.
     Continue,
 }
 

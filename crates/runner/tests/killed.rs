@@ -6,14 +6,17 @@ use std::fs;
 use std::io::Write;
 use std::path::Path;
 use std::process::Command;
+use std::sync::Arc;
 use std::time::Duration;
 
 use nix::mount::{MntFlags, MsFlags, mount, umount2};
 use serde_json::Value;
 use teamster_api::{KeptSpec, KeptTexts, RunInfo, RunLogEntry, RunSpec};
-use teamster_core::{AgentEvent, ExecuteParams, RunResult, ToolKind, ToolUse};
+use teamster_core::{AgentEvent, ExecuteParams, RunResult, RunStatus, ToolKind, ToolUse};
+use teamster_orchestrator::{Orchestrator, OrchestratorConfig, RunRequest};
 use teamster_runner::step::Step;
-use teamster_runner::{LogLimits, RunState, Runs, SessionLocks};
+use teamster_runner::{LogLimits, OnLostLog, RunRecorder, RunState, Runs, SessionLocks};
+use teamster_testkit::mock_runtime::{MockRuntime, Script};
 use teamster_testkit::proc::wait_until;
 
 /// Variables of the victim process: the folder of its runs, its action, and the number of the change on disk
@@ -334,6 +337,48 @@ fn a_full_disk_costs_no_entry_and_leaves_none_torn() {
         seen = line.seq();
     }
     assert_eq!(seen, id + 2);
+    assert!(reader.has_ended());
+}
+
+/// More waits for the disk than the memory that a run may use for that.
+#[tokio::test]
+async fn a_run_that_never_waits_continues_without_its_log_on_a_full_disk() {
+    const MIB: usize = 1 << 20;
+    let Some(disk) = Tmpfs::mount(96 * MIB) else {
+        return;
+    };
+    let runs = Runs::at(disk.0.path());
+    let run = runs.accept(&RunInfo::new("r", "claude"), LogLimits::default());
+    let filler = disk.0.path().join("filler");
+    // Fill the disk.
+    let _ = fs::write(&filler, vec![0; 96 * MIB]);
+    let mut script = Script::new().session("s");
+    for id in 0..70 {
+        script = script.tool_result(id.to_string(), "x".repeat(MIB));
+    }
+    let script = script.delay(Duration::from_millis(1)).completed();
+    let runtime = MockRuntime::new("claude").run(script);
+    let request = RunRequest::new(Arc::new(runtime), ExecuteParams::new("x")).id("r");
+    let orchestrator = Orchestrator::new(OrchestratorConfig::default()).unwrap();
+    let mut log = orchestrator.log(request);
+    let mut recorder = RunRecorder::begin(run.unwrap(), log.abort_handle(), OnLostLog::Continue);
+    let mut room_at_end = |entry: &RunLogEntry| {
+        if let RunLogEntry::Agent(entry) = entry
+            && entry.event.type_name() == "done"
+        {
+            fs::remove_file(&filler).unwrap();
+        }
+    };
+    let mut result = recorder.record(&mut log, &mut room_at_end).await;
+    // It was given up, so the later room changes nothing.
+    let error = recorder.end(&mut result).await.unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
+    assert_eq!(result.status, RunStatus::Completed);
+    settle(disk.0.path());
+    let mut reader = runs.find("r").unwrap().log(0).unwrap();
+    while let Some(line) = reader.next_line().unwrap() {
+        drop(line);
+    }
     assert!(reader.has_ended());
 }
 

@@ -34,7 +34,7 @@ impl Adapter for HotAdapter {
     fn begin(&mut self, resume: Option<Id>) -> Result<(), AgentError> {
         let mut options = self.options.clone();
         options.params.session_id = resume.as_deref().map(str::to_owned);
-        // Dropping the previous session ends it.
+        // The previous session ends when its last turn is gone.
         let session: Arc<dyn AgentSession> = self.runtime.open(options)?.into();
         let turns = SessionTurns::new(session.clone(), self.runtime.capabilities());
         self.session = Some((session, turns.into()));

@@ -8,7 +8,7 @@ use teamster_api::agents::Prompt;
 use teamster_api::{RunEvent, RunInfo, RunKind, RunLogEntry};
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, EventStream, ExecuteParams, NoticeLevel, PermissionMode,
-    RunResult, SharedRuntime,
+    RunResult, RunStatus, SharedRuntime,
 };
 use teamster_orchestrator::{Orchestrator, OrchestratorConfig, RunLog, RunRequest};
 use teamster_runner::RunRecorder;
@@ -141,7 +141,7 @@ impl AgentLoop {
         let (news, mut of_loop) = mpsc::unbounded_channel();
         let mut see = move |entry: &RunLogEntry| {
             if is_of_loop(entry) {
-                // Fails if the loop is stopping.
+                // The receiver lives as long as this.
                 let _ = news.send(entry.clone());
             }
         };
@@ -152,7 +152,6 @@ impl AgentLoop {
                     biased;
                     () = control.stopping() => {
                         played.stopped = true;
-                        of_loop.close();
                         abort.abort();
                         let (result, ()) = tokio::join!(record, self.adapter.end());
                         break result;
@@ -168,9 +167,7 @@ impl AgentLoop {
                 }
             }
         };
-        while !played.stopped
-            && let Ok(entry) = of_loop.try_recv()
-        {
+        while let Ok(entry) = of_loop.try_recv() {
             self.see(&entry, &mut played);
         }
         if let Some(recorder) = recorder
@@ -276,7 +273,7 @@ async fn record(
     if let Some(recorder) = recorder {
         return recorder.record(run, see).await;
     }
-    let mut result = RunResult::default();
+    let mut result = RunResult::default().status(RunStatus::Incomplete);
     while let Some(entry) = run.next().await {
         see(&entry);
         if let RunLogEntry::Agent(entry) = entry
@@ -297,7 +294,7 @@ pub(super) async fn result_of(stream: &mut EventStream) -> RunResult {
         match stream.next().await {
             Some(AgentEvent::Done(done)) => return *done.result,
             Some(_) => {}
-            None => return RunResult::default(),
+            None => return RunResult::default().status(RunStatus::Incomplete),
         }
     }
 }

@@ -67,7 +67,7 @@ fn a_second_loop_is_refused_and_informed_of_the_first() {
 }
 
 #[test]
-fn mend_restores_a_removed_folder_and_its_lock() {
+fn restore_brings_back_a_removed_folder_and_its_lock() {
     let (directory, mut first) = folder();
     assert!(!first.restore().unwrap());
     fs::remove_dir_all(first.path("")).unwrap();

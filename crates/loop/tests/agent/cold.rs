@@ -4,10 +4,39 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use teamster_core::{AgentError, ErrorCode, ErrorKind, ExecuteParams};
-use teamster_loop::{AdapterKind, ColdAdapter, Control, Settings};
+use teamster_loop::{AdapterKind, ColdAdapter, Control, Settings, TickOptions};
+use teamster_orchestrator::Candidate;
 use teamster_testkit::mock_runtime::{MockRuntime, Script};
 
-use crate::agent::{INFO, agent_loop_with, read};
+use crate::agent::{INFO, SESSION, agent_loop_with, read};
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_that_comes_with_a_fallback_keeps_the_agents_own_session() {
+    let quota = AgentError::new(ErrorCode::CliError, ErrorKind::Quota, "not now");
+    let mut runtime = MockRuntime::new("claude")
+        .run(Script::new().session("s").completed())
+        .run(Script::new().failed(quota));
+    runtime.capabilities_mut().resume = true;
+    let control = Control::new();
+    let stopper = control.clone();
+    let fallback = MockRuntime::new("codex").run_by(move |_| {
+        stopper.stop();
+        Script::new().session("other").wait_for_abort()
+    });
+    let mut options = TickOptions::default();
+    options.fallbacks = vec![Candidate::new(Arc::new(fallback), ExecuteParams::new(""))];
+    let adapter = ColdAdapter::new(Arc::new(runtime), ExecuteParams::new(""));
+    let mut settings = Settings::new(&INFO);
+    settings.adapter = Some(AdapterKind::Cold);
+    settings.keep_session = true;
+    let directory = tempfile::tempdir().unwrap();
+    let agent_loop = agent_loop_with(settings, directory.path(), adapter, control);
+    agent_loop.tick_options(options).run().await.unwrap();
+    let log = read(directory.path(), "agent-loop.log");
+    assert!(log.contains("falling back to codex: not now"), "{log}");
+    let session: Value = serde_json::from_str(&read(directory.path(), SESSION)).unwrap();
+    assert_eq!(session["session_id"], "s");
+}
 
 #[tokio::test(start_paused = true)]
 async fn a_tick_that_exits_with_an_error_keeps_its_session_and_its_sleep() {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
 use teamster_api::agents::SleepFile;
 use teamster_core::{
     AbortHandle, AgentError, AgentEvent, Done, ErrorCode, ErrorKind, EventStream, NoticeLevel,
@@ -11,7 +12,9 @@ use teamster_loop::{Control, Settings};
 use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::{Agent, INFO, agent_loop, agent_loop_with, failed, in_order, read};
+use crate::agent::{
+    Agent, INFO, SESSION, agent_loop, agent_loop_with, failed, in_order, read, turn,
+};
 
 /// Returns a turn that always has an event ready.
 fn flood() -> EventStream {
@@ -83,6 +86,30 @@ async fn a_stop_ends_an_endless_turn() {
     agent_loop.run().await.unwrap();
     let log = read(directory.path(), "agent-loop.log");
     assert!(log.contains("tick 1 aborted after "), "{log}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stop_during_a_turn_keeps_the_session_for_the_next_loop() {
+    let directory = tempfile::tempdir().unwrap();
+    let agent = Agent {
+        first: in_order([turn(1, 1.0), turn(3600, 1.0)]),
+        ..Agent::default()
+    };
+    let (ticks, control) = (agent.ticks.clone(), Control::new());
+    let mut settings = Settings::new(&INFO);
+    settings.keep_session = true;
+    let agent_loop = agent_loop_with(settings, directory.path(), agent, control.clone());
+    tokio::spawn(async move {
+        while *ticks.lock().unwrap() < 2 {
+            sleep(Duration::from_secs(1)).await;
+        }
+        control.stop();
+    });
+    agent_loop.run().await.unwrap();
+    let log = read(directory.path(), "agent-loop.log");
+    assert!(log.contains("tick 2 aborted after "), "{log}");
+    let session: Value = serde_json::from_str(&read(directory.path(), SESSION)).unwrap();
+    assert_eq!(session["session_id"], "s");
 }
 
 #[tokio::test(start_paused = true)]

@@ -122,9 +122,9 @@ impl RunLogWriter {
         self.frames.due()
     }
 
-    /// Returns whether [`flush`](Self::flush) has something to write.
-    pub fn has_unwritten(&self) -> bool {
-        !self.unwritten.is_empty()
+    /// Returns the number of bytes that [`flush`](Self::flush) has to write.
+    pub fn unwritten_bytes(&self) -> usize {
+        self.unwritten.len()
     }
 
     /// Makes waiting deltas ready for [`flush`](Self::flush).
@@ -176,7 +176,7 @@ impl RunLogWriter {
     /// Drops unwritten entries, so that new entries follow the last one in the file.
     pub fn discard_unwritten(&mut self) {
         self.frames = Frames::default();
-        self.unwritten.clear();
+        self.unwritten = Vec::new();
         self.newest = self.written;
     }
 
