@@ -127,17 +127,19 @@ fn show(report: &Report, is_json: bool, url: Option<&str>) -> anyhow::Result<u8>
 fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Result<()> {
     // What can be used comes first.
     let mut providers: Vec<&ProviderFacts> = report.providers.iter().collect();
-    providers.sort_by_key(|provider| Standing::of(provider));
+    providers.sort_by_key(|provider| Readiness::of(provider));
     for provider in providers {
-        print_agent(provider, width, out)?;
+        print_agent(provider, report.here.is_some(), width, out)?;
     }
     writeln!(out)?;
-    let count = |standing| {
+    let count = |readiness| {
         let providers = report.providers.iter();
-        providers.filter(|it| Standing::of(it) == standing).count()
+        providers
+            .filter(|it| Readiness::of(it) == readiness)
+            .count()
     };
-    let ready = count(Standing::Ready);
-    let next = match count(Standing::LoggedOut) {
+    let ready = count(Readiness::Ready);
+    let next = match count(Readiness::LoggedOut) {
         0 if ready == 0 => ": install one, or try `teamster demo`, which needs none".to_owned(),
         0 => String::new(),
         1 => ", 1 needs a login".to_owned(),
@@ -165,7 +167,7 @@ fn print(report: &Report, width: Option<usize>, out: &mut impl Write) -> io::Res
 
 /// How far an agent is from being used, nearest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Standing {
+enum Readiness {
     /// It works. Its login may be unknown.
     Ready,
     LoggedOut,
@@ -173,7 +175,7 @@ enum Standing {
     Absent,
 }
 
-impl Standing {
+impl Readiness {
     fn of(provider: &ProviderFacts) -> Self {
         match provider.usable {
             true if provider.login.state == "no" => Self::LoggedOut,
@@ -184,8 +186,10 @@ impl Standing {
     }
 }
 
+/// Prints an agent, of this machine if `is_here`.
 fn print_agent(
     provider: &ProviderFacts,
+    is_here: bool,
     width: Option<usize>,
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -197,28 +201,31 @@ fn print_agent(
         [AnsiColor::Green, AnsiColor::Yellow, AnsiColor::Red].map(AnsiColor::on_default);
     let name = &provider.name;
     let version = provider.version.as_deref().unwrap_or_default();
-    match Standing::of(provider) {
-        Standing::Ready => writeln!(out, "{good}✓{good:#} {bold}{name}{bold:#}  {version}")?,
-        Standing::LoggedOut => {
+    match Readiness::of(provider) {
+        Readiness::Ready => writeln!(out, "{good}✓{good:#} {bold}{name}{bold:#}  {version}")?,
+        Readiness::LoggedOut => {
             writeln!(
                 out,
                 "{bad}✗{bad:#} {bold}{name}{bold:#}  {version}, not logged in"
             )?;
         }
-        Standing::Broken if provider.in_process => {
+        Readiness::Broken if provider.in_process => {
             writeln!(out, "{bad}✗{bad:#} {bold}{name}{bold:#}  not ready")?;
         }
-        Standing::Broken => writeln!(out, "{bad}✗{bad:#} {bold}{name}{bold:#}  does not work")?,
-        Standing::Absent => {
+        Readiness::Broken => writeln!(out, "{bad}✗{bad:#} {bold}{name}{bold:#}  does not work")?,
+        Readiness::Absent => {
             let install = &provider.install;
             writeln!(
                 out,
                 "{dim}✗{dim:#} {bold}{name}{bold:#}  not found: {dim}{install}{dim:#}"
             )?;
-            // A program that a variable names. All others have the same problem.
+            // A program that a variable names. All others have the same problem. The variables of another machine are
+            // unknown.
             let named = crate::global::providers().get(&provider.id);
             let named = named.filter(|it| env::var_os(it.info().program_variable()).is_some());
-            if let (Some(_), Some(problem)) = (named, &provider.problem) {
+            if let Some(problem) = &provider.problem
+                && (!is_here || named.is_some())
+            {
                 writeln!(out, "    {dim}problem{dim:#}  {}", text(problem))?;
             }
             return Ok(());

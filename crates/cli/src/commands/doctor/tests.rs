@@ -125,3 +125,12 @@ fn long_lines_end_between_words() {
         "    warning  untested version; should\n             work, new event types show\n";
     assert!(shown.contains(warning), "{shown}");
 }
+
+#[test]
+fn the_problem_of_an_agent_on_another_machine_is_shown() {
+    let mut report = report(vec![agent(false)], "/bin");
+    let problem = "\n    problem  it is not there\n";
+    assert!(!printed(&report).contains(problem), "{}", printed(&report));
+    report.here = None;
+    assert!(printed(&report).contains(problem), "{}", printed(&report));
+}
