@@ -80,6 +80,33 @@ impl fmt::Debug for FleetOptions {
 /// What is known of the workers, and since when.
 type KnownAt = (Instant, Arc<Known>);
 
+/// Numbers of the last messages that this process has stored, by their subjects.
+#[derive(Default)]
+pub(crate) struct Written(HashMap<String, u64>);
+
+impl Written {
+    /// Adds a message. The answers to two may come in the other order.
+    pub(crate) fn add(&mut self, subject: &str, number: u64) {
+        if self.0.len() == WRITTEN && !self.0.contains_key(subject) {
+            self.0.clear();
+        }
+        let last = self.0.entry(subject.to_owned()).or_default();
+        *last = number.max(*last);
+    }
+
+    fn newer(&self, subject: &str, read: Option<u64>) -> Option<u64> {
+        let number = self.0.get(subject).copied();
+        number.filter(|number| read.is_none_or(|read| read < *number))
+    }
+
+    /// Forgets a message that is not there, unless there is a newer one.
+    pub(crate) fn forget(&mut self, subject: &str, number: u64) {
+        if self.0.get(subject) == Some(&number) {
+            self.0.remove(subject);
+        }
+    }
+}
+
 /// A connection to a fleet. Clones share it. It is made again by itself.
 #[derive(Clone)]
 pub struct Fleet {
@@ -93,8 +120,7 @@ pub struct Fleet {
     pub(crate) present: Arc<tokio::sync::Mutex<Option<PresentAt>>>,
     /// The prefix of the subjects of answers.
     inbox: Arc<str>,
-    /// Numbers of the last messages that this process has stored, by their subjects.
-    written: Arc<Mutex<HashMap<String, u64>>>,
+    pub(crate) written: Arc<Mutex<Written>>,
 }
 
 impl fmt::Debug for Fleet {
@@ -253,21 +279,9 @@ impl Fleet {
         refusal.contains("Subscription") && refusal.contains(&format!("\"{}.", self.inbox))
     }
 
-    /// Remembers that this process has stored a message.
-    pub(crate) fn wrote(&self, subject: &str, number: u64) {
-        let mut written = lock(&self.written);
-        if written.len() == WRITTEN {
-            written.clear();
-        }
-        written.insert(subject.to_owned(), number);
-    }
-
-    /// Returns whether this process knows of a newer message of a subject than the one that was read.
-    pub(crate) fn is_stale(&self, subject: &str, read: Option<u64>) -> bool {
-        let written = lock(&self.written);
-        written
-            .get(subject)
-            .is_some_and(|number| read.is_none_or(|read| read < *number))
+    /// Returns the number of a newer message of a subject than the one that was read, if this process has stored one.
+    pub(crate) fn newer(&self, subject: &str, read: Option<u64>) -> Option<u64> {
+        lock(&self.written).newer(subject, read)
     }
 
     /// Returns the error of a request about this subject that failed.
@@ -315,6 +329,20 @@ mod tests {
         let server: ServerAddr = "nats://a:x%3Ay@h:1".parse().unwrap();
         let password = server.password().map(percent_decoded);
         assert_eq!(password.as_deref(), Some("x:y"));
+    }
+
+    #[test]
+    fn the_newest_message_that_was_stored_is_known_until_it_is_forgotten() {
+        let mut written = Written::default();
+        written.add("a", 7);
+        written.add("a", 5);
+        assert_eq!(written.newer("a", Some(6)), Some(7));
+        assert_eq!(written.newer("a", Some(7)), None);
+        assert_eq!(written.newer("b", None), None);
+        written.forget("a", 6);
+        assert_eq!(written.newer("a", None), Some(7));
+        written.forget("a", 7);
+        assert_eq!(written.newer("a", None), None);
     }
 
     #[test]

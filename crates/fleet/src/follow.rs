@@ -13,7 +13,7 @@ use teamster_core::{
     AgentError, AgentEvent, Done, ErrorCode, ErrorKind, LogEntry, RunResult, RunStatus,
 };
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{sleep, timeout};
 
 use crate::Fleet;
 use crate::frame::{Frame, Frames};
@@ -110,6 +110,11 @@ fn kept(
     Box::pin(try_stream! {
         let mut from = from;
         loop {
+            let record = patiently(|| fleet.find(&key)).await?.1;
+            // The file may be of an earlier run with this id, of which nothing else is left.
+            if !record.has_whole_log() {
+                return;
+            }
             let mut lines = fleet.whole_log(&key);
             loop {
                 match next(&mut lines).await {
@@ -142,14 +147,14 @@ pub(crate) fn follow(
         let mut frames = Frames::default();
         // The number of the next entry.
         let mut from = after.saturating_add(1);
-        // That of an ended run, and when the next message of its log must be there.
-        let mut ended: Option<(Instant, Box<Record>)> = None;
-        // The log will have no end; and the next message was not there in time.
+        // That of an ended run: the next message of its log must be there in time, and its reader may take any time.
+        let mut ended: Option<Box<Record>> = None;
+        // The log will have no end; and the next message was not there in time, since the last entry.
         let (mut is_over, mut is_silent) = (false, false);
         loop {
             let lines = if is_over
                 && readers.log.pending == 0
-                && let Some((_, record)) = ended.take()
+                && let Some(record) = ended.take()
             {
                 let mut whole = kept(fleet.clone(), key.clone(), from, u64::MAX);
                 while let Some(line) = next(&mut whole).await {
@@ -164,7 +169,7 @@ pub(crate) fn follow(
                 end_of(&record, &key.run, from)
             } else {
                 let news = match &ended {
-                    Some((by, _)) => timeout_at(*by, readers.next()).await,
+                    Some(_) => timeout(ARRIVES, readers.next()).await,
                     None => Ok(readers.next().await),
                 };
                 let Ok(news) = news else {
@@ -176,16 +181,10 @@ pub(crate) fn follow(
                     if is_again {
                         readers.log.pending = 0;
                     }
-                    if let Some((by, _)) = &mut ended {
-                        *by = Instant::now() + ARRIVES;
-                    }
                     continue;
                 };
                 match news {
                     Ok(News::Log(Some(message))) => {
-                        if let Some((by, _)) = &mut ended {
-                            *by = Instant::now() + ARRIVES;
-                        }
                         let headers = message.headers.clone().unwrap_or_default();
                         match Frame::read(&headers, &message.payload) {
                             Some(frame) => frames.add(frame, &key.run)?,
@@ -204,7 +203,7 @@ pub(crate) fn follow(
                             // Of an ended run, the last entry is on its way. What the log has goes first.
                             is_over |= record.state != State::Ended
                                 || patiently(|| fleet.log_tail(&key)).await?.is_none();
-                            ended = Some((Instant::now() + ARRIVES, Box::new(record)));
+                            ended = Some(Box::new(record));
                         }
                         continue;
                     }
@@ -243,6 +242,7 @@ pub(crate) fn follow(
                     yield reset;
                 }
                 from = line.seq().saturating_add(1);
+                is_silent = false;
                 let is_end = line.is_end();
                 yield line;
                 if is_end {
@@ -281,7 +281,8 @@ fn not_kept(record: &Record, run: &str) -> Box<RunResult> {
     let summary = record.summary.as_ref();
     let status = summary.and_then(|summary| summary.status);
     let mut result = RunResult::default().status(status.unwrap_or(RunStatus::Failed));
-    let message = format!("the result of run {run} is not kept any more: its machine has the log");
+    let message =
+        format!("the result of run {run} is not kept any more: it may still be on its machine");
     let error = AgentError::new(ErrorCode::Io, ErrorKind::Internal, message);
     result.errors.push(error);
     Box::new(result)

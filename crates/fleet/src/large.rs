@@ -1,6 +1,7 @@
 //! What is too large for a message or outlives the copy of the log: descriptions and whole logs, as files in parts.
 
 use std::io::{self, BufRead, BufReader, Read};
+use std::thread;
 
 use async_stream::try_stream;
 use bytes::Bytes;
@@ -12,8 +13,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use teamster_api::{LogLine, ProblemCode, ServiceError, Spec};
 use teamster_core::text::excerpt;
-use tokio::sync::mpsc;
-use tokio::task::{JoinError, spawn_blocking};
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::JoinError;
 
 use crate::Fleet;
 use crate::files::{RESULTS, UPLOADS};
@@ -183,9 +184,9 @@ impl Fleet {
             let (found, mut lines) = mpsc::channel(1);
             let run = key.run.clone();
             // It reads as a file is read. It ends when nothing takes its lines, or no part comes.
-            let unpacked = spawn_blocking(move || unpack(&mut Parts::new(parts), &run, ENTRY, |line| {
+            let unpacked = on_thread(&run.clone(), move || unpack(&mut Parts::new(parts), &run, ENTRY, |line| {
                 found.blocking_send(line).is_ok()
-            }));
+            }))?;
             let fetched = tokio::spawn(async move {
                 for number in 0..u32::try_from(manifest.parts.len()).unwrap_or(u32::MAX) {
                     let part = fleet.checked_part(&place, &manifest, number).await?;
@@ -198,12 +199,36 @@ impl Fleet {
             while let Some(line) = lines.recv().await {
                 yield line;
             }
-            let ended = |error: JoinError| ServiceError::unreachable(error.to_string());
             // First: a log that broke off cannot be unpacked.
+            let ended = |error: JoinError| ServiceError::new(ProblemCode::Internal, error.to_string());
             fetched.await.map_err(ended)??;
-            unpacked.await.map_err(ended)??;
+            unpacked.await?;
         })
     }
+}
+
+/// Does work that waits for a reader, on a thread of its own: readers that take nothing would use up those of the runtime,
+/// which are for all files.
+fn on_thread<W>(
+    run: &str,
+    work: W,
+) -> Result<impl Future<Output = Result<(), ServiceError>> + use<W>, ServiceError>
+where
+    W: FnOnce() -> Result<(), ServiceError> + Send + 'static,
+{
+    let (send, ended) = oneshot::channel();
+    let spawned = thread::Builder::new().name("log".to_owned());
+    let spawned = spawned.spawn(move || {
+        // Nothing may wait for it any more.
+        let _ = send.send(work());
+    });
+    spawned.map_err(|error| {
+        ServiceError::unreachable(format!("a log cannot be unpacked now: {error}"))
+    })?;
+    // Its owner can write the file: what it does to the decoder is the same the next time.
+    let message = format!("the log of run {run} cannot be unpacked: it is damaged");
+    let failed = ServiceError::new(ProblemCode::Internal, message);
+    Ok(async move { ended.await.unwrap_or(Err(failed)) })
 }
 
 /// The parts of a file as one text.
@@ -335,6 +360,40 @@ mod tests {
         let mut other = older;
         other.spec_file.as_mut().unwrap().sha256 = "0".repeat(64);
         assert!(!again.is_same(&other));
+    }
+
+    #[test]
+    fn a_log_that_stops_the_decoder_is_an_error_that_stays() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .unwrap();
+        let failed = on_thread("r", || panic!("as a decoder does")).unwrap();
+        let failed = runtime.block_on(failed).unwrap_err();
+        assert!(!failed.retryable);
+        assert_eq!(failed.code, Some(ProblemCode::Internal));
+        assert!(failed.message.contains("the log of run r"), "{failed}");
+    }
+
+    #[test]
+    fn readers_that_take_nothing_leave_the_threads_of_the_runtime_free() {
+        let mut runtime = tokio::runtime::Builder::new_current_thread();
+        let runtime = runtime.max_blocking_threads(1).build().unwrap();
+        runtime.block_on(async {
+            let mut stalled = Vec::new();
+            for _ in 0..4 {
+                let (send, parts) = mpsc::channel(1);
+                let read = on_thread("r", move || {
+                    Parts::new(parts).read_to_end(&mut Vec::new()).unwrap();
+                    Ok(())
+                });
+                stalled.push((send, read.unwrap()));
+            }
+            assert_eq!(tokio::task::spawn_blocking(|| 1).await.unwrap(), 1);
+            for (send, read) in stalled {
+                drop(send);
+                read.await.unwrap();
+            }
+        });
     }
 
     #[cfg(feature = "worker")]

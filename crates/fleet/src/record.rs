@@ -200,6 +200,11 @@ impl Record {
         heading
     }
 
+    /// Returns whether its machine has kept its whole log, if there was room.
+    pub(crate) fn has_whole_log(&self) -> bool {
+        self.state == State::Ended
+    }
+
     pub(crate) fn head(&self) -> Head {
         Head {
             state: self.state,

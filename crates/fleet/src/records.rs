@@ -18,6 +18,7 @@ use teamster_api::{ProblemCode, ServiceError};
 use teamster_api::{RunSummary, ViewState};
 #[cfg(feature = "worker")]
 use teamster_core::RunResult;
+use teamster_core::sync::lock;
 use tokio::runtime::Handle;
 #[cfg(feature = "worker")]
 use tokio::time::timeout;
@@ -75,8 +76,12 @@ impl Fleet {
         loop {
             let found = self.last_of_any(stream, subject).await?;
             let number = found.as_ref().map(|message| message.sequence);
-            // It may also be gone.
-            if !self.is_stale(subject, number) || Instant::now() > until {
+            let Some(newer) = self.newer(subject, number) else {
+                return Ok(found);
+            };
+            if Instant::now() > until {
+                // It is gone, or the server has an older state. The next read does not wait for it.
+                lock(&self.written).forget(subject, newer);
                 return Ok(found);
             }
             sleep(PAUSE).await;
@@ -165,7 +170,7 @@ impl Fleet {
         // The caller asks for the refusal.
         let stored = stored.await;
         let stored = stored.unwrap_or_else(|_| Err(PublishErrorKind::TimedOut.into()))?;
-        self.wrote(subject, stored.sequence);
+        lock(&self.written).add(subject, stored.sequence);
         Ok(stored.sequence)
     }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use async_nats::HeaderMap;
 use async_nats::jetstream::Context;
-use teamster_api::{ProblemCode, RunHandle, RunSpec};
+use async_nats::jetstream::message::StreamMessage;
+use teamster_api::{Placement, ProblemCode, RunHandle, RunService, RunSpec};
 use teamster_core::{Image, RunStatus};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
 use teamster_testkit::proc::wait_until;
@@ -134,6 +135,19 @@ fn a_log_whose_beginning_has_aged_out_is_read_from_the_file() {
         let logs = jetstream.get_stream("TM_LOG").await.unwrap();
         logs.purge().keep(1).await.unwrap();
         assert_eq!(read(&run).await, copy);
+        // A later run with this id, which was cancelled before its start, shows nothing of this one.
+        logs.purge().await.unwrap();
+        let records = jetstream.get_stream("KV_tm_runs").await.unwrap();
+        records.purge().await.unwrap();
+        let again = Fleet::connect(FleetOptions::new(&server.url, "ann")).await;
+        let again: Arc<dyn RunService> = Arc::new(FleetRuns::new(&again.unwrap()));
+        let mut spec = RunSpec::new("claude", "hello");
+        spec.placement = Placement::pool("other");
+        let later = RunHandle::start(again, "run", spec).await.unwrap();
+        later.cancel(false).await.unwrap();
+        let left = String::from_utf8(read(&later).await).unwrap();
+        assert_eq!(left.lines().count(), 1, "{left}");
+        assert!(left.contains("cancelled before it was started"), "{left}");
         assert!(fs::exists(shared.0.path().join("count")).unwrap());
     });
 }
@@ -310,5 +324,91 @@ fn a_reader_of_an_ended_run_gets_an_end_whatever_is_left_of_its_log() {
         let left = String::from_utf8(read(&run).await).unwrap();
         assert!(left.contains("is not kept any more"), "{left}");
         assert!(left.contains("\"status\":\"completed\""), "{left}");
+    });
+}
+
+/// The pause of the reader is longer than the time for which an ended run's log is waited for.
+#[test]
+fn a_reader_that_pauses_gets_the_whole_log_of_an_ended_run() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let mut machine = Machine::start(&server, "w1", &shared.agent());
+        until_workers(&fleet, 1).await;
+        let spec = RunSpec::new("claude", "hello");
+        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        let mut log = run.follow(0);
+        for _ in 0..60 {
+            timeout(LIMIT, log.next()).await.unwrap().unwrap().unwrap();
+        }
+        shared.go();
+        let copy = read(&run).await;
+        machine.drain();
+        let client = async_nats::connect(&server.url).await.unwrap();
+        let jetstream = async_nats::jetstream::new(client);
+        let logs = jetstream.get_stream("TM_LOG").await.unwrap();
+        let mut messages = Vec::new();
+        let last = logs.cached_info().state.last_sequence;
+        for number in 1..=last {
+            messages.push(logs.get_raw_message(number).await.unwrap());
+        }
+        assert!(messages.len() > 3, "{}", messages.len());
+        let late = messages.split_off(messages.len() - 2);
+        let publish = async |message: &StreamMessage| {
+            let payload = message.payload.clone();
+            // Without the number that was expected.
+            let mut headers = HeaderMap::new();
+            for (name, values) in message.headers.iter() {
+                if name.to_string().starts_with("Tm-") {
+                    headers.insert(name.clone(), values[0].clone());
+                }
+            }
+            let sent = jetstream.publish_with_headers("tm.log.ann.run", headers, payload);
+            sent.await.unwrap().await.unwrap();
+        };
+        // As from a server that gets them one after another, and has no whole log.
+        jetstream
+            .get_stream("TM_FILE")
+            .await
+            .unwrap()
+            .purge()
+            .await
+            .unwrap();
+        logs.purge().await.unwrap();
+        for message in &messages {
+            publish(message).await;
+        }
+        let mut found = Vec::new();
+        let mut log = run.follow(0);
+        while let Ok(line) = timeout(Duration::from_secs(2), log.next()).await {
+            found.extend_from_slice(line.unwrap().unwrap().json());
+            found.push(b'\n');
+        }
+        publish(&late[0]).await;
+        let line = timeout(LIMIT, log.next()).await.unwrap().unwrap().unwrap();
+        found.extend_from_slice(line.json());
+        found.push(b'\n');
+        logs.purge().await.unwrap();
+        tokio::time::sleep(Duration::from_secs(11)).await;
+        let (_, rest) = tokio::join!(
+            async {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                publish(&late[1]).await;
+            },
+            async {
+                let mut rest = Vec::new();
+                while let Some(line) = timeout(LIMIT, log.next()).await.unwrap() {
+                    rest.extend_from_slice(line.unwrap().json());
+                    rest.push(b'\n');
+                }
+                rest
+            }
+        );
+        found.extend(rest);
+        let text = |log: &[u8]| String::from_utf8(log.to_vec()).unwrap();
+        assert_eq!(text(&found), text(&copy));
     });
 }

@@ -210,6 +210,33 @@ fn a_worker_names_the_layout_of_a_newer_version() {
 }
 
 #[test]
+fn what_is_gone_is_waited_for_once() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    block_on(async {
+        let (_, service) = runs(&server, 0).await;
+        let spec = RunSpec::new("claude", "hello");
+        let run = RunHandle::start(service.clone(), "run", spec).await;
+        run.unwrap().cancel(false).await.unwrap();
+        let client = async_nats::connect(&server.url).await.unwrap();
+        let jetstream = async_nats::jetstream::new(client);
+        let records = jetstream.get_stream("KV_tm_runs").await.unwrap();
+        records.purge().await.unwrap();
+        let mut times = Vec::new();
+        for _ in 0..2 {
+            let began = Instant::now();
+            let gone = service.show("run").await.unwrap_err();
+            assert_eq!(gone.code, Some(ProblemCode::RunNotFound));
+            times.push(began.elapsed());
+        }
+        // The first read cannot know that no server has it.
+        let waits = Duration::from_secs(2);
+        assert!(times[0] >= waits && times[1] < waits, "{times:?}");
+    });
+}
+
+#[test]
 fn consumers_and_the_presence_of_workers_are_not_asked_for_again_and_again() {
     let Some(server) = Server::start() else {
         return;
