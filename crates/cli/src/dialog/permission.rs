@@ -118,8 +118,9 @@ fn request_text(request: &PermissionRequest, directory: Option<&Path>) -> String
                     Value::String(text) => words::printable(text),
                     value => words::printable(&value.to_string()),
                 };
-                let is_summarized =
-                    !summary.is_empty() && words::one_line(&value).ends_with(&summary);
+                // The summary of a command is without its shell.
+                let is_summarized = matches!(&**name, "command" | "commands")
+                    || !summary.is_empty() && words::one_line(&value).ends_with(&summary);
                 let most = if is_summarized {
                     MAX_SUMMARIZED_ARGUMENT
                 } else {
@@ -328,6 +329,14 @@ mod tests {
         let long = "x".repeat(MAX_SUMMARIZED_ARGUMENT + 7);
         let shown = text_of(json!({"command": long, "content": long}));
         assert!(shown.contains("… (7 characters more)"), "{shown}");
+        let command = "y".repeat(1500);
+        let shown = text_of(json!({"command": format!("/bin/bash -lc '{command}'")}));
+        assert!(shown.ends_with(&format!("'{command}'\n")), "{shown}");
+        let shown = text_of(json!({"commands": [command, "true"]}));
+        assert!(
+            shown.ends_with(&format!("[\"{command}\",\"true\"]\n")),
+            "{shown}"
+        );
         let fields: serde_json::Map<_, _> =
             (0..20).map(|n| (format!("k{n:02}"), json!(n))).collect();
         let shown = text_of(Value::Object(fields));
