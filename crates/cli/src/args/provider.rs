@@ -38,7 +38,9 @@ impl TypedValueParser for ProviderParser {
                     format!("{}\n", error.message),
                 )
                 .with_cmd(command)),
-                None if name.is_some_and(|name| name.contains(char::is_whitespace)) => {
+                None if takes_prompt(command, arg)
+                    && name.is_some_and(|name| name.contains(char::is_whitespace)) =>
+                {
                     let problem = agent_missing(command.get_name(), name.unwrap_or_default());
                     Err(Error::raw(ClapErrorKind::ValueValidation, problem).with_cmd(command))
                 }
@@ -53,14 +55,19 @@ impl TypedValueParser for ProviderParser {
     }
 }
 
+/// Returns whether a prompt may follow this argument, so that one could be in its place.
+fn takes_prompt(command: &Command, arg: Option<&Arg>) -> bool {
+    ["run", "chat"].contains(&command.get_name()) && arg.is_some_and(Arg::is_positional)
+}
+
 /// Returns the error for a prompt in the place of the agent. It names an agent that is installed, if there is one.
 fn agent_missing(command: &str, prompt: &str) -> String {
     let host = crate::global::host();
     let providers = crate::global::providers().all();
-    let infos = providers.iter().map(|provider| provider.info());
-    let mut installed =
-        infos.filter(|info| !info.program.is_empty() && find_program(host, info).is_ok());
-    let agent = installed.next().map_or("claude", |info| info.id);
+    let mut infos = providers.iter().map(|provider| provider.info());
+    let first = infos.clone().next();
+    let installed = infos.find(|info| !info.program.is_empty() && find_program(host, info).is_ok());
+    let agent = installed.or(first).map_or("AGENT", |info| info.id);
     let prompt = words::shell_word(&excerpt(prompt, LONGEST_PROMPT));
     let prompt = if command == "chat" {
         String::new()
@@ -125,5 +132,15 @@ mod tests {
             "{shown}"
         );
         assert!(shown.contains(" 'fix the bug'"), "{shown}");
+        let shown = |args: &[&str]| Cli::try_parse_from(args).unwrap_err().to_string();
+        for other in [
+            &["teamster", "acp", "fix the bug"][..],
+            &["teamster", "runs", "list", "--provider", "a b"],
+            &["teamster", "demo", "--provider", "a b"],
+        ] {
+            let shown = shown(other);
+            assert!(!shown.contains("the agent is missing"), "{shown}");
+            assert!(shown.contains("[possible values: "), "{shown}");
+        }
     }
 }

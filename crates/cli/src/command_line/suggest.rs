@@ -28,7 +28,7 @@ const FLAGS: &[(&[&str], &str)] = &[
     ),
     (
         &["-p", "--print", "--prompt"],
-        "the prompt follows the agent, as in `teamster run claude \"Fix the bug\"`",
+        "the prompt follows the agent, as in `teamster run AGENT \"Fix the bug\"`",
     ),
 ];
 
