@@ -176,7 +176,7 @@ impl Fleet {
             return Ok(named);
         };
         let worker = &home.worker;
-        if self.reports(worker).await? == Reports::Yes {
+        if self.reports(worker, None).await? == Reports::Yes {
             if named.is_some_and(|named| named != *worker) {
                 let problem = format!("the conversation is on worker {worker}: omit the machine");
                 return Err(AgentError::refused("placement", problem).into());

@@ -29,7 +29,7 @@ pub use check::{Finding, FindingVerdict};
 pub use fleet::{Fleet, FleetOptions};
 pub use holds::Hold;
 pub use layout::FleetLimits;
-pub use presence::{LOGGED_OUT, PresentAgent, PresentWorker};
+pub use presence::{LOGGED_OUT, NOT_ALLOWED, PresentAgent, PresentWorker};
 pub use roles::{FleetLogin, FleetRole, FleetUser, server_accounts};
 pub use runs::{DEFAULT_POOL, FleetRuns, Rerun};
 pub use status::{FleetStatus, QueueOf};

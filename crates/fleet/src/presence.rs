@@ -32,6 +32,8 @@ pub(crate) const REFUSED: Duration = Duration::from_secs(30);
 
 /// The [problem](PresentAgent::problem) of an agent whose login is known to be missing.
 pub const LOGGED_OUT: &str = "is not logged in";
+/// The [problem](PresentAgent::problem) of an agent that the worker's policy excludes.
+pub const NOT_ALLOWED: &str = "is not allowed";
 
 /// A worker that is there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -145,8 +147,12 @@ pub(crate) enum Reports {
 }
 
 impl Fleet {
-    /// Finds out whether a worker with this name reports.
-    pub(crate) async fn reports(&self, worker: &str) -> Result<Reports, ServiceError> {
+    /// Finds out whether a worker with this name reports, and has the state directory with this number, if it is known.
+    pub(crate) async fn reports(
+        &self,
+        worker: &str,
+        machine: Option<Tag>,
+    ) -> Result<Reports, ServiceError> {
         let last = self.last(WORKERS, &presence(worker)).await?;
         Ok(match last {
             None => Reports::NotSince(None),
@@ -155,7 +161,15 @@ impl Fleet {
                 let at = marker.time.unix_timestamp_nanos() / 1_000_000;
                 Reports::NotSince(u64::try_from(at).ok())
             }
-            Some(_) => Reports::Yes,
+            Some(last) => {
+                let present = serde_json::from_slice::<PresentWorker>(&last.payload).ok();
+                let reports = present.and_then(|present| present.machine);
+                // Another machine has taken the name: it has nothing of the runs of the earlier one.
+                match (machine, reports) {
+                    (Some(wanted), Some(found)) if wanted != found => Reports::NotSince(None),
+                    _ => Reports::Yes,
+                }
+            }
         })
     }
 

@@ -12,7 +12,7 @@ use teamster_core::{AgentError, ErrorCode, ErrorKind, RunResult, RunStatus};
 
 use crate::large::SpecFile;
 use crate::names::{HOST_SUBJECTS, RunKey, WORK_SUBJECTS, host, work};
-use crate::protocol::{Change, Claim, Head, State, Step};
+use crate::protocol::{Change, Claim, Head, State, Step, Tag};
 
 /// Largest result that is in a record, in bytes of JSON. A longer one is in the last entry of the log alone.
 #[cfg(feature = "worker")]
@@ -33,6 +33,9 @@ pub(crate) struct Record {
     /// The worker that has claimed the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) worker: Option<String>,
+    /// The random number of that worker's state directory; `None` of an older program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) worker_machine: Option<Tag>,
     /// The longest time that this worker allows, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) max_time_ms: Option<u64>,
@@ -154,6 +157,7 @@ impl Record {
             state: State::Queued,
             claim: None,
             worker: None,
+            worker_machine: None,
             max_time_ms: None,
             directory: None,
             machine: None,
@@ -222,11 +226,11 @@ impl Record {
             Step::Claim => record.times.claimed = now,
             Step::Start => record.times.started = now,
             Step::HandOn => {
-                record.worker = None;
+                (record.worker, record.worker_machine) = (None, None);
                 record.times.claimed = None;
             }
             Step::Cancel => {
-                record.worker = None;
+                (record.worker, record.worker_machine) = (None, None);
                 record.times.ended = now;
             }
             Step::End | Step::Conflict | Step::GiveUp => record.times.ended = now,
@@ -275,6 +279,7 @@ impl Record {
             state: State::Queued,
             claim: None,
             worker: None,
+            worker_machine: None,
             max_time_ms: None,
             directory: None,
             times: Times {

@@ -196,7 +196,7 @@ impl FleetRuns {
     /// Finds out whether the worker of a started run reports.
     async fn reports(&self, record: &Record) -> Result<Reports, ServiceError> {
         match &record.worker {
-            Some(worker) => self.fleet.reports(worker).await,
+            Some(worker) => self.fleet.reports(worker, record.worker_machine).await,
             None => Ok(Reports::NotSince(None)),
         }
     }

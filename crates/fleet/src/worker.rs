@@ -36,7 +36,7 @@ use tokio::time::sleep;
 
 use crate::large::IN_FILE;
 use crate::names::{RunKey, WORKERS, presence, token};
-use crate::presence::{LOGGED_OUT, PRESENT, PresentAgent, PresentWorker};
+use crate::presence::{LOGGED_OUT, NOT_ALLOWED, PRESENT, PresentAgent, PresentWorker};
 use crate::protocol::{Carrier, Effect, Tag};
 use crate::records::PAUSE;
 use crate::{Fleet, Hold};
@@ -291,12 +291,13 @@ impl Worker {
         let _ = shared.report().await;
         drain::finish(&shared, &mut carries).await;
         tasks.shutdown().await;
-        // At once, and not only when its time has passed.
-        let gone = PublishMessage::build().header("KV-Operation", "DEL");
-        shared
-            .fleet
-            .publish(&presence(&shared.config.name), gone)
-            .await;
+        // At once, and not only when its time has passed. Another machine may have taken the name meanwhile.
+        let subject = presence(&shared.config.name);
+        if let Ok(number) = shared.last_report(&subject).await {
+            let gone = PublishMessage::build().header("KV-Operation", "DEL");
+            let gone = gone.expected_last_subject_sequence(number);
+            shared.fleet.publish(&subject, gone).await;
+        }
         Ok(())
     }
 }
@@ -337,7 +338,7 @@ impl Shared {
                 let facts = agent.facts;
                 let allowed = self.config.policy.agents.as_ref();
                 let problem = if allowed.is_some_and(|allowed| !allowed.contains(&facts.id)) {
-                    Some("is not allowed")
+                    Some(NOT_ALLOWED)
                 } else if !facts.usable {
                     Some("is not installed, or cannot be used")
                 } else if facts.login.state == "no" {

@@ -46,7 +46,7 @@ impl Fleet {
                 format!("the worktree of run \"{shown}\" is on worker {worker}: omit the machine");
             return Err(AgentError::refused("placement", problem).into());
         }
-        if self.reports(&worker).await? != Reports::Yes {
+        if self.reports(&worker, record.worker_machine).await? != Reports::Yes {
             let message = format!(
                 "worker {worker}, which has the worktree of run \"{shown}\", does not report: try again when it is back, or \
                  begin a new session"

@@ -18,12 +18,13 @@ use tokio::time::{Instant, sleep};
 use super::Shared;
 use super::control::Control;
 use super::copy::{Copy, release};
+use super::folder::is_damaged;
 use super::home::Held;
 use super::outside::Outside;
 use super::pull::forget;
 use crate::frame::Frame;
 use crate::names::RunKey;
-use crate::protocol::{Carrier, Change, Effect, Folder, Next, Outcome, Seen, Step, Verdict};
+use crate::protocol::{Carrier, Change, Effect, Folder, Next, Outcome, Seen, Step, Tag, Verdict};
 use crate::record::Record;
 use crate::records::PAUSE;
 pub(super) use start::refused_result;
@@ -203,7 +204,14 @@ impl Carry {
 
     async fn look(&self) -> Option<Folder> {
         loop {
-            let mut folder = match self.shared.folders.look(&self.key) {
+            let mut found = self.shared.folders.look(&self.key);
+            // With the claim that the record has, it can be ended, and is not started.
+            if found.as_ref().is_err_and(is_damaged)
+                && let Some(nonce) = self.own_claim().await
+            {
+                found = self.shared.folders.of_claim(&self.key, nonce, 0).map(Some);
+            }
+            let mut folder = match found {
                 Ok(folder) => folder?,
                 Err(error) => {
                     self.unreadable(&error).await;
@@ -240,6 +248,13 @@ impl Carry {
             }
             return Some(folder);
         }
+    }
+
+    /// Returns the number of the record's claim if it is one of this worker with this state directory.
+    async fn own_claim(&self) -> Option<Tag> {
+        let record = self.shared.fleet.read(&self.key).await.ok()?.record?;
+        let claim = record.claim?;
+        (record.worker_machine == Some(self.shared.machine_tag)).then_some(claim.nonce)
     }
 
     /// Reports that the state of the run cannot be read, and waits for a moment.
@@ -296,6 +311,7 @@ impl Carry {
         match change.step {
             Step::Claim => {
                 new.worker = Some(self.shared.config.name.clone());
+                new.worker_machine = Some(self.shared.machine_tag);
                 let decided = self.decide();
                 (new.directory, new.max_time_ms) = (decided.directory, decided.max_time_ms);
             }

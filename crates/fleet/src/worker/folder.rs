@@ -106,16 +106,21 @@ impl Folders {
 
     /// Returns the folder of a run, without what its runner has. What has begun was not refused.
     pub(super) fn look(&self, key: &RunKey) -> io::Result<Option<Folder>> {
+        match self.kept(key)? {
+            Some(kept) => self.of_claim(key, kept.nonce, kept.revision).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Returns the folder of a run, as it is with this claim.
+    pub(super) fn of_claim(&self, key: &RunKey, nonce: Tag, revision: u64) -> io::Result<Folder> {
         let path = self.path(key);
-        let Some(kept) = self.kept(key)? else {
-            return Ok(None);
-        };
-        Ok(Some(Folder {
-            nonce: kept.nonce,
-            revision: kept.revision,
+        Ok(Folder {
+            nonce,
+            revision,
             has_begun: path.join(BEGUN).try_exists()?,
             is_refused: path.join(REFUSED).try_exists()?,
-        }))
+        })
     }
 
     /// Returns what was decided at the claim; nothing without a folder.
@@ -223,6 +228,14 @@ impl Folders {
     }
 }
 
+/// Returns whether a file can be read, and its content is not what was written: reading it again is of no use.
+pub(super) fn is_damaged(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        ErrorKind::InvalidData | ErrorKind::UnexpectedEof
+    )
+}
+
 fn write_synced(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut options = OpenOptions::new();
     let mut file = options
@@ -294,6 +307,16 @@ mod tests {
         fs::create_dir(dir.path().join("w1/.new-x")).unwrap();
         assert_eq!(folders.keys().unwrap(), std::slice::from_ref(&key));
         assert!(!dir.path().join("w1/.new-x").exists());
+        // What a disk that fails has left of them.
+        for content in ["", "{\"version\":1", "nonsense", "\0\0\0"] {
+            fs::write(folders.path(&key).join(CLAIM), content).unwrap();
+            fs::write(folders.path(&key).join(REFUSED), content).unwrap();
+            assert!(is_damaged(&folders.look(&key).unwrap_err()), "{content}");
+            assert!(is_damaged(&folders.decided(&key).unwrap_err()), "{content}");
+            assert!(is_damaged(&folders.refusal(&key).unwrap_err()), "{content}");
+            let found = folders.of_claim(&key, Tag::of(2), 9).unwrap();
+            assert!(found.is_refused && !found.has_begun);
+        }
         folders.remove(&key).unwrap();
         folders.remove(&key).unwrap();
         assert_eq!(folders.keys().unwrap(), []);

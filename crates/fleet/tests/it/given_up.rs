@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde_json::json;
 use teamster_api::{
-    Change, LiveState, ProblemCode, RunHandle, RunService, RunSpec, RunSummary, ServiceError,
-    ViewState,
+    Change, LiveState, Placement, ProblemCode, RunHandle, RunService, RunSpec, RunSummary,
+    ServiceError, ViewState,
 };
 use teamster_core::{PermissionMode, RunStatus};
 use teamster_fleet::{Fleet, FleetOptions, FleetRuns};
@@ -223,6 +223,82 @@ fn a_worker_that_is_asked_from_elsewhere_ends_and_interrupts_what_it_has_after_a
         let queued = second.view().await.unwrap().summary.state;
         assert_eq!(queued, ViewState::Queued);
         assert_eq!(shared.count(), 1);
+    });
+}
+
+/// Lets the presence of a worker be that of another machine.
+async fn take_name(server: &Server, worker: &str) {
+    let client = async_nats::connect(&server.url).await.unwrap();
+    let jetstream = async_nats::jetstream::new(client);
+    let workers = jetstream.get_stream("KV_tm_workers").await.unwrap();
+    let subject = format!("$KV.tm_workers.=here.{worker}");
+    let last = workers.get_last_raw_message_by_subject(&subject).await;
+    let mut present: serde_json::Value = serde_json::from_slice(&last.unwrap().payload).unwrap();
+    present["machine"] = "0123456789abcdef0123456789abcdef".into();
+    let other = serde_json::to_vec(&present).unwrap();
+    let stored = jetstream.publish(subject, other.into()).await.unwrap();
+    stored.await.unwrap();
+}
+
+#[test]
+fn a_machine_that_took_the_name_of_a_lost_one_does_not_stand_for_it() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let decides = FleetRuns::new(&fleet);
+        let mut machine = Machine::start(&server, "w1", &shared.agent());
+        let mut drained = Machine::start(&server, "w2", &shared.agent());
+        until_workers(&fleet, 2).await;
+        let mut spec = RunSpec::new("claude", "hello");
+        spec.placement = Placement::machine("w1");
+        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        shared.until_count(1);
+        until_shown(&run, ViewState::Running).await;
+        machine.kill();
+        take_name(&server, "w1").await;
+        let unknown = until_shown(&run, ViewState::Unknown).await;
+        assert_eq!(unknown.machine.as_deref(), Some("w1"));
+        decides.give_up("run").await.unwrap();
+        // One that ends does not take away what the other one reports.
+        take_name(&server, "w2").await;
+        drained.drain();
+        let there = fleet.workers().await.unwrap();
+        let there: Vec<_> = there.iter().map(|worker| &*worker.worker).collect();
+        assert_eq!(there, ["w1", "w2"]);
+        shared.go();
+    });
+}
+
+#[test]
+fn a_run_whose_claim_is_damaged_on_the_disk_ends_without_an_agent() {
+    let Some(server) = Server::start() else {
+        return;
+    };
+    let shared = Shared::new();
+    block_on(async {
+        let (fleet, service) = runs(&server, 0).await;
+        let mut machine = Machine::dying(&server, "w1", &shared.agent(), Some("Spawn"));
+        until_workers(&fleet, 1).await;
+        let spec = RunSpec::new("claude", "hello");
+        let run = RunHandle::start(service, "run", spec).await.unwrap();
+        machine.until_dead();
+        let folder = machine
+            .folder
+            .path()
+            .join("state/teamster/fleet/w1/ann@run");
+        fs::write(folder.join("claim.json"), "{\"version\":1").unwrap();
+        machine.restart(&shared.agent());
+        // Before, it was read again for ever.
+        let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
+        assert_eq!(result.status, RunStatus::Failed);
+        let error = &result.errors[0].message;
+        assert!(error.contains("damaged, so it was not started"), "{error}");
+        assert_eq!(shared.count(), 0);
+        let is_gone = wait_until(LIMIT, || !folder.exists());
+        assert!(is_gone);
     });
 }
 

@@ -5,16 +5,17 @@ use std::sync::atomic::Ordering;
 
 use async_nats::jetstream::AckKind;
 use teamster_api::{ProblemCode, ServiceError, Spec, Workspace};
+use teamster_core::text::one_line;
 use tokio::time::{sleep, timeout};
 
 use super::{Carry, RETRY};
 use crate::homes::{ConversationKey, local_key};
 use crate::large::IN_FILE;
-use crate::names::RunKey;
+use crate::names::{HOST_SUBJECTS, RunKey};
 use crate::protocol::{Outcome, Tag};
 use crate::record::Record;
 use crate::runs::check_spec;
-use crate::worker::folder::Decided;
+use crate::worker::folder::{Decided, is_damaged};
 use crate::worker::home::{self, Found, Held, Place};
 use crate::worker::pull::PROGRESS;
 use crate::worker::secrets::Secrets;
@@ -108,18 +109,18 @@ impl Carry {
         // A hint from before it was left to another, or one that a user has written: that of the record is elsewhere.
         let queue = record.queue(&self.key);
         if let Some(hint) = self.hint.as_ref().filter(|hint| *hint.subject != *queue) {
-            if record.machine.is_none() && hint.subject.starts_with("tm.host.") {
+            if record.machine.is_none() && hint.subject.starts_with(HOST_SUBJECTS) {
                 let message = "its record does not name this worker, or was read too early";
                 return Err(ServiceError::unreachable(message));
             }
-            return Ok(Found::elsewhere(queue));
+            return Ok(Found::elsewhere(waits_for(record)));
         }
         let wanted = self.permitted()?;
         self.shared.check_hold(wanted.provider()).await?;
         let found = home::find(&self.shared, &self.key, &wanted).await?;
         if let Place::Elsewhere(worker) = &found.place {
             self.forward(worker).await?;
-            return Ok(found);
+            return Ok(Found::elsewhere(format!("worker {worker}")));
         }
         let decided = Decided {
             directory: found.directory.clone(),
@@ -148,7 +149,7 @@ impl Carry {
             Place::Here => Ok(found),
             Place::Elsewhere(worker) => {
                 self.forward(&worker).await?;
-                Ok(Found::elsewhere(worker))
+                Ok(Found::elsewhere(format!("worker {worker}")))
             }
         }
     }
@@ -177,7 +178,15 @@ impl Carry {
     /// Returns a spec with what was decided at the claim, which the record's owner cannot change.
     fn localized_here(&self, spec: Spec) -> Result<Spec, ServiceError> {
         let decided = self.shared.folders.decided(&self.key);
-        let decided = decided.map_err(|error| unwritable(&error))?;
+        let decided = decided.map_err(|error| {
+            if is_damaged(&error) {
+                let message = format!(
+                    "what the worker has written down about the run is damaged, so it was not started: {error}"
+                );
+                return ServiceError::new(ProblemCode::FileDamaged, message);
+            }
+            unwritable(&error)
+        })?;
         self.localized(spec, &decided)
     }
 
@@ -225,6 +234,14 @@ impl Carry {
     }
 }
 
+/// Returns for what a record waits, in words.
+fn waits_for(record: &Record) -> String {
+    match &record.machine {
+        Some(worker) => format!("worker {}", one_line(worker)),
+        None => format!("the pool {}", one_line(&record.pool)),
+    }
+}
+
 /// Gives a spec the names that its conversation and its session have here, and this directory if it names none.
 fn place(owner: &str, spec: &mut Spec, directory: Option<&Path>) {
     let key = match spec {
@@ -265,6 +282,15 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn a_person_reads_for_what_a_run_waits_and_no_subject() {
+        let spec = Spec::from(teamster_api::RunSpec::new("claude", "hello"));
+        let mut record = Record::new("gpu", &spec);
+        assert_eq!(waits_for(&record), "the pool gpu");
+        record.machine = Some("w3".to_owned());
+        assert_eq!(waits_for(&record), "worker w3");
+    }
 
     #[test]
     fn a_session_continues_one_of_its_owner_alone() {

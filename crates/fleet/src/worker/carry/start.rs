@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep};
 
 use super::{Carry, Outside, RETRY};
 use crate::protocol::{Folder, Outcome, Reason};
+use crate::worker::folder::is_damaged;
 
 /// Time in which the agent of a run that was given up must end until it is killed, and in which its runner must begin.
 const GRACE: Duration = Duration::from_secs(15);
@@ -109,6 +110,11 @@ impl Carry {
         loop {
             match self.shared.folders.refusal(&self.key) {
                 Ok(error) => return error,
+                Err(error) if is_damaged(&error) => {
+                    let message =
+                        format!("the run was not started; the reason cannot be read: {error}");
+                    return Some(AgentError::new(ErrorCode::Io, ErrorKind::Internal, message));
+                }
                 Err(error) => {
                     let text = format!("its state cannot be read: {error}");
                     self.shared.notice(&self.key, text);
