@@ -130,10 +130,14 @@ impl Subjects {
 }
 
 impl Permissions {
-    /// Returns the role that these permissions make with this name: of several, the one that may do most.
-    fn role(&self, name: &str) -> Option<FleetRole> {
-        let mut roles = FleetRole::ALL.into_iter().rev();
-        roles.find(|role| self.lacks(*role, name).is_empty())
+    /// Returns the roles that these permissions make with this name. An operator has that one alone: it may do everything.
+    fn roles(&self, name: &str) -> Vec<FleetRole> {
+        let mut roles = FleetRole::ALL.to_vec();
+        roles.retain(|role| self.lacks(*role, name).is_empty());
+        if roles.contains(&FleetRole::Operator) {
+            return vec![FleetRole::Operator];
+        }
+        roles
     }
 
     /// Returns what a role needs and this user may not do.
@@ -228,21 +232,22 @@ impl Fleet {
     fn permissions(&self, info: &UserInfo) -> Finding {
         let name = &*self.owner;
         let permissions = info.data.permissions.as_ref();
-        let role = permissions.map_or(Some(FleetRole::Operator), |may| may.role(name));
-        let (Some(permissions), false) = (permissions, role == Some(FleetRole::Operator)) else {
+        let operator = [FleetRole::Operator];
+        let roles = permissions.map_or(operator.to_vec(), |may| may.roles(name));
+        let (Some(permissions), false) = (permissions, roles == operator) else {
             return Finding::warning(
                 "permissions",
                 "of an operator: this user may do everything, and so read all prompts",
                 "submit runs as a submitter; each user has one role (submitter, worker, watcher or operator)",
             );
         };
-        if let Some(role) = role {
-            let detail = format!("of a {role} with the name {name}");
+        if let Some(roles) = in_words(&roles) {
+            let detail = format!("of {roles} with the name {name}");
             return Finding::good("permissions", detail);
         }
         let user = &*info.data.user;
-        if let Some(role) = permissions.role(user) {
-            let detail = format!("of a {role} with the name {user}, and not {name}");
+        if let Some(roles) = in_words(&permissions.roles(user)) {
+            let detail = format!("of {roles} with the name {user}, and not {name}");
             let next = format!("use the owner {user}, or the user {name}");
             return Finding::bad("permissions", detail, &next);
         }
@@ -279,6 +284,12 @@ impl Fleet {
             });
         }
     }
+}
+
+/// Returns these roles as a part of a sentence; `None` if there are none.
+fn in_words(roles: &[FleetRole]) -> Option<String> {
+    let names: Vec<_> = roles.iter().map(|role| format!("a {role}")).collect();
+    (!names.is_empty()).then(|| names.join(" and "))
 }
 
 fn version(server: &ServerInfo, is_new_enough: bool) -> Finding {
@@ -381,6 +392,30 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn all_roles_of_a_user_are_named() {
+        let may = |roles: &[FleetRole]| {
+            let subjects = |of: fn(FleetRole, &str) -> Vec<String>| Subjects {
+                allow: Some(roles.iter().flat_map(|role| of(*role, "w1")).collect()),
+                deny: Vec::new(),
+            };
+            Permissions {
+                publish: Some(subjects(FleetRole::publishes)),
+                subscribe: Some(subjects(FleetRole::subscribes)),
+                responses: Some(json!({})),
+            }
+        };
+        let words = |roles| in_words(&may(roles).roles("w1"));
+        // Before, it was a watcher alone.
+        let both = words(&[FleetRole::Worker, FleetRole::Watcher]);
+        assert_eq!(both.as_deref(), Some("a worker and a watcher"));
+        let one = words(&[FleetRole::Submitter]);
+        assert_eq!(one.as_deref(), Some("a submitter"));
+        assert_eq!(words(&[]), None);
+        let all = may(&[FleetRole::Operator, FleetRole::Worker]).roles("w1");
+        assert_eq!(all, [FleetRole::Operator]);
+    }
 
     #[test]
     fn a_clock_that_is_wrong_is_named_with_what_to_do() {

@@ -193,7 +193,8 @@ impl FleetUser {
 }
 
 /// Returns the block `accounts` of the server's configuration: the account of the streams, with the workers and the
-/// operators, and one for each other user, into which it imports the subjects of its role.
+/// operators, and one for each other name, into which it imports the subjects of its role. Users of one name, such as two
+/// keys of a person, share that.
 ///
 /// A server answers to any subject that a request names, with its own rights. In an account of its own, who asks gets the
 /// answer there, and cannot let the server write into a stream. Users of another `account` do not see anything of these.
@@ -201,17 +202,19 @@ pub fn server_accounts(account: &str, users: &[FleetUser]) -> String {
     let (inside, outside): (Vec<_>, Vec<_>) = users
         .iter()
         .partition(|user| matches!(user.role, FleetRole::Worker | FleetRole::Operator));
-    let own = |user: &FleetUser| quoted(&format!("{account}_{}", user.name));
-    let mut exports: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for user in &outside {
+    let mut accounts: BTreeMap<String, Vec<&FleetUser>> = BTreeMap::new();
+    let mut exports: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for user in outside {
+        let own = quoted(&format!("{account}_{}", user.name));
         for subject in imported(user) {
-            exports.entry(subject).or_default().push(own(user));
+            exports.entry(subject).or_default().insert(own.clone());
         }
+        accounts.entry(own).or_default().push(user);
     }
     let mut text = format!("accounts {{\n  {account} {{\n    jetstream: enabled\n");
     add_users(&mut text, &inside);
     text.push_str("    exports: [\n");
-    for (subject, accounts) in exports {
+    for (subject, users) in exports {
         // A request for messages has several answers.
         let several = if subject.contains(".MSG.NEXT.") {
             "response_type: Stream, "
@@ -223,15 +226,16 @@ pub fn server_accounts(account: &str, users: &[FleetUser]) -> String {
             text,
             "      {{ service: {}, {several}accounts: [{}] }}",
             quoted(&subject),
-            accounts.join(", ")
+            users.into_iter().collect::<Vec<_>>().join(", ")
         );
     }
     text.push_str("    ]\n  }\n");
-    for user in outside {
-        let _ = writeln!(text, "  {} {{", own(user));
-        add_users(&mut text, &[user]);
+    for (own, users) in accounts {
+        let _ = writeln!(text, "  {own} {{");
+        add_users(&mut text, &users);
         text.push_str("    imports: [\n");
-        for subject in imported(user) {
+        let subjects: BTreeSet<_> = users.into_iter().flat_map(imported).collect();
+        for subject in subjects {
             let subject = quoted(&subject);
             let _ = writeln!(
                 text,
@@ -348,6 +352,36 @@ mod tests {
         assert!(covers(&may, "$JS.API.DIRECT.GET.TM_LOG.tm.log.ann.r1"));
         assert!(!covers(&may, "$JS.API.DIRECT.GET.TM_LOG.tm.log.bob.r1"));
         assert!(!covers(&may, "$JS.API.STREAM.INFO.TM_FILE"));
+    }
+
+    #[test]
+    fn users_of_one_name_share_its_account() {
+        let user = |role, key: &str| {
+            FleetUser::new("ann", role, FleetLogin::Nkey(key.to_owned())).unwrap()
+        };
+        let config = server_accounts(
+            "TEAM",
+            &[
+                user(FleetRole::Submitter, "U1"),
+                user(FleetRole::Submitter, "U2"),
+                user(FleetRole::Watcher, "U3"),
+            ],
+        );
+        // Before, there was an account for each, and the server took the last one.
+        assert_eq!(config.matches("  \"TEAM_ann\" {").count(), 1, "{config}");
+        assert!(!config.contains("\"TEAM_ann\", \"TEAM_ann\""), "{config}");
+        let (_, own) = config.split_once("  \"TEAM_ann\" {").unwrap();
+        for key in ["U1", "U2", "U3"] {
+            assert!(own.contains(&format!("nkey: \"{key}\"")), "{own}");
+        }
+        let imports = |subject: &str| {
+            let line = format!("service: {{ account: TEAM, subject: \"{subject}\" }}");
+            own.matches(&line).count()
+        };
+        // What both roles have, and what one of them has.
+        assert_eq!(imports("$JS.API.INFO"), 1);
+        assert_eq!(imports("$KV.tm_runs.ann.>"), 1);
+        assert_eq!(imports("tm.watch.>"), 1);
     }
 
     #[test]
