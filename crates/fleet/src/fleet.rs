@@ -174,6 +174,10 @@ impl Fleet {
         let mut has_login = false;
         for server in options.url.split(',') {
             let server: ServerAddr = server.trim().parse().map_err(|_| not_an_address())?;
+            if options.ca.is_some() && server.scheme() == "ws" {
+                let message = "the certificate of an authority (`ca`) is for TLS: use `wss://`";
+                return Err(ServiceError::new(ProblemCode::InvalidParams, message));
+            }
             // The library ignores what a URL has of a login.
             let user = server.username().filter(|_| !has_login);
             has_login |= user.is_some();

@@ -88,7 +88,10 @@ pub(crate) fn with_authority(
     if !text.contains(CERTIFICATE) {
         return Err(about("expected a certificate in PEM"));
     }
-    Ok(connect.add_root_certificates(file.to_owned()))
+    // Without it, one that answers without TLS would be taken at an address with `nats://`.
+    Ok(connect
+        .add_root_certificates(file.to_owned())
+        .require_tls(true))
 }
 
 /// Returns the error of a server that could not be reached, or refuses the connection.
@@ -107,6 +110,12 @@ pub(crate) fn not_connected(error: &ConnectError) -> ServiceError {
 fn unreachable(reason: &str) -> String {
     const UNTRUSTED: &str = "is signed by an authority that is not trusted here";
     const AUTHORITY: &str = "name the file with the authority's certificate (`ca`)";
+    // From this machine's files, before anything was asked of the server.
+    if reason.contains("could not load ") {
+        return format!(
+            "the certificates that are trusted here cannot be read: check the file of the authority ({reason})"
+        );
+    }
     if reason.contains("InvalidContentType") {
         return format!(
             "the fleet's server takes no TLS: use `nats://`, or give it a certificate ({reason})"

@@ -248,6 +248,15 @@ fn certificates_of_servers_are_checked() {
             let refused = connect(&server.url, by(&file)).await;
             assert_eq!(code(refused, part), Some(ProblemCode::InvalidParams));
         }
+        let damaged = authority.pem.replacen("MII", "!!!", 1);
+        let damaged = files.private("damaged.pem", &damaged);
+        let refused = connect(&server.url, by(&damaged)).await;
+        unreachable(refused, "check the file of the authority");
+        let refused = connect("ws://127.0.0.1:1", by(&ca)).await;
+        assert_eq!(
+            code(refused, "use `wss://`"),
+            Some(ProblemCode::InvalidParams)
+        );
         drop(server);
         let old = authority.server(&files, |params| {
             params.not_before = date_time_ymd(2020, 1, 1);
@@ -263,6 +272,9 @@ fn certificates_of_servers_are_checked() {
         let plain = Server::start().unwrap();
         let url = plain.url.replace("nats://", "tls://");
         let refused = connect(&url, by(&ca)).await;
+        unreachable(refused, "takes no TLS: use `nats://`");
+        // Who names an authority wants TLS, at any address.
+        let refused = connect(&plain.url, by(&ca)).await;
         unreachable(refused, "takes no TLS: use `nats://`");
     });
 }
