@@ -25,11 +25,13 @@ const RIGHT: &str = "$KV.tm_workers.=care";
 const TERM: Duration = Duration::from_secs(10);
 /// Time for which a queued record must be the same until the hints of its queue are read: most are taken before.
 const QUIET: Duration = Duration::from_secs(30);
+/// Time after which the hints of a queue are read that has enough of them: some may be of no run, and one be missing.
+const READS_ALL: Duration = Duration::from_mins(5);
 /// The subjects of all records.
 const ALL: &str = "$KV.tm_runs.>";
 
 pub(super) async fn keep_caring(shared: Arc<Shared>) {
-    let mut waiting = Waiting::new();
+    let mut waiting = Waiting::default();
     loop {
         // The next one may succeed.
         if let Err(error) = pass(&shared, &mut waiting).await
@@ -41,13 +43,25 @@ pub(super) async fn keep_caring(shared: Arc<Shared>) {
     }
 }
 
-/// Since when this process has seen queued records, with their revisions.
-type Waiting = HashMap<RunKey, (u64, Instant)>;
+/// What this process has seen of runs that wait.
+#[derive(Debug, Default)]
+struct Waiting {
+    /// Since when it has seen queued records, with their revisions.
+    records: HashMap<RunKey, (u64, Instant)>,
+    /// When it has read the hints of queues whose records are quiet, or has first seen that they are.
+    read: HashMap<String, Instant>,
+}
+
+/// Returns whether the hints of a queue are read, each of which is a request.
+fn reads_hints(hints: usize, queued: usize, since: Duration) -> bool {
+    // Without any, each record gets one.
+    hints > 0 && (hints < queued || since >= READS_ALL)
+}
 
 async fn pass(shared: &Shared, waiting: &mut Waiting) -> Result<(), ServiceError> {
     if !has_right(shared).await? {
         // What another one has done is not known.
-        waiting.clear();
+        *waiting = Waiting::default();
         return Ok(());
     }
     let fleet = &shared.fleet;
@@ -65,10 +79,13 @@ async fn pass(shared: &Shared, waiting: &mut Waiting) -> Result<(), ServiceError
     let mut quiet = HashSet::new();
     let mut queued: HashMap<&str, usize> = HashMap::new();
     let now = Instant::now();
-    let mut seen_now = Waiting::new();
+    let mut seen_now = HashMap::new();
     for (key, revision, heading) in &records {
         if heading.head.state == State::Queued {
-            let known = waiting.get(key).filter(|(known, _)| known == revision);
+            let known = waiting
+                .records
+                .get(key)
+                .filter(|(known, _)| known == revision);
             let since = known.map_or(now, |(_, since)| *since);
             seen_now.insert(key.clone(), (*revision, since));
             *queued.entry(&heading.queue).or_default() += 1;
@@ -77,12 +94,15 @@ async fn pass(shared: &Shared, waiting: &mut Waiting) -> Result<(), ServiceError
             }
         }
     }
-    *waiting = seen_now;
+    waiting.records = seen_now;
+    waiting.read.retain(|queue, _| quiet.contains(&**queue));
     let mut hinted = HashMap::new();
     for queue in quiet {
-        // With a hint for each, none is missing. One that is of no more use goes when it is pulled.
+        // One that is of no more use goes when it is pulled.
         let hints = queues.get(queue).copied().unwrap_or_default();
-        if hints > 0 && hints < queued[queue] {
+        let read = waiting.read.entry(queue.to_owned()).or_insert(now);
+        if reads_hints(hints, queued[queue], now - *read) {
+            *read = now;
             let keys = hinted_in(shared, queue).await?;
             hinted.insert(queue.to_owned(), keys);
         }
@@ -244,5 +264,20 @@ async fn hinted_in(shared: &Shared, queue: &str) -> Result<HashSet<String>, Serv
             Err(error) if error.kind() == RawMessageErrorKind::NoMessageFound => return Ok(keys),
             Err(error) => return Err(shared.fleet.failed(name, error)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hints_of_no_run_do_not_hide_a_missing_one_for_long() {
+        let at_once = Duration::ZERO;
+        assert!(reads_hints(1, 2, at_once));
+        assert!(!reads_hints(0, 2, READS_ALL));
+        // Before, as many hints as records were enough, whichever they were.
+        assert!(!reads_hints(9, 2, at_once));
+        assert!(reads_hints(9, 2, READS_ALL));
     }
 }

@@ -47,7 +47,7 @@ impl Hint {
 }
 
 /// Takes a hint out of its queue for good.
-pub(super) async fn forget(shared: &Shared, hint: &Message) {
+pub(super) async fn forget(shared: &Arc<Shared>, hint: &Message) {
     let number = match hint.info() {
         Ok(info) if info.stream == HOST => info.stream_sequence,
         _ => {
@@ -57,13 +57,21 @@ pub(super) async fn forget(shared: &Shared, hint: &Message) {
     };
     // A new consumer would get it again. That message alone is removed: a newer hint may be in its place. Until it is, it
     // is not acknowledged either: a hint that is there is delivered.
-    let (fleet, hint) = (shared.fleet.clone(), hint.clone());
+    let (shared, hint) = (shared.clone(), hint.clone());
     tokio::spawn(async move {
-        let Ok(stream) = fleet.stream(HOST).await else {
+        let Ok(stream) = shared.fleet.stream(HOST).await else {
             return;
         };
-        if stream.delete_message(number).await.is_ok() {
-            let _ = hint.ack().await;
+        let subject = format!("$JS.API.STREAM.MSG.DELETE.{HOST}");
+        let deleted = stream.delete_message(number);
+        let deleted = shared.fleet.unless_refused(&subject, deleted);
+        match deleted.await {
+            Ok(Ok(_)) => {
+                let _ = hint.ack().await;
+            }
+            Ok(Err(_)) => {}
+            // Until the right is given, the hint comes again and again.
+            Err(refusal) => (shared.on_notice)(refusal.message),
         }
     });
 }
@@ -125,6 +133,16 @@ impl Queue {
         }
         let consumer = stream.create_consumer(config).await;
         consumer.map_err(|error| self.failed(shared, error))
+    }
+
+    /// Returns the pause before the consumer is opened again.
+    fn pause(&self) -> Duration {
+        match self.agent {
+            // Only this worker uses it: it is gone. One that was just made may have no leader yet.
+            None => RENEW,
+            // The server may refuse more requests than so many: all workers would make it again at once.
+            Some(_) => PAUSE,
+        }
     }
 
     fn failed(&self, shared: &Shared, error: impl std::fmt::Display) -> ServiceError {
@@ -192,8 +210,7 @@ async fn keep_pulling(
                 }
             }
             Ok(None) => {}
-            // The consumer is gone. One that was just made may have no leader yet.
-            Err(_) => sleep(RENEW).await,
+            Err(_) => sleep(queue.pause()).await,
         }
     }
 }
@@ -217,7 +234,7 @@ async fn pull_one(
 }
 
 /// Takes a hint if there is a slot for it.
-async fn accept(shared: &Shared, message: Message) -> Option<Hint> {
+async fn accept(shared: &Arc<Shared>, message: Message) -> Option<Hint> {
     let key = std::str::from_utf8(&message.payload).ok();
     let Some(key) = key.and_then(RunKey::parse) else {
         // No run can be found by it.
@@ -240,4 +257,16 @@ async fn accept(shared: &Shared, message: Message) -> Option<Hint> {
         message,
         permit,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_consumer_that_all_workers_share_is_not_made_again_ten_times_a_second() {
+        // Before, as long as that of one machine, which is gone at each error.
+        assert_eq!(Queue::of_pool("default", "claude").pause(), PAUSE);
+        assert_eq!(Queue::of_machine("w1").pause(), RENEW);
+    }
 }
