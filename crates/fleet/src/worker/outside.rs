@@ -9,6 +9,7 @@ use std::sync::Arc;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use teamster_api::{Command, LogLine, PendingRequest, Reply, RunSummary, RunView, ServiceError};
+use teamster_host::state;
 
 use crate::names::RunKey;
 
@@ -96,9 +97,8 @@ impl Outside {
         self.rename(&mut summary.info.run_id);
         self.rename_branch(&mut summary.info.branch);
         // That of another run of its owner.
-        let owner = self.branch.trim_start_matches("teamster/");
         if let Some(first) = &mut summary.info.continues
-            && let Some(run) = first.strip_prefix(owner)
+            && let Some(run) = first.strip_prefix(self.owner())
         {
             *first = run.to_owned();
         }
@@ -134,8 +134,29 @@ impl Outside {
     }
 
     fn text(&self, text: &str) -> String {
+        let runs = state::runs();
+        self.text_with(text, |run| {
+            let local = self.owned(run);
+            let runs = runs.as_ref().ok();
+            runs.is_some_and(|runs| runs.root().join(local).is_dir())
+        })
+    }
+
+    /// Returns the id on this machine of a run of the owner.
+    fn owned(&self, run: &str) -> String {
+        format!("{}{run}", self.owner())
+    }
+
+    /// Returns with what the ids of the owner's runs begin here.
+    fn owner(&self) -> &str {
+        self.branch.trim_start_matches("teamster/")
+    }
+
+    /// Returns a text with the ids of the owner's runs as they are outside. Other texts that look like one, such as an
+    /// address, stay: `is_here` returns whether this machine has a run of the owner with this id.
+    fn text_with(&self, text: &str, is_here: impl Fn(&str) -> bool) -> String {
         // Also those of other runs of the owner, such as the one that is in the way.
-        let owner = self.branch.trim_start_matches("teamster/");
+        let owner = self.owner();
         let mut shown = String::with_capacity(text.len());
         let mut rest = text;
         while let Some(at) = rest.find(owner) {
@@ -143,12 +164,31 @@ impl Outside {
             shown.push_str(before);
             // Not the end of another name, nor an address of mail.
             let is_part = |before: char| before.is_alphanumeric() || "_-.@+".contains(before);
-            if shown.ends_with(is_part) {
+            rest = &found[owner.len()..];
+            if shown.ends_with(is_part) || !self.begins_with_run(rest, &is_here) {
                 shown.push_str(owner);
             }
-            rest = &found[owner.len()..];
         }
         shown + rest
+    }
+
+    /// Returns whether a text begins with the id of a run, of a turn or of a request.
+    fn begins_with_run(&self, text: &str, is_here: impl Fn(&str) -> bool) -> bool {
+        let is_part = |at: char| at.is_ascii_alphanumeric() || "_.:-~".contains(at);
+        let end = text.find(|at| !is_part(at)).unwrap_or(text.len());
+        let mut id = &text[..end];
+        loop {
+            if id == self.run || !id.is_empty() && is_here(id) {
+                return true;
+            }
+            // What follows may be the number of a turn, a colon or a full stop.
+            match id.rfind(['.', ':']) {
+                Some(at) if id[at + 1..].bytes().all(|byte| byte.is_ascii_digit()) => {
+                    id = &id[..at];
+                }
+                _ => return false,
+            }
+        }
     }
 
     /// Returns the beginning of a git bundle of the run, which has the names of its refs in lines before an empty one.
@@ -312,8 +352,18 @@ mod tests {
             ("run ann@fix has ended", "run fix has ended"),
             ("in use by ann@other: wait", "in use by other: wait"),
             ("/runs/ann@fix.3, joann@fix", "/runs/fix.3, joann@fix"),
+            (
+                "see ann@fix: it waits for ann@other.",
+                "see fix: it waits for other.",
+            ),
+            ("branch teamster/ann@fix", "branch teamster/fix"),
+            // Before, the name was cut off of these.
+            ("ann@git.example:repo", "ann@git.example:repo"),
+            ("by <ann@example.com>", "by <ann@example.com>"),
+            ("ann@fix-2, ann@fix.example", "ann@fix-2, ann@fix.example"),
+            ("ann@", "ann@"),
         ] {
-            assert_eq!(outside.text(here), shown);
+            assert_eq!(outside.text_with(here, |run| run == "other"), shown);
         }
         let bundle = |refs: &str| format!("# v2 git bundle\n-1 old\n2 {refs}\n\nPACK {refs}");
         assert_eq!(
