@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use teamster_api::ProviderFacts;
+use teamster_fleet::NOT_ALLOWED;
 
 use super::plain;
 use crate::remote::Machine;
@@ -76,6 +77,10 @@ fn print(agents: &[MachineAgent], out: &mut impl Write) -> io::Result<()> {
 /// Returns whether the agent is ready, or else what to do on its machine.
 fn state(facts: &ProviderFacts) -> String {
     let problem = facts.problem.as_deref().unwrap_or("cannot be used");
+    // Nothing that is done on its machine but another policy makes it ready.
+    if problem == NOT_ALLOWED {
+        return problem.to_owned();
+    }
     let next = if facts.login.state == "no" {
         &facts.how_to_log_in
     } else {
@@ -85,5 +90,33 @@ fn state(facts: &ProviderFacts) -> String {
         (true, _) => "ready".to_owned(),
         (false, true) => problem.to_owned(),
         (false, false) => format!("{problem}: {next}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_agent_is_shown_with_what_makes_it_ready() {
+        let shown = |problem: &str, login: &str| {
+            let facts = json!({
+                "id": "claude", "name": "Claude Code", "usable": false, "inProcess": false, "tested": true,
+                "testedVersions": [], "tooOld": false, "problem": problem, "install": "npm install it",
+                "login": {"state": login}, "howToLogIn": "log in with it",
+            });
+            state(&serde_json::from_value(facts).unwrap())
+        };
+        // Before, it was to be installed.
+        assert_eq!(shown(NOT_ALLOWED, "unknown"), "is not allowed");
+        let logged_out = shown("is not logged in", "no");
+        assert_eq!(logged_out, "is not logged in: log in with it");
+        let missing = shown("is not installed, or cannot be used", "unknown");
+        assert_eq!(
+            missing,
+            "is not installed, or cannot be used: npm install it"
+        );
     }
 }
