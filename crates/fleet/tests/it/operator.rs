@@ -282,7 +282,11 @@ fn consumers_and_the_presence_of_workers_are_not_asked_for_again_and_again() {
                 .filter(|subject| subject.contains(part))
                 .count()
         };
-        assert_eq!((count("TM_HOST"), count("TM_WORK")), (1, 1), "{asked:?}");
+        assert_eq!(
+            (count("TM_HOST"), count("TM_WORK.default_claude")),
+            (1, 1),
+            "{asked:?}"
+        );
         // By the submissions one for each two seconds, and one for each ten by the worker that repairs.
         let begin = asked
             .iter()
