@@ -204,7 +204,10 @@ fn a_server_of_ours_that_the_user_changes_becomes_his() {
     assert_eq!(world.servers(), ["a", "mine"]);
     // The changed entry blocks a run that needs another definition.
     let error = Lease::acquire(&world.edit(&["a"])).unwrap_err();
-    assert!(error.to_string().contains("`a` of its own"), "{error}");
+    assert!(
+        error.to_string().contains("already has a server `a`"),
+        "{error}"
+    );
     assert_eq!(first.release().unwrap(), Released::Cleaned);
     assert_eq!(world.servers(), ["a", "mine"]);
     assert!(world.text().unwrap().contains("/opt/a"));
