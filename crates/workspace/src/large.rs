@@ -6,8 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::{Duration, SystemTime};
 
 use anyhow::{Context, bail};
 use sha2::{Digest, Sha256};
@@ -26,6 +28,11 @@ pub(crate) const POINTER_SIZE: u64 = 1024;
 pub(crate) const REF: &str = "refs/teamster-large/content";
 /// The line of a pointer with the hash of the content, without the hash.
 const OID: &str = "oid sha256:";
+
+/// The beginning of the names of files that are written, as in `lfs-filter.sh`.
+const DRAFT: &str = "teamster-";
+/// Age from which on nothing writes such a file.
+const DRAFT_AGE: Duration = Duration::from_hours(24);
 
 /// The content of large files, by its hash: where it is.
 pub(crate) type Contents = BTreeMap<String, PathBuf>;
@@ -61,7 +68,22 @@ impl Store {
 
     /// Returns whether it has this content.
     pub(crate) fn has(&self, oid: &str) -> bool {
-        self.path(oid).is_file()
+        // One that was not on the disk before the machine lost power is empty.
+        fs::metadata(self.path(oid)).is_ok_and(|it| it.is_file() && it.len() > 0)
+    }
+
+    /// Removes what killed processes have left.
+    pub(crate) fn remove_old_drafts(&self, now: SystemTime) {
+        // What stays is removed the next time.
+        for draft in fs::read_dir(self.root.join("tmp")).into_iter().flatten() {
+            let Ok(draft) = draft else { continue };
+            let is_ours = draft.file_name().as_bytes().starts_with(DRAFT.as_bytes());
+            let changed = draft.metadata().and_then(|it| it.modified());
+            let age = changed.ok().and_then(|it| now.duration_since(it).ok());
+            if is_ours && age.is_some_and(|age| age > DRAFT_AGE) {
+                let _ = fs::remove_file(draft.path());
+            }
+        }
     }
 
     /// Returns whether it has content.
@@ -72,16 +94,17 @@ impl Store {
     /// Takes a file over that has this content.
     fn take(&self, oid: &str, file: &Path) -> anyhow::Result<()> {
         let to = self.path(oid);
-        if to.is_file() {
+        if self.has(oid) {
             return Ok(());
         }
         let take = || -> io::Result<()> {
             let drafts = self.root.join("tmp");
             fs::create_dir_all(&drafts)?;
             fs::create_dir_all(to.parent().unwrap_or(&self.root))?;
-            let draft = drafts.join(format!("teamster-{}-{oid}", std::process::id()));
+            let draft = drafts.join(format!("{DRAFT}{}-{oid}", std::process::id()));
             before_change();
             fs::copy(file, &draft)?;
+            File::open(&draft)?.sync_all()?;
             before_change();
             fs::rename(&draft, &to)
         };
@@ -289,7 +312,8 @@ fn write_object(repository: &Path, id: &str, to: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn sha256(file: &Path) -> io::Result<String> {
+/// Returns the hash of the content of a file, as pointers name it.
+pub(crate) fn sha256(file: &Path) -> io::Result<String> {
     let mut file = File::open(file)?;
     let mut hasher = Sha256::new();
     let mut piece = vec![0; 1 << 20];

@@ -2,6 +2,7 @@
 //!
 //! Commits are kept by refs: those of runs, and that of the latest upload, so that the next one needs little.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -200,7 +201,22 @@ impl Mirror {
         let lost = git::run_with_input(kept_by_none, input.as_bytes())?;
         let lost = String::from_utf8_lossy(&lost);
         let lost: Vec<_> = lost.lines().collect();
-        let known = present.into_iter().filter(|it| !lost.contains(it));
+        // Content may be lost, too.
+        let store = Store::at(path.join("lfs"));
+        let marks = git(
+            &path,
+            ["for-each-ref", "--format=%(objectname) %(refname)", LARGE],
+        )?;
+        let gone: BTreeSet<_> = (marks.lines())
+            .filter_map(|line| line.split_once(' '))
+            .filter(|(_, name)| {
+                let oid = name.strip_prefix(LARGE);
+                oid.is_some_and(|oid| !store.has(oid))
+            })
+            .map(|(mark, _)| mark)
+            .collect();
+        let known = present.into_iter();
+        let known = known.filter(|it| !lost.contains(it) && !gone.contains(it));
         Ok(known.map(str::to_owned).collect())
     }
 
@@ -271,6 +287,7 @@ impl Mirror {
         let mut folder = tempfile::Builder::new();
         let folder = (folder.prefix(SCRATCH).rand_bytes(0)).tempdir_in(&self.path)?;
         let store = Store::at(self.path.join("lfs"));
+        store.remove_old_drafts(SystemTime::now());
         let taken = large::take_out(included, folder.path(), &self.path, &store)?;
         let marks = large::marks(&self.path, folder.path(), taken.oids.iter(), true)?;
         let refs = marks

@@ -80,6 +80,7 @@ pub async fn submit(
     let known = service.known_commits(source.root(), taken.offers.clone());
     let known = known.await?;
     let (taken, files) = blocking(move || {
+        let mut taken = taken;
         let bundle = taken.pack(&known)?;
         let bundle = bundle.as_deref().map(|it| BundleFile::open(BUNDLE, it));
         let included = taken.included.as_ref();

@@ -28,6 +28,8 @@ pub(crate) const BASE: &str = "refs/teamster/base";
 pub(crate) const MODULES: &str = "refs/teamster/modules/";
 /// Largest number of refs whose commits are offered.
 const REFS: usize = 500;
+/// Limit of the size of the content of large files in one upload, in bytes. A machine keeps 8 GiB of uploads by default.
+const LARGE: u64 = 4 << 30;
 /// Number of largest files that an error names.
 const NAMED: usize = 5;
 
@@ -284,16 +286,14 @@ impl Source {
 impl Taken {
     /// Packs what a machine needs that has the commits `known`, into a bundle. Returns its path; `None` if the machine has
     /// all. The bundle of [included](Self::included) files is written too, with the content of large files that the machine
-    /// does not have.
+    /// does not have. Content that is damaged or too large is left out, with a warning.
     ///
     /// # Errors
     ///
     /// Fails if git does, for example because the disk is full.
-    pub fn pack(&self, known: &[String]) -> anyhow::Result<Option<PathBuf>> {
+    pub fn pack(&mut self, known: &[String]) -> anyhow::Result<Option<PathBuf>> {
+        let large = self.new_large_files(known);
         if let Some(included) = &self.included {
-            let is_new = |oid: &String| self.marks.get(oid).is_none_or(|it| !known.contains(it));
-            let mut large = self.large.clone();
-            large.retain(|oid, _| is_new(oid));
             included.pack(&self.own, &large)?;
         }
         let modules = self.modules.iter().filter(|it| !known.contains(it));
@@ -314,6 +314,45 @@ impl Taken {
         let bundle = self.folder.join("bundle");
         bundle::write(&self.own, &bundle, &refs, known)?;
         Ok(Some(bundle))
+    }
+
+    /// Returns the content of large files that a machine does not have which has the commits `known`.
+    fn new_large_files(&mut self, known: &[String]) -> Contents {
+        let marks = &self.marks;
+        let is_new = |oid: &String| marks.get(oid).is_none_or(|it| !known.contains(it));
+        let mut new = Vec::new();
+        for (oid, path) in self.large.iter().filter(|(oid, _)| is_new(oid)) {
+            new.push((fs::metadata(path).map_or(0, |it| it.len()), oid, path));
+        }
+        // So that as many as possible have theirs.
+        new.sort_unstable();
+        let (mut taken, mut sum) = (Contents::new(), 0);
+        let (mut damaged, mut left) = (None, (0, 0));
+        for (size, oid, path) in new {
+            if size > LARGE - sum {
+                left = (left.0 + 1, left.1 + size);
+            } else if large::sha256(path).is_ok_and(|it| it == *oid) {
+                sum += size;
+                taken.insert(oid.clone(), path.clone());
+            } else {
+                damaged = Some(path);
+            }
+        }
+        if let Some(path) = damaged {
+            let path = printable(&path.to_string_lossy());
+            self.warnings.push(format!(
+                "not uploaded: the content of a file of Git LFS, which is damaged: remove {path} and run `git lfs fetch`"
+            ));
+        }
+        if left.0 > 0 {
+            self.warnings.push(format!(
+                "not uploaded: the content of {} of Git LFS, {} beyond the limit of {} in one upload",
+                plural(left.0, "file"),
+                mib(left.1),
+                mib(LARGE)
+            ));
+        }
+        taken
     }
 }
 

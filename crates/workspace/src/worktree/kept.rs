@@ -121,7 +121,8 @@ impl Kept {
     }
 
     /// Writes a git bundle of what the run has left: the refs `refs/teamster/RUN/head` and `refs/teamster/RUN/wip`, without
-    /// the history before the run, and the content of files of Git LFS that they name and this machine has. Returns `false` if there is neither.
+    /// the history before the run, and the content of files of Git LFS that they name and this machine has. Returns `false`
+    /// if there is neither.
     ///
     /// # Errors
     ///

@@ -19,7 +19,7 @@ fi
 path() { printf '%s/objects/%s/%s/%s' "$store" "$(printf %.2s "$1")" "$(printf '%s' "$1" | cut -c 3-4)" "$1"; }
 case $1 in
   clean)
-    # A pointer stays one, and nothing needs none.
+    # A pointer stays a pointer; an empty file needs none.
     if [ -n "$name" ] || [ "$size" -eq 0 ]; then
       cat "$file"
       exit
@@ -27,13 +27,13 @@ case $1 in
     if command -v sha256sum >/dev/null; then name=$(sha256sum <"$file"); else name=$(shasum -a 256 <"$file"); fi
     name=${name%% *}
     to=$(path "$name")
-    if [ ! -f "$to" ]; then
+    if [ ! -s "$to" ]; then
       mkdir -p "${to%/*}"
       mv "$file" "$to"
     fi
     printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%s\nsize %s\n' "$name" "$size"
     ;;
   smudge)
-    if [ -n "$name" ] && [ -f "$(path "$name")" ]; then cat "$(path "$name")"; else cat "$file"; fi
+    if [ -n "$name" ] && [ -s "$(path "$name")" ]; then cat "$(path "$name")"; else cat "$file"; fi
     ;;
 esac

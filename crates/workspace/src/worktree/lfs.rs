@@ -70,8 +70,8 @@ pub(crate) fn store_in(command: &mut Command, folder: &Path) {
 /// Checks out the content of large files in a worktree or a submodule of an uploaded repository, as far as the mirror has it.
 /// Returns a warning if it does not have all.
 ///
-/// From then on, large files there are pointers in commits, as where it came from: the mirror gets their content. Where git
-/// has the content of others, they all are as they are: there, no git-lfs made pointers of them.
+/// From then on, large files there are pointers in commits, as where it came from: the mirror gets their content. If git
+/// itself has the content of one of them, all stay as git has them.
 pub(crate) fn fill_in(tree: &Path, mirror: &Path) -> anyhow::Result<Option<String>> {
     let listed = git_bytes(tree, ["ls-files", "-z", "--", FILES])?;
     let paths = listed.split(|byte| *byte == 0).filter(|it| !it.is_empty());
@@ -92,7 +92,7 @@ pub(crate) fn fill_in(tree: &Path, mirror: &Path) -> anyhow::Result<Option<Strin
             let files = plural(pointers.len() as u64, "file");
             let others = plural(others, "other");
             format!(
-                "`worktree`: {files} of Git LFS have no content, only pointers, because git has that of {others}: run `git \
+                "`worktree`: {files} of Git LFS: only pointers, no content: git has that of {others}: run `git \
                  lfs migrate import` or `git add --renormalize` where the repository is submitted"
             )
         }));
@@ -119,7 +119,7 @@ pub(crate) fn fill_in(tree: &Path, mirror: &Path) -> anyhow::Result<Option<Strin
     Ok((!missing.is_empty()).then(|| {
         let files = plural(missing.len() as u64, "file");
         format!(
-            "`worktree`: {files} of Git LFS have no content, only pointers: it was not where the repository was submitted, \
+            "`worktree`: {files} of Git LFS: only pointers, no content: it was not where the repository was submitted, \
              run `git lfs fetch` there first"
         )
     }))
@@ -143,11 +143,9 @@ fn install(repository: &Path, mirror: &Path) -> anyhow::Result<bool> {
         }
         set(repository, "lfs.storage", storage)?;
         // No server is asked, also none that the repository names.
-        set(
-            repository,
-            "lfs.url",
-            &format!("file://{}", mirror.display()),
-        )?;
+        let url = format!("file://{}", mirror.display());
+        set(repository, "lfs.url", &url)?;
+        set(repository, "lfs.pushurl", &url)?;
         set(repository, "lfs.skipdownloaderrors", "true")?;
         return Ok(true);
     }
@@ -208,7 +206,7 @@ pub(super) fn pointers(tree: &Path) -> Option<String> {
 fn not_installed(pointers: usize) -> String {
     let files = plural(pointers as u64, "file");
     format!(
-        "`worktree`: {files} of Git LFS have no content, only pointers: install git-lfs and run `git lfs install`"
+        "`worktree`: {files} of Git LFS: only pointers, no content: install git-lfs and run `git lfs install`"
     )
 }
 

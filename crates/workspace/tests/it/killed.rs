@@ -91,7 +91,7 @@ fn victim() {
 fn upload(repository: &Path, root: &Path) {
     let packing = tempfile::tempdir_in(root.parent().unwrap()).unwrap();
     let source = Source::find(repository).unwrap();
-    let taken = source.take(packing.path()).unwrap();
+    let mut taken = source.take(packing.path()).unwrap();
     let mirrors = root.with_extension("mirrors");
     let known = Mirror::known(&mirrors, source.root(), &taken.offers).unwrap();
     let bundle = taken.pack(&known).unwrap();

@@ -1,8 +1,10 @@
 //! Files of Git LFS.
 
-use std::fs;
+use std::cell::RefCell;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use teamster_workspace::{
     Incoming, Kept, Mirror, NewWorktree, Origin, SILENCE, Source, Target, Wait, Worktree,
@@ -65,22 +67,23 @@ fn repository(settings: &TempDir, is_real: bool, names: &[&str]) -> Repository {
     repository
 }
 
-/// A machine that takes uploads.
-struct Machine(TempDir);
+/// A machine that takes uploads, and the warnings of those who made them.
+struct Machine(TempDir, RefCell<Vec<String>>);
 
 impl Machine {
     fn new() -> Self {
-        Self(tempfile::tempdir().unwrap())
+        Self(tempfile::tempdir().unwrap(), RefCell::default())
     }
 
     /// Uploads a repository, and makes a worktree of it. Returns also how much content was sent beside commits, in bytes.
     fn upload(&self, repository: &Repository, id: &str) -> (Worktree, u64) {
         let packing = tempfile::tempdir().unwrap();
         let source = Source::find(repository.path()).unwrap();
-        let taken = source.take(packing.path()).unwrap();
+        let mut taken = source.take(packing.path()).unwrap();
         let mirrors = self.0.path().join("mirrors");
         let known = Mirror::known(&mirrors, source.root(), &taken.offers).unwrap();
         let bundle = taken.pack(&known).unwrap();
+        self.1.borrow_mut().append(&mut taken.warnings);
         let wait = Wait::new(SILENCE, &|text| panic!("{text}"));
         let mirror = Mirror::open(&mirrors, source.root(), wait).unwrap();
         mirror.receive(id, &taken.base, bundle.as_deref()).unwrap();
@@ -99,9 +102,13 @@ impl Machine {
 
     /// Lets the machine have git-lfs itself, as in the settings of its user.
     fn with_git_lfs(self, repository: &Repository) -> Self {
-        let settings = self.0.path().join("settings");
         let text = "[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n\tsmudge = git-lfs smudge -- %f\n\tprocess = git-lfs \
                     filter-process\n\trequired = true\n";
+        self.with_settings(repository, text)
+    }
+
+    fn with_settings(self, repository: &Repository, text: &str) -> Self {
+        let settings = self.0.path().join("settings");
         fs::write(&settings, text).unwrap();
         let source = Source::find(repository.path()).unwrap();
         let wait = Wait::new(SILENCE, &|text| panic!("{text}"));
@@ -232,6 +239,76 @@ fn a_machine_gets_the_content_of_a_large_file_once() {
     assert_eq!(read(third.directory(), "b.bin"), "small\n");
 }
 
+/// The place of the only content that a store has.
+fn only_content(store: &Path) -> PathBuf {
+    let mut at = store.join("objects");
+    while at.is_dir() {
+        let mut inside = fs::read_dir(&at).unwrap();
+        at = inside.next().unwrap().unwrap().path();
+        assert!(inside.next().is_none());
+    }
+    at
+}
+
+#[test]
+fn content_that_a_machine_has_lost_is_sent_again() {
+    let settings = tempfile::tempdir().unwrap();
+    let repository = repository(&settings, false, &["a.bin"]);
+    let machine = Machine::new();
+    machine.upload(&repository, "first");
+    let source = Source::find(repository.path()).unwrap();
+    let mirrors = machine.0.path().join("mirrors");
+    let store = mirrors.join(format!("{}.git/lfs", source.root()));
+    // As a power failure leaves a file that was not flushed.
+    fs::write(only_content(&store), "").unwrap();
+    // What a killed process has left, and what another one is writing.
+    let [old, new] = ["teamster-old", "teamster-new"].map(|name| store.join("tmp").join(name));
+    for draft in [&old, &new] {
+        fs::write(draft, "x").unwrap();
+    }
+    let two_days_ago = SystemTime::now() - Duration::from_hours(48);
+    let file = File::options().write(true).open(&old).unwrap();
+    file.set_modified(two_days_ago).unwrap();
+    let (mut second, _) = machine.upload(&repository, "second");
+    assert_eq!(second.take_warnings(), [""; 0]);
+    let content = "content of a.bin\n".repeat(100);
+    assert_eq!(read(second.directory(), "a.bin"), content);
+    assert_eq!((old.exists(), new.exists()), (false, true));
+}
+
+#[test]
+fn damaged_and_huge_content_is_left_out_and_named() {
+    let settings = tempfile::tempdir().unwrap();
+    let repository = repository(&settings, false, &["a.bin"]);
+    let there = only_content(&repository.path().join(".git/lfs"));
+    fs::write(&there, "damaged").unwrap();
+    // The file itself, which git may read again, has none.
+    let pointer = repository.git(["show", "HEAD:a.bin"]);
+    repository.write("a.bin", &format!("{pointer}\n"));
+    let upload = |id: &str| {
+        let machine = Machine::new();
+        let (mut made, sent) = machine.upload(&repository, id);
+        assert!(sent < 10_000, "{sent}");
+        assert!(read(made.directory(), "a.bin").starts_with(POINTER));
+        assert_eq!(made.take_warnings().len(), 1);
+        machine.1.take().join("; ")
+    };
+    let warnings = upload("damaged");
+    assert!(
+        warnings.contains("which is damaged: remove ")
+            && warnings.contains(there.to_str().unwrap()),
+        "{warnings}"
+    );
+    // A file without blocks.
+    let file = File::options().write(true).open(&there).unwrap();
+    file.set_len(5 << 30).unwrap();
+    let warnings = upload("huge");
+    assert_eq!(
+        warnings,
+        "not uploaded: the content of 1 file of Git LFS, 5120.0 MiB beyond the limit of 4096.0 MiB in one upload"
+    );
+}
+
 #[test]
 fn a_run_without_large_files_changes_nothing_for_others_of_its_mirror() {
     let settings = tempfile::tempdir().unwrap();
@@ -293,7 +370,7 @@ fn a_large_file_whose_content_is_nowhere_stays_a_pointer_and_is_named() {
     let warnings = made.take_warnings().join("; ");
     assert!(
         warnings.contains(
-            "1 file of Git LFS have no content, only pointers: it was not where the repository was"
+            "1 file of Git LFS: only pointers, no content: it was not where the repository was"
         ),
         "{warnings}"
     );
@@ -301,6 +378,22 @@ fn a_large_file_whose_content_is_nowhere_stays_a_pointer_and_is_named() {
     assert_eq!(read(there, "a.bin").trim_end(), pointer);
     assert_eq!(read(there, "b.bin"), "changed\n");
     assert_eq!(git(there, ["status", "--porcelain"]), "");
+}
+
+#[test]
+fn git_lfs_on_a_machine_that_takes_uploads_asks_no_server() {
+    let settings = tempfile::tempdir().unwrap();
+    let repository = repository(&settings, false, &["a.bin"]);
+    let pointer = repository.git(["show", "HEAD:a.bin"]);
+    fs::remove_dir_all(repository.path().join(".git/lfs")).unwrap();
+    repository.write("a.bin", &format!("{pointer}\n"));
+    // A git-lfs that is there and has nothing to do.
+    let text = "[alias]\n\tlfs = !true\n[filter \"lfs\"]\n\tprocess = false\n";
+    let machine = Machine::new().with_settings(&repository, text);
+    let (made, _) = machine.upload(&repository, "r");
+    let setting = |name| git(made.directory(), ["config", "--get", name]);
+    assert!(setting("lfs.url").starts_with("file:///"));
+    assert_eq!(setting("lfs.pushurl"), setting("lfs.url"));
 }
 
 /// Where git has the content of large files, without git-lfs, they are as they are.
@@ -315,9 +408,7 @@ fn content_that_git_has_is_never_replaced_by_a_pointer() {
     let (mut made, _) = machine.upload(&repository, "r");
     let warnings = made.take_warnings().join("; ");
     assert!(
-        warnings.contains(
-            "1 file of Git LFS have no content, only pointers, because git has that of 1 other"
-        ),
+        warnings.contains("1 file of Git LFS: only pointers, no content: git has that of 1 other"),
         "{warnings}"
     );
     made.start().unwrap();

@@ -24,7 +24,7 @@ impl Machine {
         let folder = tempfile::tempdir().unwrap();
         let packing = tempfile::tempdir().unwrap();
         let source = Source::find(repository.path()).unwrap();
-        let taken = source.take(packing.path()).unwrap();
+        let mut taken = source.take(packing.path()).unwrap();
         let bundle = taken.pack(&[]).unwrap();
         let machine = Self {
             base: taken.base.clone(),

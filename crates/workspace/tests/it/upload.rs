@@ -50,7 +50,7 @@ impl Way {
     /// Packs what the machine does not have.
     fn pack(&self, source: &Source) -> anyhow::Result<Packed> {
         let folder = tempfile::tempdir_in(self.packing.path())?.keep();
-        let taken = source.take(&folder)?;
+        let mut taken = source.take(&folder)?;
         let known = Mirror::known(self.mirrors(), source.root(), &taken.offers)?;
         let bundle = taken.pack(&known)?;
         Ok(Packed {
@@ -417,7 +417,7 @@ fn included_files_come_along_as_they_are_and_in_no_commit() {
     let way = Way::new();
     let source = Source::find(repository.path()).unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let taken = source.take(folder.path()).unwrap();
+    let mut taken = source.take(folder.path()).unwrap();
     assert!(repository.files() == before, "something was changed");
     let included = taken.included.as_ref().unwrap();
     assert_eq!(included.files, 6);
@@ -425,10 +425,11 @@ fn included_files_come_along_as_they_are_and_in_no_commit() {
     assert!(limit.contains("a.env"), "{limit}");
     // Again, it is the same commit.
     let again = tempfile::tempdir().unwrap();
-    let same = source.take(again.path()).unwrap();
-    for taken in [&taken, &same] {
+    let mut same = source.take(again.path()).unwrap();
+    for taken in [&mut taken, &mut same] {
         taken.pack(&[]).unwrap();
     }
+    let included = taken.included.as_ref().unwrap();
     let same = same.included.unwrap();
     assert_eq!(same.commit, included.commit);
     let bytes = |bundle: &Path| fs::read(bundle).unwrap();
