@@ -268,7 +268,7 @@ fn a_machine_that_took_the_name_of_a_lost_one_does_not_stand_for_it() {
         let there = fleet.workers().await.unwrap();
         let there: Vec<_> = there.iter().map(|worker| &*worker.worker).collect();
         assert_eq!(there, ["w1", "w2"]);
-        // The run of the machine that is lost goes on without its worker.
+        // The run of the machine that is lost continues without its worker.
         shared.go();
         let has_ended = wait_until(LIMIT, || {
             let log = fs::read_to_string(machine.log("run")).unwrap_or_default();
