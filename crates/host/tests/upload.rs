@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
 use teamster_api::{
-    BUNDLE, DiffQuery, FileManifest, ProblemCode, RunHandle, RunService, RunSpec, Workspace,
-    Worktree,
+    BUNDLE, DiffQuery, FileManifest, INCLUDED, ProblemCode, RunHandle, RunService, RunSpec,
+    Workspace, Worktree,
 };
 use teamster_core::RunStatus;
 use teamster_host::{Host, LocalRuns, state};
@@ -80,6 +80,17 @@ fn a_run_works_in_the_repository_that_was_submitted_for_it() {
             panic!("{again:?}");
         };
         assert_eq!(head.as_deref(), Some(&*git(&repository, &["rev-parse", "HEAD"])));
+        // Of what cannot be used, nothing stays.
+        let mirror = state::file("teamster/repositories").unwrap();
+        let mirror = mirror.join(format!("{}.git", git(&repository, &["rev-list", "--max-parents=0", "HEAD"])));
+        let kept = || git(&mirror, &["for-each-ref", "refs/teamster-mirror/runs/"]);
+        let before = kept();
+        let damaged = submit(&service, "run7", &sub, &|_| ()).await.unwrap();
+        service.offer("run7", FileManifest::of(INCLUDED, b"x")).await.unwrap();
+        service.write_part("run7", INCLUDED, 0, b"x".to_vec()).await.unwrap();
+        spec.workspace = Some(damaged.workspace);
+        service.start("run7", spec.clone().into()).await.unwrap_err();
+        assert_eq!(kept(), before);
         git(&repository, &["checkout", "--quiet", "--", "."]);
         let clean = submit(&service, "run3", &sub, &|_| ()).await.unwrap();
         assert_eq!(clean.uncommitted, 0);

@@ -34,11 +34,12 @@ pub(super) fn make(
     let mirror = Mirror::open(&state::mirrors()?, repository, wait)?;
     mirror.receive(id, commit, bundle.as_deref())?;
     let files = files.map(|files| mirror.receive_large_files(&files));
-    let files = files.transpose()?;
+    let files = files.transpose();
     mirror.path().clone_into(&mut wanted.directory);
     wanted.from = Some(commit.to_owned());
     wanted.origin = Origin::Uploaded;
-    let made = Worktree::create(root, id, &wanted).and_then(|mut made| {
+    let made = files.and_then(|files| {
+        let mut made = Worktree::create(root, id, &wanted)?;
         if let (Some(files), Some(included)) = (files, included) {
             made.include(files.bundle(), included)?;
         }
