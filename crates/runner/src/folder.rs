@@ -352,6 +352,16 @@ impl RunFolder {
         Ok(RunState::Ended)
     }
 
+    /// Returns whether the run's runner is there, also in another container: it holds the run's lock.
+    pub fn has_runner(&self) -> bool {
+        let Ok(file) = self.open_lock() else {
+            return false;
+        };
+        let locked = file.try_lock_shared();
+        let _lock = RunLock(file);
+        matches!(locked, Err(TryLockError::WouldBlock))
+    }
+
     /// Removes the run and its log if it has ended. Returns whether it was removed. Works on a full disk.
     pub fn remove(self) -> Result<bool, RunsError> {
         let Some(_lock) = lock_exclusively(&self.path, LOCK)? else {

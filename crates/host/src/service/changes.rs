@@ -31,8 +31,8 @@ pub(crate) struct Changes {
     state: watch::Sender<Arc<Snapshot>>,
     /// True while a refresh task runs.
     is_refreshing: Mutex<bool>,
-    /// Allows one refresh at a time.
-    refreshes: tokio::sync::Mutex<()>,
+    /// Allows one refresh at a time. True once one has succeeded.
+    refreshes: tokio::sync::Mutex<bool>,
 }
 
 impl Changes {
@@ -59,10 +59,10 @@ impl Changes {
     }
 
     async fn refresh(&self) -> Result<(), ServiceError> {
-        let _one = self.refreshes.lock().await;
+        let mut has_read = self.refreshes.lock().await;
         let mut now = Snapshot::default();
         let mut folders = self.index.folders().await?;
-        if self.state.borrow().runs.is_empty() {
+        if !*has_read {
             folders = likely(folders).await?;
         }
         for folders in folders.chunks(AT_ONCE) {
@@ -79,6 +79,7 @@ impl Changes {
             }
             changed
         });
+        *has_read = true;
         Ok(())
     }
 
@@ -107,7 +108,7 @@ impl Changes {
 async fn likely(mut folders: Vec<RunFolder>) -> Result<Vec<RunFolder>, ServiceError> {
     blocking(move || {
         let others = folders.split_off(RECENT.min(folders.len()));
-        folders.extend(others.into_iter().filter(|run| run.runner().is_some()));
+        folders.extend(others.into_iter().filter(|run| run.has_runner()));
         Ok(folders)
     })
     .await
@@ -165,9 +166,9 @@ mod tests {
         // Their runners are gone without an end of the log, which a reader writes.
         for number in 2..=RECENT as u64 + 2 {
             drop(make(number));
-            // The process of this test, which its lock names, is still there.
-            std::fs::write(dir.path().join(format!("r{number}/lock")), "").unwrap();
         }
+        // Of a runner in another container, the process is unknown.
+        std::fs::write(dir.path().join("r1/lock"), "").unwrap();
         let is_read = |id: &str| {
             let run = runs.get(id).unwrap().unwrap();
             let log = std::fs::read_to_string(run.path().join("events.ndjson")).unwrap();
@@ -187,5 +188,22 @@ mod tests {
         assert_eq!(ids(), first);
         assert!(is_read("r2"));
         drop(live);
+    }
+
+    #[tokio::test]
+    async fn only_the_first_refresh_leaves_runs_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let runs = Runs::at(dir.path());
+        let changes = Changes::new(Arc::new(Index::new(Ok(runs.clone()))));
+        changes.refresh().await.unwrap();
+        for number in 1..=RECENT as u64 + 1 {
+            let mut info = RunInfo::new(format!("r{number}"), "claude");
+            info.accepted_at = number;
+            drop(runs.accept(&info, LogLimits::default()).unwrap());
+        }
+        changes.refresh().await.unwrap();
+        let oldest = runs.get("r1").unwrap().unwrap();
+        let log = std::fs::read_to_string(oldest.path().join("events.ndjson")).unwrap();
+        assert!(log.contains(r#""type":"done""#), "{log}");
     }
 }
