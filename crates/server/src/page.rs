@@ -52,6 +52,7 @@ const FILES: &[File] = &[
         compressed!("index.html"),
     ),
     file!("style.css", CSS),
+    file!("changes.css", CSS),
     file!("icon.svg", SVG),
     file!("icon-waiting.svg", SVG),
     file!("icons.svg", SVG),
@@ -263,7 +264,8 @@ mod tests {
     #[test]
     fn the_first_load_is_small() {
         let mut wanted = vec!["/", "/page/main.js"];
-        wanted.extend(["/page/style.css", "/page/icon.svg", "/page/icons.svg"]);
+        wanted.extend(["/page/style.css", "/page/changes.css"]);
+        wanted.extend(["/page/icon.svg", "/page/icons.svg"]);
         let mut size = 0;
         for at in 0.. {
             let Some(path) = wanted.get(at) else { break };
