@@ -1,6 +1,6 @@
 //! `teamster runs apply`.
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use teamster_api::{BUNDLE, PATCH};
 use teamster_workspace::TakeError;
 
@@ -19,8 +19,10 @@ pub(super) async fn main(args: &RunsApplyArgs, machine: &Machine) -> anyhow::Res
     if let Some(patch) = &patch
         && target.lacks_large_files(patch.path())?
         && let Some(bundle) = found.read(BUNDLE).await?
+        && let Err(error) = target.take_large_files(bundle.path())
     {
-        (target.take_large_files(bundle.path())).context("nothing was changed")?;
+        // The patch fits without, and may only look as if it named some.
+        crate::report::warn(&[format!("large files of Git LFS stay pointers: {error:#}")]);
     }
     let applied = match &patch {
         Some(patch) => target.apply(patch.path(), args.index),

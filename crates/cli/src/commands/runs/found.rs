@@ -106,7 +106,7 @@ impl Found {
                 });
                 anyhow!(
                     "the changes of run {id} are not kept any more: they were discarded, or removed with the run by \
-                     `teamster runs forget` or at the age at which logs are removed{branch}"
+                     `{teamster} runs forget` or at the age at which logs are removed{branch}"
                 )
             }
             _ => error.into(),

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::requests::log;
 use super::worktree::Repository;
-use crate::cli::{Ended, program};
+use crate::cli::{Ended, program, run, teamster};
 
 /// An agent that commits one file, and leaves another one, as the argument of `teamster run`.
 fn worker(repository: &Repository) -> String {
@@ -222,6 +222,53 @@ fn changes_are_applied_here_or_not_at_all() {
     );
     let status = repository.git(&["status", "--porcelain"]);
     assert_eq!(status, " M sub/file\n?? new.txt\n?? out/\n");
+}
+
+#[test]
+fn changes_are_applied_where_the_content_of_large_files_cannot_be_taken() {
+    let repository = Repository::new();
+    // Of `large`.
+    let oid = "d35c416a85b807e9b5384915d6ebb4a9f7352713efd89857b45a242f473728a9";
+    let place = format!(".git/lfs/objects/{}/{}", &oid[..2], &oid[2..4]);
+    let place = repository.path().join(place);
+    fs::create_dir_all(&place).unwrap();
+    fs::write(place.join(oid), "large").unwrap();
+    let path = repository.agent.path("pointing");
+    program(
+        &path,
+        &format!(
+            "printf 'version https://git-lfs.github.com/spec/v1\\noid sha256:{oid}\\nsize 5\\n' > large.bin"
+        ),
+    );
+    let agent = format!("cmd:{}", path.display());
+    let id = ok(command(
+        &repository,
+        &["run", "-d", &agent, "x", "--worktree"],
+    ))
+    .stdout;
+    let id = id.trim_end();
+    ok(command(&repository, &["wait", id]));
+    // The same files with another history.
+    let other = repository.agent.path("other");
+    let git = |args: &[&str]| repository.git(&[&["-C", other.to_str().unwrap()], args].concat());
+    fs::create_dir_all(other.join("sub")).unwrap();
+    fs::write(other.join("sub/file"), "one\n").unwrap();
+    git(&["init", "-q", "-b", "main"]);
+    git(&["add", "."]);
+    git(&["commit", "-q", "-m", "Another"]);
+    let mut apply = teamster(["runs", "apply", id]);
+    repository.agent.environment(&mut apply);
+    let path = "/usr/local/bin:/usr/bin:/bin";
+    let applied = ok(run(apply.env("PATH", path).current_dir(&other)));
+    assert!(
+        applied
+            .stderr
+            .contains("large files of Git LFS stay pointers: ")
+            && applied.stderr.ends_with("applied the changes to 1 file\n"),
+        "{}",
+        applied.stderr
+    );
+    assert!(other.join("large.bin").is_file());
 }
 
 #[test]
