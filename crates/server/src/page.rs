@@ -221,6 +221,8 @@ mod tests {
         // Below the manifest's own path, so that the page may be below a path of a proxy.
         assert_eq!(manifest["start_url"], "../#/now");
         assert_eq!(manifest["scope"], "../");
+        // An `id` is resolved against the origin: servers below paths of one host would be one app.
+        assert_eq!(manifest.get("id"), None);
         let icons = manifest["icons"].as_array().unwrap();
         assert_eq!(icons.len(), 3);
         for icon in icons {
