@@ -180,7 +180,7 @@ impl SessionRuns {
 
     /// Returns the run of a turn with this prompt, or of a turn that the CLI began by itself (`begun`).
     ///
-    /// The caller MUST pass the entries of the run to [`see`](Self::see).
+    /// The caller MUST pass the entries of the run to [`observe`](Self::observe).
     pub fn request(
         &mut self,
         run_id: &str,

@@ -108,7 +108,7 @@ impl Changes {
 async fn likely(mut folders: Vec<RunFolder>) -> Result<Vec<RunFolder>, ServiceError> {
     blocking(move || {
         let others = folders.split_off(RECENT.min(folders.len()));
-        folders.extend(others.into_iter().filter(|run| run.has_runner()));
+        folders.extend(others.into_iter().filter(RunFolder::has_runner));
         Ok(folders)
     })
     .await
