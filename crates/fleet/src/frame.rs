@@ -178,7 +178,8 @@ impl Frames {
     }
 }
 
-#[cfg(all(test, feature = "worker"))]
+#[cfg(test)]
+#[cfg(feature = "worker")]
 mod tests {
     use super::*;
 

@@ -88,7 +88,7 @@ impl FleetRuns {
         };
         if check(&workers).is_err() {
             // Other workers may have come since.
-            check(&*self.fleet.workers_since(began).await?)?;
+            check(&self.fleet.workers_since(began).await?)?;
         }
         let named = self.fleet.place_with_worktree(spec, named).await?;
         self.fleet.place(spec, named).await

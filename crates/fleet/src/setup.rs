@@ -56,7 +56,7 @@ impl Fleet {
                 loop {
                     match self.remove(&stream.name).await {
                         Err(error) if error.retryable && Instant::now() < until => {
-                            sleep(PAUSE).await
+                            sleep(PAUSE).await;
                         }
                         removed => break removed?,
                     }

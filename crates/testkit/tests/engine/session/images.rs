@@ -155,7 +155,7 @@ async fn a_file_without_an_end_is_refused_and_after_an_abort_not_read_on() {
     let writer = thread::spawn(move || {
         let mut pipe = fs::OpenOptions::new().write(true).open(file).unwrap();
         let mut written = 0;
-        while let Ok(()) = pipe.write_all(&[0; MIB]) {
+        while let Ok(()) = pipe.write_all(&vec![0; MIB]) {
             written += MIB;
             if written == MIB {
                 begun.send(()).unwrap();
