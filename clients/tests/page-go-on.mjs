@@ -139,15 +139,14 @@ export async function checkGoOn(chromium, server) {
     // A module that comes late changes no other view.
     const late = await open(chromium, server);
     let send;
-    const isAsked = new Promise((resolve) => {
-      late.route('**/page/search.js', async (route) => {
-        resolve();
-        await new Promise((resolve) => { send = resolve; });
-        await route.fallback();
-      });
+    const isSent = new Promise((resolve) => { send = resolve; });
+    await late.route('**/page/search.js', async (route) => {
+      await isSent;
+      await route.fallback();
     });
+    const asked = late.waitForRequest('**/page/search.js');
     await late.keyboard.press('/');
-    await isAsked;
+    await asked;
     await go(late, '#/new');
     await late.waitForSelector('form.start');
     send();
