@@ -33,6 +33,9 @@ def before_call(context, case, kwargs):
     if isinstance(case.body, dict):
         case.body = integers(case.body)
         case.body.update({name: value for name, value in KNOWN.items() if case.body.get(name)})
+        for name in ("placement", "secrets", "rerunIfLost"):
+            # Only a server of a fleet takes them.
+            case.body.pop(name, None)
         if case.body.get("workspace"):
             # Which commits and repositories there are is in no schema.
             case.body["workspace"] = {"kind": "empty"}
