@@ -387,9 +387,10 @@ fn git_lfs_on_a_machine_that_takes_uploads_asks_no_server() {
     let pointer = repository.git(["show", "HEAD:a.bin"]);
     fs::remove_dir_all(repository.path().join(".git/lfs")).unwrap();
     repository.write("a.bin", &format!("{pointer}\n"));
-    // A git-lfs that is there and has nothing to do.
-    let text = "[alias]\n\tlfs = !true\n[filter \"lfs\"]\n\tprocess = false\n";
-    let machine = Machine::new().with_settings(&repository, text);
+    // A git-lfs that is there, and a process of it that leaves files as they are.
+    let process = r"printf '0016git-filter-server\\n000eversion=2\\n00000000'; cat >/dev/null";
+    let text = format!("[alias]\n\tlfs = !true\n[filter \"lfs\"]\n\tprocess = \"{process}\"\n");
+    let machine = Machine::new().with_settings(&repository, &text);
     let (made, _) = machine.upload(&repository, "r");
     let setting = |name| git(made.directory(), ["config", "--get", name]);
     assert!(setting("lfs.url").starts_with("file:///"));
