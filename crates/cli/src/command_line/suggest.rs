@@ -37,7 +37,7 @@ const FLAGS: &[(&[&str], &str)] = &[
 pub(super) fn command(mut error: clap::Error) -> clap::Error {
     let Some(ContextValue::String(typed)) = error.get(ContextKind::InvalidSubcommand).cloned()
     else {
-        return error;
+        return of_a_fleet(error);
     };
     let program = Cli::command();
     let known = program.get_subcommands().map(clap::Command::get_name);
@@ -54,6 +54,7 @@ pub(super) fn command(mut error: clap::Error) -> clap::Error {
     }
     #[cfg(not(feature = "fleet"))]
     if ["fleet", "worker"].contains(&&*typed) {
+        error.remove(ContextKind::SuggestedSubcommand);
         return with_tip(error, WITHOUT_FLEET.to_owned());
     }
     if let Some(provider) = crate::global::providers().get(&typed) {
@@ -83,8 +84,18 @@ pub(super) fn flag(mut error: clap::Error) -> clap::Error {
     let Some((_, tip)) = known else {
         return error;
     };
+    // The usage names the flag that clap takes for the nearest.
     error.remove(ContextKind::SuggestedArg);
+    error.remove(ContextKind::Usage);
     with_tip(error, (*tip).to_owned())
+}
+
+/// Suggests a program with fleets if this one has none.
+fn of_a_fleet(error: clap::Error) -> clap::Error {
+    match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(typed)) if typed == "--fleet" => flag(error),
+        _ => error,
+    }
 }
 
 fn with_tip(mut error: clap::Error, tip: String) -> clap::Error {
@@ -96,7 +107,14 @@ fn with_tip(mut error: clap::Error, tip: String) -> clap::Error {
 /// Returns whether the unknown command is one of the program, not of a command.
 fn usage_of_program(error: &clap::Error) -> bool {
     match error.get(ContextKind::Usage) {
-        Some(ContextValue::StyledStr(usage)) => usage.to_string().contains("teamster [OPTIONS]"),
+        // `Usage: teamster [OPTIONS] …`; that of a command names it before.
+        Some(ContextValue::StyledStr(usage)) => {
+            let usage = usage.to_string();
+            usage
+                .split_whitespace()
+                .position(|word| word == "[OPTIONS]")
+                == Some(2)
+        }
         _ => false,
     }
 }

@@ -28,6 +28,13 @@ fn the_name_of_an_agent_suggests_the_command_before_it() {
     let shown = error(&["claude", "hi"]);
     assert!(shown.contains("`teamster run claude PROMPT`"), "{shown}");
     assert!(!shown.contains("similar"), "{shown}");
+    let renamed = Cli::read(["tm", "claude"].map(OsString::from))
+        .unwrap_err()
+        .to_string();
+    assert!(
+        renamed.contains("`teamster run claude PROMPT`"),
+        "{renamed}"
+    );
     let nested = error(&["runs", "claude"]);
     assert!(!nested.contains("teamster run claude"), "{nested}");
 }

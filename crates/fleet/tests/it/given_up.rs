@@ -297,7 +297,7 @@ fn a_run_whose_claim_is_damaged_on_the_disk_ends_without_an_agent() {
             .join("state/teamster/fleet/w1/ann@run");
         fs::write(folder.join("claim.json"), "{\"version\":1").unwrap();
         machine.restart(&shared.agent());
-        // Before, it was read again for ever.
+        // It is no reason to read it again.
         let result = timeout(LIMIT, run.result()).await.unwrap().unwrap();
         assert_eq!(result.status, RunStatus::Failed);
         let error = &result.errors[0].message;

@@ -85,13 +85,13 @@ fn every_provider_is_known_by_its_id_and_no_name_stands_for_two() {
 
 #[test]
 fn an_unknown_provider_is_an_error_that_lists_the_known_ones() {
-    let error = create_cli_runtime(" nobody", RuntimeConfig::default())
+    let error = create_cli_runtime(" no-such", RuntimeConfig::default())
         .err()
         .unwrap();
     assert_eq!(error.code, ErrorCode::InvalidParams);
     assert_eq!(
         error.message,
-        "there is no provider `nobody`; there is: claude, cline, codex, copilot, gemini, kilo, \
+        "there is no provider `no-such`; there is: claude, cline, codex, copilot, gemini, kilo, \
          kimi, opencode, pi, qwen, embedded"
     );
 }
