@@ -1,6 +1,8 @@
 //! Which commands are about the machine that `--remote` names, or the machines of `--fleet`.
 
-use anyhow::{anyhow, bail};
+#[cfg(feature = "fleet")]
+use anyhow::anyhow;
+use anyhow::bail;
 
 use super::{Cli, Command};
 use crate::commands::agents::args::AgentsCommand;
