@@ -1,9 +1,10 @@
 //! Descriptions of runs and sessions as a server, or a fleet, takes them. `remote` is the option that names it.
 
-use std::fs;
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use teamster_api::{RunSpec, SessionSpec, Trusted, Workspace};
 use teamster_core::{Image, ImageSource};
 use teamster_host::params;
@@ -15,6 +16,8 @@ use crate::spec::Local;
 
 /// Wait for the longest limit that a server takes: a year.
 const LONGEST_WAIT_MS: u64 = 365 * 24 * 3_600_000;
+/// Size of the largest image file that is read, in bytes, as for runs of this machine. The services take less.
+const LARGEST_IMAGE: u64 = 64 << 20;
 
 /// Prepares a run for a server. Returns the file for its last message, which this program writes. Every error is a
 /// usage error.
@@ -56,8 +59,16 @@ pub(crate) fn prepare_session(
 /// Reads an image of this machine.
 pub(crate) fn read_image(file: &Path) -> anyhow::Result<Image> {
     let mut image = params::image(file)?;
-    let bytes =
-        fs::read(file).with_context(|| format!("--image: cannot read {}", file.display()))?;
+    let mut bytes = Vec::new();
+    File::open(file)
+        .and_then(|opened| opened.take(LARGEST_IMAGE + 1).read_to_end(&mut bytes))
+        .with_context(|| format!("--image: cannot read {}", file.display()))?;
+    ensure!(
+        bytes.len() as u64 <= LARGEST_IMAGE,
+        "--image: {} has more than {} MiB; give a smaller image",
+        file.display(),
+        LARGEST_IMAGE >> 20
+    );
     image.source = ImageSource::Bytes(bytes);
     Ok(image)
 }

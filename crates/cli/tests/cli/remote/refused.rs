@@ -27,6 +27,9 @@ fn what_needs_this_machine_is_refused_with_the_next_step() {
     let machine = Machine::new(claude.path("").as_path(), &claude.path("claude"));
     let image = claude.path("a.tiff");
     fs::write(&image, "x").unwrap();
+    let large = claude.path("large.png");
+    let sparse = fs::File::create(&large).unwrap();
+    sparse.set_len((64 << 20) + 1).unwrap();
     for (args, words) in [
         (
             &["serve"][..],
@@ -45,6 +48,10 @@ fn what_needs_this_machine_is_refused_with_the_next_step() {
         (
             &["run", "claude", "x", "--image", image.to_str().unwrap()],
             &["--image", "supported type"],
+        ),
+        (
+            &["run", "claude", "x", "--image", large.to_str().unwrap()],
+            &["--image", "more than 64 MiB", "a smaller image"],
         ),
         (
             &["run", "claude", "x", "--env", "A=b"],
