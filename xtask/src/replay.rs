@@ -147,10 +147,7 @@ fn provider(id: &str) -> anyhow::Result<Arc<dyn CliProvider>> {
     teamster::Providers::builtin().get(id).with_context(|| {
         let known = teamster::Providers::builtin().all();
         let known: Vec<_> = known.iter().map(|provider| provider.info().id).collect();
-        format!(
-            "there is no provider {id:?}; known are: {}",
-            known.join(", ")
-        )
+        format!("unknown provider {id:?}; available: {}", known.join(", "))
     })
 }
 

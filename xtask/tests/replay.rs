@@ -185,11 +185,11 @@ fn an_invalid_replay_is_reported_with_exit_code_2() {
         ),
         (
             ["other", "--json"],
-            "other: there is no provider \"nobody\"; known are: claude",
+            "other: unknown provider \"nobody\"; available: claude",
         ),
         (
             ["tree", "--provider=x"],
-            "there is no provider \"x\"; known are: claude",
+            "unknown provider \"x\"; available: claude",
         ),
     ] {
         let ran = replay(dir.path(), &args);
@@ -231,7 +231,7 @@ fn one_that_cannot_be_read_does_not_hide_the_others() {
         assert_eq!(ran.code, Some(2), "{}", ran.stderr);
         for message in [
             "error: tree/bad/meta.json is not a JSON object",
-            "error: tree/other: there is no provider \"nobody\"",
+            "error: tree/other: unknown provider \"nobody\"",
             "error: cannot read none",
         ] {
             assert!(ran.stderr.contains(message), "{}", ran.stderr);

@@ -81,7 +81,7 @@ impl CliProvider for NamedAgent {
     fn launch(&self, params: &ExecuteParams) -> Result<Launch, AgentError> {
         self.check(params)?;
         Err(AgentError::invalid_params(format!(
-            "{} can only be talked to: open a session with it, or run it by `OneTurn`",
+            "{} only supports sessions: open one, or run it with `OneTurn`",
             self.info.name
         )))
     }

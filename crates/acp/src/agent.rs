@@ -90,10 +90,10 @@ impl AcpAgent {
             return invalid("a quotation mark is not closed");
         };
         if words.iter().any(|word| word.contains('\0')) {
-            return invalid("it holds a NUL byte, which no argument can");
+            return invalid("it has a NUL byte, which an argument cannot contain");
         }
         match words.split_first() {
-            None => invalid("there is no command, as in `acp:my-agent --acp`"),
+            None => invalid("the command is missing, as in `acp:my-agent --acp`"),
             Some((program, _)) if program.is_empty() => invalid("the program has no name"),
             Some((program, _)) if is_assignment(program) => {
                 invalid("no shell reads it; variables go to the agent's environment")
@@ -177,7 +177,7 @@ impl CliProvider for AcpAgent {
     /// Always fails: a run cannot answer the agent's requests.
     fn launch(&self, _: &ExecuteParams) -> Result<Launch, AgentError> {
         Err(AgentError::invalid_params(format!(
-            "{} can only be talked to: open a session with it, or run it by `OneTurn`",
+            "{} only supports sessions: open one, or run it with `OneTurn`",
             self.info.id
         )))
     }

@@ -401,7 +401,7 @@ impl Dialect for Plain {
         Err(AgentError::refused(
             "permission",
             format!(
-                "{} is in its mode {current} and has none in which it asks; choose another in its settings, or allow \
+                "{} is in its mode {current} and has no mode that asks for permission; choose another in its settings, or allow \
                  everything",
                 self.name
             ),
@@ -484,6 +484,6 @@ fn no_mode(name: &str, mode: PermissionMode) -> AgentError {
     let mode = mode.as_str();
     AgentError::refused(
         "permission",
-        format!("a session with {name} cannot be brought to {mode}"),
+        format!("a session with {name} cannot change to {mode}"),
     )
 }

@@ -60,7 +60,7 @@ impl RpcError {
             }
             Some(details) => format!("{}: {details}", self.message),
             None if self.message.is_empty() => {
-                format!("the agent reported error {} without a word", self.code)
+                format!("the agent reported error {} without a message", self.code)
             }
             None => self.message.clone(),
         }
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!(error.full_message(), "No way, it rained");
         assert_eq!(
             RpcError::new(-1, "").full_message(),
-            "the agent reported error -1 without a word"
+            "the agent reported error -1 without a message"
         );
     }
 

@@ -399,7 +399,7 @@ fn cut_short(stop_reason: Option<&str>) -> Option<AgentError> {
     let (kind, message) = match stop_reason? {
         "max_turn_requests" => (
             ErrorKind::MaxTurns,
-            "the agent made as many requests to the model as it may in one turn",
+            "the agent reached its limit of model requests in one turn",
         ),
         "max_tokens" => (
             ErrorKind::Invalid,

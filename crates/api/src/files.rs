@@ -130,13 +130,13 @@ impl FileManifest {
                     .all(|byte| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte))
         };
         let reason = if !is_file_name(&self.name) {
-            "the name is none of a file"
+            "this is not the name of a file"
         } else if self.part_bytes != PART_BYTES {
             "`partBytes` is not 524288"
         } else if self.parts.len() as u64 != self.bytes.div_ceil(PART_BYTES) {
             "the number of parts does not fit the size"
         } else if !is_hash(&self.sha256) || !self.parts.iter().all(is_hash) {
-            "a hash is no SHA-256 in hexadecimal"
+            "a hash is not SHA-256 in hexadecimal"
         } else {
             return Ok(());
         };

@@ -218,7 +218,7 @@ pub(crate) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
         // For another id, the CLI would silently begin a new session.
         return Err(AgentError::refused(
             "session_id",
-            "Codex's sessions have UUIDs, and this is none; leave it out to begin a new session",
+            "not the id of a Codex session, which is a UUID; leave it out to begin a new session",
         )
         .kind(ErrorKind::SessionNotFound));
     }
@@ -226,8 +226,8 @@ pub(crate) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     {
         return Err(AgentError::refused(
             "system_prompt",
-            "a Codex session keeps the instructions that it began with and takes \
-             no others when it is resumed or forked; leave it out, or put it into the prompt",
+            "a Codex session keeps the instructions that it began with, also when it is resumed or \
+             forked; leave it out, or put it into the prompt",
         ));
     }
     Ok(())

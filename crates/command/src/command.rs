@@ -116,7 +116,7 @@ impl TextCommand {
             return invalid("the command is missing, as in `cmd:my-agent {prompt_file}`");
         };
         if words.iter().any(|word| word.contains('\0')) {
-            return invalid("it holds a NUL byte, which no argument can");
+            return invalid("it has a NUL byte, which an argument cannot contain");
         }
         if program.is_empty() || program.contains('{') {
             return invalid("the name of the program is missing");

@@ -49,7 +49,7 @@ impl TextDecoder {
             out.notice(
                 NoticeLevel::Warning,
                 NoticeSource::Stdout,
-                "the program prints bytes that are no UTF-8; they are replaced",
+                "the program prints bytes that are not UTF-8; they are replaced",
             );
         }
         // A carriage return overwrites the line: keep the last part.

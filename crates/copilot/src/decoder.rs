@@ -360,7 +360,7 @@ impl CopilotDecoder {
                         out.notice(
                             NoticeLevel::Warning,
                             NoticeSource::Stdout,
-                            "the model's output limit cut a message off; the CLI lets it go on",
+                            "the model's output limit cut off a message; the CLI continues it",
                         );
                     }
                 }

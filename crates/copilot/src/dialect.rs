@@ -204,8 +204,8 @@ impl Dialect for CopilotDialect {
             AgentError::refused(
                 "permission",
                 format!(
-                    "the flags of GitHub Copilot CLI hold for the entire session: one \
-                 that was begun with {} cannot be brought to {}; begin another",
+                    "GitHub Copilot CLI takes its permissions when a session begins: it cannot change \
+                 from {} to {}; begin another session",
                     self.permission.as_str(),
                     mode.as_str()
                 ),

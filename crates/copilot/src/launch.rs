@@ -184,7 +184,7 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     if params.prompt.trim().is_empty() {
         return Err(AgentError::refused(
             "prompt",
-            "GitHub Copilot CLI takes no images without a prompt; say what to do with them",
+            "GitHub Copilot CLI needs a prompt with images; describe what to do with them",
         ));
     }
     // `--resume` also takes names and prefixes of ids, which may belong to another session.
@@ -201,7 +201,7 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
                     ErrorKind::Invalid
                 },
                 format!(
-                    "{name}: the ids of GitHub Copilot CLI's sessions are UUIDs; give a whole one"
+                    "{name}: not the id of a GitHub Copilot CLI session, which is a whole UUID; use the id of the session event"
                 ),
             ));
         }
@@ -210,8 +210,7 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     if params.session_id.is_none() && session_exists(params) {
         return Err(AgentError::refused(
             "new_session_id",
-            "there is a session with this id; to go on with it, give it as \
-             session_id",
+            "a session with this id exists; to resume it, set session_id",
         ));
     }
     mcp::check(params)?;
@@ -234,7 +233,7 @@ fn check_extra_args(params: &ExecuteParams) -> Result<(), AgentError> {
         ),
         (
             "--worktree",
-            "make the worktree before, and name it as working_directory",
+            "create the worktree first, and set working_directory to it",
         ),
         ("--acp", "another protocol cannot be used here"),
     ];

@@ -14,7 +14,7 @@ use crate::{
 /// Creates the error of a name that is not in `known`.
 fn no_such_name(what: &str, name: &str, known: &[&str]) -> AgentError {
     AgentError::invalid_params(format!(
-        "there is no {what} `{}`; there is: {}",
+        "unknown {what} `{}`; available: {}",
         excerpt(name, 100),
         known.join(", ")
     ))
@@ -275,7 +275,7 @@ mod tests {
         assert_eq!(error.code, ErrorCode::InvalidParams);
         assert_eq!(
             error.message,
-            "there is no permission mode `readonly`; there is: default, read-only, accept-edits, bypass"
+            "unknown permission mode `readonly`; available: default, read-only, accept-edits, bypass"
         );
     }
 }

@@ -208,7 +208,7 @@ impl RunResult {
             return Some(AgentError::new(
                 ErrorCode::CliError,
                 ErrorKind::Permission,
-                format!("nothing was done: denied were {}", tools.join(", ")),
+                format!("nothing was done; denied tools: {}", tools.join(", ")),
             ));
         }
         Some(AgentError::new(

@@ -196,7 +196,7 @@ pub(crate) fn resolve(
         return Err(AgentError::refused(
             "model",
             format!(
-                "{} has no usual address: set {} to that of the service, such as \
+                "{} has no default address: set {} to that of the service, such as \
                  http://127.0.0.1:8000/v1",
                 service.id,
                 service.url_variables.join(" or ")

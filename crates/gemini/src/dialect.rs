@@ -191,8 +191,7 @@ impl Dialect for GeminiDialect {
             Some(id) => Ok(ModeSwitch::Mode(id.to_owned())),
             None => Err(AgentError::refused(
                 "permission",
-                "the rules of a session that only reads are given to Gemini CLI when it is \
-                 started; begin another session",
+                "Gemini CLI takes the rules of a read-only session when it starts; begin another session",
             )),
         }
     }

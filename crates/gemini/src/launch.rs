@@ -171,8 +171,8 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
             return Err(AgentError::refused(
                 "allowed_tools",
                 format!(
-                    "Gemini CLI would take {tool:?} for another name or for several: it \
-                 must have no comma, and no white space at its ends"
+                    "Gemini CLI would read {tool:?} as another name or as several: remove commas, and \
+                 white space at its ends"
                 ),
             ));
         }
@@ -180,7 +180,7 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     if params.system_prompt.is_some() && params.env.contains_key(SYSTEM_PROMPT_FILE) {
         return Err(AgentError::refused(
             "system_prompt",
-            format!("{SYSTEM_PROMPT_FILE} is set in env, and it is the same; leave one out"),
+            format!("{SYSTEM_PROMPT_FILE} in env sets the same; leave one out"),
         ));
     }
     if policy::is_needed(params) {
@@ -200,8 +200,7 @@ fn check_session_ids(params: &ExecuteParams) -> Result<(), AgentError> {
     };
     if let Some(id) = params.session_id.as_deref().filter(|id| !is_id(id)) {
         let problem = format!(
-            "{id:?} is no session's id; give the id that the session event had, neither `latest` nor a \
-             number"
+            "{id:?} is not a session id; use the id of the session event, not `latest` or a number"
         );
         return Err(AgentError::refused("session_id", problem).kind(ErrorKind::SessionNotFound));
     }
@@ -212,8 +211,8 @@ fn check_session_ids(params: &ExecuteParams) -> Result<(), AgentError> {
     {
         return Err(AgentError::refused(
             "new_session_id",
-            "Gemini CLI takes ASCII letters, digits, `-` and `_` only, and it could \
-             not be resumed if it were `latest` or a number",
+            "use ASCII letters, digits, `-` and `_`; Gemini CLI cannot resume a session named `latest` \
+             or a number",
         ));
     }
     Ok(())
@@ -223,8 +222,8 @@ fn check_directory(dir: &Path) -> Result<(), AgentError> {
     let why = match dir.to_str() {
         None => "Gemini CLI takes paths in UTF-8 only",
         Some(path) if is_changed_in_list(path) => {
-            "Gemini CLI would take it for another path or for several: it must have no comma, and no \
-             white space at its ends"
+            "Gemini CLI would read it as another path or as several: use one without commas, and \
+             without white space at its ends"
         }
         Some(path) if path.starts_with('~') => "it begins with `~`; give the whole path",
         Some(_) => return Ok(()),

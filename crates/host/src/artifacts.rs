@@ -135,7 +135,7 @@ fn copy(
             if about.is_symlink() {
                 missing.push(format!("{}: it is a symbolic link", shown(&path)));
             } else if !about.is_file() {
-                missing.push(format!("{}: it is no regular file", shown(&path)));
+                missing.push(format!("{}: it is not a regular file", shown(&path)));
             } else if files == MOST_FILES || bytes + about.len() > MOST_BYTES {
                 over += 1;
             } else {

@@ -154,7 +154,7 @@ pub(crate) fn same_directory(
 ) -> Result<(), AgentError> {
     let refused = |problem: String| AgentError::invalid_params(problem).about("session_key");
     let here = params::absolute(candidate.params.working_directory.as_deref())
-        .ok_or_else(|| refused("there is no working directory".to_owned()))?;
+        .ok_or_else(|| refused("set a working directory: this process has none".to_owned()))?;
     match &session.working_directory {
         Some(began) if !same(began, &here) && !began.exists() => Err(refused(format!(
             "the folder of the session of \"{conversation}\" is gone ({}): start the conversation over with \

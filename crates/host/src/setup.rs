@@ -113,7 +113,7 @@ impl Setup {
             (None, Some(_)) => return Ok(None),
         };
         let directory = params::absolute(directory.as_deref())
-            .ok_or_else(|| refused("there is no working directory".to_owned()))?;
+            .ok_or_else(|| refused("set a working directory: this process has none".to_owned()))?;
         let limit = match trusted.setup_timeout_ms {
             None => Some(LIMIT),
             Some(0) => None,

@@ -197,8 +197,8 @@ impl Dialect for OpenCodeDialect {
         };
         approve.map(ModeSwitch::Answers).ok_or_else(|| {
             AgentError::refused("permission", format!(
-                "the settings of a session that was begun with {} are given to OpenCode when it \
-                 is started; begin another session for {}",
+                "OpenCode takes a session's permissions when it starts: this one began with {}; begin \
+                 another session for {}",
                 begun_with.as_str(),
                 mode.as_str()
             ))

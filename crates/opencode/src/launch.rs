@@ -175,7 +175,7 @@ fn in_full(path: &Path, parameter: &str) -> Result<OsString, AgentError> {
         Ok(path) => Ok(path.into_os_string()),
         Err(error) => Err(AgentError::refused(
             parameter,
-            format!("{} is no path: {error}", path.display()),
+            format!("{} is not a path: {error}", path.display()),
         )),
     }
 }
@@ -186,12 +186,15 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     if params.prompt_delivery == PromptDelivery::Argv {
         return invalid(
             "prompt_delivery",
-            "OpenCode puts quotes around the words of its arguments that have \
-             blanks, so a prompt only reaches the model as it is on stdin; leave it out",
+            "OpenCode adds quotes to arguments with spaces, so a prompt reaches the model unchanged \
+             only on stdin; leave it out",
         );
     }
     if params.prompt.trim().is_empty() {
-        return invalid("prompt", "OpenCode takes no images without a text");
+        return invalid(
+            "prompt",
+            "OpenCode needs a prompt with images; describe what to do with them",
+        );
     }
     for (name, value) in [
         ("session_id", &params.session_id),
@@ -201,7 +204,7 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
         if value.as_deref().is_some_and(loses_its_quotes) {
             return Err(AgentError::refused(
                 name,
-                "OpenCode takes off quotes around a value; leave them out",
+                "OpenCode removes quotes around a value; leave them out",
             ));
         }
     }

@@ -175,16 +175,16 @@ impl Candidate {
     ) -> Result<Self, AgentError> {
         if !params.denied_tools.is_empty() {
             let problem = format!(
-                "the denied tools are named in the words of another CLI than {}: give this \
-                 candidate parameters of its own",
+                "`denied_tools` has the tool names of another CLI than {}: give this candidate its own \
+                 parameters",
                 runtime.id()
             );
             return Err(AgentError::invalid_params(problem).about("denied_tools"));
         }
         if params.session_id.is_some() {
             let problem = format!(
-                "{} does not know the session that is to go on: leave this candidate out, or give \
-                 it parameters of its own",
+                "{} does not know the session to resume: leave this candidate out, or give it its own \
+                 parameters",
                 runtime.id()
             );
             return Err(AgentError::invalid_params(problem).about("session_id"));
@@ -304,8 +304,7 @@ impl Budget {
         capabilities: &Capabilities,
     ) -> Result<(), AgentError> {
         let cannot = |what: &str, why: &str| {
-            let problem =
-                format!("{provider} {why}, so it cannot be held to a limit; leave it out");
+            let problem = format!("{provider} {why}, so a limit cannot be enforced; leave it out");
             Err(AgentError::refused(format!("budget.{what}"), problem))
         };
         let nothing = |what: &str| {

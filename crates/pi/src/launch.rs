@@ -288,8 +288,8 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
         if id.as_deref().is_some_and(|id| !is_session_id(id)) {
             let error = AgentError::refused(
                 name,
-                "the ids of Pi's sessions have letters, digits, `.`, `_` and `-`, and begin and end with a \
-                 letter or a digit",
+                "not the id of a Pi session: use letters, digits, `.`, `_` and `-`, with a letter or a \
+                 digit at both ends",
             );
             return Err(if name == "session_id" {
                 error.kind(ErrorKind::SessionNotFound)
@@ -303,7 +303,7 @@ fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     {
         return invalid(
             "model",
-            "that is no name of a model (`pi --list-models` lists them)",
+            "not the name of a model; `pi --list-models` lists them",
         );
     }
     if let Some(effort) = &params.effort

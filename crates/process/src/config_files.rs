@@ -62,7 +62,7 @@ impl ConfigFiles {
             _ => Err(AgentError::new(
                 ErrorCode::ConfigLease,
                 ErrorKind::Internal,
-                "this place of a configuration file is not known",
+                "unknown location of a configuration file",
             )),
         }
     }

@@ -304,7 +304,7 @@ fn check_arguments(args: &[OsString], params: &ExecuteParams) -> Result<(), Agen
             return Err(about_its_parameter(error, argument, params));
         }
         if argument.as_encoded_bytes().contains(&0) {
-            let problem = format!("{position} holds a NUL byte, which no argument can");
+            let problem = format!("{position} has a NUL byte, which an argument cannot contain");
             let error = AgentError::invalid_params(problem);
             return Err(about_its_parameter(error, argument, params));
         }
@@ -341,7 +341,7 @@ fn check_variable(name: &str, value: &str) -> Result<(), AgentError> {
         return Err(AgentError::refused("env", problem));
     }
     if value.contains('\0') {
-        let problem = "it holds a NUL byte, which no variable can";
+        let problem = "it has a NUL byte, which a variable cannot contain";
         return Err(AgentError::refused_item("env", name, problem));
     }
     check_variable_size(name, value.len())

@@ -51,7 +51,7 @@ fn absent(cli: &str) -> AgentError {
         ErrorCode::ConfigLease,
         ErrorKind::Internal,
         format!(
-            "this build reads and changes no configuration file of {cli}: turn on the feature `mcp-files` of \
+            "this build cannot change configuration files of {cli}: turn on the feature `mcp-files` of \
              teamster-process, or of teamster"
         ),
     )

@@ -290,7 +290,7 @@ fn judge(probed: &mut AcpProbed, seen: &Introduction, result: Option<&RunResult>
 fn no_agent(seen: &Introduction, result: Option<&RunResult>, seconds: f64) -> (Verdict, String) {
     let printed = seen.garbage.as_deref().map(one_line).map_or_else(
         || "printed nothing".to_owned(),
-        |line| format!("printed {line:?}, which is no message of the protocol"),
+        |line| format!("printed {line:?}, which is not a message of the protocol"),
     );
     let Some(result) = result else {
         if seen.lines > MAX_GARBAGE_LINES as u64 {

@@ -304,7 +304,7 @@ impl Providers {
                 let own = own.filter(|id| known_id(id).is_none());
                 let known: Vec<_> = known.chain(own).collect();
                 format!(
-                    "there is no provider `{}`; there is: {}",
+                    "unknown provider `{}`; available: {}",
                     excerpt(name.trim(), 100),
                     known.join(", ")
                 )

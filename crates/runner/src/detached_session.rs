@@ -264,7 +264,7 @@ impl Turns {
                     self.task.push_event(AgentEvent::notice(
                         NoticeLevel::Info,
                         NoticeSource::Runtime,
-                        format!("the session is ended: no turn was played for {idle:?}"),
+                        format!("the session is ended: it had no turn for {idle:?}"),
                     ));
                     return Next::End;
                 }

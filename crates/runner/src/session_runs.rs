@@ -329,7 +329,7 @@ impl fmt::Display for SpentBudget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.unpriced {
             return f.write_str(
-                "this session cannot be held to its budget in USD: there is no price for its model; add one to a file \
+                "this session's budget in USD cannot be enforced: there is no price for its model; add one to a file \
                  of prices (`TEAMSTER_PRICES`), or begin a session with another model or a limit of tokens",
             );
         }

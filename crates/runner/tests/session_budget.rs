@@ -129,7 +129,9 @@ async fn a_budget_in_usd_ends_a_session_whose_model_has_no_price() {
         assert_eq!(result["text"], "one");
         let message = result["errors"][0]["message"].as_str().unwrap();
         assert!(
-            message.starts_with("the run cannot be held to 1 USD: there is no price for the model"),
+            message.starts_with(
+                "the limit of 1 USD cannot be enforced: there is no price for the model"
+            ),
             "{message}"
         );
         let refused = client::send(&live.folder, "b", None).await;

@@ -50,7 +50,8 @@ pub(crate) fn git<A: AsRef<OsStr>>(
     directory: &Path,
     args: impl IntoIterator<Item = A>,
 ) -> anyhow::Result<String> {
-    let printed = String::from_utf8(git_bytes(directory, args)?).context("git printed no UTF-8")?;
+    let printed = String::from_utf8(git_bytes(directory, args)?)
+        .context("git printed text that is not UTF-8")?;
     Ok(printed.trim_end_matches('\n').to_owned())
 }
 
@@ -119,7 +120,7 @@ pub(crate) fn run_bytes(command: &mut Command) -> anyhow::Result<Vec<u8>> {
 /// Runs a git command and returns its output without trailing newlines. The error has git's message.
 pub(crate) fn run(command: &mut Command) -> anyhow::Result<String> {
     let printed = run_bytes(command)?;
-    let printed = String::from_utf8(printed).context("git printed no UTF-8")?;
+    let printed = String::from_utf8(printed).context("git printed text that is not UTF-8")?;
     Ok(printed.trim_end_matches('\n').to_owned())
 }
 

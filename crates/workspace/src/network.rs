@@ -68,7 +68,7 @@ pub(crate) fn run(command: &mut Command, silence: Duration) -> anyhow::Result<St
         let message = without_credentials(&without_progress(&message));
         return Err(git::failed(&output, &message));
     }
-    let printed = String::from_utf8(output.stdout).context("git printed no UTF-8")?;
+    let printed = String::from_utf8(output.stdout).context("git printed text that is not UTF-8")?;
     Ok(printed.trim_end_matches('\n').to_owned())
 }
 

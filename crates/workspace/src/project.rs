@@ -78,7 +78,7 @@ impl Project {
         let wanted = format!("{commit}^{{commit}}");
         let found = git::git(directory, ["rev-parse", "--verify", "--quiet", &wanted]);
         let Ok(found) = found else {
-            bail!("\"{shown}\" is no commit that the repository has: fetch it first");
+            bail!("the repository has no commit \"{shown}\": fetch it first");
         };
         let file = format!("{found}:{PROJECT_FILE}");
         if git::git(directory, ["cat-file", "-e", &file]).is_err() {

@@ -41,8 +41,8 @@ fn an_agent_is_named_by_its_command() {
 #[test]
 fn a_command_without_a_program_is_refused() {
     for (command, message) in [
-        ("", "there is no command"),
-        (" \n", "there is no command"),
+        ("", "the command is missing"),
+        (" \n", "the command is missing"),
         ("agent 'x", "acp:agent 'x: a quotation mark is not closed"),
         ("'' --acp", "the program has no name"),
         ("KEY=1 agent", "variables go to the agent's environment"),
@@ -67,7 +67,10 @@ fn it_is_talked_to_and_cannot_be_run() {
     let error = agent("x --acp")
         .launch(&ExecuteParams::new("hi"))
         .unwrap_err();
-    assert!(error.message.starts_with("acp:x --acp can only"), "{error}");
+    assert!(
+        error.message.starts_with("acp:x --acp only supports"),
+        "{error}"
+    );
 }
 
 #[test]

@@ -165,7 +165,7 @@ impl AcpProtocol {
         }
         let name = self.dialect.name();
         let message = format!(
-            "{name} left the mode in which it asks, so the turn is interrupted: {}",
+            "{name} left the mode that asks for permission, so the turn is interrupted: {}",
             error.message
         );
         out.notice(NoticeLevel::Warning, NoticeSource::Runtime, message);

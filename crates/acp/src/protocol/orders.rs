@@ -24,7 +24,7 @@ impl AcpProtocol {
             Order::Answer(number, answer) => self.answer_permission(number, &answer, out),
             Order::Steer(id, _) => {
                 let error = AgentError::invalid_params(format!(
-                    "{} takes nothing in the middle of a turn",
+                    "{} does not take messages during a turn",
                     self.dialect.name()
                 ));
                 self.exchange.settle(id, Err(error));

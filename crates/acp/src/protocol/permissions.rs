@@ -235,14 +235,14 @@ impl AcpProtocol {
             (Subject::Elicitation { .. }, _) | (_, PermissionAnswer::Deny(_)) => None,
             (Subject::Choice(options, asked), _) => {
                 let is_none = self.choice_of(options, asked, answer).is_none();
-                is_none.then(|| "the answer is none of the choices".to_owned())
+                is_none.then(|| "the answer is not one of the choices".to_owned())
             }
             (Subject::Permission(_), PermissionAnswer::AllowWith(_)) => {
                 Some(format!("{name} cannot run a tool with a changed input"))
             }
-            (Subject::Permission(options), _) if self.option_of(options, answer).is_none() => Some(
-                format!("{name} offers no way to allow a tool this time only"),
-            ),
+            (Subject::Permission(options), _) if self.option_of(options, answer).is_none() => {
+                Some(format!("{name} cannot allow a tool only once"))
+            }
             _ => None,
         }
     }

@@ -126,7 +126,10 @@ impl AcpProtocol {
             if !can {
                 return Err(AgentError::refused_server(
                     &server.name,
-                    format!("{name} takes no {} servers", server.transport.as_str()),
+                    format!(
+                        "{name} does not support {} servers",
+                        server.transport.as_str()
+                    ),
                 ));
             }
         }
@@ -153,7 +156,7 @@ impl AcpProtocol {
         } else {
             Err(AgentError::refused(
                 "session_id",
-                format!("{name} cannot go on with a session"),
+                format!("{name} cannot resume a session"),
             ))
         }
     }
@@ -179,7 +182,7 @@ impl AcpProtocol {
         let cannot = |what: &str| {
             Err(AgentError::refused(
                 what,
-                format!("{name} offers no choice of it"),
+                format!("{name} does not let clients choose it"),
             ))
         };
         match step {
@@ -236,7 +239,7 @@ impl AcpProtocol {
                 ErrorCode::CliError,
                 ErrorKind::Protocol,
                 format!(
-                    "{} speaks version {} of the Agent Client Protocol, and here it is {VERSION}",
+                    "{} speaks version {} of the Agent Client Protocol; teamster supports version {VERSION}",
                     self.dialect.name(),
                     result.protocol_version.unwrap_or_default()
                 ),

@@ -19,7 +19,7 @@ pub(super) fn stopped(line: &ResultLine<'_>, blocked: Option<String>) -> Option<
             excerpt(words.trim(), NOTICE_BYTES)
         }
         None if line.terminal_reason.as_deref() == Some("hook_stopped") => {
-            "a hook stopped the run before the agent had done; see the hooks in the settings of \
+            "a hook stopped the run before the agent was done; see the hooks in the settings of \
              Claude Code"
                 .to_owned()
         }

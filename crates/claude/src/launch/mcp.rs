@@ -59,7 +59,7 @@ pub(super) fn env(params: &ExecuteParams) -> Option<(String, String)> {
 pub(super) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     for server in &params.mcp_servers {
         let problem = if RESERVED.contains(&server.name.as_str()) {
-            "name: Claude Code keeps it for a server of its own; use another"
+            "name: reserved by Claude Code; use another"
         } else if server.name.starts_with("__") || server.name == "_" {
             // The CLI would parse the server's name as empty in the names of its tools.
             "name: Claude Code has no rule that allows its tools; use another"
@@ -67,7 +67,7 @@ pub(super) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
             .tool_timeout
             .is_some_and(|limit| limit < SHORTEST_TOOL_TIMEOUT)
         {
-            "tool_timeout: Claude Code ignores one under 1 s"
+            "tool_timeout: Claude Code ignores a limit below 1 s; set a longer one"
         } else {
             continue;
         };

@@ -22,8 +22,8 @@ pub(crate) fn launch_session(options: &SessionOptions) -> Result<Launch, AgentEr
     if params.max_budget_usd.is_some() {
         return Err(AgentError::refused(
             "max_budget_usd",
-            "in a session it would be for all turns together, and after it none could \
-             be played; leave it out and look at the cost of each turn",
+            "in a session it would limit all turns together, and no turn could begin once it is spent; \
+             leave it out and check the cost of each turn",
         ));
     }
     let mut args = flags(&params);

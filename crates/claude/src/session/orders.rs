@@ -109,7 +109,7 @@ impl ClaudeSession {
     fn steer(&mut self, id: OrderId, text: String) {
         let sent = self.playing.as_ref().is_some_and(|turn| turn.sent);
         let why_not = if !self.is_playing() {
-            Some("there is no turn in progress")
+            Some("no turn is in progress")
         } else if self.interrupt.is_some() {
             Some("the turn is being interrupted")
         } else if text.trim().is_empty() {
@@ -201,8 +201,8 @@ impl ClaudeSession {
             _ => {
                 let error = AgentError::refused(
                     "permission",
-                    "which tools a session of Claude Code has is settled when it is \
-                     opened, so read-only is too; open another one",
+                    "Claude Code sets a session's tools when it opens, so read-only cannot change \
+                     later; open another session",
                 );
                 return self.exchange.settle(id, Err(error));
             }

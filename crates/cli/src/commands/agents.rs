@@ -126,7 +126,7 @@ impl Supervisor {
             if !status.agents.iter().any(|agent| agent.id == *id) {
                 let known: Vec<&str> = status.agents.iter().map(|agent| &*agent.id).collect();
                 return Err(misuse(anyhow!(
-                    "there is no agent {id:?}; there is: {}",
+                    "unknown agent {id:?}; available: {}",
                     known.join(", ")
                 )));
             }

@@ -159,12 +159,12 @@ fn without_a_supervisor_status_is_read_from_files_and_commands_fail() {
         let ended = company.run(["agents", args[0], args[1]]);
         assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
         assert!(
-            ended.stderr.contains("there is no agent \"x\"; "),
+            ended.stderr.contains("unknown agent \"x\"; "),
             "{}",
             ended.stderr
         );
         assert!(
-            ended.stderr.ends_with("; there is: a, b\n"),
+            ended.stderr.ends_with("; available: a, b\n"),
             "{}",
             ended.stderr
         );
@@ -183,7 +183,7 @@ fn an_unknown_agent_is_reported_with_the_known_ones() {
         assert_eq!((ended.code, &*ended.stdout), (Some(2), ""), "{command}");
         assert_eq!(
             ended.stderr,
-            "error: there is no agent \"x\"; there is: a, b\n"
+            "error: unknown agent \"x\"; available: a, b\n"
         );
     }
     supervisor.signal(Signal::SIGTERM);

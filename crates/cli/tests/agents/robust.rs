@@ -47,8 +47,8 @@ fn an_unknown_runtime_is_refused_by_the_name_of_its_agent() {
     let ended = company.run(["agents", "reload"]);
     assert_eq!((ended.code, &*ended.stdout), (Some(1), ""));
     for why in [
-        "a: runtime: there is no provider `cluade`",
-        "c: runtime: there is no provider `cobilot`",
+        "a: runtime: unknown provider `cluade`",
+        "c: runtime: unknown provider `cobilot`",
     ] {
         assert!(ended.stderr.contains(why), "{}", ended.stderr);
     }
@@ -56,7 +56,7 @@ fn an_unknown_runtime_is_refused_by_the_name_of_its_agent() {
     assert_eq!(pid(&company.agent("a")), Some(before));
     let refused = company.wait("c", |it| it["state"] == "failed");
     let reason = refused["reason"].as_str().unwrap();
-    assert!(reason.starts_with("runtime: there is no provider `cobilot`"));
+    assert!(reason.starts_with("runtime: unknown provider `cobilot`"));
     let config = json!({"agents": [
         {"id": "a", "runtime": "Claude"},
         {"id": "c", "runtime": "claude"}
@@ -75,7 +75,7 @@ fn a_mistyped_field_is_reported() {
     let config = "{\"agents\": [\n{\"id\": \"a\", \"runtme\": \"claude\", \"color\": 1}]}";
     fs::write(company.config(), config).unwrap();
     let supervisor = company.supervise([]);
-    let warning = "line 2: the field \"runtme\" is not known; is \"runtime\" meant?";
+    let warning = "line 2: unknown field \"runtme\"; did you mean \"runtime\"?";
     assert!(
         wait_until(LIMIT, || company.output().contains(warning)),
         "{}",

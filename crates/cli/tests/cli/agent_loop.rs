@@ -134,7 +134,7 @@ fn a_setting_that_cannot_be_is_reported_before_anything_starts() {
         (
             "RUNTIME",
             "cluade",
-            "RUNTIME: there is no provider `cluade`; there is: claude, cline, codex, copilot, gemini, kilo, kimi, opencode, pi, qwen, embedded",
+            "RUNTIME: unknown provider `cluade`; available: claude, cline, codex, copilot, gemini, kilo, kimi, opencode, pi, qwen, embedded",
         ),
         (
             "MIN_SLEEP",

@@ -221,6 +221,6 @@ fn a_slip_in_a_field_is_reported() {
     assert_eq!(ended.code, Some(0));
     assert_eq!(
         ended.stderr,
-        "warning: --mcp-config: a: arg: it is not known; is args meant?\n"
+        "warning: --mcp-config: a: arg: unknown field; did you mean args?\n"
     );
 }

@@ -202,7 +202,7 @@ fn a_slip_in_a_configuration_is_reported_once() {
     let opencode = OpenCode::new("exit 1");
     let config = "--mcp-config={\"a\": {\"command\": \"x\", \"arg\": []}}";
     let ended = run(&mut opencode.run([config]));
-    let warning = "warning: --mcp-config: a: arg: it is not known; is args meant?\n";
+    let warning = "warning: --mcp-config: a: arg: unknown field; did you mean args?\n";
     assert!(ended.stderr.starts_with(warning), "{}", ended.stderr);
     let ended = run(&mut opencode.run([config, "--quiet"]));
     assert!(!ended.stderr.contains("warning"), "{}", ended.stderr);

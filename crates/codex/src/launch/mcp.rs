@@ -135,7 +135,7 @@ fn definition(
     env: &mut Vec<(String, String)>,
 ) -> Result<Map<String, Value>, String> {
     if server.name == RESERVED {
-        return Err("name: Codex keeps it for a server of its own; choose another".to_owned());
+        return Err("name: reserved by Codex; choose another".to_owned());
     }
     let mut table = Map::new();
     let mut secret = |key: &str, value: &str| {
@@ -166,7 +166,9 @@ fn definition(
                 .collect();
             table.insert("env_vars".to_owned(), names.into());
             if let Some(cwd) = cwd {
-                let cwd = cwd.to_str().ok_or("cwd: it is no UTF-8")?;
+                let cwd = cwd
+                    .to_str()
+                    .ok_or("cwd: it is not UTF-8; use a path that is")?;
                 table.insert("cwd".to_owned(), cwd.into());
             }
         }
@@ -186,7 +188,12 @@ fn definition(
                 table.insert("env_http_headers".to_owned(), json!(full));
             }
         }
-        other => return Err(format!("type: Codex takes no {} servers", other.as_str())),
+        other => {
+            return Err(format!(
+                "type: Codex does not support {} servers",
+                other.as_str()
+            ));
+        }
     }
     // Without this, no tool of the server runs: a run cannot ask for approval.
     table.insert("default_tools_approval_mode".to_owned(), "approve".into());

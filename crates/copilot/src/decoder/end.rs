@@ -181,8 +181,8 @@ impl Ending {
             out.error(AgentError::new(
                 ErrorCode::StreamEndedEarly,
                 ErrorKind::Protocol,
-                "the last message did not come to its end: it was cut off or blocked, and the CLI \
-                 does not say which",
+                "the last message is incomplete: it was cut off or blocked, and the CLI does not report \
+                 which",
             ));
             self.ended_with_error = None;
         }

@@ -50,9 +50,9 @@ pub(super) fn check(params: &ExecuteParams) -> Result<(), AgentError> {
     for McpServer { name, .. } in &params.mcp_servers {
         let is_one_of = |names: &[&str]| names.iter().any(|other| name.eq_ignore_ascii_case(other));
         let problem = if is_one_of(KINDS) {
-            "a rule of GitHub Copilot CLI with this name is about its own tools"
+            "GitHub Copilot CLI applies rules with this name to its own tools"
         } else if is_one_of(BUILT_IN) {
-            "a server of GitHub Copilot CLI's own has it"
+            "reserved by GitHub Copilot CLI"
         } else {
             continue;
         };
@@ -115,7 +115,10 @@ fn entry(server: &McpServer, here: &Path) -> Result<Value, AgentError> {
             if let Some(cwd) = cwd {
                 let cwd = here.join(cwd);
                 let cwd = cwd.to_str().ok_or_else(|| {
-                    invalid(&server.name, "cwd: it is not UTF-8, which no JSON can hold")
+                    invalid(
+                        &server.name,
+                        "cwd: it is not UTF-8, so JSON cannot contain it; use a path that is",
+                    )
                 })?;
                 entry["cwd"] = literal(cwd).into();
             }

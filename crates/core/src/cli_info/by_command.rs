@@ -28,7 +28,7 @@ impl CliInfo {
         }
         if known.len() >= MOST {
             return Err(AgentError::invalid_params(format!(
-                "there are {MOST} agents that were named by a command; no more are taken"
+                "a process knows at most {MOST} agents by their commands; use one of them, or another process"
             )));
         }
         let mut info = Self::new(leaked(id), leaked(name), leaked(program));

@@ -48,7 +48,7 @@ impl ExecuteParams {
             return invalid(blank.name, "it is blank; leave it out for the default");
         }
         if self.fork && self.session_id.is_none() {
-            return invalid("fork", "there is no session_id to fork from");
+            return invalid("fork", "set session_id to the session to fork");
         }
         if self.new_session_id.is_some() && self.session_id.is_some() && !self.fork {
             return invalid(
@@ -82,10 +82,10 @@ impl ExecuteParams {
                 return Ok(());
             }
             (Some(SystemPrompt::Append(_)), Can::Replace) => {
-                "only takes one that replaces its own, none that is appended"
+                "can only replace its own, not append to it"
             }
             (Some(SystemPrompt::Replace(_)), Can::Append) => {
-                "only takes one that is appended, none that replaces its own"
+                "can only append to its own, not replace it"
             }
             (Some(_), Can::None) => "has no way to honour it; put it into the prompt",
         };
@@ -103,19 +103,19 @@ impl ExecuteParams {
         }
         let name = info.name;
         if self.prompt_delivery == PromptDelivery::Stdin {
-            let problem = format!("{name} reads no prompt from stdin; leave it out");
+            let problem = format!("{name} does not read its prompt from stdin; leave it out");
             return Err(AgentError::refused("prompt_delivery", problem));
         }
         if self.prompt.contains('\0') {
             let problem = format!(
-                "it holds a NUL byte, which no argument can, and {name} reads no prompt from stdin"
+                "it has a NUL byte, which an argument cannot contain, and {name} does not read its prompt from stdin; remove it"
             );
             return Err(AgentError::refused("prompt", problem));
         }
         if self.prompt.len() > MOST {
             let problem = format!(
-                "it has {} bytes, an argument takes {MOST} at most, and {name} reads no prompt from \
-                 stdin; put the rest in a file and let the agent read it",
+                "it has {} bytes, an argument takes at most {MOST}, and {name} does not read its prompt \
+                 from stdin; put the rest in a file and let the agent read it",
                 self.prompt.len()
             );
             return Err(AgentError::refused("prompt", problem).code(ErrorCode::PromptTooLarge));
@@ -247,7 +247,7 @@ mod tests {
         assert!(
             refused(|p| p.new_session_id = Some(String::new())).starts_with("new_session_id: ")
         );
-        assert!(refused(|p| p.fork = true).starts_with("fork: there is no session_id"));
+        assert!(refused(|p| p.fork = true).starts_with("fork: set session_id"));
         assert!(
             refused(|p| {
                 p.session_id = Some("a".into());
@@ -296,7 +296,7 @@ mod tests {
             |p: &mut ExecuteParams| p.system_prompt = Some(SystemPrompt::Append("s".into()));
         assert_eq!(
             refused(&can, append),
-            "system_prompt: X only takes one that replaces its own, none that is appended"
+            "system_prompt: X can only replace its own, not append to it"
         );
     }
 

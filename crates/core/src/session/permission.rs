@@ -72,7 +72,7 @@ impl PermissionPolicy {
             }
             Self::Allow => Some(PermissionAnswer::Allow),
             Self::Deny => {
-                let why = "there is no permission handler".to_owned();
+                let why = "no permission handler is set".to_owned();
                 Some(PermissionAnswer::deny(why))
             }
         }

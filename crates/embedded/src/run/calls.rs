@@ -122,7 +122,7 @@ impl Turn<'_> {
         let mut input = call.input.clone();
         if let Value::String(text) = &input {
             return Ok(Output::error(format!(
-                "the arguments are no JSON object: {}",
+                "the arguments are not a JSON object: {}",
                 excerpt(text, 200)
             )));
         }

@@ -57,7 +57,7 @@ async fn bad_parameters_are_refused_by_name_and_nothing_is_asked() {
         ),
         (
             |p| p.mcp_servers = vec![McpServer::sse("a", "http://x")],
-            "mcp_servers: a: type: Embedded takes no sse",
+            "mcp_servers: a: type: Embedded does not support sse",
         ),
         (
             |p| {

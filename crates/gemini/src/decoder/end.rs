@@ -107,7 +107,7 @@ impl End {
         out.error(AgentError::new(
             ErrorCode::CliError,
             ErrorKind::SessionNotFound,
-            format!("the session {asked} was to be resumed and the CLI took up {got} instead"),
+            format!("the CLI resumed the session {got} instead of {asked}"),
         ));
     }
 
@@ -182,8 +182,7 @@ impl End {
             out.error(AgentError::new(
                 ErrorCode::CliStderr,
                 ErrorKind::Permission,
-                "the CLI did not read the rules of this run, so what was denied may have been done; \
-                 see its stderr",
+                "the CLI did not read this run's rules, so denied tools may have run; see its stderr",
             ));
         }
         RunSummary {

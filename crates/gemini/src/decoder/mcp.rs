@@ -99,8 +99,8 @@ impl Servers {
 
     fn unnamed(&self) -> String {
         let mut message = format!(
-            "{TROUBLE}: an MCP server did not start, or broke off before a tool of any was called; \
-             Gemini CLI then reports neither which nor why"
+            "{TROUBLE}: an MCP server did not start, or broke off before any tool was called; Gemini \
+             CLI does not report which or why"
         );
         if !self.ours.is_empty() {
             message.push_str("; those of this run: ");

@@ -141,8 +141,8 @@ fn problem_of(server: &McpServer) -> Option<String> {
     let name = server.name.as_str();
     if name == "mcp" || name.starts_with("mcp_") {
         return Some(
-            "name: Gemini CLI leaves such a beginning out of the names of the server's tools, and then \
-             does not permit them; give it another name"
+            "name: Gemini CLI drops this prefix from the names of the server's tools, and then does not \
+             permit them; choose another name"
                 .to_owned(),
         );
     }
@@ -160,7 +160,7 @@ fn problem_of(server: &McpServer) -> Option<String> {
             let is_blocked = |name: &str| BLOCKED_VARIABLES.contains(&name.to_uppercase().as_str());
             if let Some(name) = env.keys().find(|name| is_blocked(name)) {
                 return Some(format!(
-                    "env.{name}: Gemini CLI does not hand this variable to a server; let the server's \
+                    "env.{name}: Gemini CLI does not pass this variable to a server; let the server's \
                      command set it"
                 ));
             }
@@ -180,7 +180,7 @@ fn problem_of(server: &McpServer) -> Option<String> {
             unsafe_on_windows("headers", headers)
         }
         other => Some(format!(
-            "type: Gemini CLI takes no {} servers",
+            "type: Gemini CLI does not support {} servers",
             other.as_str()
         )),
     }

@@ -51,8 +51,8 @@ pub(super) fn check_place(params: &ExecuteParams) -> Result<(), AgentError> {
         return Err(AgentError::refused(
             parameter,
             format!(
-                "the policies of this machine in {SYSTEM_POLICIES} make Gemini CLI ignore the \
-             rules of a run; add what shall be denied there"
+                "the policies of this machine in {SYSTEM_POLICIES} make Gemini CLI ignore the rules of \
+             a run; add the denials there"
             ),
         ));
     }
@@ -112,7 +112,7 @@ fn parts(tool: &str) -> Result<(&str, Option<&str>), AgentError> {
     };
     if let Some(prefix) = prefix {
         if name != "run_shell_command" {
-            return refuse("only of run_shell_command a part can be denied");
+            return refuse("only run_shell_command takes a prefix; deny the whole tool");
         }
         if prefix.trim() != prefix || prefix.is_empty() || prefix.chars().any(char::is_control) {
             return refuse("give the beginning of a command between the brackets");
@@ -125,8 +125,8 @@ fn parts(tool: &str) -> Result<(&str, Option<&str>), AgentError> {
         || is_own(name);
     if name.starts_with("mcp_") && name.ends_with("_*") && name.len() > SEEN_OF_A_CUT_NAME + 1 {
         return refuse(
-            "Gemini CLI cuts the middle out of long names of tools, so this would not deny all of them; \
-             name them one by one",
+            "Gemini CLI shortens long tool names, so this would not deny all of them; list them one by \
+             one",
         );
     }
     // The CLI silently ignores unknown names and denies nothing.

@@ -58,8 +58,8 @@ fn check_minute(params: &ExecuteParams, id: &str, now: SystemTime) -> Result<(),
         return Ok(());
     }
     let problem = format!(
-        "Gemini CLI would lose the content of a session if it resumed it in the same minute in \
-         which the session was begun; try again in {rest} s"
+        "Gemini CLI loses the content of a session that is resumed in the minute in which it began; try \
+         again in {rest} s"
     );
     Err(AgentError::refused("session_id", problem)
         .retryable(true)

@@ -70,8 +70,8 @@ pub(super) fn allowed_servers(
     if mode.as_deref() == Some("plan") && !asked {
         return Err(AgentError::refused(
             "permission",
-            "by the user's setting general.defaultApprovalMode it is `plan`, in which Gemini \
-             CLI gives no MCP server's tools to the agent; ask for another than the default",
+            "the user's setting general.defaultApprovalMode is `plan`, in which Gemini CLI gives the \
+             agent no tools of MCP servers; set another mode for the run",
         ));
     }
     let ours = servers.iter().map(|server| server.name.clone());
@@ -95,8 +95,8 @@ pub(super) fn allowed_servers(
         return Err(AgentError::refused_server(
             missing[0].clone(),
             format!(
-                "the user's setting mcp.allowed leaves it out; add it there (it cannot be done for \
-                 the run, because of {name:?} in it)"
+                "the user's setting mcp.allowed leaves it out; add it there (a run cannot, because of \
+                 {name:?} in it)"
             ),
         ));
     }
@@ -117,8 +117,8 @@ fn check_disabled(params: &ExecuteParams, locations: &Locations) -> Result<(), A
         Some(server) => Err(refuse(
             server,
             &format!(
-                "name: `gemini mcp disable` was given this name, so Gemini CLI would not start it; enable \
-                 it with `gemini mcp enable {}`, or give it another name",
+                "name: disabled by `gemini mcp disable`; enable it with `gemini mcp enable {}`, or \
+                 choose another name",
                 server.name
             ),
         )),

@@ -194,8 +194,9 @@ fn make(host: &Host, wanted: &Wanted, id: &str) -> Result<Worktree, AgentError> 
             from,
             branch,
         }) => {
-            let directory = params::absolute(directory.as_deref())
-                .ok_or_else(|| AgentError::invalid_params("there is no working directory"))?;
+            let directory = params::absolute(directory.as_deref()).ok_or_else(|| {
+                AgentError::invalid_params("set a working directory: this process has none")
+            })?;
             let mut new = NewWorktree::of(directory);
             new.from.clone_from(from);
             new.branch.clone_from(branch);

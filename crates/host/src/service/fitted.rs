@@ -66,7 +66,7 @@ impl Offered {
         let is_fallback = agent != info.id;
         if is_fallback && !can.permission_modes.contains(mode) {
             self.leave_out(format!(
-                "{} is no fallback: it has no mode {mode}",
+                "{} cannot be a fallback: it has no mode {mode}",
                 info.name
             ));
             return false;
@@ -188,7 +188,7 @@ mod tests {
         assert!(!fits);
         assert_eq!(
             left_out,
-            ["Kimi Code is no fallback: it has no mode read-only"]
+            ["Kimi Code cannot be a fallback: it has no mode read-only"]
         );
         assert!(fitted("claude", "codex", spec).0);
     }

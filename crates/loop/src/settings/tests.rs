@@ -17,7 +17,9 @@ fn read(environment: &[(&str, &str)], file: &str) -> Result<Settings, String> {
         "claude" | "claude-code" => Ok(&CLAUDE),
         "copilot" => Ok(&COPILOT),
         "acp:My agent" => Ok(&COMMAND),
-        name => Err(format!("there is no `{name}`; there is: claude, copilot")),
+        name => Err(format!(
+            "unknown provider `{name}`; available: claude, copilot"
+        )),
     };
     Settings::read(&find, &crate::dotenv::parse(file), &known).map_err(|e| e.to_string())
 }
@@ -83,7 +85,7 @@ fn invalid_values_are_reported_by_name() {
         (
             "RUNTIME",
             "cluade",
-            "RUNTIME: there is no `cluade`; there is: claude, copilot",
+            "RUNTIME: unknown provider `cluade`; available: claude, copilot",
         ),
         (
             "MIN_SLEEP",

@@ -299,7 +299,7 @@ fn misspelled_fields(object: &str, line: usize, known: &[&str]) -> Vec<String> {
         };
         let meant = known.iter().find(is_meant)?;
         Some(format!(
-            "line {line}: the field {name:?} is not known; is {meant:?} meant?"
+            "line {line}: unknown field {name:?}; did you mean {meant:?}?"
         ))
     });
     warnings.collect()

@@ -101,7 +101,7 @@ impl Supervisor {
                 let known: Vec<&str> = present().map(|(_, it)| &*it.config.id).collect();
                 (
                     ErrorCode::UnknownAgent,
-                    format!("there is no agent {id:?}; there is: {}", known.join(", ")),
+                    format!("unknown agent {id:?}; available: {}", known.join(", ")),
                 )
             })
         };

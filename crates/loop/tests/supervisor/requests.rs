@@ -132,7 +132,7 @@ fn invalid_requests_are_refused_with_a_code() {
     let supervisor = company.supervise();
     let (code, message) = refused(Command::Start(of("c")));
     assert_eq!(code, ErrorCode::UnknownAgent);
-    assert_eq!(message, "there is no agent \"c\"; there is: a, b");
+    assert_eq!(message, "unknown agent \"c\"; available: a, b");
     company.ask(Command::Stop(of("b"))).unwrap();
     company.wait("b", |it| it.state == AgentState::Stopped);
     let (code, message) = refused(Command::Wake(of("b")));

@@ -258,8 +258,8 @@ fn unknown(name: &str) -> Option<String> {
         return None;
     }
     let meant = KNOWN.into_iter().find(|known| is_typo_of(name, known));
-    let tip = meant.map_or(String::new(), |known| format!("; is {known} meant?"));
-    Some(format!("{}: it is not known{tip}", super::shown(name)))
+    let tip = meant.map_or(String::new(), |known| format!("; did you mean {known}?"));
+    Some(format!("{}: unknown field{tip}", super::shown(name)))
 }
 
 /// Returns whether `name` differs from `known` only by one letter, by case, or by `_` and `-`.

@@ -378,10 +378,10 @@ fn fields_without_effect_are_reported() {
             r#""command": "x", "arg": ["-v"], "Env": {}, "alwaysAllow": ["a"], "include_tools": []"#
         ),
         [
-            "s: arg: it is not known; is args meant?",
-            "s: Env: it is not known; is env meant?",
-            "s: alwaysAllow: it is not known",
-            "s: include_tools: it is not known; is includeTools meant?",
+            "s: arg: unknown field; did you mean args?",
+            "s: Env: unknown field; did you mean env?",
+            "s: alwaysAllow: unknown field",
+            "s: include_tools: unknown field; did you mean includeTools?",
         ]
     );
     assert_eq!(

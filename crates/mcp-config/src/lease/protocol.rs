@@ -40,7 +40,7 @@ fn until_done<T>(disk: &Disk, mut attempt: impl FnMut() -> Result<T, Stop>) -> R
 }
 
 fn unreadable(error: &EditError) -> Stop {
-    Stop::Failed(format!("{error}; mend the file"))
+    Stop::Failed(format!("{error}; repair the file"))
 }
 
 /// Acquires a lease: puts entries into a file.

@@ -175,7 +175,7 @@ fn servers_of_several_sources_are_merged() {
     assert_eq!(merged.origins, ["a file", "typed"]);
     assert_eq!(
         merged.ignored,
-        ["a file: a: arg: it is not known; is args meant?"]
+        ["a file: a: arg: unknown field; did you mean args?"]
     );
     assert_eq!(
         merged.servers,

@@ -31,7 +31,12 @@ pub(super) fn lease(
         McpDelivery::Private => return Ok(None),
         McpDelivery::ProjectConfig => project_file(params)?,
         McpDelivery::UserConfig => user_file(params)?,
-        _ => return invalid("mcp_delivery", "OpenCode takes no servers so"),
+        _ => {
+            return invalid(
+                "mcp_delivery",
+                "OpenCode cannot take servers this way; use another delivery",
+            );
+        }
     };
     Ok(Some(ConfigEdit {
         table: table(file),
@@ -54,7 +59,7 @@ fn project_file(params: &ExecuteParams) -> Result<PathBuf, AgentError> {
     let Some(directory) = directory_of_run(params)? else {
         return invalid(
             "mcp_delivery",
-            "where the agent works is not known; set working_directory",
+            "the working directory is unknown; set working_directory",
         );
     };
     let folder = directory.join(FOLDER);
@@ -67,7 +72,7 @@ fn project_file(params: &ExecuteParams) -> Result<PathBuf, AgentError> {
 /// Returns the user's file: the first existing one.
 fn user_file(params: &ExecuteParams) -> Result<PathBuf, AgentError> {
     let Some(folder) = user_folder(params) else {
-        return invalid("mcp_delivery", "the user's home is not known; set HOME");
+        return invalid("mcp_delivery", "the user's home is unknown; set HOME");
     };
     Ok(named(&folder, USER)
         .find(|file| may_exist(file))

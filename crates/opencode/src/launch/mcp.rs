@@ -117,7 +117,7 @@ impl Servers {
             }
             other => {
                 return Err(format!(
-                    "type: OpenCode takes no {} servers",
+                    "type: OpenCode does not support {} servers",
                     other.as_str()
                 ));
             }
@@ -174,8 +174,7 @@ fn check_name(name: &str, configured: &[(String, bool)]) -> Result<(), String> {
     let first = format!("{name}_");
     if let Some(own) = OWN_NAMES.iter().find(|own| own.starts_with(&first)) {
         return Err(format!(
-            "name: OpenCode would take {own}, which is its own, for a tool of this server; give it \
-             another name"
+            "name: OpenCode would treat its own tool {own} as one of this server; choose another name"
         ));
     }
     if name == "__proto__" {
@@ -200,7 +199,7 @@ fn check_variables(env: &BTreeMap<String, String>) -> Result<(), String> {
         .find(|name| is_replaced(name) || *name == "__proto__")
     {
         Some(name) => Err(format!(
-            "env: {name:?} as the name of a variable would not reach the server; give it another"
+            "env: a variable named {name:?} would not reach the server; rename it"
         )),
         None => Ok(()),
     }

@@ -345,8 +345,8 @@ impl Settings {
             return Err(AgentError::refused(
                 parameter,
                 format!(
-                    "it has to be added to what {CONFIG} holds, and that is no plain JSON \
-                 object; take comments and commas at the ends of lists out of it"
+                    "{CONFIG} is not a plain JSON object, so nothing can be added to it; remove its \
+                 comments and trailing commas"
                 ),
             ));
         }

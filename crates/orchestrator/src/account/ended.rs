@@ -54,7 +54,7 @@ impl Current {
         let Some(result) = result else {
             // Its remaining output was lost.
             return Some(format!(
-                "the stream of {provider} broke off, so a tool may have been used without a word"
+                "the stream of {provider} broke off, so a tool may have been used without being reported"
             ));
         };
         let lost = &result.diagnostics;

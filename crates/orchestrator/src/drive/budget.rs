@@ -78,8 +78,8 @@ pub(super) fn unheld(provider: &str, most: u64) -> AgentError {
         ErrorCode::BudgetExceeded,
         ErrorKind::Budget,
         format!(
-            "the run cannot be held to {most} tokens: {provider} does not say what it uses; its version \
-             may be too old, or the model's service counts nothing"
+            "the limit of {most} tokens cannot be enforced: {provider} reports no usage; its version \
+             may be too old, or the model's service does not count"
         ),
     )
     .detail(ErrorDetail::budget(
@@ -98,7 +98,7 @@ pub(super) fn unpriced(provider: &str, model: Option<&str>, most: f64) -> AgentE
         ErrorCode::BudgetExceeded,
         ErrorKind::Budget,
         format!(
-            "the run cannot be held to {most} USD: there is no price for {model}; add one to a file of prices \
+            "the limit of {most} USD cannot be enforced: there is no price for {model}; add one to a file of prices \
              (`TEAMSTER_PRICES`), choose another model, or limit tokens instead"
         ),
     )

@@ -392,7 +392,7 @@ async fn a_run_without_reported_usage_is_not_left_without_a_limit() {
     let done = outcome(&events);
     let error = done.error.unwrap();
     assert_eq!(error.kind, ErrorKind::Budget);
-    let begin = "the run cannot be held to 1000 tokens: claude does not say";
+    let begin = "the limit of 1000 tokens cannot be enforced: claude reports no usage";
     assert!(error.message.starts_with(begin), "{}", error.message);
     assert_eq!(done.duration_ms, 10_000);
     request.budget.tokens = None;

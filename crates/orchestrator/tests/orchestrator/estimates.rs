@@ -119,7 +119,7 @@ async fn a_budget_in_usd_that_no_price_can_hold_ends_the_run() {
         let done = orchestrator().run(request).outcome().await;
         let error = done.error.unwrap();
         assert_eq!(error.kind, ErrorKind::Budget);
-        let begin = format!("the run cannot be held to 1 USD: there is no price for {named}");
+        let begin = format!("the limit of 1 USD cannot be enforced: there is no price for {named}");
         assert!(error.message.starts_with(&begin), "{}", error.message);
         assert_eq!(done.duration_ms, 0);
     }

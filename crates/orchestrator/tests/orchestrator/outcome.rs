@@ -141,7 +141,7 @@ async fn a_run_with_only_denials_is_an_error_that_names_them() {
     let events = events(orchestrator().run(request(&[&claude]))).await;
     let error = outcome(&events).error.unwrap();
     assert_eq!(error.kind, ErrorKind::Permission);
-    assert_eq!(error.message, "nothing was done: denied were Bash");
+    assert_eq!(error.message, "nothing was done; denied tools: Bash");
 }
 
 #[tokio::test(start_paused = true)]

@@ -110,7 +110,7 @@ impl PiSession {
             Purpose::Abort => self.abort_answered = true,
             Purpose::Steer(order) => self.exchange.settle(order, Ok(())),
             Purpose::Clear(order) if data.cancelled => {
-                let error = refused("new_session", "an extension does not want it");
+                let error = refused("new_session", "an extension rejected it");
                 self.exchange.settle(order, Err(error));
             }
             Purpose::Clear(order) => {

@@ -87,7 +87,7 @@ impl PiSession {
 
     fn steer(&mut self, id: OrderId, text: &str) {
         let why_not = if !self.playing {
-            "there is no turn in progress"
+            "no turn is in progress"
         } else if self.interrupt {
             "the turn is being interrupted"
         } else if text.trim().is_empty() {

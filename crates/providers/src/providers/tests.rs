@@ -91,7 +91,7 @@ fn an_unknown_provider_is_an_error_that_lists_the_known_ones() {
     assert_eq!(error.code, ErrorCode::InvalidParams);
     assert_eq!(
         error.message,
-        "there is no provider `no-such`; there is: claude, cline, codex, copilot, gemini, kilo, \
+        "unknown provider `no-such`; available: claude, cline, codex, copilot, gemini, kilo, \
          kimi, opencode, pi, qwen, embedded"
     );
 }

@@ -217,7 +217,7 @@ pub(super) async fn answer(
     match policy {
         PermissionPolicy::Allow => PermissionAnswer::Allow,
         PermissionPolicy::Ask(ask) => ask(request).await,
-        _ => PermissionAnswer::deny("there is no permission handler"),
+        _ => PermissionAnswer::deny("no permission handler is set"),
     }
 }
 

@@ -327,7 +327,9 @@ impl Place {
             });
         }
         if is("--is-inside-git-dir") {
-            bail!("{shown} is the inside of a git repository: run it in one of its worktrees");
+            bail!(
+                "{shown} is the internal directory of a git repository: run it in one of its worktrees"
+            );
         }
         if git::is_foreign(&error) || error.to_string().contains("safe.bareRepository") {
             return Err(error);
@@ -345,7 +347,7 @@ impl Place {
         );
         found.map_err(|_| match from {
             Some(from) => anyhow!(
-                "\"{}\" is no commit that the repository {shown} has: fetch it first, or name another one",
+                "the repository {shown} has no commit \"{}\": fetch it first, or name another one",
                 one_line(from)
             ),
             None if git(&self.directory, ["for-each-ref", "--count=1"])

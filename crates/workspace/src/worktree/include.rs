@@ -142,7 +142,7 @@ fn make_parents(target: &Path, path: &Path) -> anyhow::Result<()> {
         match fs::symlink_metadata(&folder) {
             Ok(about) if about.is_dir() => {}
             Ok(_) => bail!(
-                "{} is no folder there",
+                "{} is not a folder there",
                 printable(&folder.to_string_lossy())
             ),
             Err(_) => fs::create_dir(&folder)?,

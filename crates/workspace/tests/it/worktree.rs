@@ -83,7 +83,7 @@ fn a_worktree_starts_at_the_commit_that_is_named() {
     let error = place
         .create("r", |it| it.from = Some("nowhere".into()))
         .unwrap_err();
-    assert!(error.contains("\"nowhere\" is no commit"), "{error}");
+    assert!(error.contains("has no commit \"nowhere\""), "{error}");
     assert!(place.left().is_empty());
 }
 
@@ -123,7 +123,12 @@ fn a_repository_without_a_worktree_of_its_own_gets_one_for_the_run() {
     // The inside of a repository that has a worktree is none.
     let inside = NewWorktree::of(place.repository.path().join(".git"));
     let error = Worktree::create(&place.root, "r", &inside).unwrap_err();
-    assert!(error.to_string().contains("the inside of a git"), "{error}");
+    assert!(
+        error
+            .to_string()
+            .contains("the internal directory of a git"),
+        "{error}"
+    );
     fs::remove_dir_all(project).unwrap();
 }
 

@@ -88,7 +88,7 @@ fn an_unsupported_answer_is_a_denial_with_the_reason() {
             &ALL[..1],
             PermissionAnswer::Allow,
             json!({"outcome": "cancelled"}),
-            "Agent offers no way to allow a tool this time only",
+            "Agent cannot allow a tool only once",
         ),
     ] {
         let (written, events) = answered(options, answer);

@@ -171,7 +171,7 @@ fn servers_are_reported_as_far_as_the_agent_takes_them() {
     let events = talk.ended();
     assert_eq!(
         result(&events).errors[0].message,
-        "mcp_servers: b: Agent takes no http servers"
+        "mcp_servers: b: Agent does not support http servers"
     );
 }
 
@@ -210,7 +210,7 @@ fn model_and_effort_are_chosen_as_the_session_offers_them() {
     let events = talk.ended();
     assert_eq!(
         result(&events).errors[0].message,
-        "model: Agent offers no choice of it"
+        "model: Agent does not let clients choose it"
     );
 }
 

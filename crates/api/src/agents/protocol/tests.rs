@@ -57,11 +57,11 @@ fn the_form_of_updates() {
 
 #[test]
 fn the_form_of_answers() {
-    let refused = Response::refused(ErrorCode::UnknownAgent, "there is no agent `x`");
+    let refused = Response::refused(ErrorCode::UnknownAgent, "unknown agent `x`");
     assert_eq!(
         serde_json::to_value(&refused).unwrap(),
         json!({"version": 1, "result": "error", "code": "unknown_agent",
-            "message": "there is no agent `x`"})
+            "message": "unknown agent `x`"})
     );
     let done = Response::new(Outcome::Ok(Status::new(
         "/c/agents.config.json",

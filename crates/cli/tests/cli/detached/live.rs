@@ -230,7 +230,7 @@ fn a_session_ends_by_itself_when_nothing_is_said() {
     let id = detach(&agent, &["--end-idle", "1s"]);
     assert_eq!(say(&agent, &id, "more", &[]).code, Some(0));
     assert_eq!(command(&agent, &["wait", &id]).code, Some(0));
-    assert!(log(&agent, &id).contains("no turn was played for 1s"));
+    assert!(log(&agent, &id).contains("it had no turn for 1s"));
 }
 
 #[test]

@@ -80,7 +80,7 @@ pub(super) fn sorted(headers: &BTreeMap<String, String>) -> Result<Sorted<'_>, S
     for (name, value) in headers {
         if value.chars().any(|c| c != '\t' && c.is_ascii_control()) {
             return Err(format!(
-                "headers.{name}: it holds a control character, which no header can"
+                "headers.{name}: it has a control character, which a header cannot contain"
             ));
         }
         if value.trim().is_empty() {
@@ -147,7 +147,7 @@ mod tests {
         let problem = sorted(&headers).unwrap_err();
         assert_eq!(
             problem,
-            "headers.A: it holds a control character, which no header can"
+            "headers.A: it has a control character, which a header cannot contain"
         );
     }
 }

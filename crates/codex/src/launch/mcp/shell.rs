@@ -55,7 +55,7 @@ pub(super) fn with_variables(
     }
     let Some(shell) = SHELL else {
         return Err(
-            "env: Codex can give it to a server without showing it to others on Unix only; let the \
+            "env: only on Unix can Codex give it to a server without showing it to other users; let the \
              server read it from a file"
                 .to_owned(),
         );
@@ -94,16 +94,16 @@ fn check(name: &str) -> Result<(), String> {
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     if !is_identifier {
         return Err(format!(
-            "env: {name:?} is no name that a shell can set (letters, digits and `_`), and Codex \
-             has no other way that does not show the value to others; let the server's own script \
+            "env: a shell cannot set {name:?} (only letters, digits and `_`), and any other way would \
+             show the value to other users; let the server's own script \
              set it"
         ));
     }
     let of_bash = name.starts_with("BASH") && name != "BASH_ENV";
     if of_bash || OF_THE_SHELL.contains(&name) {
         return Err(format!(
-            "env: {name} is a variable that shells keep for themselves, and Codex has no other \
-             way that does not show the value to others; let the server's own script set it"
+            "env: shells reserve the variable {name}, and any other way would show the value to other \
+             users; let the server's own script set it"
         ));
     }
     Ok(())

@@ -183,7 +183,7 @@ fn a_message_that_continues_and_ends_is_complete() {
         names(&events),
         ["text", "notice", "text", "session", "turn_end", "done"]
     );
-    assert!(notices(&events)[0].1.contains("lets it go on"));
+    assert!(notices(&events)[0].1.contains("the CLI continues it"));
     assert_eq!(done.status, RunStatus::Completed);
     assert_eq!(done.final_message.as_deref(), Some("half, whole"));
 }

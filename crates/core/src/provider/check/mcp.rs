@@ -12,7 +12,7 @@ pub(super) fn check(
 ) -> Result<(), AgentError> {
     if params.mcp_strict && !can.strict {
         let problem = format!(
-            "{} has no way to leave out the user's own MCP servers",
+            "{} cannot leave out the user's own MCP servers; omit it",
             info.name
         );
         return Err(AgentError::refused("mcp_strict", problem));
@@ -50,7 +50,7 @@ fn problem_of(server: &McpServer, info: &CliInfo, can: &McpSupport) -> Result<()
     let transport = server.transport.as_str();
     if !can.transports.contains(&transport) {
         return Err(format!(
-            "type: {} takes no {transport} servers, only {}",
+            "type: {} does not support {transport} servers, only {}",
             info.name,
             can.transports.join(", ")
         ));
@@ -116,7 +116,7 @@ impl McpServer {
         let tools = self.tools.only.iter().flatten().chain(&self.tools.except);
         for tool in tools {
             if tool.is_empty() || tool.chars().any(|c| c.is_whitespace() || c.is_control()) {
-                return Some(format!("tools: {tool:?} is no tool's name"));
+                return Some(format!("tools: {tool:?} is not the name of a tool"));
             }
         }
         match &self.transport {
@@ -139,7 +139,7 @@ fn problem_of_program(
         return Some("command: it is empty".to_owned());
     }
     if command.contains('\0') || args.iter().any(|arg| arg.contains('\0')) {
-        return Some("command, args: they hold a NUL byte, which no argument can".to_owned());
+        return Some("command, args: a NUL byte, which an argument cannot contain".to_owned());
     }
     for (name, value) in env {
         if name.is_empty() || name.contains(['=', '\0']) {
@@ -149,7 +149,7 @@ fn problem_of_program(
         }
         if value.contains('\0') {
             return Some(format!(
-                "env.{name}: it holds a NUL byte, which no variable can"
+                "env.{name}: it has a NUL byte, which a variable cannot contain"
             ));
         }
     }
@@ -258,7 +258,7 @@ mod tests {
             ),
             (
                 McpServer::sse("a", "http://x"),
-                "mcp_servers: a: type: X takes no sse servers, only stdio, http",
+                "mcp_servers: a: type: X does not support sse servers, only stdio, http",
             ),
             (slow, "mcp_servers: a: tool_timeout: X has no way"),
             (filtered, "mcp_servers: a: tools.only: X has no way"),

@@ -346,7 +346,7 @@ async fn a_runtime_of_it_asks_everyone_in_their_own_words() {
 
     params.denied_tools = vec!["Bash".into()];
     let refused = all(runtime.execute(params)).await;
-    assert!(short(&refused)[0].starts_with("error InvalidParams the denied tools"));
+    assert!(short(&refused)[0].starts_with("error InvalidParams `denied_tools`"));
     assert_eq!(short(&refused)[1], "done Failed ");
 
     let mut empty = request(&claude);
