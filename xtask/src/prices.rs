@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_has_its_names_its_prices_and_those_for_large_requests() {
+    fn model_has_its_names_prices_and_large_request_prices() {
         let found = of(
             r#"{"id": "m-1", "match": {"or": [{"equals": "m-1"}, {"starts_with": "m-1-"},
             {"regex": "^m-1-\\d{8}$"}]}, "prices": [

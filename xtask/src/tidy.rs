@@ -5,6 +5,7 @@ mod layers;
 mod names;
 mod published;
 mod sleeps;
+mod test_names;
 mod variables;
 mod words;
 
@@ -47,6 +48,7 @@ const CHECKS: &[Check] = &[
     links,
     index,
     sleeps::check,
+    test_names::check,
     anatomy::check,
     names::check,
     published::check,
@@ -61,7 +63,8 @@ const CHECKS: &[Check] = &[
 /// Rust files have at most 500 lines; provider crates have the files of the table "Provider anatomy" in
 /// docs/architecture.md; every crate has a description, a license and the workspace's lints; every library
 /// asks for documentation; every published crate has README, licence texts, keywords and categories; every fixture has a snapshot, and every snapshot a fixture and no more than its
-/// test in its header; links between files lead somewhere; every page of docs is in its index; no test sleeps in real time; words that are gone for
+/// test in its header; links between files lead somewhere; every page of docs is in its index; no test sleeps in real time; names of tests have
+/// a subject and at most 60 characters; words that are gone for
 /// good stay away; every environment variable is in the tables of docs/operating.md; crates stand on lower layers only, only programs parse arguments, print and name commands, and no
 /// modules of `cli`, `server` and `conformance` import each other in a circle; no tabs, no spaces
 /// at the end of a line, nothing half-finished in code.

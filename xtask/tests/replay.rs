@@ -77,7 +77,7 @@ fn json_names_the_fixture_as_given() {
 }
 
 #[test]
-fn json_has_one_event_a_line_and_needs_neither_snapshot_nor_stderr() {
+fn json_has_an_event_on_each_line_without_snapshot_or_stderr() {
     let dir = two_fixtures();
     let ran = replay(dir.path(), &["--json", "tree/b/c", "tree/a"]);
     let events = ran.events();
@@ -222,7 +222,7 @@ fn with_a_provider_the_output_is_enough() {
 }
 
 #[test]
-fn one_that_cannot_be_read_does_not_hide_the_others() {
+fn unreadable_recording_does_not_hide_the_others() {
     let dir = two_fixtures();
     write_fixture(&dir.path().join("tree/bad"), "not JSON", LINE);
     write_fixture(&dir.path().join("tree/other"), r#"{"cli": "nobody"}"#, LINE);

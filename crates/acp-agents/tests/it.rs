@@ -70,7 +70,7 @@ fn assert_used(result: &RunResult, input: u64) {
 }
 
 #[tokio::test]
-async fn the_tokens_of_each_turn_are_read_from_a_record_that_is_rewritten() {
+async fn turn_tokens_are_read_from_a_rewritten_record() {
     let home = tempfile::tempdir().unwrap();
     let cline = || agent(CLINE, "cline.sh");
     let result = OneTurn::new(cline()).execute(params(home.path())).result();

@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_is_the_agent_s_own_or_a_title_that_could_be_one_or_the_kind() {
+    fn tool_name_is_the_agents_name_or_a_title_or_the_kind() {
         let mut named = call("Writing a file", "edit");
         named.name = Some("write_file".into());
         assert_eq!(named.plain().name, "write_file");

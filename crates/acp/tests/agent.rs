@@ -37,7 +37,7 @@ async fn play(session: &dyn AgentSession, prompt: &str) -> RunResult {
 }
 
 #[tokio::test]
-async fn one_process_for_many_turns() {
+async fn process_serves_many_turns() {
     let session = runtime().open(SessionOptions::default()).unwrap();
     assert!(session.provider().starts_with("acp:sh "));
     let first = play(&*session, "where").await;
@@ -57,7 +57,7 @@ async fn one_process_for_many_turns() {
 }
 
 #[tokio::test]
-async fn what_follows_the_answer_is_a_part_of_it() {
+async fn text_after_the_answer_is_part_of_it() {
     let result = OneTurn::new(runtime())
         .execute(ExecuteParams::new("late"))
         .result()

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_the_name_of_a_folder_and_that_of_a_turn_ends_with_a_number() {
+    fn run_id_is_a_folder_name_and_turn_id_ends_with_a_number() {
         for (id, is_id, is_turn) in [
             ("nightly-1", true, false),
             ("a:b_c.d", true, false),

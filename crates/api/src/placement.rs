@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn one_machine_refuses_what_only_a_fleet_can_do() {
+    fn single_machine_refuses_fleet_settings() {
         let named = |spec: &Spec| {
             let refused = spec.check_one_machine().err()?;
             refused.parameter().map(str::to_owned)
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_a_fleet_can_do_is_not_written_by_default() {
+    fn fleet_settings_are_not_written_by_default() {
         let json = serde_json::to_string(&RunSpec::new("claude", "hi")).unwrap();
         assert_eq!(json, r#"{"provider":"claude","prompt":"hi"}"#);
         let mut spec = RunSpec::new("claude", "hi");

@@ -101,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_agents_own_skills_are_allowed_and_hooks_write_to_the_log() {
+    fn only_the_agents_skills_are_allowed_and_hooks_write_the_log() {
         let directory = tempfile::tempdir().unwrap();
         let log = directory.path().join("agent-loop.log");
         assert_eq!(of(&[], &log)["permissions"], json!({}));

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_recorded_command_line_gives_no_more_of_servers_than_their_names() {
+    fn recorded_command_line_has_only_the_names_of_servers() {
         let argv = ["claude", "--mcp-config", CONFIG, "--disallowedTools", "X"];
         let mut found = ExecuteParams::new("");
         read(&argv.map(str::to_owned), &mut found);

@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_run_that_was_started_is_reported_when_the_program_is_stopped() {
+    async fn started_run_is_reported_when_the_program_is_stopped() {
         let runs = MemoryService::new(["mock"], |_| Vec::new());
         assert_eq!(withdrawn(&runs, "r").await, None);
         let spec = RunSpec::new("mock", "hi");

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_server_that_never_responded_is_another_program_if_it_cannot_be_reached() {
+    async fn unreachable_server_without_a_response_is_another_program() {
         let http = Arc::new(Http::new("unix:/s", None).unwrap());
         let mut patience = Patience::new(http);
         assert_eq!(patience.wait(lost()).await, Err(lost()));

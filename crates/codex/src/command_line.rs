@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_of_this_machine_are_not_those_of_a_recorded_session() {
+    fn recorded_session_ignores_files_of_this_machine() {
         for line in [
             format!("codex exec resume {ID} hi"),
             "codex exec resume --last hi".into(),

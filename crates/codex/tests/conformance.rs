@@ -243,7 +243,7 @@ teamster_testkit::conformance_tests!(suite());
 
 /// The run started an agent, which asked the model. Only the wait for the agent is reported.
 #[test]
-fn an_agent_of_the_newer_kind_is_not_reported_before_it_is_waited_for() {
+fn agent_of_the_newer_kind_is_reported_when_it_is_awaited() {
     let names = |scenario: &str| -> Vec<String> {
         let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/codex/0.169.0");
         let fixture = Fixture::load(&Path::new(fixtures).join(scenario)).unwrap();

@@ -357,7 +357,7 @@ fn tools_are_reported_as_in_a_run() {
 }
 
 #[test]
-fn text_of_the_model_is_an_answer_even_if_it_looks_like_an_error() {
+fn model_text_is_an_answer_even_if_it_looks_like_an_error() {
     let recording = include_str!("sessions/acp_tools/stdout.ndjson");
     let mut replay = replay_of(recording, |params| params.slash_commands = true);
     replay.answer(PermissionAnswer::AllowAlways);

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_nested_too_deeply_is_a_string_of_its_text() {
+    fn too_deeply_nested_json_becomes_a_string() {
         for (count, is_text) in [
             (1, false),
             (LEVELS, false),

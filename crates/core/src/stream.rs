@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_comes_after_done() {
+    async fn stream_ends_with_done() {
         let mut events = stream(AbortHandle::default());
         assert_eq!(events.next().await.unwrap().type_name(), "done");
         assert_eq!(events.next().await, None);

@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn what_moves_the_cursor_is_not_seen() {
+    fn cursor_movements_are_not_shown() {
         for (text, seen) in [
             ("\u{1b}[?25l\u{1b}[2Kready\u{1b}[0m", "ready"),
             ("\u{1b}]0;a title\u{7}ready", "ready"),

@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_no_http_proxy_is_refused_where_it_would_be_used() {
+    async fn invalid_http_proxy_is_refused_where_it_would_be_used() {
         for value in [
             "socks5://me:s3cr3t@proxy.example",
             "ftp://me:s3cr3t@x",
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_request_goes_through_the_proxy_and_the_service_has_its_own_tls() {
+    async fn request_through_a_proxy_keeps_tls_to_the_service() {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let variable = format!("http://me:s3cr3t@{address}");

@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn one_run_writes_at_a_time() {
+    fn second_writer_of_a_session_is_refused() {
         let temp = tempfile::tempdir().unwrap();
         let session = begun(temp.path());
         let error = SessionFile::resume(temp.path(), session.id()).unwrap_err();

@@ -306,7 +306,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_tool_has_a_kind_and_a_schema_that_its_input_is_checked_by() {
+    fn every_tool_has_a_kind_and_a_schema_that_checks_its_input() {
         for spec in specs() {
             assert_ne!(kind(&spec.name), ToolKind::Other, "{}", spec.name);
             assert_eq!(spec.schema["type"], "object", "{}", spec.name);

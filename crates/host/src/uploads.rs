@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_upload_is_refused() {
+    fn invalid_upload_is_refused() {
         let (_root, uploads) = uploads();
         let manifest = FileManifest::of("bundle", b"x");
         let code = |result: Result<(), ServiceError>| result.unwrap_err().code;

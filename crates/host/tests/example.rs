@@ -74,7 +74,7 @@ fn assert_stopped(command: &mut Command) {
 }
 
 #[test]
-fn one_line_of_the_program_names_the_machine() {
+fn single_line_selects_the_machine() {
     assert_eq!(HERE.lines().count(), THERE.lines().count());
     let pairs = HERE.lines().zip(THERE.lines());
     let differing: Vec<_> = pairs.filter(|(here, there)| here != there).collect();
@@ -86,7 +86,7 @@ fn one_line_of_the_program_names_the_machine() {
 }
 
 #[test]
-fn a_program_starts_follows_answers_and_stops_runs_that_outlive_it() {
+fn program_starts_follows_answers_and_stops_runs_outliving_it() {
     for (script, asks) in [(AGENT, true), (SILENT, false)] {
         let folder = tempfile::tempdir().unwrap();
         let mut command = Command::new(example("detached_run"));
@@ -101,7 +101,7 @@ fn a_program_starts_follows_answers_and_stops_runs_that_outlive_it() {
 }
 
 #[test]
-fn a_program_gets_the_warnings_of_a_run_with_a_process_of_its_own() {
+fn program_gets_the_warnings_of_a_detached_run() {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(example("detached_run"));
     with_agent(&mut command, folder.path(), AGENT);

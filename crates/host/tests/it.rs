@@ -89,8 +89,8 @@ fn is_own_process_with(test: &str, script: &str, variables: &[(&str, &str)]) -> 
 }
 
 #[test]
-fn what_cannot_be_carried_out_leaves_no_folder() {
-    if !is_own_process("what_cannot_be_carried_out_leaves_no_folder") {
+fn impossible_run_leaves_no_folder() {
+    if !is_own_process("impossible_run_leaves_no_folder") {
         return;
     }
     let host = Host::new(Providers::builtin());

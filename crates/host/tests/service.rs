@@ -206,9 +206,9 @@ fn a_machine_without_loops_and_history_has_none() {
 }
 
 #[test]
-fn a_session_in_use_is_refused_before_history_and_log_have_the_run() {
+fn session_in_use_is_refused_before_history_and_log() {
     if !is_own_process_of(
-        "service::a_session_in_use_is_refused_before_history_and_log_have_the_run",
+        "service::session_in_use_is_refused_before_history_and_log",
         CLAUDE,
     ) {
         return;
@@ -341,9 +341,9 @@ fn a_worktree_is_held_by_the_run_with_its_id() {
 }
 
 #[test]
-fn a_start_waits_for_the_run_with_its_id_that_another_process_starts() {
+fn start_waits_for_the_same_run_of_another_process() {
     if !is_own_process_of(
-        "service::a_start_waits_for_the_run_with_its_id_that_another_process_starts",
+        "service::start_waits_for_the_same_run_of_another_process",
         CLAUDE,
     ) {
         return;
@@ -370,7 +370,7 @@ fn a_start_waits_for_the_run_with_its_id_that_another_process_starts() {
 }
 
 #[test]
-fn a_run_that_is_a_task_writes_its_answer_first_and_removes_old_logs() {
+fn task_run_writes_its_answer_first_and_removes_old_logs() {
     // It notes a query of its version before there is an answer.
     let version = r"case $1 in --version)
   [ -e answer ] || : >early
@@ -381,7 +381,7 @@ esac";
     // A recorded run has its prompt in an argument.
     let script = format!("{script}init; say hello\n");
     if !is_own_process_of(
-        "service::a_run_that_is_a_task_writes_its_answer_first_and_removes_old_logs",
+        "service::task_run_writes_its_answer_first_and_removes_old_logs",
         &script,
     ) {
         return;
@@ -421,9 +421,9 @@ esac";
 }
 
 #[test]
-fn another_prompt_is_another_spec_also_where_prompts_are_not_kept() {
+fn other_prompt_is_another_spec_even_if_prompts_are_not_kept() {
     if !is_own_process_with(
-        "service::another_prompt_is_another_spec_also_where_prompts_are_not_kept",
+        "service::other_prompt_is_another_spec_even_if_prompts_are_not_kept",
         CLAUDE,
         &[("TEAMSTER_KEEP_PROMPTS", "off")],
     ) {

@@ -133,8 +133,8 @@ fn age(path: &Path, hours: u64) {
 }
 
 #[test]
-fn changes_outlive_too_many_logs_and_in_the_users_repository_any_age() {
-    const NAME: &str = "upload::changes_outlive_too_many_logs_and_in_the_users_repository_any_age";
+fn changes_outlive_log_limits_and_any_age_in_a_repository() {
+    const NAME: &str = "upload::changes_outlive_log_limits_and_any_age_in_a_repository";
     const LIMIT: Duration = Duration::from_mins(1);
     if !is_own_process_with(NAME, "#!/bin/sh\n", &[("TEAMSTER_LOGS_SIZE", "1K")]) {
         return;
@@ -204,8 +204,8 @@ fn changes_outlive_too_many_logs_and_in_the_users_repository_any_age() {
 }
 
 #[test]
-fn an_upload_stays_while_it_is_not_known_whether_its_run_was_started() {
-    const NAME: &str = "upload::an_upload_stays_while_it_is_not_known_whether_its_run_was_started";
+fn upload_stays_while_the_start_of_its_run_is_uncertain() {
+    const NAME: &str = "upload::upload_stays_while_the_start_of_its_run_is_uncertain";
     if !is_own_process_of(NAME, "#!/bin/sh\n") {
         return;
     }

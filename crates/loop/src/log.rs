@@ -350,7 +350,7 @@ mod tests {
 
     #[cfg(unix)]
     #[tokio::test(start_paused = true)]
-    async fn a_directory_or_pipe_in_place_of_a_file_does_not_block_the_log() {
+    async fn directory_or_pipe_does_not_block_the_log() {
         let (directory, path, log) = log(100);
         fs::create_dir(directory.path().join("agent-loop.log.1")).unwrap();
         for n in 0..20 {

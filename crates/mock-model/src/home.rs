@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_leads_a_pointed_cli_elsewhere() {
+    fn redirected_cli_reaches_no_other_service() {
         for cli in Cli::ALL {
             let folder = tempfile::tempdir().unwrap();
             let home = folder.path();
@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn the_model_stands_behind_the_subcommand_and_the_callers_own_is_kept() {
+    fn model_follows_the_subcommand_and_the_callers_one_is_kept() {
         let pointing = Pointing {
             args: vec!["-c".into(), "a=1".into()],
             model: Some("m".into()),

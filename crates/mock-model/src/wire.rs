@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_comes_after_the_end() {
+    fn stream_is_empty_after_its_end() {
         let mut frames = Frames::default();
         frames.raw("a".into());
         assert!(frames.common(&Say::Cut));

@@ -82,7 +82,7 @@ async fn first_requests_fail_and_a_later_one_does_not() {
 }
 
 #[tokio::test]
-async fn an_error_has_the_status_the_body_and_the_type_that_the_script_wants() {
+async fn error_has_the_status_body_and_type_of_the_script() {
     let text = r#"
         [[turn]]
         error = { kind = "server", status = 502, body = "<html>", headers = { content-type = "text/html" } }
@@ -189,7 +189,7 @@ async fn a_large_request_is_read_and_one_that_is_too_large_is_not() {
 }
 
 #[tokio::test]
-async fn nothing_is_answered_before_the_delay() {
+async fn answer_is_not_sent_before_the_delay() {
     let model = server(&format!(
         "[[turn]]\ndelay_ms = 150\n{}",
         &HELLO["[[turn]]\n".len()..]

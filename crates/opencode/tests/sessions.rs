@@ -326,7 +326,7 @@ fn turns_of_the_forked_session_are_not_reported_again() {
 }
 
 #[test]
-fn nothing_is_reported_twice_if_the_process_ends_in_a_turn() {
+fn process_end_in_a_turn_repeats_no_event() {
     let recording = include_str!("sessions/acp_two_turns/stdout.ndjson");
     let lines: Vec<_> = recording.lines().take(9).collect();
     let short = lines.join("\n");

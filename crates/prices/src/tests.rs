@@ -232,7 +232,7 @@ fn a_file_comes_before_the_table_and_its_longest_name_counts() {
 }
 
 #[test]
-fn a_file_has_prices_of_caches_of_large_requests_and_of_the_faster_service() {
+fn price_file_has_caches_large_requests_and_the_faster_tier() {
     let list = list(
         r"
         [models.m]

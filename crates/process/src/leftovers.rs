@@ -209,7 +209,7 @@ mod tests {
     /// The owner of the outer run is dead. The inner `teamster`, whose run is in another directory, starts its agent again
     /// if that ends first.
     #[test]
-    fn an_inner_teamster_is_ended_first_and_with_all_that_it_started() {
+    fn inner_teamster_is_ended_first_with_its_descendants() {
         let dir = tempfile::tempdir().unwrap();
         let (pids, again) = (dir.path().join("pids"), dir.path().join("again"));
         let script = "start=$(cut -d ' ' -f 22 /proc/$$/stat)

@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sweep_takes_nothing_that_is_not_a_folder_of_a_run_and_follows_no_link() {
+    fn sweep_removes_only_run_folders_and_follows_no_link() {
         let place = tempfile::tempdir().unwrap();
         let elsewhere = tempfile::tempdir().unwrap();
         let users = dead(elsewhere.path(), "teamster-run-users");
@@ -264,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn who_sweeps_and_who_makes_a_folder_do_not_hurt_each_other() {
+    fn sweep_and_creation_of_a_folder_do_not_conflict() {
         let place = tempfile::tempdir().unwrap();
         let over = AtomicBool::new(false);
         std::thread::scope(|scope| {

@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_is_read_among_other_output_and_before_the_end_of_the_run() {
+    fn runner_answer_is_found_in_other_output_before_the_run_ends() {
         let folder = tempfile::tempdir().unwrap();
         let ended = folder.path().join("ended");
         // The run lasts until the test has the answer.

@@ -139,7 +139,7 @@ async fn read_ahead(agent: &Scripted, deltas: usize) -> (usize, Attached) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_reader_that_is_behind_delays_the_agent_and_one_that_is_gone_ends_the_session() {
+async fn slow_reader_delays_the_agent_and_a_lost_one_ends_the_session() {
     let mut turn: Vec<_> = std::iter::repeat_with(|| delta("x")).take(5000).collect();
     turn.extend(answers("").pop());
     let agent = Scripted::new("claude", [turn.clone(), turn]);

@@ -63,7 +63,7 @@ async fn assert_each_command_has_an_error(run: &NewRun) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_accepts_no_connection() {
+async fn runner_that_accepts_no_connection_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let run = silent(&dir);
     assert_each_command_has_an_error(&run).await;
@@ -77,7 +77,7 @@ async fn one_that_accepts_no_connection() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_whose_socket_is_gone() {
+async fn runner_without_its_socket_is_reported() {
     let dir = tempfile::tempdir().unwrap();
     let run = silent(&dir);
     fs::remove_file(run.folder.path().join("control.sock")).unwrap();
@@ -86,7 +86,7 @@ async fn one_whose_socket_is_gone() {
 
 /// The lock file of an older version is empty.
 #[tokio::test(start_paused = true)]
-async fn one_whose_process_is_unknown_is_not_killed() {
+async fn runner_of_an_unknown_process_is_not_killed() {
     let dir = tempfile::tempdir().unwrap();
     let run = silent(&dir);
     fs::write(run.folder.path().join("lock"), "").unwrap();

@@ -342,7 +342,7 @@ fn a_full_disk_costs_no_entry_and_leaves_none_torn() {
 
 /// More waits for the disk than the memory that a run may use for that.
 #[tokio::test]
-async fn a_run_that_never_waits_continues_without_its_log_on_a_full_disk() {
+async fn run_on_a_full_disk_continues_without_its_log() {
     const MIB: usize = 1 << 20;
     let Some(disk) = Tmpfs::mount(96 * MIB) else {
         return;

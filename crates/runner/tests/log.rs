@@ -150,7 +150,7 @@ proptest! {
 }
 
 #[test]
-fn the_first_delta_of_a_message_is_written_at_once_and_those_that_follow_it_closely_are_joined() {
+fn first_delta_is_written_at_once_and_close_ones_are_joined() {
     let dir = tempfile::tempdir().unwrap();
     let mut run = accept(&Runs::at(dir.path()), "r");
     run.log.push(text("a"));
@@ -277,7 +277,7 @@ fn readers_that_look_at_a_run_do_not_keep_it_from_being_removed() {
 }
 
 #[test]
-fn what_killed_processes_left_takes_no_id_and_keeps_no_run() {
+fn leftovers_of_killed_processes_block_no_id_and_no_run() {
     let dir = tempfile::tempdir().unwrap();
     let runs = Runs::at(dir.path());
     // As if a process with the id of this one had been killed, and as earlier versions named them.

@@ -164,7 +164,7 @@ async fn a_client_can_stop_the_run() {
 }
 
 #[test]
-fn what_a_session_reports_of_requests_is_kept_unless_they_are_asked_here() {
+fn reported_requests_are_kept_unless_answered_here() {
     let requested = || {
         let event = Permission::new("Bash", Decision::Requested);
         AgentEvent::Permission(Box::new(event))

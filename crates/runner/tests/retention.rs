@@ -65,7 +65,7 @@ fn old_logs_are_removed_and_then_the_oldest_beyond_the_size() {
 }
 
 #[test]
-fn a_log_that_is_to_be_kept_outlives_the_limits_until_it_is_released() {
+fn kept_log_outlives_the_limits_until_its_release() {
     let dir = tempfile::tempdir().unwrap();
     let runs = Runs::at(dir.path().join("runs"));
     assert!(runs.keep("../b").is_err());

@@ -288,7 +288,7 @@ async fn a_turn_is_retried_in_its_session() {
 }
 
 #[tokio::test]
-async fn a_fallback_takes_over_in_the_first_turn_and_the_session_stays_with_it() {
+async fn fallback_in_the_first_turn_keeps_the_session() {
     let first = Scripted::new("claude", [fails(ErrorKind::Auth)]);
     let second = Scripted::new(
         "codex",

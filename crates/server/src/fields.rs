@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_type_describes_is_what_it_takes() {
+    fn described_fields_are_the_accepted_fields() {
         for text in ["x", " x ", "\u{1c}"] {
             assert_eq!(takes::<Text>(text.into()), Ok(()), "{text:?}");
         }

@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn a_client_is_near_if_its_connection_is_and_no_proxy_is_between() {
+    fn client_is_near_only_without_a_proxy_in_between() {
         let is_near = |is_near: bool, headers: &[(&'static str, &str)]| {
             let headers = headers
                 .iter()

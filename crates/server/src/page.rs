@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn every_file_of_the_page_is_served_and_every_module_that_is_imported_is_there() {
+    fn page_serves_every_file_and_every_imported_module() {
         let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("page");
         let on_disk = std::fs::read_dir(folder).unwrap();
         for entry in on_disk {

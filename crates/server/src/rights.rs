@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_input_of_a_question_is_its_answer_and_that_of_a_tool_is_another_action() {
+    fn question_input_is_an_answer_and_tool_input_another_action() {
         let answer = Answer::AllowWith { input: json!({}) };
         let rights = |request: Option<PermissionRequest>| {
             let request = request.map(|request| PendingRequest::new("r/1", "r", request));

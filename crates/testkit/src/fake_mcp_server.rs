@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn it_answers_according_to_the_protocol() {
+    fn fake_server_answers_according_to_the_protocol() {
         let answers = answers(
             &[
                 request(1, "initialize", &json!({"protocolVersion": "2025-11-25"})),
@@ -333,7 +333,7 @@ mod tests {
     }
 
     #[test]
-    fn it_asks_a_client_that_can_ask_the_user() {
+    fn fake_server_asks_a_client_that_supports_questions() {
         let call = request(
             2,
             "tools/call",

@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_figures_stay_absent_and_more_cached_than_input_is_no_panic() {
+    fn missing_figures_stay_absent_and_excess_cache_does_not_panic() {
         let (found, _) = records(&[
             BEGIN,
             r#"{"id":"m","timestamp":"2026-11-22T19:00:00Z","tokens":{"input":1,"cached":60}}"#,
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_in_a_changed_message_count_and_unowned_ones_are_reported() {
+    fn changed_message_counts_and_unowned_figures_are_reported() {
         let set = r#"{"$set":{"messages":[{"id":"m","timestamp":"2026-11-22T19:00:00Z","tokens":{"input":5,"output":1}}]}}"#;
         let (found, malformed) = records(&[BEGIN, set]);
         assert_eq!((found.len(), malformed), (1, 0));

@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn claude_may_have_several_folders_and_one_with_a_comma_in_its_name() {
+    fn claude_folders_may_be_several_and_have_commas() {
         let list = places(&[("HOME", "/h"), ("CLAUDE_CONFIG_DIR", "/c, /a,,/c")]);
         assert_eq!(list.claude, ["/a", "/c"].map(PathBuf::from));
         let home = tempfile::tempdir().unwrap();

@@ -73,7 +73,7 @@ fn names(folder: &Path) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn opencode_and_kilo_match_the_real_usage_in_any_state_of_the_database() {
+async fn opencode_and_kilo_usage_is_right_in_any_database_state() {
     for provider in [Provider::OpenCode, Provider::Kilo] {
         let scenarios = with_database_of(provider);
         assert!(scenarios.len() >= 5, "{}", scenarios.len());

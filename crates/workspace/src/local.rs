@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_leaves_in_the_background_neither_holds_it_nor_is_ended() {
+    fn background_process_of_a_command_is_neither_awaited_nor_ended() {
         let begun = Instant::now();
         let output = sh("sleep 60 & echo $!", None, Duration::from_secs(20)).unwrap();
         assert!(output.status.success());

@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_prints_goes_on_and_one_that_hangs_is_ended_with_its_children() {
+    fn printing_command_continues_and_a_hanging_one_is_ended() {
         // In all longer than the silence, each step a tenth of it.
         let busy = "for i in 1 2 3 4 5 6 7 8 9 10 11; do sleep 0.2; echo $i >&2; done; echo done";
         assert_eq!(sh(busy, Duration::from_secs(2)).unwrap(), "done");
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_command_leaves_in_the_background_does_not_hold_it() {
+    fn background_process_does_not_delay_the_command() {
         for left in [
             "sleep 20",
             "i=0; while [ $i -lt 2000 ]; do echo x >&2; sleep 0.01; i=$((i + 1)); done",

@@ -210,7 +210,7 @@ mod tests {
 
     // Hand-made in the format of `LiteLLM`'s table.
     #[test]
-    fn prices_are_of_a_million_tokens_with_those_for_large_requests_and_the_faster_service() {
+    fn prices_are_per_million_with_large_requests_and_fast_tier() {
         let found = json!({ "input_cost_per_token": 2e-6, "output_cost_per_token": 1e-5,
             "cache_read_input_token_cost": 1e-7, "input_cost_per_token_above_272k_tokens": 4e-6,
             "input_cost_per_token_priority": 4e-6, "output_cost_per_token_priority": 2e-5,
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_known_model_keeps_its_prices_and_takes_those_of_large_requests() {
+    fn known_model_keeps_its_prices_and_gets_large_request_prices() {
         let mut models = vec![
             json!({ "id": "claude-sonnet-4-0", "names": ["claude-sonnet-4"],
             "prices": [{ "input": 3, "output": 15, "cacheWrite1h": 6 }] }),

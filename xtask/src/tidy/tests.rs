@@ -141,7 +141,7 @@ fn a_test_sleeps_only_where_the_clock_is_its_own() {
 }
 
 #[test]
-fn crates_stand_on_lower_layers_and_libraries_leave_the_terminal_alone() {
+fn crates_use_lower_layers_and_libraries_leave_the_terminal() {
     let library = "#![warn(missing_docs)]\n// `teamster run`\nfn a() {\n    println!(\"try `teamster run`\");\n}\n\
                    mod tests {\n    fn b() { println!(); }\n}\n";
     let manifest = "[dependencies]\nclap = \"4\"\nteamster-runner = \"1\"\n[dev-dependencies]\nteamster-host = \"1\"\n";
@@ -167,7 +167,7 @@ fn crates_stand_on_lower_layers_and_libraries_leave_the_terminal_alone() {
 }
 
 #[test]
-fn circles_of_modules_are_found_through_groups_folders_and_the_root() {
+fn module_circles_are_found_through_groups_folders_and_root() {
     let files = [
         ("crates/cli/Cargo.toml", ""),
         (

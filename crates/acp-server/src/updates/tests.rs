@@ -99,7 +99,7 @@ fn a_plan_has_all_its_entries() {
 }
 
 #[test]
-fn the_first_prompt_is_the_title_and_own_prompts_are_not_repeated() {
+fn first_prompt_is_the_title_and_own_prompts_are_not_repeated() {
     let entries = [
         json!({"type": "user:message", "runId": "s.1", "text": "\nFix it\nnow", "from": "zed"}),
         json!({"type": "user:message", "runId": "s.2", "text": "more", "from": "terminal pts/1"}),

@@ -171,7 +171,7 @@ async fn a_thread_is_found_by_its_folder_and_goes_on_in_the_same_copy() {
 }
 
 #[tokio::test]
-async fn the_changes_of_a_session_that_ends_by_itself_come_back_at_once() {
+async fn changes_of_a_session_that_ends_by_itself_return_at_once() {
     let service = memory();
     let transfer = Transfer::default();
     let mut editor = Editor::start(with_folders(&service, &transfer)).await;

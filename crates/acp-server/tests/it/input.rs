@@ -26,7 +26,7 @@ async fn warnings_of_a_start_are_shown_once_in_a_thread() {
 }
 
 #[tokio::test]
-async fn another_machine_takes_no_folders_and_the_servers_that_its_owner_allows() {
+async fn remote_machine_refuses_folders_and_takes_allowed_servers() {
     let service = memory();
     service.refuse_servers();
     let server = server(&service).of_other_machine("set it up there");

@@ -95,7 +95,7 @@ async fn agents_that_have_sessions_are_offered_ready_ones_first() {
 }
 
 #[tokio::test]
-async fn the_named_agent_has_the_settings_of_the_session_and_models_of_the_history() {
+async fn named_agent_has_the_session_settings_and_known_models() {
     let mut session = SessionSpec::new("ready");
     session.model = Some("one".to_owned());
     session.permission = PermissionMode::ReadOnly;

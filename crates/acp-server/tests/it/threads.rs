@@ -159,7 +159,7 @@ async fn settings_are_changed_in_the_session_or_by_another_one() {
 }
 
 #[tokio::test]
-async fn a_session_that_was_ended_elsewhere_is_continued_by_another_one() {
+async fn session_ended_elsewhere_is_continued_by_another_one() {
     let service = memory();
     let mut editor = Editor::start(server(&service)).await;
     let thread = editor.begin().await;

@@ -63,7 +63,7 @@ fn agents_that_are_named_again_and_again_take_no_memory() {
 }
 
 #[test]
-fn it_is_talked_to_and_cannot_be_run() {
+fn acp_agent_has_sessions_and_no_runs() {
     let error = agent("x --acp")
         .launch(&ExecuteParams::new("hi"))
         .unwrap_err();

@@ -14,7 +14,7 @@ fn read(json: Value) -> RunSpec {
 }
 
 #[test]
-fn what_is_not_set_is_not_written() {
+fn unset_fields_are_not_written() {
     let run = RunSpec::new("claude", "hi");
     let json = json!({"provider": "claude", "prompt": "hi"});
     assert_eq!(serde_json::to_value(&run).unwrap(), json);

@@ -61,7 +61,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_started_without_a_prompt_and_its_stdin_stays_open() {
+    fn session_starts_without_a_prompt_and_keeps_stdin_open() {
         let launch = launch_session(&SessionOptions::default()).unwrap();
         assert_eq!(launch.stdin, Stdin::Open(Vec::new()));
         assert_eq!(

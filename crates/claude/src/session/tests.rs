@@ -252,7 +252,7 @@ fn a_failure_in_the_middle_of_a_turn_is_no_final_error() {
 }
 
 #[test]
-fn a_process_that_ends_between_the_two_parts_of_a_turn_has_not_completed_it() {
+fn process_end_between_the_parts_of_a_turn_is_incomplete() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
     talk.session.order(Order::Steer(OrderId(1), "y".into()));
@@ -331,7 +331,7 @@ fn clearing_waits_for_the_end_of_the_turn() {
 }
 
 #[test]
-fn a_turn_that_waits_for_the_conversation_to_be_cleared_can_be_given_up() {
+fn turn_that_waits_for_a_cleared_conversation_can_be_aborted() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
     talk.emit(&result(OLD, &json!({})));
@@ -382,7 +382,7 @@ fn a_refused_request_has_the_reason() {
 }
 
 #[test]
-fn an_interrupt_is_not_reported_twice_and_one_that_comes_too_late_changes_nothing() {
+fn interrupt_is_reported_once_and_a_late_one_has_no_effect() {
     let mut talk = Talk::new(|_| {});
     talk.turn();
     talk.session.order(Order::Interrupt);
@@ -396,7 +396,7 @@ fn an_interrupt_is_not_reported_twice_and_one_that_comes_too_late_changes_nothin
 }
 
 #[test]
-fn a_turn_that_begins_just_as_it_is_interrupted_has_an_end_of_its_own() {
+fn turn_that_begins_during_its_interrupt_has_an_end() {
     let mut talk = Talk::new(|_| {});
     talk.session.begin(Turn::new("x"));
     let uuid = talk.written()[0]["uuid"].clone();

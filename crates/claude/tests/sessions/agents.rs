@@ -90,7 +90,7 @@ fn an_agent_whose_report_the_turn_takes_in_begins_no_other() {
 }
 
 #[test]
-fn an_agent_that_ends_while_the_answer_is_written_is_reported_after_it() {
+fn agent_that_ends_during_the_answer_is_reported_after_it() {
     for (version, cost) in VERSIONS {
         let (play, turn) = played(&format!("{version}/agent_mainslow"));
         assert_eq!(turn.result.text, "Delegating.a b c d e f Told late.");

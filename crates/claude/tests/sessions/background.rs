@@ -39,7 +39,7 @@ fn a_prompt_in_a_turn_that_was_not_requested_waits_for_its_own() {
 }
 
 #[test]
-fn an_interrupt_in_a_turn_that_was_not_requested_takes_the_prompt_back() {
+fn interrupt_in_an_unasked_turn_withdraws_the_prompt() {
     for (scenario, _) in both("bg_int") {
         let mut play = Play::new(&scenario);
         play.play("[[mock:bg_long]] first");

@@ -114,7 +114,7 @@ fn an_image_is_part_of_the_message() {
 }
 
 #[test]
-fn an_invalid_message_is_an_error_of_the_turn_and_nothing_is_written() {
+fn invalid_message_is_an_error_of_the_turn() {
     let mut play = Play::new("2.1.197/persist_clear");
     let turn = play.play(" \n");
     assert_eq!(turn.names(), ["error", "turn_end", "done"]);

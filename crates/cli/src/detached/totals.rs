@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_not_reported_is_not_zero() {
+    fn missing_figures_are_not_zero() {
         let mut totals = Totals::default();
         assert_eq!(totals.show(), "nothing sent yet");
         let mut result = RunResult::default().duration_ms(1_500);

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn nothing_is_read_ahead_and_an_entry_is_not_lost() {
+    async fn input_is_not_read_ahead_and_keeps_its_entries() {
         struct Count(u32);
         impl Source for Count {
             fn read(&mut self) -> Entry {

@@ -39,7 +39,7 @@ mod tests {
     use crate::render::tests::{agent, done, of_run, retried, text};
 
     #[test]
-    fn one_entry_a_line() {
+    fn json_output_has_an_entry_on_each_line() {
         let mut bytes = Vec::new();
         let mut sink = Json::new(&mut bytes);
         let first = agent(text("m1", "a\nb\u{2028}c"));

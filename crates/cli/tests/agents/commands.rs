@@ -128,7 +128,7 @@ fn an_agent_that_fails_at_once_does_not_run() {
 }
 
 #[test]
-fn without_a_supervisor_status_is_read_from_files_and_commands_fail() {
+fn status_without_a_supervisor_reads_files_and_commands_fail() {
     let company = Company::new(["a", "b"], |plan| plan);
     let ended = company.run(["agents", "status"]);
     // The agents are enabled but do not run.

@@ -92,7 +92,7 @@ fn a_mistyped_field_is_reported() {
 }
 
 #[test]
-fn a_removed_socket_is_created_again_and_idle_clients_block_no_others() {
+fn removed_socket_is_recreated_and_idle_clients_block_no_others() {
     let company = Company::new(["a"], |plan| plan.turn([Act::DidWork]));
     let supervisor = company.supervise([]);
     let loop_pid = company.asleep("a");

@@ -12,7 +12,7 @@ use crate::agents::LIMIT;
 use crate::agents::company::{Company, TEAMSTER, is_private, pid};
 
 #[test]
-fn it_stops_its_loops_and_ends() {
+fn supervisor_stops_its_loops_and_ends() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let company = Company::new(["a", "b"], |plan| plan.turn([Act::DidWork]));
         let supervisor = company.supervise([]);

@@ -97,7 +97,7 @@ fn after(killed: &str) -> Option<(Value, u64)> {
 }
 
 #[test]
-fn the_next_supervisor_adopts_the_loop_of_one_that_is_never_reaped() {
+fn next_supervisor_adopts_the_loop_of_an_unreaped_one() {
     if let Some((agent, lived_on)) = after("supervisor") {
         assert_eq!(
             (&agent["pid"], &agent["adopted"]),

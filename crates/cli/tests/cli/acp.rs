@@ -107,7 +107,7 @@ fn stdout_of(agent: &Agent, args: &[&str]) -> String {
 }
 
 #[test]
-fn a_store_that_cannot_be_used_is_reported_before_the_first_session() {
+fn unusable_store_is_reported_before_the_first_session() {
     let agent = Agent::new();
     let mut editor = Editor::new(&agent, ["claude", "--store", "/proc/none/store.db"]);
     editor.initialize();

@@ -108,7 +108,7 @@ fn a_transient_failure_is_retried() {
 }
 
 #[test]
-fn nothing_is_retried_by_default() {
+fn default_policy_does_not_retry() {
     let agents = Agents::new().claude(&[("conformance_overloaded", 1), ("text", 0)]);
     let ended = run(&mut agents.run(["the task", "--json"]));
     assert_eq!(ended.code, Some(1));

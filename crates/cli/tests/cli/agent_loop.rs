@@ -243,7 +243,7 @@ fn a_wake_ends_a_sleep_and_one_in_a_tick_is_remembered() {
 }
 
 #[test]
-fn a_turn_that_overruns_is_interrupted_and_what_it_says_late_is_not_the_next_ones() {
+fn overrunning_turn_is_interrupted_and_late_output_discarded() {
     let agent = Agent::new(|plan| plan.turn([Act::Late]).turn([Act::DidWork]));
     let mut command = agent.command();
     command.env("TIMEOUT_SECS", "1").env("MIN_SLEEP", "0");
@@ -279,7 +279,7 @@ fn an_end_in_a_tick_breaks_it_off() {
 }
 
 #[test]
-fn a_second_signal_does_not_wait_for_an_agent_that_does_not_obey() {
+fn second_signal_does_not_wait_for_an_unresponsive_agent() {
     let agent = Agent::new(|plan| plan.turn([Act::Child, Act::Deaf]));
     let mut running = Running::start(&mut agent.command());
     agent.waits_for("the tick", || agent.pids().len() == 2);
@@ -308,7 +308,7 @@ fn a_second_loop_in_the_same_directory_is_refused() {
 }
 
 #[test]
-fn what_stdout_gets_is_not_in_the_log_twice() {
+fn output_on_stdout_is_not_in_the_log_twice() {
     let agent = Agent::new(|plan| plan);
     fs::create_dir(agent.path("")).unwrap();
     let log = fs::OpenOptions::new()
@@ -453,7 +453,7 @@ fn a_directory_with_an_odd_name() {
 }
 
 #[test]
-fn neither_the_agents_variables_nor_the_arguments_of_a_command_are_reported() {
+fn agent_variables_and_command_arguments_are_not_reported() {
     let agent = Agent::new(|plan| plan);
     let env = "TOKEN=in-the-file\nMIN_SLEEP=7\n";
     fs::write(agent.directory().join(".env"), env).unwrap();

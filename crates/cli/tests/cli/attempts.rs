@@ -211,7 +211,7 @@ exit 1"#,
 }
 
 #[test]
-fn a_fallback_that_is_not_installed_is_named_by_its_own_variable() {
+fn missing_fallback_is_named_by_its_own_variable() {
     let agents = Agents::new().claude(&[("conformance_unauthorized", 1)]);
     let ended = run(&mut agents.run(["x", "--fallback=codex"]));
     assert_eq!(ended.code, Some(3), "{}", ended.stderr);

@@ -352,7 +352,7 @@ fn the_exit_code_is_that_of_the_last_turn() {
 }
 
 #[test]
-fn sigint_interrupts_a_turn_and_the_next_one_has_the_same_process() {
+fn sigint_interrupts_a_turn_and_keeps_the_process() {
     let agent = Agent::new();
     let mut chat = OpenChat::start(&mut agent.chat(["--json"]));
     chat.send("pid");

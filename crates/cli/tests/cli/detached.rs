@@ -113,7 +113,7 @@ fn the_log_is_the_run_for_every_reader() {
 }
 
 #[test]
-fn nothing_of_a_burst_is_missing_in_the_log() {
+fn log_has_every_event_of_a_burst() {
     let claude = Claude::plays("text", 0);
     let mut lines =
         vec![json!({"type": "system", "subtype": "init", "session_id": "s", "model": "opus"})];
@@ -179,7 +179,7 @@ fn only_the_user_can_read_it() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn it_has_a_session_of_its_own_and_no_prompt_in_its_arguments() {
+fn runner_has_its_own_session_and_no_prompt_in_its_arguments() {
     let claude = Claude::new(&silent());
     let secret = "SECRET-OF-THE-PROMPT";
     let id = detach(&claude, [secret, "--prompt-via", "stdin"]);
@@ -232,7 +232,7 @@ fn attach_follows_and_ctrl_c_ends_only_the_view() {
 }
 
 #[test]
-fn a_killed_runner_leaves_no_agent_and_a_log_that_gets_its_end_once() {
+fn killed_runner_leaves_no_agent_and_its_log_ends_once() {
     let claude = Claude::new(&silent());
     let id = detach(&claude, ["x"]);
     let report = claude.report();
@@ -312,7 +312,7 @@ fn a_run_that_has_ended_does_not_keep_cancel_from_the_next_one() {
 }
 
 #[test]
-fn what_cannot_begin_is_an_error_of_the_command() {
+fn run_that_cannot_begin_is_an_error_of_the_command() {
     let claude = Claude::plays("text", 0);
     let command = |args: &[&str]| {
         let ended = run(with_state(&mut claude.run(args.iter().copied()), &claude).arg("-d"));

@@ -198,7 +198,7 @@ pub(crate) fn end_guard_of(owner: u32) {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn a_process_that_a_killed_run_left_is_listed_without_its_arguments() {
+fn leftover_of_a_killed_run_is_listed_without_its_arguments() {
     use nix::sys::signal::Signal;
     use teamster_testkit::fake_agent::{Spawn, SpawnKind};
     use teamster_testkit::proc::{KillOnDrop, wait_pid_file, wait_until};
@@ -313,7 +313,7 @@ fn an_acp_agent_is_tried() {
 }
 
 #[test]
-fn a_command_that_is_no_acp_agent_is_distinguished_from_one_that_hangs_or_is_missing() {
+fn non_acp_program_is_distinct_from_a_hanging_or_missing_one() {
     let (code, output) = probe("acp:echo Welcome!", "30s");
     assert_eq!(code, Some(1), "{output}");
     assert!(output.contains("is not an ACP agent"), "{output}");

@@ -61,7 +61,7 @@ impl Workspace {
 }
 
 #[test]
-fn it_answers_with_a_tool_and_an_estimated_cost() {
+fn embedded_agent_answers_with_a_tool_and_an_estimated_cost() {
     let workspace = Workspace::new(SCRIPT);
     let ended = run(&mut workspace.command([
         "run",
@@ -142,7 +142,7 @@ fn missing_settings_are_reported_with_the_next_step() {
 }
 
 #[test]
-fn it_takes_over_from_a_missing_cli() {
+fn embedded_agent_is_the_fallback_of_a_missing_cli() {
     let workspace = Workspace::new(SCRIPT);
     let mut command = workspace.command([
         "run",
@@ -200,7 +200,7 @@ fn the_demo_plays_with_it() {
 }
 
 #[test]
-fn it_plays_the_ticks_of_a_loop() {
+fn embedded_agent_runs_the_ticks_of_a_loop() {
     let workspace = Workspace::new(SCRIPT);
     let agent = workspace.path().join("agent");
     fs::create_dir(&agent).unwrap();
@@ -275,7 +275,7 @@ fn a_command_cannot_read_the_key_of_its_parent() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_sandbox_keeps_commands_from_writing_elsewhere_and_from_looking_at_the_program() {
+fn sandboxed_command_cannot_write_elsewhere_or_inspect_teamster() {
     let script = r#"
 [[turn]]
 parts = [{ shell = """

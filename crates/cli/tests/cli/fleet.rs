@@ -317,7 +317,7 @@ fn an_address_is_kept_for_this_user_alone() {
 }
 
 #[test]
-fn what_is_wrong_is_an_error_with_the_next_step() {
+fn invalid_fleet_settings_are_errors_with_the_next_step() {
     let Some(server) = Server::start() else {
         return;
     };

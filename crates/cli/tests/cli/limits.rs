@@ -75,7 +75,7 @@ fn of_nobody() -> usize {
 }
 
 #[test]
-fn with_too_few_processes_or_threads_there_is_an_error_and_nothing_is_left() {
+fn process_and_thread_limits_give_an_error_without_leftovers() {
     if !nix::unistd::geteuid().is_root() || of_nobody() > 0 {
         eprintln!("not tested: this user cannot become one without processes");
         return;

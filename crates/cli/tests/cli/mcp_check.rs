@@ -163,7 +163,7 @@ fn the_limit_of_the_server_itself_counts_if_none_is_asked_for() {
 }
 
 #[test]
-fn nothing_is_left_of_a_server_that_ignores_the_end_of_its_input() {
+fn server_that_ignores_the_end_of_its_input_is_ended() {
     let dir = tempfile::tempdir().unwrap();
     // One child in its group and one in a session of its own, both deaf.
     let children = "(trap '' TERM; sleep 100) & echo $! > one.pid\n\
@@ -244,7 +244,7 @@ fn only_the_named_ones_are_tried() {
 }
 
 #[test]
-fn a_server_has_its_variables_and_its_directory_and_its_secrets_are_not_reported() {
+fn server_gets_variables_and_directory_and_secrets_stay_hidden() {
     let dir = tempfile::tempdir().unwrap();
     let (_, _) = script(&dir, "tells", "pwd >&2; echo \"$TOKEN $OURS\" >&2");
     let config = format!(
@@ -310,7 +310,7 @@ fn a_killed_check_leaves_no_server() {
 }
 
 #[test]
-fn a_server_elsewhere_is_not_bound_to_the_git_repository_of_a_hook() {
+fn server_elsewhere_is_not_bound_to_the_repository_of_a_hook() {
     let dir = tempfile::tempdir().unwrap();
     let seen = |cwd: Option<&std::path::Path>| {
         let seen = dir.path().join("seen");

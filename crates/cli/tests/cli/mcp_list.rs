@@ -146,7 +146,7 @@ fn an_agent_that_cannot_take_a_server_is_named_with_the_reason() {
 }
 
 #[test]
-fn a_name_that_a_cli_would_mix_with_one_of_the_users_is_reported() {
+fn name_that_a_cli_would_mix_with_a_users_server_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let file = home.path().join("opencode.json");
     let own = r#"{ "mcp": { "tracker": { "type": "local", "command": ["x"] } } }"#;
@@ -183,7 +183,7 @@ error: no .mcp.json in this directory; name servers with --mcp-config FILE or --
 }
 
 #[test]
-fn what_is_wrong_is_2_and_names_the_place() {
+fn invalid_servers_exit_with_2_and_name_the_location() {
     let dir = place("{\"tracker\": {\n\"command\": }}");
     for (args, message) in [
         (

@@ -69,7 +69,7 @@ fn where_nothing_is_left_it_says_so() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn what_a_killed_run_left_is_reported_and_undone() {
+fn leftover_of_a_killed_run_is_reported_and_undone() {
     let opencode = killed();
     assert!(text(&opencode).contains("tracker"));
     let file = opencode.path("work/opencode.json");

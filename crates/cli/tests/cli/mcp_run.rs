@@ -148,7 +148,7 @@ fn refused(args: &[&str]) -> Ended {
 }
 
 #[test]
-fn what_is_wrong_is_2_and_called_as_it_was_typed() {
+fn invalid_option_exits_with_2_and_is_named_as_typed() {
     for (args, begins) in [
         (
             &["--mcp-config=none.json"][..],

@@ -122,7 +122,7 @@ fn an_agent_s_answer_is_a_tool_s_result_as_data_and_as_text() {
 }
 
 #[test]
-fn what_is_not_allowed_is_refused_with_what_to_do() {
+fn forbidden_settings_are_refused_with_the_next_step() {
     let claude = Claude::plays("text", 0);
     let mut peer = client(&claude, ["--max-budget-usd", "0.000001"]);
     for (arguments, expected) in [

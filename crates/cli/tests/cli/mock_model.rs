@@ -85,7 +85,7 @@ fn ask(url: &str) -> String {
 }
 
 #[test]
-fn it_serves_until_it_is_stopped_and_shows_requests() {
+fn mock_model_serves_until_stopped_and_shows_requests() {
     for signal in [Signal::SIGINT, Signal::SIGTERM] {
         let place = Place::new();
         let mut model = Running::start(&mut place.model(["--json", "--log", "log.ndjson"]));
@@ -142,7 +142,7 @@ fn it_serves_until_it_is_stopped_and_shows_requests() {
 }
 
 #[test]
-fn it_prints_how_each_cli_is_pointed_at_it() {
+fn mock_model_prints_the_settings_of_each_cli() {
     let place = Place::new();
     place.program("claude", "");
     let mut model = Running::start(
@@ -339,7 +339,7 @@ fn requests_of_a_command_are_shown_if_asked_for() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_what_to_do() {
+fn invalid_script_is_an_error_with_the_next_step() {
     let place = Place::new();
     fs::write(
         place.path().join("bad.toml"),

@@ -58,7 +58,7 @@ fn the_last_message_goes_to_a_file_as_well() {
 }
 
 #[test]
-fn a_run_without_an_answer_leaves_the_file_of_the_last_message_alone() {
+fn run_without_an_answer_keeps_the_last_message_file() {
     let claude = Claude::plays("error_401", 1);
     let [old, new] = ["old.txt", "new.txt"].map(|name| claude.path(name));
     fs::write(&old, "of an earlier run\n").unwrap();
@@ -97,7 +97,7 @@ fn a_link_to_the_file_and_its_permissions_stay() {
 }
 
 #[test]
-fn a_file_that_cannot_be_written_is_an_error_before_anything_starts() {
+fn unwritable_file_is_an_error_before_the_start() {
     let claude = Claude::plays("text", 0);
     let ended = run(&mut claude.run(["hello", "-o", "/nowhere/answer.txt"]));
     assert_eq!((ended.code, &*ended.stdout), (Some(2), ""));
@@ -245,7 +245,7 @@ fn an_invalid_parameter_is_2_and_named_by_its_flag() {
 }
 
 #[test]
-fn a_prompt_that_is_too_large_is_2_without_advice_beside_the_error() {
+fn too_large_prompt_exits_with_2_without_advice() {
     let claude = Claude::plays("text", 0);
     let file = claude.path("prompt.md");
     fs::write(&file, "x".repeat(200_000)).unwrap();

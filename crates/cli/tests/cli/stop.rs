@@ -186,7 +186,7 @@ fn a_reader_that_does_not_read_never_holds_up_the_agent() {
 }
 
 #[test]
-fn one_signal_is_enough_although_unread() {
+fn single_unread_signal_stops_the_run() {
     let (_claude, mut teamster) = unread(Script::new());
     teamster.signal(Signal::SIGTERM);
     assert_eq!(teamster.wait().code(), Some(130));

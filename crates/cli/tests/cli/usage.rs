@@ -162,7 +162,7 @@ fn the_sum_is_what_the_models_reported() {
 }
 
 #[test]
-fn what_claude_says_of_its_cost_is_what_the_table_of_prices_comes_to() {
+fn cost_by_claude_equals_the_cost_by_the_price_table() {
     let truth = fs::read(recorded(ALL[0]).join("truth.json")).unwrap();
     let truth: Value = serde_json::from_slice(&truth).unwrap();
     let results = truth["results"].as_array().unwrap().iter();
@@ -231,7 +231,7 @@ no usage of codex, gemini yet in the CLIs' files and the history of runs
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_options_are_refused() {
     let home = tempfile::tempdir().unwrap();
     for args in [
         ["--since", "never"],
@@ -285,7 +285,7 @@ fn a_path_that_is_no_text_does_not_break_the_output_off() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_cannot_be_written_is_reported() {
+fn unwritable_output_is_reported() {
     let home = home(&ALL[..1]);
     for args in [&["--json"][..], &[]] {
         let full = fs::File::options().write(true).open("/dev/full").unwrap();
@@ -302,7 +302,7 @@ fn what_cannot_be_written_is_reported() {
 }
 
 #[test]
-fn what_is_no_file_is_not_waited_for() {
+fn special_file_is_not_awaited() {
     let home = home(&[ALL[3]]);
     let output = truth(ALL[3], "outputTokens");
     for path in [
@@ -326,7 +326,7 @@ fn what_is_no_file_is_not_waited_for() {
 }
 
 #[test]
-fn a_run_of_the_history_counts_once_whether_the_files_know_it_or_not() {
+fn run_of_the_history_counts_once_with_and_without_files() {
     let claude = Claude::plays("tool_shell_ok", 0);
     let store = claude.path("state/store.db");
     let home = tempfile::tempdir().unwrap();
@@ -436,7 +436,7 @@ fn each_attempt_of_a_run_counts_for_its_own_agent() {
 }
 
 #[test]
-fn what_the_loop_of_an_agent_wrote_down_is_the_reported_cost_of_its_sessions() {
+fn cost_of_a_loops_sessions_is_the_cost_the_loop_recorded() {
     let home = home(&[]);
     let agent = home.path().join("agent");
     fs::create_dir_all(agent.join(".orchestrator")).unwrap();

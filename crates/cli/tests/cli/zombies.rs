@@ -77,7 +77,7 @@ fn leftovers(killed: &str) -> Option<Vec<Vec<Value>>> {
 }
 
 #[test]
-fn processes_of_a_killed_teamster_end_although_it_is_never_reaped() {
+fn processes_of_an_unreaped_killed_teamster_end() {
     if let Some(reports) = leftovers("run") {
         assert_eq!(reports, [Vec::<Value>::new()]);
     }

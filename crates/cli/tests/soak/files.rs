@@ -73,7 +73,7 @@ fn servers_are_looked_for_whenever_a_process_is_started() {
 }
 
 #[test]
-fn a_session_that_was_left_does_not_come_back_because_a_disk_was_full() {
+fn abandoned_session_stays_so_after_a_full_disk() {
     let mut world = World::new(StandIn::Claude, SETTINGS, |plan| plan);
     world.start();
     world.until("the first tick", |world| world.ticks() == 1);

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_ssh_or_a_shell_would_read_as_something_else_is_rejected() {
+    fn ambiguous_ssh_targets_are_rejected() {
         for text in [
             "",
             "//",

@@ -21,7 +21,7 @@ async fn read(mut follow: Follow) -> (Vec<u64>, Option<ClientError>) {
 }
 
 #[tokio::test]
-async fn a_log_continues_after_cuts_and_pages_of_a_proxy_and_ends_with_its_token() {
+async fn log_continues_after_cuts_and_proxy_pages_and_ends_with_token() {
     let fake = Fake::steps([
         Reply::stream(&[text(1)]).and(r#"data: {"seq":2,"#),
         Reply::raw(""),
@@ -104,7 +104,7 @@ async fn an_entry_is_missing_only_where_the_log_says_so() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_away_for_too_long_is_an_error_that_may_be_retried() {
+async fn server_away_for_too_long_is_a_retryable_error() {
     let fake = Fake::steps([Reply::stream(&[text(1)]), Reply::new(502, "text/html", "")]).await;
     let (seqs, error) = read(fake.client().follow("a", 0)).await;
     let error = error.unwrap();

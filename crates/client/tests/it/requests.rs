@@ -128,7 +128,7 @@ async fn lists_follow_their_cursors_up_to_the_limit() {
 }
 
 #[tokio::test]
-async fn what_cannot_be_sent_is_an_error_before_any_request() {
+async fn unsendable_request_is_an_error_before_sending() {
     let fake = Fake::steps([Reply::json(200, &view(0))]).await;
     let client = fake.client();
     let spec = RunSpec::new("claude", "x");
@@ -174,7 +174,7 @@ async fn a_server_may_be_below_a_path_or_at_a_socket() {
 }
 
 #[tokio::test]
-async fn a_status_that_the_server_does_not_know_is_not_that_of_an_ended_run() {
+async fn unknown_status_is_not_that_of_an_ended_run() {
     for (state, code) in [
         ("running", ProblemCode::Unsupported),
         ("ended", ProblemCode::RunEnded),

@@ -109,7 +109,7 @@ fn runs() -> MemoryService {
 }
 
 #[tokio::test]
-async fn one_connection_keeps_the_contract() {
+async fn ssh_connection_keeps_the_contract() {
     let bridge = Stand::bridge(&runs());
     contract(&Over(bridge.client())).await;
     let started = bridge.started();
@@ -124,7 +124,7 @@ async fn one_connection_keeps_the_contract() {
 }
 
 #[tokio::test]
-async fn a_log_and_commands_go_on_over_another_connection_when_one_breaks() {
+async fn log_and_commands_continue_on_another_connection() {
     let runs = runs();
     let bridge = Stand::bridge(&runs);
     // A person may be requested to enter a passphrase at first, but not in the middle of the output.
@@ -198,7 +198,7 @@ async fn slow_readers_of_long_logs_do_not_hold_up_other_requests() {
 }
 
 #[tokio::test]
-async fn what_keeps_from_a_connection_is_in_the_error() {
+async fn connection_obstacle_is_in_the_error() {
     let flood = "yes 'spam' | head -c 200000";
     for (text, kind, words) in [
         (

@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn the_body_of_an_answer_gives_its_words_and_is_of_a_request_that_is_wrong() {
+    fn error_body_gives_the_message_and_is_a_bad_request() {
         for (body, expected) in [
             (
                 r#"{"error":{"message":"Invalid request.","type":"invalid_request_error","param":null,"code":null}}"#,
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn why_the_model_stopped_is_reported_also_where_it_was_asked_again() {
+    fn stop_reason_of_the_model_is_reported_after_a_repetition() {
         let reason = "Incomplete response returned, reason: content_filter";
         let again = format!("stream disconnected before completion: {reason}");
         assert_eq!(stop_reason(reason), Some("content_filter"));

@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn complete_messages_are_compared_only_after_the_answer_broke_off() {
+    fn complete_messages_are_compared_only_after_a_broken_answer() {
         let (mut messages, mut ids, mut out) =
             (Messages::default(), Ids::default(), Events::default());
         for item in ["item_0", "item_1", "item_2"] {

@@ -120,7 +120,7 @@ fn permission_modes() {
 }
 
 #[test]
-fn a_session_id_that_is_no_uuid_would_begin_a_new_session_and_is_refused() {
+fn session_id_that_is_not_a_uuid_is_refused() {
     for id in ["latest", "--last", "-", "01a1ffcf", &format!("{SESSION} ")] {
         for fork in [false, true] {
             let mut params = ExecuteParams::new("hi");
@@ -150,7 +150,7 @@ fn a_prompt_is_on_stdin_or_in_argv_and_never_in_both() {
 }
 
 #[test]
-fn the_word_dash_alone_is_a_prompt_and_not_an_order_to_read_stdin() {
+fn single_dash_is_a_prompt_and_not_stdin() {
     let mut params = ExecuteParams::new("-");
     for delivery in [PromptDelivery::Argv, PromptDelivery::default()] {
         params.prompt_delivery = delivery;
@@ -169,7 +169,7 @@ fn a_mark_of_the_byte_order_is_not_lost_on_stdin() {
 }
 
 #[test]
-fn an_empty_prompt_is_an_argument_because_stdin_must_not_be_empty() {
+fn empty_prompt_is_an_argument() {
     let mut params = ExecuteParams::new(" ");
     params.images = vec![png()];
     params.prompt_delivery = PromptDelivery::Stdin;
@@ -178,7 +178,7 @@ fn an_empty_prompt_is_an_argument_because_stdin_must_not_be_empty() {
 }
 
 #[test]
-fn a_prompt_of_more_characters_than_the_cli_takes_is_refused_before_it_starts() {
+fn prompt_above_the_character_limit_is_refused() {
     let mut params = ExecuteParams::new("é".repeat(LARGEST_PROMPT_CHARS));
     assert!(launch(&params).is_ok());
     params.prompt.push('!');
@@ -199,7 +199,7 @@ fn a_system_prompt_in_place_of_the_clis_own_is_a_private_file() {
 }
 
 #[test]
-fn instructions_that_a_resumed_session_would_not_get_are_refused() {
+fn instructions_for_a_resumed_session_are_refused() {
     let mut params = ExecuteParams::new("hi");
     params.system_prompt = Some(SystemPrompt::Append("be brief".into()));
     params.session_id = Some(SESSION.into());
@@ -232,7 +232,7 @@ fn an_output_schema_is_a_private_file() {
 }
 
 #[test]
-fn an_image_is_a_file_that_the_launch_does_not_open_and_a_comma_does_not_end_its_path() {
+fn image_is_not_opened_and_its_path_may_have_a_comma() {
     let mut params = ExecuteParams::new("what is this?");
     params.images = vec![Image::file("image/png", "/no/such/a.png")];
     assert_eq!(args(&params)[5], "--image=/no/such/a.png");
@@ -279,7 +279,7 @@ fn invalid_parameters_are_refused_by_name() {
 }
 
 #[test]
-fn it_is_stopped_by_sigint_first_because_only_that_ends_its_tools() {
+fn codex_gets_sigint_first_to_end_its_tools() {
     let launch = launch(&ExecuteParams::new("hi")).unwrap();
     let first = launch.stop_first.unwrap();
     assert_eq!(first.signal, Signal::Interrupt);

@@ -86,7 +86,7 @@ fn the_directory_is_of_the_local_day_which_may_be_another() {
 }
 
 #[test]
-fn a_session_without_a_total_has_used_nothing_and_one_without_a_file_is_not_known() {
+fn session_without_total_used_none_and_without_file_is_unknown() {
     let nothing = Baseline::Known(Totals::default());
     assert_eq!(before("2026/11/22", &name(), &[other(10)]), nothing);
     let of_another = "rollout-2026-11-22T01-20-59-01a200d7-0000-7783-aa12-fa268e62bcaf.jsonl";
@@ -176,7 +176,7 @@ fn the_model_is_that_of_the_turn() {
 }
 
 #[test]
-fn the_usage_of_a_resumed_run_is_the_difference_to_the_earlier_total() {
+fn resumed_usage_is_the_difference_to_the_earlier_total() {
     let lines = recorded();
     let mut lines: Vec<_> = lines.lines().collect();
     let resumed = lines.split_off(25);

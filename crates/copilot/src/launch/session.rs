@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn a_session_is_started_as_a_run_is_but_for_its_prompt_and_its_id() {
+    fn session_launch_differs_in_prompt_and_id_only() {
         let mut params = ExecuteParams::new("");
         params.session_id = Some("0190b0b6-1f4e-7cc3-98c4-dc0c0c07398f".into());
         params.slash_commands = true;

@@ -93,7 +93,7 @@ fn permissions() {
 }
 
 #[test]
-fn a_new_session_gets_its_id_and_a_known_one_is_never_made_again() {
+fn new_session_gets_its_id_and_a_known_one_is_not_created() {
     let mut params = ExecuteParams::new("hi");
     params.new_session_id = Some(SESSION.into());
     assert_eq!(args(&params)[4..], [format!("--session-id={SESSION}")]);
@@ -211,7 +211,7 @@ fn directories_are_given_from_the_root() {
 }
 
 #[test]
-fn arguments_that_the_cli_refuses_beside_its_session_are_refused_with_the_way_to_go() {
+fn conflicting_arguments_are_refused_with_the_next_step() {
     for (arg, way) in [
         ("--continue", "session_id"),
         ("--resume", "session_id"),
@@ -238,7 +238,7 @@ fn arguments_that_the_cli_refuses_beside_its_session_are_refused_with_the_way_to
 }
 
 #[test]
-fn marks_of_an_enclosing_session_are_not_inherited_and_nothing_is_set() {
+fn nested_session_variables_are_not_inherited() {
     let launch = launch(&ExecuteParams::new("hi")).unwrap();
     assert!(launch.env_remove.contains(&"COPILOT_AGENT_SESSION_ID"));
     assert!(launch.env_remove.contains(&"COPILOT_CLI"));
@@ -271,7 +271,7 @@ fn installed(beside: &[&str], nested: &[&str]) -> (tempfile::TempDir, PathBuf) {
 
 #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
 #[test]
-fn the_native_program_is_started_where_it_is_clear_which_one_it_is() {
+fn native_program_is_started_if_it_is_unambiguous() {
     let (folder, launcher) = installed(&["copilot-linux-x64", "copilot-linux-arm64"], &[]);
     let program = folder
         .path()

@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn a_system_prompt_of_the_wrong_kind_is_refused_with_the_right_one() {
+    fn wrong_kind_of_system_prompt_is_refused_with_the_right_one() {
         let mut can = Capabilities::none();
         can.system_prompt = SystemPromptSupport::Replace;
         let append =

@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_beside_an_object_is_left_out() {
+    fn text_beside_an_object_is_left_out() {
         for (before, after) in [
             ("", ""),
             ("\u{1b}[2K", "\u{1b}[?25h"),
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn codes_between_values_are_left_out_and_those_in_a_string_break_it() {
+    fn codes_between_values_are_dropped_and_in_a_string_break_it() {
         assert_eq!(
             found("{\"type\":\0\"a\",\u{1b}[2K\"n\":\u{1b}]0;x\u{7}12}"),
             ["{\"type\": \"a\",    \"n\":      12}"]

@@ -107,7 +107,7 @@ fn a_mode_decides_by_the_kind_of_tool() {
 }
 
 #[test]
-fn a_denied_path_is_denied_in_every_form_and_for_every_tool_that_reads_it() {
+fn denied_path_is_denied_in_every_form_and_for_every_reader() {
     let folder = Folder::new();
     let rules = rules(
         &["read"],

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_oldest_messages_are_left_out_and_results_stay_with_their_calls() {
+    fn oldest_messages_are_dropped_and_results_keep_their_calls() {
         let mut messages = vec![Message::user("Go.")];
         for number in 0..50 {
             let id = number.to_string();
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_compacted_where_there_is_little_to_gain() {
+    fn small_gain_compacts_no_messages() {
         assert!(compacted(&[Message::user("x".repeat(90_000))]).is_none());
         assert!(compacted(&[Message::user("Go."), call("a"), result("a", 20)]).is_none());
     }

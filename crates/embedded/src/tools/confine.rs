@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_leads_out_neither_dots_nor_links() {
+    fn paths_with_dots_or_links_stay_inside() {
         let temp = tempfile::tempdir().unwrap();
         let base = temp.path().canonicalize().unwrap();
         let (work, other, outside) = (base.join("work"), base.join("other"), base.join("outside"));

@@ -107,7 +107,7 @@ async fn a_cost_is_an_estimate_and_absent_where_nothing_has_a_price() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn prompt_images_and_instructions_reach_the_model_over_every_protocol() {
+async fn prompt_images_and_instructions_reach_every_protocol() {
     for model in MODELS {
         let stage = Stage::new("[[turn]]\nparts = [{ text = \"I see.\" }]").await;
         std::fs::write(stage.work().join("AGENTS.md"), "Use tabs.").unwrap();

@@ -50,7 +50,7 @@ async fn an_http_error_is_known_by_its_kind_over_every_protocol() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_request_is_repeated_after_the_requested_delay_and_half_an_answer_is_withdrawn() {
+async fn request_is_repeated_after_its_delay_without_the_half_answer() {
     let limited = "error = { kind = \"rate_limit\", headers = { retry-after-ms = \"40\" } }";
     let cut = "parts = [{ text = [\"This will \", \"be cut\"] }, \"cut\"]";
     let odd = "parts = [{ text = \"odd\" }, { raw = \"data: {\\\"oops\\n\\n\" }]";
@@ -119,7 +119,7 @@ async fn half_an_answer_stays_when_there_is_no_further_attempt() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_service_that_is_not_there_is_an_error_that_names_its_address() {
+async fn missing_service_is_an_error_with_its_address() {
     let stage = Stage::new("[[turn]]\nparts = [{ text = \"Nobody hears this.\" }]").await;
     let mut params = stage.params(MODELS[1], "Is anybody there?");
     let free = TcpListener::bind("127.0.0.1:0").unwrap();
@@ -263,7 +263,7 @@ fn service(body: &'static str) -> (String, Arc<AtomicUsize>) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_page_in_place_of_an_answer_is_reported_at_once_with_its_address() {
+async fn page_instead_of_an_answer_is_an_error_with_its_address() {
     let stage = Stage::new("[[turn]]\nparts = [{ text = \"x\" }]").await;
     let (url, count) = service("<html><body>Sign in to the network</body></html>");
     let mut params = stage.params(MODELS[4], "Hi");

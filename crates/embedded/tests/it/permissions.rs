@@ -115,7 +115,7 @@ async fn in_a_session_the_policy_answers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_policy_that_panics_denies_and_one_that_waits_can_be_interrupted() {
+async fn panicking_policy_denies_and_a_waiting_one_is_interruptible() {
     let stage = Stage::new(SCRIPT).await;
     let mut params = stage.params(MODELS[1], "");
     params.permission = PermissionMode::AcceptEdits;
@@ -145,7 +145,7 @@ async fn a_policy_that_panics_denies_and_one_that_waits_can_be_interrupted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn rules_about_paths_and_commands_hold_for_every_way_to_write_them() {
+async fn path_and_command_rules_hold_for_every_spelling() {
     let script = r#"
 [[turn]]
 parts = [

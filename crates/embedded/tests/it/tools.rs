@@ -11,7 +11,7 @@ fn call(tool: &str, input: &str) -> String {
 const DONE: &str = "[[turn]]\nparts = [{ text = \"Done.\" }]\n";
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_tool_that_is_not_there_and_arguments_that_do_not_fit_are_errors_for_the_model() {
+async fn unknown_tools_and_invalid_arguments_are_errors_for_the_model() {
     let script = [
         call("launch_rocket", "{}"),
         call("read", "{ file = \"x\" }"),

@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn cached_tokens_are_beside_the_input_and_reasoning_is_in_the_output() {
+    fn cached_tokens_are_beside_input_and_reasoning_is_in_output() {
         let stats = stats(
             r#"{"total_tokens":20682,"input_tokens":20500,"output_tokens":55,"cached":17900,"input":2600,
                 "models":{"m":{"total_tokens":20682,"input_tokens":20500,"output_tokens":55,"cached":17900,"input":2600},

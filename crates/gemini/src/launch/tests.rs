@@ -156,7 +156,7 @@ fn a_system_prompt_is_in_a_file_that_a_variable_names() {
 }
 
 #[test]
-fn a_run_that_only_reads_denies_every_tool_that_changes_something() {
+fn read_only_run_denies_every_tool_that_changes_files() {
     let launch = launched(|p| p.permission = PermissionMode::ReadOnly);
     assert_eq!(args(&launch)[1], "--approval-mode=default");
     let rules = rules(&launch);
@@ -210,7 +210,7 @@ fn a_denial_that_would_deny_nothing_is_refused() {
 }
 
 #[test]
-fn only_an_id_is_resumed_and_never_the_latest_session_or_a_number() {
+fn only_an_id_is_resumed_never_latest_or_a_number() {
     for id in ["latest", "LATEST", "5", "a b", "../x", " x", "ü"] {
         let error = refused(|p| p.session_id = Some(id.into()));
         assert_eq!(error.kind, ErrorKind::SessionNotFound);

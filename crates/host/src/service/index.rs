@@ -483,7 +483,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_ended_run_has_the_number_of_its_attempts_if_there_were_several() {
+    fn ended_run_has_the_number_of_its_attempts_if_several() {
         for (attempt, expected) in [(1, None), (3, Some(3))] {
             let mut done = teamster_core::LogEntry::new(
                 9,

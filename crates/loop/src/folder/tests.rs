@@ -88,7 +88,7 @@ fn restore_brings_back_a_removed_folder_and_its_lock() {
 }
 
 #[test]
-fn a_flag_is_taken_once_and_one_that_is_set_meanwhile_is_another() {
+fn flag_is_taken_once_and_a_new_one_is_another() {
     let (_directory, folder) = folder();
     let path = folder.path("clear-session");
     assert!(!folder.take(Flag::ClearSession).unwrap());

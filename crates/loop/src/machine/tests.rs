@@ -67,7 +67,7 @@ fn sleep_grows_while_idle_up_to_its_limit_and_work_resets_it() {
 }
 
 #[test]
-fn a_wake_in_a_tick_is_not_lost_and_one_before_it_is_answered_by_it() {
+fn wake_in_a_tick_is_kept_and_an_earlier_one_is_answered_by_it() {
     let mut machine = running();
     let woken = Input {
         woken: true,
@@ -168,7 +168,7 @@ fn a_dead_agent_is_resumed_with_the_full_prompt() {
 }
 
 #[test]
-fn a_session_that_fails_twice_in_a_row_is_given_up_and_delays_grow() {
+fn session_that_fails_twice_is_given_up_and_delays_grow() {
     let mut machine = running();
     let mut resumed = Vec::new();
     let mut waits = Vec::new();
@@ -231,7 +231,7 @@ fn a_session_that_is_stuck_twice_is_given_up_too() {
 }
 
 #[test]
-fn a_session_with_refused_requests_is_given_up_while_its_process_lives() {
+fn session_with_refused_requests_is_given_up_by_a_live_process() {
     let mut machine = running();
     for sleep in [180, 200] {
         machine.rested();
@@ -257,7 +257,7 @@ fn a_session_with_refused_requests_is_given_up_while_its_process_lives() {
 }
 
 #[test]
-fn a_limit_of_the_service_makes_a_sleep_longer_and_a_wake_ends_it() {
+fn service_limit_makes_a_sleep_longer_and_a_wake_ends_it() {
     let mut machine = running();
     for (seconds, sleep) in [(100, 120), (150, 150), (9999, 200)] {
         machine.hold_off(seconds);

@@ -33,7 +33,7 @@ fn without_variables_they_are_the_defaults() {
 }
 
 #[test]
-fn the_environment_goes_before_the_file_and_what_is_empty_is_not_set() {
+fn environment_precedes_the_file_and_empty_values_are_unset() {
     let file = "MIN_SLEEP=5\nIDLE_STEP=6\nMAX_SLEEP=7\nRUNTIME=copilot\nCOPILOT_MODEL=gpt-5\n\
                 CLAUDE_MODEL=opus\nCOPILOT_REASONING=high\nCHROME=1\nKEEP_SESSION=1\nFULL_PROMPT_FILE=full.md";
     let settings = read(&[("MIN_SLEEP", "0"), ("IDLE_STEP", " ")], file).unwrap();

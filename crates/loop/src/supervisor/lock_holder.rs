@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn clients_that_look_for_a_supervisor_do_not_refuse_one_that_starts() {
+    fn clients_that_look_for_a_supervisor_do_not_block_its_start() {
         let dir = tempfile::tempdir().unwrap();
         let lock = dir.path().join("lock");
         // The file names this process, which is running.
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_process_that_was_there_when_the_lock_was_written_is_found() {
+    fn lock_holder_is_found_only_if_it_is_older_than_the_lock() {
         let dir = tempfile::tempdir().unwrap();
         assert_eq!(running(dir.path()), None);
         fs::create_dir(dir.path().join(ORCHESTRATOR)).unwrap();

@@ -11,7 +11,7 @@ use teamster_testkit::mock_runtime::{MockRuntime, Script};
 use crate::agent::{INFO, SESSION, agent_loop_with, read};
 
 #[tokio::test(start_paused = true)]
-async fn a_stop_that_comes_with_a_fallback_keeps_the_agents_own_session() {
+async fn stop_during_a_fallback_keeps_the_agents_session() {
     let quota = AgentError::new(ErrorCode::CliError, ErrorKind::Quota, "not now");
     let mut runtime = MockRuntime::new("claude")
         .run(Script::new().session("s").completed())
@@ -39,7 +39,7 @@ async fn a_stop_that_comes_with_a_fallback_keeps_the_agents_own_session() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_tick_that_exits_with_an_error_keeps_its_session_and_its_sleep() {
+async fn tick_that_exits_with_an_error_keeps_its_session_and_sleep() {
     let exited = |code| {
         let error = AgentError::new(code, ErrorKind::Internal, "exited with code 1");
         Script::new().failed(error)

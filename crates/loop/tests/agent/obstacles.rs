@@ -170,7 +170,7 @@ async fn a_session_that_is_available_later_is_waited_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_session_with_refused_requests_is_given_up_while_its_process_lives() {
+async fn session_with_refused_requests_is_given_up_by_a_live_process() {
     for nameless in [false, true] {
         let directory = tempfile::tempdir().unwrap();
         let refused =

@@ -13,7 +13,7 @@ use crate::supervisor::LIMIT;
 use crate::supervisor::company::{Company, GOOD, keeping, of, settings};
 
 #[test]
-fn nothing_is_started_without_a_readable_state() {
+fn unreadable_state_starts_no_loop() {
     let company = Company::new([("a", GOOD), ("b", GOOD)]);
     let supervisor = company.supervise_with(&keeping()).unwrap();
     let pid = company.running("a");
@@ -49,7 +49,7 @@ fn nothing_is_started_without_a_readable_state() {
 }
 
 #[test]
-fn another_configuration_does_not_end_the_loops_of_the_one_before() {
+fn changed_configuration_keeps_running_loops() {
     let company = Company::new([("a", GOOD), ("b", GOOD)]);
     let supervisor = company.supervise_with(&keeping()).unwrap();
     let pids = ["a", "b"].map(|id| company.running(id));

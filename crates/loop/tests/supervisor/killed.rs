@@ -135,7 +135,7 @@ fn the_next_supervisor_adopts_the_loops_of_a_killed_one() {
 }
 
 #[test]
-fn supervisors_that_are_killed_at_any_moment_never_have_two_loops_of_an_agent() {
+fn killed_supervisors_never_run_an_agent_twice() {
     let company = Company::new([("a", GOOD), ("b", GOOD), ("c", GOOD)]);
     for round in 0..40 {
         let mut command = stand_ins::supervisor(company.config());

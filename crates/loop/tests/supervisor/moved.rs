@@ -51,7 +51,7 @@ fn restarted(company: &Company, id: &str, folder: &str, before: [u32; 2]) -> u32
 }
 
 #[test]
-fn an_agent_with_another_id_in_the_same_directory_has_a_loop_of_its_own() {
+fn renamed_agent_in_the_same_directory_has_its_own_loop() {
     both_ways(
         |_| json!({"agents": [{"id": "new", "workingDir": "agents/a"}, {"id": "b"}]}),
         |company, before| {
@@ -64,7 +64,7 @@ fn an_agent_with_another_id_in_the_same_directory_has_a_loop_of_its_own() {
 }
 
 #[test]
-fn an_agent_with_another_id_whose_directory_went_along_has_a_loop_of_its_own() {
+fn renamed_agent_with_a_moved_directory_has_its_own_loop() {
     both_ways(
         |company| {
             fs::rename(company.folder("a"), company.folder("new")).unwrap();
@@ -79,7 +79,7 @@ fn an_agent_with_another_id_whose_directory_went_along_has_a_loop_of_its_own() {
 }
 
 #[test]
-fn two_agents_that_change_their_directories_have_loops_of_their_own() {
+fn agents_that_swap_directories_have_their_own_loops() {
     both_ways(
         |_| {
             json!({"agents": [

@@ -54,7 +54,7 @@ fn a_loop_is_started_stopped_and_started_again() {
 }
 
 #[test]
-fn a_loop_that_crashes_is_started_again_after_longer_and_longer_delays() {
+fn crashing_loop_is_restarted_after_growing_delays() {
     let company = Company::new([("a", "sleep 0.01; exit 3\n")]);
     let mut settings = settings();
     settings.policy.longest_delay = Duration::from_millis(200);
@@ -80,7 +80,7 @@ fn a_loop_that_crashes_is_started_again_after_longer_and_longer_delays() {
 }
 
 #[test]
-fn a_loop_that_is_killed_is_started_again_and_nothing_of_it_is_left() {
+fn killed_loop_is_restarted_without_leftovers() {
     let company = Company::new([(
         "a",
         "sleep 1000 &\necho $! >>children\nwhile :; do sleep 0.02; done\n",

@@ -176,7 +176,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_file_comes_with_its_mode_and_its_time_also_into_a_new_folder() {
+    fn new_file_is_carried_back_with_mode_and_time() {
         let mut place = Folders::new();
         fs::write(&place.from, "token").unwrap();
         fs::set_permissions(&place.from, fs::Permissions::from_mode(0o640)).unwrap();

@@ -110,7 +110,7 @@ proptest! {
     }
 
     #[test]
-    fn a_file_that_a_json_writer_rewrites_is_as_if_it_had_rewritten_its_own(mut dice in dice(), ours in ours(false)) {
+    fn file_rewritten_by_a_json_writer_is_restored_as_rewritten(mut dice in dice(), ours in ours(false)) {
         let (text, means) = made(&mut dice);
         let had = means.get(JSON_KEY).is_some();
         let merged = merge(&text, Json, JSON_KEY, &ours, Clash::Refuse).unwrap();
@@ -120,7 +120,7 @@ proptest! {
     }
 
     #[test]
-    fn a_replaced_server_of_a_json_file_is_ours_and_no_other_byte_changes(mut dice in dice(), mut ours in ours(true)) {
+    fn replaced_json_server_is_ours_and_no_other_byte_changes(mut dice in dice(), mut ours in ours(true)) {
         let (text, means) = made(&mut dice);
         let Some(theirs) = means[JSON_KEY].as_object().and_then(|table| table.keys().next().cloned()) else {
             return Ok(());

@@ -143,7 +143,7 @@ fn a_file_that_the_user_removes_stays_away() {
 }
 
 #[test]
-fn a_lease_on_a_file_that_the_user_has_removed_makes_one_again_and_takes_it_away() {
+fn file_removed_during_a_lease_is_recreated_and_removed() {
     let world = World::new("plain");
     let first = Lease::acquire(&world.edit(&["a"])).unwrap();
     fs::remove_file(&world.file).unwrap();
@@ -215,7 +215,7 @@ fn a_server_of_ours_that_the_user_changes_becomes_his() {
 }
 
 #[test]
-fn a_server_of_the_users_that_is_like_one_of_a_run_that_has_ended_stays() {
+fn user_server_equal_to_one_of_an_ended_run_stays() {
     let world = World::new("plain");
     let edit = world.edit(&["a"]);
     let first = Lease::acquire(&edit).unwrap();
@@ -235,7 +235,7 @@ fn a_server_of_the_users_that_is_like_one_of_a_run_that_has_ended_stays() {
 }
 
 #[test]
-fn a_file_that_cannot_be_read_now_keeps_its_journal_until_it_can() {
+fn unreadable_file_keeps_its_journal_until_it_is_readable() {
     let world = World::new("plain");
     let original = world.text().unwrap();
     let lease = Lease::acquire(&world.edit(&["hunter2"])).unwrap();

@@ -208,7 +208,7 @@ fn a_mounted_file_that_cannot_be_replaced_is_named() {
 }
 
 #[test]
-fn the_journal_is_on_the_disk_before_the_file_changes_and_goes_after_it() {
+fn journal_is_on_disk_before_the_change_and_removed_after_it() {
     let world = World::new("no folder");
     let steps = Arc::new(std::sync::Mutex::new(Vec::new()));
     let seen = Arc::clone(&steps);

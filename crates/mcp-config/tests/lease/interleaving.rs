@@ -164,7 +164,7 @@ fn storm(generations: u64, rounds: u64, kill: bool) -> (usize, usize) {
 }
 
 #[test]
-fn processes_that_come_and_go_on_the_same_files_leave_them_as_they_were() {
+fn concurrent_leases_leave_the_files_unchanged() {
     let (ended, killed) = storm(2, 25, false);
     assert_eq!((ended, killed), (12, 0));
 }
@@ -182,7 +182,7 @@ fn processes_that_are_killed_among_others_do_these_no_harm() {
 }
 
 #[test]
-fn processes_that_need_the_same_folder_at_once_remove_it_together() {
+fn shared_folder_is_removed_by_its_last_processes() {
     for seed in 0..4 {
         let world = World::new("no folders");
         let files = [(world.file.clone(), false)];
@@ -215,7 +215,7 @@ fn threads_of_one_process_share_a_file_like_processes() {
 }
 
 #[test]
-fn programs_that_are_started_meanwhile_do_not_keep_a_lease_alive() {
+fn child_programs_do_not_keep_a_lease_alive() {
     let done = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -242,7 +242,7 @@ fn programs_that_are_started_meanwhile_do_not_keep_a_lease_alive() {
 }
 
 #[test]
-fn who_finds_a_place_in_a_folder_of_another_leases_making_joins_that() {
+fn waiter_in_a_folder_of_another_lease_joins_it() {
     let world = World::new("no folder");
     let first = Lease::acquire(&world.edit(&["first"])).unwrap();
     // Left by a process that was killed before it checked the location again.
@@ -279,7 +279,7 @@ fn a_place_for_a_folder_that_is_there_by_now_is_given_up() {
 }
 
 #[test]
-fn a_folder_of_our_making_goes_also_if_another_begins_in_it_at_its_end() {
+fn created_folder_is_removed_although_another_lease_begins() {
     for killed in [true, false] {
         let world = World::new("no folder");
         let place = world.file.with_file_name(".teamster-lease-settings.json");

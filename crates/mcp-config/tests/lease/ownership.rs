@@ -83,7 +83,7 @@ fn a_file_of_another_owner_keeps_its_owner_and_mode() {
 }
 
 #[test]
-fn a_second_name_of_the_file_keeps_the_original_and_is_its_name_again_after() {
+fn hard_link_keeps_the_original_and_is_restored() {
     let world = World::new("two names");
     let original = world.text();
     let second = world.file.with_file_name("second");
@@ -101,7 +101,7 @@ fn a_second_name_of_the_file_keeps_the_original_and_is_its_name_again_after() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_written_is_named_and_nothing_is_changed() {
+fn folder_without_write_access_is_named_and_unchanged() {
     if !is_root() {
         return;
     }
@@ -175,7 +175,7 @@ fn agent_with_mounts(dir: &Path, script: &str) -> Option<(Agent, PathBuf)> {
 }
 
 #[test]
-fn a_disk_that_is_really_full_is_named_and_the_undo_needs_no_room() {
+fn full_disk_is_named_and_undo_needs_no_space() {
     let world = World::new("plain");
     let dir = world.root.path().join("disk");
     fs::create_dir(&dir).unwrap();

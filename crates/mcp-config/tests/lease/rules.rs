@@ -171,7 +171,7 @@ fn debug_output_has_no_file_content() {
 }
 
 #[test]
-fn a_link_to_a_device_is_refused_before_anything_is_made_beside_that() {
+fn link_to_a_device_is_refused_before_any_change() {
     let mut world = World::new("no file");
     std::os::unix::fs::symlink("/dev/null", &world.file).unwrap();
     world.remember();
@@ -404,7 +404,7 @@ fn a_failed_lock_is_reported_and_changes_nothing() {
 }
 
 #[test]
-fn the_very_file_comes_back_even_if_its_text_was_there_before_the_end() {
+fn same_file_is_restored_although_its_text_was_there_before() {
     let world = World::new("plain");
     let nothing = Lease::acquire(&world.edit(&[])).unwrap();
     let lease = Lease::acquire(&world.edit(&["ours"])).unwrap();

@@ -8,7 +8,7 @@ use teamster_mcp_server::Limits;
 use crate::{call, client};
 
 #[tokio::test]
-async fn what_is_not_allowed_is_refused_with_what_to_do() {
+async fn forbidden_settings_are_refused_with_the_next_step() {
     let mut peer = client(Limits::default()).await;
     for (arguments, problem) in [
         (

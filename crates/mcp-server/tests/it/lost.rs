@@ -166,7 +166,7 @@ async fn a_run_whose_start_was_not_confirmed_counts_and_is_stopped() {
 }
 
 #[tokio::test]
-async fn a_run_that_cannot_be_shown_counts_as_live_and_may_have_spent_the_budget() {
+async fn run_without_a_status_counts_as_live_and_as_its_budget() {
     let service = Lossy::new(Fault::None);
     let mut limits = Limits::default();
     limits.max_runs = 2;

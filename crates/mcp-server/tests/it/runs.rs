@@ -131,7 +131,7 @@ async fn a_run_is_stopped_by_its_tool_and_by_its_call() {
 }
 
 #[tokio::test]
-async fn when_the_client_leaves_its_runs_are_stopped_unless_they_are_kept() {
+async fn runs_are_stopped_when_the_client_leaves_unless_kept() {
     for keeps in [false, true] {
         let service = memory();
         let mut limits = Limits::default();

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_pointed_at_the_protocol_with_a_word_for_each_kind_of_token() {
+    fn copilot_is_configured_for_each_kind_of_token() {
         let pointing = point_at("http://127.0.0.1:8787");
         for (name, value) in [
             ("COPILOT_PROVIDER_TYPE", "openai"),

@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_known_by_its_name_and_by_its_tools() {
+    fn gemini_is_known_by_its_name_and_tools() {
         let tools = |name: &str| [name.to_owned()];
         for name in [
             "GeminiCLI-tui/0.61.0/gemini-2.5-flash (linux; x64; terminal)",
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_pointed_at_the_server_by_variables_and_settings() {
+    fn gemini_is_configured_by_variables_and_settings() {
         let pointing = point_at("http://127.0.0.1:1");
         let is = |name: &str, value: &str| pointing.env.contains(&(name.into(), value.into()));
         assert!(is("GOOGLE_GEMINI_BASE_URL", "http://127.0.0.1:1"));

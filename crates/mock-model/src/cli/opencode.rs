@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_known_by_its_name_or_by_two_of_its_tools() {
+    fn opencode_is_known_by_its_name_or_two_of_its_tools() {
         let agent = "opencode/1.18.33 ai-sdk/provider-utils/4.0.46 runtime/bun/1.3.14";
         assert!(is_asking(agent, &[]));
         assert!(is_asking("", &names(&["bash", "edit", "todowrite"])));

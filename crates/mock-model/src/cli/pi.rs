@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_known_by_its_tools() {
+    fn pi_is_known_by_its_tools() {
         let asks = |tools: &[&str]| {
             let tools: Vec<String> = tools.iter().map(|&tool| tool.to_owned()).collect();
             is_asking("", &tools)

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn openai_refuses_objects_without_properties_and_arrays_without_items() {
+    fn openai_refuses_objects_without_properties_or_array_items() {
         let array = json!({"type": "object", "properties": {"a": {"type": "array"}}});
         let nested = json!({"type": "object", "properties": {"a": {"type": "array", "items": {"type": "array"}}}});
         for (schema, context) in [

@@ -58,7 +58,7 @@ const ENDLESS: [(&str, bool); 5] = [
 ];
 
 #[tokio::test]
-async fn nothing_is_left_of_an_answer_whose_client_went_away() {
+async fn answer_of_a_lost_client_is_dropped() {
     for (turn, stream) in ENDLESS {
         let model = server(&format!("[[turn]]\n{turn}")).await;
         let mut connection = Connection::to(&model).await;

@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tool_that_was_not_offered_was_denied_only_if_the_cli_has_it() {
+    fn unavailable_tool_is_denied_only_if_the_cli_has_it() {
         let withheld = |name: &str, offered: &str| {
             let error = format!(
                 "Model tried to call unavailable tool '{name}'. Available tools: {offered}."

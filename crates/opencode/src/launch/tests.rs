@@ -128,7 +128,7 @@ fn every_value_is_joined_to_its_flag() {
 }
 
 #[test]
-fn the_directory_is_distinguished_from_the_root_because_the_cli_believes_a_stale_variable() {
+fn directory_differs_from_the_root_despite_a_stale_variable() {
     let mut params = params("hi");
     params.working_directory = Some("a/--b".into());
     let here = env::current_dir().unwrap();
@@ -204,7 +204,7 @@ fn read_only_is_stronger_than_allowed_tools_and_the_users_agent() {
 }
 
 #[test]
-fn tools_by_name_and_those_that_write_by_the_permission_they_ask_for() {
+fn tools_are_set_by_name_or_by_their_permission() {
     let mut params = params("hi");
     params.permission = PermissionMode::AcceptEdits;
     params.allowed_tools = vec!["webfetch".into()];
@@ -314,7 +314,7 @@ fn settings_of_the_caller_in_the_variables_are_kept() {
 }
 
 #[test]
-fn a_configuration_that_is_no_plain_json_stays_as_it_is_or_is_refused() {
+fn configuration_that_is_not_plain_json_is_kept_or_refused() {
     let mut params = params("hi");
     let own = "{\"model\": \"a/b\", // mine\n}";
     params
@@ -450,7 +450,7 @@ fn servers_in_the_callers_configuration_are_known() {
 }
 
 #[test]
-fn a_byte_order_mark_at_the_beginning_is_given_twice_because_one_is_dropped() {
+fn byte_order_mark_is_doubled_because_the_cli_drops_one() {
     for (prompt, stdin) in [
         ("\u{feff}x", "\u{feff}\u{feff}x"),
         ("x\u{feff}", "x\u{feff}"),

@@ -130,7 +130,7 @@ fn the_last_figures_count_and_those_of_the_result_before_all() {
 }
 
 #[test]
-fn a_file_of_a_denied_tool_is_its_tools_affair_and_any_other_counts() {
+fn file_of_a_denied_tool_counts_only_for_that_tool() {
     for (tool_id, denied, counts) in [
         (Some("1"), true, false),
         (Some("1"), false, true),

@@ -85,7 +85,7 @@ fn a_hold_is_waited_for_according_to_the_policy() {
 }
 
 #[test]
-fn the_last_candidate_of_the_same_provider_is_chosen_over_others_once_something_changed() {
+fn last_candidate_of_the_provider_is_preferred_after_a_change() {
     let (id, failed): (Id, _) = ("s".into(), error(ErrorKind::Auth, None));
     let now = AttemptState {
         session: Some(&id),

@@ -46,7 +46,7 @@ async fn a_session_that_is_gone_ends_the_run_with_the_first_error() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_stream_ends_with_the_first_error_and_not_with_that_of_the_session() {
+async fn stream_ends_with_the_first_error_not_with_the_session_error() {
     let claude = mock(
         "claude",
         [

@@ -85,7 +85,7 @@ async fn tokens_over_all_attempts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_begun_with_nothing_left() {
+async fn exhausted_budget_begins_no_attempt() {
     let claude = mock(
         "claude",
         [
@@ -161,7 +161,7 @@ async fn the_remaining_budget_is_passed_to_the_cli() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_limit_of_the_clis_own_that_came_from_the_budget_is_the_budgets() {
+async fn cli_limit_from_the_budget_is_reported_as_the_budget() {
     for kind in [ErrorKind::MaxTurns, ErrorKind::Budget] {
         for own in [false, true] {
             let claude = mock("claude", [fails(kind)]);
@@ -286,7 +286,7 @@ async fn time_is_over_wherever_the_run_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_was_aborted_before_the_time_was_over_was_aborted() {
+async fn abort_before_the_time_limit_is_reported_as_abort() {
     let claude = mock(
         "claude",
         [Script::new().delay(secs(90)).stop_takes(secs(20))],
@@ -321,7 +321,7 @@ async fn a_runtime_that_hangs_over_its_budget_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_run_completed_over_its_budget_reports_it_and_keeps_its_answer() {
+async fn completed_run_over_its_budget_reports_it_with_its_answer() {
     for (tokens_used, usd_used) in [(900, 0.5), (900, 0.2), (5, 0.5), (5, 0.2)] {
         let script = Script::new()
             .text("x")
@@ -401,7 +401,7 @@ async fn a_run_without_reported_usage_is_not_left_without_a_limit() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn only_a_run_with_a_budget_of_tokens_asks_for_figures_on_the_way() {
+async fn usage_updates_are_requested_only_with_a_token_budget() {
     for budget in [None, Some(1000)] {
         let claude = mock("claude", [Script::new().text("x")]);
         let mut request = request(&[&claude]);
@@ -437,7 +437,7 @@ async fn a_limit_takes_the_tools_that_no_figure_counts() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_cannot_be_held_to_it_is_refused() {
+async fn provider_that_cannot_enforce_a_budget_is_refused() {
     for what in ["usd", "tokens"] {
         let (good, mut bad) = (mock("good", [Script::new()]), MockRuntime::new("bad"));
         let can = bad.capabilities_mut();

@@ -24,7 +24,7 @@ fn counted(request: RunRequest) -> (RunRequest, Arc<AtomicUsize>) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_lost_and_the_order_is_kept() {
+async fn slow_consumer_gets_every_event_in_order() {
     let claude = mock("claude", [talks(2000)]);
     let (request, count) = counted(request(&[&claude]));
     let mut run = orchestrator().run(request);
@@ -99,7 +99,7 @@ async fn a_run_whose_consumer_sleeps_can_be_stopped() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_grace_of_a_runtime_that_hangs_holds_though_the_consumer_sleeps() {
+async fn grace_of_a_hanging_runtime_ends_while_the_consumer_sleeps() {
     let claude = mock("claude", [talks(1000).hang()]);
     let orchestrator = limited(Limits::default().overall(1));
     let run = orchestrator.run(request(&[&claude]));

@@ -81,7 +81,7 @@ async fn a_budget_in_usd_holds_by_estimates() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_estimate_holds_between_attempts_where_figures_come_at_the_end() {
+async fn estimate_limits_attempts_when_usage_comes_at_the_end() {
     let failing = || {
         Script::new()
             .usage(million(2))

@@ -235,7 +235,7 @@ async fn an_observer_hears_of_the_end_though_unread() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_that_was_not_informed_of_a_run_is_not_informed_of_its_end() {
+async fn observer_without_a_run_start_gets_no_run_end() {
     let claude = mock("claude", [Script::new().wait_for_abort()]);
     let orchestrator = orchestrator();
     let first = orchestrator.run(request(&[&claude]));
@@ -342,7 +342,7 @@ impl RunObserver for Stuck {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_observer_that_hangs_does_not_hold_up_the_end_of_a_stopped_run() {
+async fn hanging_observer_does_not_delay_the_end_of_a_stopped_run() {
     let claude = mock("claude", [Script::new().session("a").wait_for_abort()]);
     let orchestrator = orchestrator();
     let mut request = request(&[&claude]);
@@ -381,7 +381,7 @@ impl AgentRuntime for Refuses {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_candidate_that_could_not_go_on_is_refused_before_anything_starts() {
+async fn candidate_without_the_session_is_refused_before_the_start() {
     let claude = mock("claude", [Script::new()]);
     let other = mock("other", []);
     let orchestrator = orchestrator();

@@ -53,7 +53,7 @@ async fn a_run_that_waits_for_its_retry_leaves_its_slot() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_for_the_slot_of_a_throttled_run_does_not_begin() {
+async fn waiter_for_a_slot_of_a_throttled_run_does_not_begin() {
     let a = mock(
         "a",
         [

@@ -154,7 +154,7 @@ async fn a_session_that_was_given_is_there_to_go_on_with() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn what_is_closed_at_the_end_is_part_of_the_result_whatever_the_outcome() {
+async fn events_closed_at_the_end_are_in_every_result() {
     let observer = Arc::new(Seen::default());
     for script in [
         Script::new().text("yes"),

@@ -334,7 +334,7 @@ async fn no_attempt_begins_too_late() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_has_no_time_to_wait_falls_back_at_once() {
+async fn retry_without_time_to_wait_falls_back_at_once() {
     let (a, b) = (
         mock("a", [fails_for(ErrorKind::RateLimit, 60_000)]),
         mock("b", [Script::new()]),
@@ -348,7 +348,7 @@ async fn who_has_no_time_to_wait_falls_back_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_attempt_that_waits_for_its_slot_does_not_begin_too_late_either() {
+async fn attempt_that_waits_for_its_slot_keeps_the_time_limit() {
     let slow = mock("a", [Script::new().delay(secs(100))]);
     let orchestrator = limited(teamster_orchestrator::Limits::default().overall(1));
     let mut first = request(&[&slow]);

@@ -254,7 +254,7 @@ async fn without_a_session_the_run_ends() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_cannot_resume_ends_the_run() {
+async fn agent_without_resume_ends_the_run() {
     let mut runtime = MockRuntime::new("claude");
     runtime.capabilities_mut().resume = false;
     let claude = Arc::new(
@@ -399,7 +399,7 @@ async fn the_text_of_a_sub_agent_is_not_the_agents() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn calls_that_were_cut_off_are_named_to_an_agent_that_may_have_forgotten_them() {
+async fn cut_off_calls_are_named_to_an_agent_without_its_session() {
     let input = serde_json::json!({"command": "make deploy"});
     let claude = fails_then(
         Script::new()
@@ -443,7 +443,7 @@ async fn a_call_that_was_begun_and_never_came_may_have_run() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn lines_of_unknown_types_may_hold_a_tool_where_there_is_nothing_else() {
+async fn unknown_lines_count_as_a_side_effect_if_nothing_else_came() {
     let script = || Script::new().session("s");
     let unknown = |script: Script| {
         let script = script.failed(error(ErrorKind::Protocol));

@@ -87,7 +87,7 @@ fn text_missing_in_the_deltas_comes_with_the_message() {
 }
 
 #[test]
-fn a_message_that_an_extension_changed_takes_the_place_of_its_pieces() {
+fn message_changed_by_an_extension_replaces_its_pieces() {
     let (events, result) = run(&[
         session(),
         begin(),
@@ -197,7 +197,7 @@ fn the_json_around_an_error_is_taken_off() {
 }
 
 #[test]
-fn ids_of_calls_are_unique_and_a_tool_that_is_withheld_is_denied() {
+fn call_ids_are_unique_and_a_withheld_tool_is_denied() {
     let start = |name: &str| {
         json!({"type": "tool_execution_start", "toolCallId": "c",
             "toolName": name, "args": {"path": "a.txt"}})

@@ -196,7 +196,7 @@ fn ambiguous_values_are_refused_by_name() {
 }
 
 #[test]
-fn a_session_is_started_without_a_prompt_and_its_stdin_stays_open() {
+fn session_starts_without_a_prompt_and_keeps_stdin_open() {
     let params = ExecuteParams::new("").model("a/b").effort("low");
     let launch = launch_session(&SessionOptions::new(params)).unwrap();
     assert_eq!(

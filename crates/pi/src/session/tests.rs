@@ -351,7 +351,7 @@ fn an_extension_s_question_goes_to_the_caller() {
 }
 
 #[test]
-fn a_question_ends_with_its_turn_and_there_is_none_between_turns() {
+fn question_ends_with_its_turn() {
     let question = json!({"type": "extension_ui_request", "id": "u-1", "method": "confirm",
         "title": "Delete all?"});
     let closed = json!({"type": "extension_ui_response", "id": "u-1", "cancelled": true});

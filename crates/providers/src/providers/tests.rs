@@ -22,7 +22,7 @@ fn any_other_agent_is_named_by_its_command() {
 
 #[cfg(feature = "command")]
 #[test]
-fn a_program_that_prints_text_is_named_by_its_command_or_by_its_own_name() {
+fn text_program_is_named_by_its_command_or_its_own_name() {
     use crate::command::{CommandSettings, TextCommand};
     let config = RuntimeConfig::default;
     let runtime = create_cli_runtime("cmd:my-agent  {prompt}", config()).unwrap();

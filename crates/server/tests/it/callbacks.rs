@@ -101,7 +101,7 @@ fn until_none(served: &Served) {
 }
 
 #[test]
-fn a_run_calls_back_when_it_needs_an_answer_and_when_it_has_ended() {
+fn callback_is_sent_for_a_request_and_at_the_end() {
     let served = Served::with(|config| config.allow_private_callbacks = true);
     // The first one fails and is sent again.
     let (url, came) = receiver(&[503]);
@@ -146,7 +146,7 @@ fn a_run_calls_back_when_it_needs_an_answer_and_when_it_has_ended() {
 }
 
 #[test]
-fn what_ended_while_no_server_ran_is_sent_by_the_next_one() {
+fn end_without_a_server_is_reported_by_the_next_one() {
     let (url, came) = receiver(&[]);
     // One of the run itself, and one of all runs.
     let (global, all) = receiver(&[]);

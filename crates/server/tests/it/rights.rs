@@ -12,7 +12,7 @@ fn send(served: &Served, token: &str, path: &str, body: &Value) -> Response {
 }
 
 #[test]
-fn tools_are_allowed_in_advance_only_by_a_token_that_may_also_answer() {
+fn tools_are_allowed_in_advance_only_with_the_right_to_answer() {
     let served = Served::start();
     let (runner, both) = (
         served.add(&[Scope::Run]),
@@ -50,7 +50,7 @@ fn tools_are_allowed_in_advance_only_by_a_token_that_may_also_answer() {
 }
 
 #[test]
-fn a_token_that_may_only_answer_allows_what_was_requested_and_nothing_else() {
+fn token_with_the_right_to_answer_allows_only_the_request() {
     let served = Served::start();
     let (phone, both) = (
         served.add(&[Scope::Answer]),

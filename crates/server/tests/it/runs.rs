@@ -61,7 +61,7 @@ fn a_run_is_started_shown_and_listed() {
 }
 
 #[test]
-fn the_warnings_of_a_start_come_with_its_response_and_with_a_repetition() {
+fn start_warnings_are_in_the_response_and_in_its_repetition() {
     let warning = "`fallback` codex ignores `max_budget_usd`";
     let served = Served::start();
     served.runs.set_warnings([warning]);

@@ -18,7 +18,7 @@ fn turn(served: &Served, session: &str, prompt: &str, key: Option<&str>) -> Resp
 }
 
 #[test]
-fn a_prompt_that_may_wait_begins_at_the_end_of_the_turn_in_progress() {
+fn waiting_prompt_begins_after_the_turn_in_progress() {
     let served = Served::start();
     let session = served.session(&json!({"provider": "claude"}));
     let turns = format!("{session}/turns");
@@ -137,7 +137,7 @@ fn a_session_takes_turns_and_shows_them_in_its_log() {
 }
 
 #[test]
-fn one_key_begins_one_turn_and_one_session() {
+fn repeated_key_begins_no_second_turn_or_session() {
     let served = Served::start();
     let start = |path: &str, body: &Value| {
         served
@@ -205,7 +205,7 @@ fn a_turn_is_interrupted_and_a_session_changed() {
 }
 
 #[test]
-fn what_is_no_session_is_not_found_and_what_is_wrong_is_refused() {
+fn missing_session_is_not_found_and_invalid_input_is_refused() {
     let served = Served::start();
     let run = served.run("hello");
     for id in [&*run, "unknown", "..%2f..", "%00"] {

@@ -296,7 +296,7 @@ async fn an_existing_store_is_opened_and_read_while_another_writes() {
 }
 
 #[tokio::test]
-async fn urls_that_cannot_be_meant_are_reported_without_their_password() {
+async fn implausible_urls_are_reported_without_their_password() {
     for (url, reason) in [
         ("", "empty"),
         ("a\0b", "NUL"),
@@ -336,7 +336,7 @@ async fn urls_that_cannot_be_meant_are_reported_without_their_password() {
 }
 
 #[tokio::test]
-async fn a_server_that_is_not_there_is_reported_at_once_and_without_the_password() {
+async fn missing_server_is_reported_at_once_without_the_password() {
     // A port that was free a moment ago.
     let port = std::net::TcpListener::bind("127.0.0.1:0")
         .unwrap()

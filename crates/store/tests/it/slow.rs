@@ -62,7 +62,7 @@ async fn a_run_waits_for_a_stuck_database_once_and_not_for_long() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn writes_missed_by_a_blocked_database_are_repeated_in_the_background() {
+async fn writes_missed_by_a_blocked_database_are_repeated_later() {
     let database = Database::sqlite();
     let store = database.open().await;
     let mut blocker = sqlx::AnyConnection::connect(database.url()).await.unwrap();
@@ -94,7 +94,7 @@ async fn writes_missed_by_a_blocked_database_are_repeated_in_the_background() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_run_that_was_slow_once_is_waited_for_again_when_the_database_is_well() {
+async fn slow_run_is_awaited_again_when_the_database_recovers() {
     let database = Database::sqlite();
     let store = database.open().await;
     let mut blocker = sqlx::AnyConnection::connect(database.url()).await.unwrap();
@@ -187,7 +187,7 @@ async fn pass(
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn the_end_of_a_run_is_written_on_a_fresh_connection_if_its_own_is_dead() {
+async fn end_of_a_run_is_written_on_a_fresh_connection() {
     let Some(database) = Database::postgres().await else {
         return;
     };
@@ -232,7 +232,7 @@ async fn a_statement_that_was_given_up_does_not_hold_up_the_next() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_connection_that_dies_when_it_is_given_back_does_not_hold_up_the_next() {
+async fn connection_that_dies_on_return_does_not_delay_the_next() {
     let Some(database) = Database::postgres().await else {
         return;
     };

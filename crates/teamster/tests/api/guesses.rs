@@ -185,7 +185,7 @@ fn a_provider_of_ones_own_has_a_name() -> Result<(), AgentError> {
 }
 
 #[tokio::test]
-async fn one_call_runs_an_agent_with_fallbacks() {
+async fn single_call_runs_an_agent_with_fallbacks() {
     let first = mock("claude", Script::new().failed(no_login()));
     let second = mock("codex", Script::new().text("Done.").completed());
     let params = ExecuteParams::new("hi");

@@ -182,7 +182,7 @@ async fn more_than_may_wait_on_disk_ends_the_run_with_a_clear_error() {
 }
 
 #[tokio::test]
-async fn a_place_for_the_file_that_cannot_be_used_ends_the_run_with_a_clear_error() {
+async fn unusable_spill_folder_ends_the_run_with_a_clear_error() {
     let place = Place::new();
     let script = Script::new()
         .spawn(Spawn::new(SpawnKind::Child).pid_file(place.path("pid")))

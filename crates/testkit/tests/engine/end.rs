@@ -24,7 +24,7 @@ async fn an_end_without_the_agents_word_is_never_success() {
 }
 
 #[tokio::test]
-async fn an_agent_that_retries_with_a_wrong_key_is_stopped_at_the_first_sign() {
+async fn agent_that_retries_a_wrong_key_is_stopped_at_once() {
     let script = Script::new().line(r#"{"retry":"auth"}"#).sleep(LONG);
     let story = agent(&script).finish().await;
     assert_eq!(story.types(), ["retry", "error", "done"]);
@@ -83,7 +83,7 @@ async fn stderr_of_a_failing_agent_is_the_evidence() {
 }
 
 #[tokio::test]
-async fn an_agent_that_lingers_after_its_result_is_stopped_and_that_is_no_failure() {
+async fn lingering_agent_is_stopped_after_its_result_without_failure() {
     let script = Script::new().line(r#"{"t":"x"}"#).line(END).forever();
     let start = Instant::now();
     let story = short_exit_grace(agent(&script)).finish().await;
@@ -153,7 +153,7 @@ async fn a_grandchild_that_holds_the_pipe_does_not_hang_the_run() {
 }
 
 #[tokio::test]
-async fn a_grandchild_that_writes_on_is_read_while_it_does_and_not_for_ever() {
+async fn grandchild_output_is_read_for_a_limited_time() {
     let place = Place::new();
     let writer = Spawn::new(SpawnKind::Setsid)
         .pid_file(place.path("writer"))

@@ -112,7 +112,7 @@ async fn the_native_program_runs_in_the_launchers_place() {
 }
 
 #[tokio::test]
-async fn a_session_has_an_id_from_the_start_where_the_cli_reports_it_late() {
+async fn session_has_an_id_from_the_start_if_the_cli_reports_it_late() {
     async fn ids(change: impl Fn(crate::engine::Run) -> crate::engine::Run) -> Vec<String> {
         let place = Place::new();
         let report = place.path("report");

@@ -24,7 +24,7 @@ async fn report(change: impl FnOnce(Run) -> Run) -> Report {
 }
 
 #[tokio::test]
-async fn the_environment_is_the_parents_then_the_providers_then_the_callers() {
+async fn environment_is_of_parent_then_provider_then_caller() {
     let report = report(|run| {
         run.launch(|launch| {
             launch.env.push(("ONE".into(), "provider".into()));
@@ -89,7 +89,7 @@ async fn our_own_variables_are_not_inherited() {
 }
 
 #[tokio::test]
-async fn marks_of_an_enclosing_session_are_removed_unless_set_by_the_caller() {
+async fn nested_session_variables_are_removed_unless_set_by_caller() {
     let gone = report(|run| run.launch(|launch| launch.env_remove = vec!["HOME", "PATH"])).await;
     assert!(!gone.env.contains_key("HOME"));
     assert!(!gone.env.contains_key("PATH"));
@@ -153,7 +153,7 @@ async fn refused(run: Run) -> (ErrorCode, ErrorKind, String) {
 }
 
 #[tokio::test]
-async fn a_missing_program_a_missing_directory_and_a_file_not_executable_are_distinguished() {
+async fn missing_program_or_directory_and_no_exec_bit_are_distinct() {
     let place = Place::new();
     let file = place.path("file");
     fs::write(&file, "").unwrap();

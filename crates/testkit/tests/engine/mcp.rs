@@ -98,7 +98,7 @@ async fn refused(run: Run) -> AgentError {
 }
 
 #[tokio::test]
-async fn the_cli_finds_the_server_in_its_file_which_is_restored_at_done() {
+async fn cli_finds_the_server_in_its_file_and_done_restores_it() {
     let place = Place::new();
     let file = users_file(&place, USERS);
     let seen = place.path("seen");
@@ -310,7 +310,7 @@ async fn a_file_that_cannot_be_written_is_named() {
 }
 
 #[tokio::test]
-async fn nothing_is_changed_for_a_run_that_is_refused_for_another_reason() {
+async fn run_refused_for_another_reason_changes_no_file() {
     let place = Place::new();
     let file = users_file(&place, USERS);
     let before = file.metadata().unwrap().modified().unwrap();
@@ -322,7 +322,7 @@ async fn nothing_is_changed_for_a_run_that_is_refused_for_another_reason() {
 }
 
 #[tokio::test]
-async fn an_abort_does_not_wait_for_the_lock_and_a_lease_that_comes_late_is_given_back() {
+async fn abort_does_not_wait_for_the_lock_and_releases_a_late_lease() {
     let (place, other) = (Place::new(), Place::new());
     let file = users_file(&place, USERS);
     let mut first = leased(agent(&waiting(&place)), &file, "docs").start();
@@ -406,7 +406,7 @@ fn plain(run: Run, file: &Path) -> Run {
 }
 
 #[tokio::test]
-async fn a_run_without_servers_starts_after_those_of_a_killed_run_are_gone() {
+async fn run_without_servers_starts_after_a_killed_run_is_undone() {
     let place = Place::new();
     let file = users_file(&place, USERS);
     killed_host(&place).await;
@@ -430,7 +430,7 @@ async fn a_run_without_servers_starts_after_those_of_a_killed_run_are_gone() {
 }
 
 #[tokio::test]
-async fn servers_of_a_run_that_is_alive_stay_when_those_of_a_killed_one_go() {
+async fn servers_of_a_live_run_stay_when_a_killed_run_is_undone() {
     let place = Place::new();
     let file = users_file(&place, USERS);
     let script = Script::new()

@@ -42,7 +42,7 @@ fn run(mark: &Path, tables: Vec<ConfigTable>, names: &[&str]) -> Run {
 }
 
 #[tokio::test]
-async fn a_name_that_the_users_file_has_is_refused_before_anything_is_started() {
+async fn name_in_the_users_file_is_refused_before_the_start() {
     let place = Place::new();
     let mark = place.path("ran");
     let (one, two) = (place.path("opencode.jsonc"), place.path("config.toml"));

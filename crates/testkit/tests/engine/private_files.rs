@@ -33,7 +33,7 @@ fn folder(report: &Report) -> PathBuf {
 }
 
 #[tokio::test]
-async fn all_private_files_of_a_run_are_in_one_folder_for_this_user_only() {
+async fn private_files_of_a_run_are_in_a_folder_of_this_user_only() {
     let place = Place::new();
     let script = Script::new()
         .report(place.path("report"))
@@ -125,7 +125,7 @@ pub(crate) fn be_host(place: &Path) {
 }
 
 #[tokio::test]
-async fn a_run_has_a_folder_for_temporary_files_of_its_own_unless_the_caller_names_one() {
+async fn run_has_its_own_temporary_folder_unless_one_is_named() {
     let place = Place::new();
     let script = Script::new()
         .report(place.path("report"))

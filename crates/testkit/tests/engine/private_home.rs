@@ -86,7 +86,7 @@ async fn refused(run: Run) -> AgentError {
 }
 
 #[tokio::test]
-async fn the_cli_sees_its_settings_with_the_servers_and_the_rest_of_the_users_home() {
+async fn cli_sees_the_servers_and_the_rest_of_the_users_home() {
     let place = Place::new();
     let home = home(&place);
     let script = "pwd > $OUT; stat -c %a . .cli .cli/settings.json >> $OUT; \
@@ -242,7 +242,7 @@ async fn a_user_without_files_gets_those_of_the_cli() {
 }
 
 #[tokio::test]
-async fn settings_that_cannot_be_read_are_named_and_nothing_is_started() {
+async fn unreadable_settings_are_named_before_the_start() {
     let place = Place::new();
     let home = home(&place);
     let settings = home.join(".cli/settings.json");
@@ -279,7 +279,7 @@ async fn concurrent_runs_have_a_home_each_and_share_the_users_files() {
 }
 
 #[tokio::test]
-async fn a_file_of_the_users_keeps_its_mode_when_it_is_written_through_the_link() {
+async fn user_file_keeps_its_mode_when_written_through_the_link() {
     let place = Place::new();
     let home = home(&place);
     let token = home.join(".cli/token");

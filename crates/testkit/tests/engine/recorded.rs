@@ -67,7 +67,7 @@ async fn a_recorded_run_comes_through_completely() {
 }
 
 #[tokio::test]
-async fn claude_stops_at_sigint_and_its_last_words_are_no_second_error() {
+async fn claude_stops_at_sigint_without_a_second_error() {
     let recorded = recorded("claude/2.1.197/sigint_mid_stream");
     let last_words = Script::new().play(Play::new(&recorded).first(15)).exit(0);
     let script = Script::new()

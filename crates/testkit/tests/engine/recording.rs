@@ -118,7 +118,7 @@ async fn every_byte_is_recorded_as_it_came_for_this_user_only() {
 }
 
 #[tokio::test]
-async fn large_output_and_lines_over_the_limit_are_recorded_completely() {
+async fn large_output_and_overlong_lines_are_recorded_completely() {
     let place = Place::new();
     let line = format!(r#"{{"n":"{{n}}","x":"{}"}}"#, "x".repeat(1000));
     let script = Script::new()

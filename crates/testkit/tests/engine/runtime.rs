@@ -31,7 +31,7 @@ fn assert_good(story: &Story) {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn one_runtime_runs_fifty_agents_at_once() {
+async fn runtime_runs_fifty_agents_at_once() {
     let run = agent(&short());
     let runtime = Arc::new(run.runtime());
     assert_eq!(runtime.id(), "fake");
@@ -47,7 +47,7 @@ async fn one_runtime_runs_fifty_agents_at_once() {
 }
 
 #[tokio::test]
-async fn one_thread_is_enough() {
+async fn single_threaded_runtime_drives_a_run() {
     assert_good(&agent(&short()).finish().await);
 }
 

@@ -16,7 +16,7 @@ use crate::engine::{LIMIT, LONG, Story, finish, let_pass, wait_until};
 use talker::{block_on, drain, pid, prepared, say, waiting};
 
 #[tokio::test]
-async fn one_process_plays_all_turns() {
+async fn session_process_runs_all_turns() {
     let session = prepared().open();
     assert_eq!((session.id(), session.is_live()), (None, false));
     let first = say(&*session, "pid").await;
@@ -79,7 +79,7 @@ async fn an_interrupted_turn_leaves_the_process() {
 }
 
 #[tokio::test]
-async fn who_cannot_be_interrupted_is_ended() {
+async fn agent_without_interrupt_is_ended() {
     let mut prepared = prepared();
     prepared.talker.capabilities.interrupt = false;
     let session = prepared.open();
@@ -97,7 +97,7 @@ async fn who_cannot_be_interrupted_is_ended() {
 }
 
 #[tokio::test]
-async fn who_does_not_obey_an_interrupt_is_ended() {
+async fn agent_that_ignores_an_interrupt_is_ended() {
     let mut prepared = prepared();
     prepared.config.interrupt_grace = Duration::from_millis(50);
     prepared.config.term_grace = Duration::from_millis(50);
@@ -112,7 +112,7 @@ async fn who_does_not_obey_an_interrupt_is_ended() {
 }
 
 #[tokio::test]
-async fn a_cli_that_floods_after_an_interrupt_is_ended_before_its_time_is_over() {
+async fn cli_that_floods_after_an_interrupt_is_ended_early() {
     let mut prepared = prepared();
     prepared.config.interrupt_grace = LONG;
     let session = prepared.open();
@@ -431,7 +431,7 @@ async fn an_aborted_turn_is_never_sent() {
 }
 
 #[tokio::test]
-async fn a_pool_keeps_a_session_for_each_key_and_bounds_their_processes() {
+async fn pool_has_a_session_for_each_key_and_limits_processes() {
     let prepared = prepared();
     let runtime = Arc::new(CliRuntime::with_config(prepared.talker, prepared.config));
     let config = PoolConfig::default().max_live(2);

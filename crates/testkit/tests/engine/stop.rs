@@ -186,7 +186,7 @@ async fn an_agent_that_ignores_sigterm_is_killed() {
 }
 
 #[tokio::test]
-async fn an_agent_has_its_grace_to_clean_up_and_its_last_words_are_read() {
+async fn agent_gets_its_grace_and_its_last_output_is_read() {
     let place = Place::new();
     let cleaned = place.path("cleaned");
     let answer = Script::new()
@@ -311,7 +311,7 @@ async fn abort_after_the_end_is_harmless() {
 }
 
 #[tokio::test]
-async fn abort_after_the_agents_own_end_hurries_it_and_keeps_the_result() {
+async fn abort_after_the_end_of_the_agent_keeps_the_result() {
     let place = Place::new();
     let run = agent(&with_pid(&place).line(END).forever())
         .config(|config| config.exit_grace = Some(Duration::MAX));

@@ -57,7 +57,7 @@ async fn abort_ends_a_setsid_grandchild() {
 }
 
 #[tokio::test]
-async fn abort_ends_a_setsid_grandchild_that_has_cleared_its_environment() {
+async fn abort_ends_a_setsid_grandchild_without_environment() {
     let place = Place::new();
     abort_ends(stubborn(&place, SpawnKind::Setsid).clear_env(), &place).await;
 }
@@ -144,7 +144,7 @@ async fn a_long_run_leaves_nothing_behind_either() {
 }
 
 #[tokio::test]
-async fn a_tool_without_an_environment_that_outlives_the_turn_is_ended() {
+async fn tool_without_environment_that_outlives_the_turn_is_ended() {
     let place = Place::new();
     // The agent lives for a moment after its result, as real ones do.
     let script = Script::new()
@@ -172,7 +172,7 @@ async fn background_work_is_left_running_if_requested() {
 }
 
 #[tokio::test]
-async fn background_work_survives_an_agent_that_lingers_but_not_an_abort() {
+async fn background_work_survives_a_lingering_agent_but_no_abort() {
     let place = Place::new();
     let script = |end: &str| {
         Script::new()

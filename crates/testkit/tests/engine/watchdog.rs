@@ -118,7 +118,7 @@ async fn every_line_resets_the_limit() {
 }
 
 #[tokio::test]
-async fn a_limit_of_the_run_beats_the_runtimes_which_beats_the_providers() {
+async fn limits_of_run_runtime_and_provider_apply_in_this_order() {
     let script = Script::new().forever();
     let of = |limit| timeouts(limit, LONG, LONG);
     let run = agent(&script).launch(|launch| launch.timeouts = of(SHORT));

@@ -119,7 +119,7 @@ fn a_later_step_replaces_the_answer() {
 }
 
 #[test]
-fn it_can_kill_itself() {
+fn fake_agent_can_kill_itself() {
     for (signal, number) in [(Signal::Kill, 9), (Signal::Term, 15), (Signal::Hup, 1)] {
         let output = run(&Script::new().line("a").kill_self(signal).line("b"));
         assert_eq!(output.status.signal(), Some(number));
@@ -128,7 +128,7 @@ fn it_can_kill_itself() {
 }
 
 #[test]
-fn it_can_crash() {
+fn fake_agent_can_crash() {
     let output = run(&Script::new().raw("half").abort());
     assert_eq!(output.status.signal(), Some(6));
     assert_eq!(text(&output.stdout), "half");

@@ -93,7 +93,7 @@ async fn before_the_first_poll_nothing_is_started() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_takes_its_time_to_stop() {
+async fn slow_stop_is_awaited() {
     let script = Script::new().wait_for_abort().stop_takes(HOUR);
     let mock = MockRuntime::new("claude").run(script).repeat_last();
     for (killed, takes) in [(false, HOUR), (true, HOUR / 4)] {
@@ -114,7 +114,7 @@ async fn one_that_takes_its_time_to_stop() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_that_hangs_ends_only_when_it_is_dropped() {
+async fn hanging_stop_ends_only_on_drop() {
     let mock = MockRuntime::new("claude").run(Script::new().text("a").hang());
     let mut stream = mock.execute(params());
     stream.next().await.unwrap();

@@ -27,7 +27,7 @@ async fn say(session: &dyn AgentSession, prompt: &str) -> RunResult {
 }
 
 #[tokio::test]
-async fn turns_report_usage_and_a_cleared_conversation_is_another_session() {
+async fn turns_report_usage_and_a_cleared_conversation_is_new() {
     for totals_restart in [false, true] {
         let place = place(|mut plan| {
             plan.totals_restart = totals_restart;
@@ -102,7 +102,7 @@ async fn sessions_are_written_down_as_the_program_does() {
 }
 
 #[tokio::test]
-async fn one_that_died_is_resumed_with_its_session() {
+async fn dead_session_is_resumed() {
     let place = place(|plan| plan.turn([]).turn([Act::DidWork, Act::DieAfter]).turn([]));
     let session = place.open(None);
     let first = say(&*session, FULL).await;
@@ -164,7 +164,7 @@ async fn a_turn_that_hangs_is_interrupted_and_the_process_lives_on() {
 }
 
 #[tokio::test]
-async fn a_process_in_the_background_is_in_a_session_of_its_own_and_goes_with_the_agent() {
+async fn background_process_is_in_its_own_session_and_ends_with_agent() {
     let place = place(|plan| plan.turn([Act::Child]));
     let session = place.open(None);
     assert_eq!(say(&*session, FULL).await.status, RunStatus::Completed);

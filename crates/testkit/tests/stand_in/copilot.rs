@@ -21,7 +21,7 @@ impl Place {
 }
 
 #[tokio::test]
-async fn runs_of_a_session_have_their_own_figures_and_the_record_those_of_all() {
+async fn session_runs_have_their_own_figures_and_the_record_the_sum() {
     let place = place(|plan| plan.turn([Act::DidWork]));
     let runtime = teamster::create_cli_runtime("copilot", Place::config()).unwrap();
     let mut params = place.params(FULL);

@@ -294,7 +294,7 @@ fn spaces_after_colons_hide_nothing() {
 }
 
 #[test]
-fn a_relays_answers_count_although_the_files_first_line_is_later() {
+fn relay_answers_count_although_the_first_line_is_later() {
     let relay = |session, second, input| Answer {
         session,
         second,

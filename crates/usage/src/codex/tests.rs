@@ -18,7 +18,7 @@ fn an_id_of_version_7_has_its_time() {
 
 #[cfg(repository)]
 #[test]
-fn compressed_rollouts_are_read_unless_they_are_there_as_they_were() {
+fn compressed_rollouts_are_read_unless_the_original_exists() {
     // A recorded run, compressed by the program `zstd`.
     const COMPRESSED: &[u8] = include_bytes!("../../tests/rollout.jsonl.zst");
     let home = tempfile::tempdir().unwrap();

@@ -134,7 +134,7 @@ fn recorded_requests_are_not_counted_again_with_the_sum() {
 }
 
 #[test]
-fn a_process_that_ended_without_figures_is_reported_and_none_are_invented() {
+fn process_without_figures_is_reported_and_none_are_invented() {
     let (found, without, _) = read(&[begin("start"), asked()]);
     assert_eq!((found.len(), without), (0, true));
     let (found, without, _) = read(&[begin("start"), asked(), begin("resume"), record(1)]);

@@ -95,7 +95,7 @@ fn reading_begins_with_a_complete_line() {
 }
 
 #[test]
-fn a_line_that_never_ends_takes_little_more_than_the_longest_one() {
+fn endless_line_takes_little_more_memory_than_the_longest() {
     /// Returns a line without an end, and records the size of the reads.
     struct Endless(usize, usize);
     impl Read for Endless {

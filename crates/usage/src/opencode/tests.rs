@@ -98,7 +98,7 @@ fn sub_agents_count_for_the_session_above_all_and_a_circle_ends() {
 }
 
 #[test]
-fn messages_without_figures_are_ignored_and_invalid_ones_reported() {
+fn messages_without_figures_are_ignored_and_invalid_reported() {
     let (found, malformed) = read(
         Sessions::new(),
         &[

@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_forgotten_while_a_description_cannot_be_read() {
+    fn unreadable_description_prevents_every_removal() {
         let folder = tempfile::tempdir().unwrap();
         let (root, mirrors) = forgotten(folder.path());
         let other = root.join("other");
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mirror_in_use_is_not_waited_for_and_a_run_is_known_by_its_folder() {
+    fn mirror_in_use_is_skipped_and_runs_are_known_by_folder() {
         let folder = tempfile::tempdir().unwrap();
         let (root, mirrors) = forgotten(folder.path());
         let held = Mirror::open_free(&mirrors, NAME).unwrap().unwrap();

@@ -115,7 +115,7 @@ fn a_discard_that_was_cut_off_is_completed() {
 }
 
 #[test]
-fn what_others_use_is_kept() {
+fn worktree_used_by_others_is_kept() {
     let run = Run::new();
     run.write("a.txt", "two\n");
     let live = Kept::find(&worktrees(&run.root), "r").unwrap().unwrap();
@@ -145,7 +145,7 @@ fn what_others_use_is_kept() {
 }
 
 #[test]
-fn a_worktree_whose_folder_was_removed_by_hand_is_forgotten_by_git_too() {
+fn worktree_removed_by_hand_is_forgotten_by_git() {
     for whole in [false, true] {
         let run = Run::new();
         run.write("a.txt", "two\n");

@@ -227,7 +227,7 @@ fn is_users(path: &Path) -> bool {
 }
 
 #[test]
-fn a_process_that_is_killed_at_any_change_leaves_the_repository_as_it_was() {
+fn kill_at_any_change_leaves_the_repository_unchanged() {
     let template = Place::template();
     for action in ["nothing", "changes", "empty"] {
         let mut kills = 0;
@@ -328,7 +328,7 @@ fn a_key_keeps_its_worktree_wherever_a_process_of_it_is_killed() {
 }
 
 #[test]
-fn a_key_that_starts_over_has_a_worktree_wherever_its_process_is_killed() {
+fn kill_at_any_step_of_a_new_start_leaves_a_worktree() {
     let template = Place::template();
     let mut kills = 0;
     for at in 1..MOST {
@@ -381,7 +381,7 @@ fn an_upload_can_be_repeated_wherever_a_process_of_it_is_killed() {
 }
 
 #[test]
-fn what_a_killed_run_of_a_key_has_left_is_kept_before_the_next_one_changes_it() {
+fn work_of_a_killed_keyed_run_is_kept_before_the_next_change() {
     let template = Place::template();
     let mut is_seen = false;
     for at in 1..MOST {

@@ -130,7 +130,7 @@ fn read(folder: &Path, name: &str) -> String {
 }
 
 #[test]
-fn large_files_go_along_with_an_upload_and_come_back_with_its_result() {
+fn large_files_go_with_an_upload_and_return_with_its_result() {
     for is_real in [false, true] {
         if is_real && !is_installed() {
             eprintln!("skipped: git-lfs is not installed");
@@ -310,7 +310,7 @@ fn damaged_and_huge_content_is_left_out_and_named() {
 }
 
 #[test]
-fn a_run_without_large_files_changes_nothing_for_others_of_its_mirror() {
+fn run_without_large_files_does_not_affect_its_mirror() {
     let settings = tempfile::tempdir().unwrap();
     let repository = repository(&settings, false, &["a.bin"]);
     let machine = Machine::new();
@@ -357,7 +357,7 @@ fn a_run_without_large_files_changes_nothing_for_others_of_its_mirror() {
 }
 
 #[test]
-fn a_large_file_whose_content_is_nowhere_stays_a_pointer_and_is_named() {
+fn large_file_without_content_stays_a_pointer_and_is_named() {
     let settings = tempfile::tempdir().unwrap();
     let repository = repository(&settings, false, &["a.bin", "b.bin"]);
     let pointer = repository.git(["show", "HEAD:a.bin"]);

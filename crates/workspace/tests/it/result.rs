@@ -12,7 +12,7 @@ use super::ended::{Run, worktrees};
 use super::repository::{Repository, files_of, git};
 
 #[test]
-fn what_is_not_committed_is_a_second_commit_and_the_worktree_stays_as_it_is() {
+fn uncommitted_work_is_a_second_commit_and_the_worktree_stays() {
     let run = Run::new();
     run.write("a.txt", "one\ntwo\n");
     let head = run.commit("second");
@@ -75,7 +75,7 @@ fn what_is_not_committed_is_a_second_commit_and_the_worktree_stays_as_it_is() {
 }
 
 #[test]
-fn the_worktrees_files_index_and_the_users_repository_are_not_touched() {
+fn result_does_not_touch_files_index_and_repository() {
     let run = Run::new();
     run.write("staged", "1\n");
     run.git(["add", "staged"]);
@@ -134,7 +134,7 @@ fn a_worktree_without_changes_is_gone_and_its_result_says_so() {
 }
 
 #[test]
-fn neither_a_missing_name_nor_signing_nor_hooks_keep_work_from_being_kept() {
+fn missing_name_signing_and_hooks_do_not_prevent_keeping_work() {
     let run = Run::new();
     let hooks = run.root.path().join("hooks");
     fs::create_dir(&hooks).unwrap();
@@ -171,7 +171,7 @@ fn neither_a_missing_name_nor_signing_nor_hooks_keep_work_from_being_kept() {
 }
 
 #[test]
-fn what_the_agent_does_with_its_branch_loses_nothing() {
+fn branch_changes_by_the_agent_lose_no_work() {
     type Act = fn(&Run);
     let cases: [(&str, Act, Option<&str>); 6] = [
         (
@@ -310,7 +310,7 @@ fn a_rebase_in_progress_and_a_branch_without_commits_are_kept() {
 }
 
 #[test]
-fn what_cannot_be_kept_is_named() {
+fn files_that_cannot_be_kept_are_named() {
     let run = Run::new();
     run.write("new", "new\n");
     let inner = run.path().join("vendor/x");

@@ -10,7 +10,7 @@ use teamster_workspace::{NewWorktree, Source, Target, Worktree};
 use super::repository::{Repository, git};
 
 #[test]
-fn fifty_thousand_files_are_checked_out_and_only_what_changed_counts() {
+fn fifty_thousand_files_are_checked_out_and_only_changes_count() {
     let repository = Repository::new();
     let mut stream = "commit refs/heads/main\ncommitter A <a@b> 1700000000 +0000\ndata 4\nmany\nfrom refs/heads/main^0\n".to_owned();
     for number in 0..50_000 {
@@ -64,7 +64,7 @@ fn fifty_thousand_files_are_checked_out_and_only_what_changed_counts() {
 }
 
 #[test]
-fn a_second_worktree_of_the_same_branch_is_no_other_than_the_first() {
+fn second_worktree_of_a_branch_is_independent() {
     let repository = Repository::new();
     let folder = tempfile::tempdir().unwrap();
     let second = folder.path().join("second");
@@ -100,7 +100,7 @@ fn a_second_worktree_of_the_same_branch_is_no_other_than_the_first() {
 }
 
 #[test]
-fn a_rename_of_the_agent_in_case_only_and_other_line_ends_are_changes() {
+fn renames_in_case_and_line_ends_are_changes() {
     let repository = Repository::new();
     repository.write("lines.txt", "a\nb\n");
     repository.write(".gitattributes", "raw.txt -text\n");

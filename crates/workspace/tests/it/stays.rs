@@ -132,7 +132,7 @@ fn sessions_that_continue_one_share_its_uploaded_worktree() {
 }
 
 #[test]
-fn the_worktree_of_a_session_that_was_killed_is_continued_with_its_changes() {
+fn worktree_of_a_killed_session_continues_with_its_changes() {
     let machine = Machine::new();
     let first = machine.first("first", true);
     let directory = first.directory().to_owned();
@@ -200,7 +200,7 @@ fn a_worktree_with_changes_is_continued_however_old_it_is() {
 }
 
 #[test]
-fn a_session_that_fails_before_its_start_removes_no_worktree_that_another_uses() {
+fn session_that_fails_to_start_keeps_worktrees_of_others() {
     let machine = Machine::new();
     let first = machine.prepared("first", true);
     let mut second = machine.continued("second", "first").unwrap();

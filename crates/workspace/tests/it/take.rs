@@ -101,7 +101,7 @@ impl Brought {
 }
 
 #[test]
-fn changes_are_applied_to_the_files_and_the_index_only_on_request() {
+fn changes_are_applied_to_files_and_to_the_index_on_request() {
     let brought = Brought::new();
     let index = || fs::read(brought.clone.join(".git/index")).unwrap();
     let before = index();
@@ -176,7 +176,7 @@ fn files_become_folders_and_folders_become_files() {
 }
 
 #[test]
-fn a_patch_that_does_not_fit_changes_nothing_and_names_the_files() {
+fn patch_that_does_not_fit_changes_no_file_and_names_them() {
     let brought = Brought::new();
     fs::write(brought.clone.join("a.txt"), "mine\n").unwrap();
     fs::create_dir(brought.clone.join("deep")).unwrap();
@@ -205,7 +205,7 @@ fn a_patch_that_does_not_fit_changes_nothing_and_names_the_files() {
 }
 
 #[test]
-fn what_is_no_patch_is_an_error_and_an_empty_one_changes_nothing() {
+fn invalid_patch_is_an_error_and_an_empty_one_changes_no_file() {
     let brought = Brought::new();
     let before = brought.state();
     let patch = brought.folder.path().join("other");
@@ -273,7 +273,7 @@ fn a_branch_is_made_and_what_was_not_committed_is_a_ref() {
 }
 
 #[test]
-fn a_branch_with_other_commits_or_that_is_checked_out_is_not_moved() {
+fn branch_with_other_commits_or_in_use_is_not_moved() {
     let brought = Brought::new();
     brought.git(["checkout", "--quiet", "-b", "mine"]);
     let mine = [
@@ -341,7 +341,7 @@ fn a_repository_without_the_base_is_named() {
 }
 
 #[test]
-fn commits_are_pushed_without_force_and_a_refusal_changes_nothing() {
+fn push_never_forces_and_a_refusal_changes_no_ref() {
     let repository = Repository::new();
     let root = tempfile::tempdir().unwrap();
     let worktrees = root.path().join("worktrees");
@@ -417,7 +417,7 @@ fn a_push_asks_for_nothing() {
 }
 
 #[test]
-fn a_push_that_hangs_ends_with_its_children_and_leaves_the_result() {
+fn hanging_push_ends_with_its_children_and_keeps_the_result() {
     let repository = Repository::new();
     let root = tempfile::tempdir().unwrap();
     let worktrees = root.path().join("worktrees");
@@ -444,7 +444,7 @@ fn a_push_that_hangs_ends_with_its_children_and_leaves_the_result() {
 }
 
 #[test]
-fn changes_are_applied_where_the_repository_is_on_another_file_system() {
+fn changes_are_applied_across_file_systems() {
     let brought = Brought::new();
     let memory = Path::new("/dev/shm");
     let device = |path: &Path| fs::metadata(path).map(|it| it.dev()).ok();

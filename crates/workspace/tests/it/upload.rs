@@ -69,7 +69,7 @@ impl Way {
 }
 
 #[test]
-fn another_machine_gets_the_files_as_they_are_and_the_repository_is_unchanged() {
+fn uploaded_files_are_equal_and_the_repository_is_unchanged() {
     let repository = Repository::new();
     repository.write(".gitignore", "ignored\n");
     repository.write("gone.txt", "gone\n");
@@ -255,7 +255,7 @@ fn a_bundle_that_was_tampered_with_changes_nothing() {
 }
 
 #[test]
-fn what_is_kept_of_a_run_goes_with_it_and_any_id_can_be_one() {
+fn kept_work_of_a_run_goes_with_it_for_any_id() {
     let repository = Repository::new();
     let way = Way::new();
     let source = Source::find(repository.path()).unwrap();
@@ -359,7 +359,7 @@ fn commits_that_no_ref_keeps_are_not_known() {
 }
 
 #[test]
-fn what_cannot_be_uploaded_is_named() {
+fn files_that_cannot_be_uploaded_are_named() {
     let folder = tempfile::tempdir().unwrap();
     let error = |path: &Path| format!("{:#}", Source::find(path).unwrap_err());
     assert!(error(folder.path()).contains("is not in a git repository"));

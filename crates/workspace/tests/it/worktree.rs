@@ -88,7 +88,7 @@ fn a_worktree_starts_at_the_commit_that_is_named() {
 }
 
 #[test]
-fn a_repository_without_a_worktree_of_its_own_gets_one_for_the_run() {
+fn bare_repository_gets_a_worktree_for_the_run() {
     let place = Place::new();
     let first = head(place.repository.path());
     let project = place.root.with_extension("project");
@@ -473,7 +473,7 @@ fn other_worktrees_that_are_missing_for_a_while_are_kept() {
 }
 
 #[test]
-fn a_repository_with_the_name_of_a_file_beside_it_has_a_worktree() {
+fn repository_named_like_a_file_beside_it_has_a_worktree() {
     let place = Place::new();
     for name in ["lock", "worktree.json", "set-up"] {
         let made = place

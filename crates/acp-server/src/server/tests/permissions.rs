@@ -101,7 +101,7 @@ fn a_request_shows_the_diff_that_its_call_has_not() {
 }
 
 #[test]
-fn a_request_that_was_answered_elsewhere_is_withdrawn_from_the_editor() {
+fn request_answered_elsewhere_is_withdrawn_from_the_editor() {
     let mut editor = Editor::with_session();
     editor.prompt(2, "hi");
     editor.turn("s1.1");

@@ -98,7 +98,7 @@ fn both_ways_to_cancel_end_the_turn_as_cancelled() {
 }
 
 #[test]
-fn a_prompt_waits_for_the_end_of_the_turn_and_can_be_cancelled_meanwhile() {
+fn prompt_waits_for_the_turn_and_can_be_cancelled_meanwhile() {
     let mut editor = Editor::with_session();
     for id in 2..5 {
         editor.prompt(id, &format!("prompt {id}"));

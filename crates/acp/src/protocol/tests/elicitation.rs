@@ -108,7 +108,7 @@ fn a_form_is_a_question_with_its_schema() {
 }
 
 #[test]
-fn a_form_is_accepted_without_values_only_if_no_field_is_required() {
+fn form_without_values_is_accepted_if_no_field_is_required() {
     for (required, action) in [
         (json!(["colour"]), "decline"),
         (json!([]), "accept"),

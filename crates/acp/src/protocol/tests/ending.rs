@@ -176,7 +176,7 @@ fn a_session_has_the_turns_of_its_agent_too() {
 }
 
 #[test]
-fn text_between_turns_is_a_turn_of_its_own_until_the_agent_is_silent() {
+fn text_between_turns_is_a_turn_until_the_agent_is_silent() {
     let mut talk = Talk::ready();
     talk.begin("one");
     talk.text("one");
@@ -224,7 +224,7 @@ fn a_request_between_turns_goes_to_the_caller() {
 }
 
 #[test]
-fn a_process_that_ends_in_an_announced_turn_leaves_it_incomplete() {
+fn process_end_in_an_announced_turn_leaves_it_incomplete() {
     let mut talk = announcing(true);
     talk.begin("hi");
     talk.text("It runs. ");

@@ -83,7 +83,7 @@ fn extensions_reach_the_dialect() {
 }
 
 #[test]
-fn a_call_whose_arguments_never_came_is_emitted_unless_its_turn_ended_well() {
+fn call_without_arguments_is_emitted_unless_its_turn_ended_well() {
     let call = |talk: &mut Talk| {
         talk.update(
             json!({"sessionUpdate": "tool_call", "toolCallId": "c", "title": "Bash",

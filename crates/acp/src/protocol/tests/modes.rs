@@ -28,7 +28,7 @@ fn mode_is(talk: &mut Talk, mode: &str) {
 }
 
 #[test]
-fn an_agent_that_leaves_the_mode_in_which_it_asks_is_brought_back() {
+fn agent_that_leaves_the_asking_mode_is_set_back() {
     for approve in [Approve::Nothing, Approve::Edits] {
         let mut talk = in_turn(approve, &["default", "plan", "bypassPermissions"]);
         let prompt = talk.request("session/prompt");
@@ -62,7 +62,7 @@ fn an_agent_that_leaves_the_mode_in_which_it_asks_is_brought_back() {
 }
 
 #[test]
-fn an_agent_that_stays_in_a_mode_in_which_it_does_not_ask_is_interrupted() {
+fn agent_that_stays_in_another_mode_is_interrupted() {
     let mut talk = in_turn(Approve::Nothing, &["default", "plan"]);
     let prompt = talk.request("session/prompt");
     mode_is(&mut talk, "plan");
@@ -183,7 +183,7 @@ fn a_refused_mode_leaves_the_permissions_as_they_were() {
 }
 
 #[test]
-fn a_refused_mode_of_another_teamster_leaves_the_permissions_as_they_were() {
+fn refused_mode_of_another_teamster_keeps_the_permissions() {
     let dialect = Plain::new("x").teamster(true);
     let mut talk = Talk::with(Box::new(dialect), settings());
     talk.initialized(json!({}));
@@ -197,7 +197,7 @@ fn a_refused_mode_of_another_teamster_leaves_the_permissions_as_they_were() {
 }
 
 #[test]
-fn claude_changes_neither_its_mode_nor_the_settings_of_a_project() {
+fn claude_keeps_its_mode_and_the_project_settings() {
     let without_plan =
         || json!({"claudeCode": {"options": {"disallowedTools": ["EnterPlanMode"]}}});
     for (name, meta, always) in [

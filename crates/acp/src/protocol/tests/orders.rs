@@ -80,7 +80,7 @@ fn clear_opens_another_session_with_the_chosen_model() {
 }
 
 #[test]
-fn a_new_session_in_which_the_agent_would_not_ask_leaves_the_current_one() {
+fn new_session_without_an_asking_mode_keeps_the_current_one() {
     let mut talk = Talk::ready();
     talk.order(Order::Clear(OrderId(1)));
     talk.answer(

@@ -130,7 +130,7 @@ fn approved_tools_need_no_request() {
 }
 
 #[test]
-fn nothing_waits_for_an_answer_once_the_turn_is_interrupted() {
+fn interrupted_turn_leaves_no_open_request() {
     let mut talk = Talk::ready();
     talk.begin("hi");
     let prompt = talk.request("session/prompt");

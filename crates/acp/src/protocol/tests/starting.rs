@@ -230,7 +230,7 @@ fn a_turn_that_is_interrupted_before_it_was_sent_is_not_sent() {
 }
 
 #[test]
-fn a_process_that_ends_before_the_session_was_there_takes_the_turn_along() {
+fn process_end_before_the_session_ends_the_turn() {
     let mut talk = Talk::new(settings());
     talk.begin("hi");
     let exit = Exit {

@@ -44,7 +44,7 @@ fn abandoned(id: &str, from: u64) -> String {
 const ENDED: &str = r#"{"type":"result","subtype":"success","is_error":false,"duration_api_ms":1252,"result":"Now it went well.","num_turns":1,"total_cost_usd":0.00132,"usage":{"input_tokens":200,"cache_creation_input_tokens":0,"cache_read_input_tokens":0,"output_tokens":21},"modelUsage":{"claude-opus-5-5":{"inputTokens":200,"outputTokens":26,"costUSD":0.00132}},"result_index":0,"model_usage_since_last_result":{"claude-opus-5-5":{"inputTokens":200,"outputTokens":26,"costUSD":0.00132}}}"#;
 
 #[test]
-fn a_message_that_the_cli_ended_is_retracted_when_another_takes_its_place() {
+fn message_ended_by_the_cli_is_retracted_by_its_replacement() {
     let lines = lines(&[
         &message_start("m0"),
         &streamed("m0", 0, "This will "),
@@ -99,7 +99,7 @@ fn a_complete_message_is_not_retracted_though_more_was_to_come() {
 }
 
 #[test]
-fn a_broken_message_without_a_replacement_is_kept_with_a_network_error() {
+fn broken_message_without_a_replacement_is_kept_with_an_error() {
     let text = "API Error: Connection dropped (ECONNRESET). Check the gateway set in \
                 ANTHROPIC_BASE_URL, then try again.";
     let written = format!(
@@ -279,7 +279,7 @@ fn a_retry_of_a_sub_agent_is_one_of_the_run() {
 }
 
 #[test]
-fn a_wrong_key_is_hopeless_at_once_and_a_login_at_the_second_time() {
+fn wrong_key_is_hopeless_at_once_and_a_login_the_second_time() {
     let retry = |attempt: u32| {
         format!(
             r#"{{"type":"system","subtype":"api_retry","attempt":{attempt},"max_retries":10,"retry_delay_ms":584,"error_status":401,"error":"authentication_failed"}}"#

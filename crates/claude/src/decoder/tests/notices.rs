@@ -157,7 +157,7 @@ fn a_prompt_that_a_hook_held_back_has_failed_without_a_text() {
 }
 
 #[test]
-fn a_hook_that_ends_the_run_is_an_error_and_one_after_the_answer_a_notice() {
+fn hook_that_ends_the_run_is_an_error_and_after_it_a_notice() {
     let stopped = end(&json!({"terminal_reason": "hook_stopped", "stop_reason": "tool_use"}));
     let (_, result) = run(&[init(), stopped]);
     assert_eq!(result.status, RunStatus::Failed);
@@ -172,7 +172,7 @@ fn a_hook_that_ends_the_run_is_an_error_and_one_after_the_answer_a_notice() {
 }
 
 #[test]
-fn a_message_that_ended_before_its_stop_reason_is_retracted_by_the_next() {
+fn message_without_a_stop_reason_is_retracted_by_the_next() {
     let stop = || stream(&json!({"type": "message_stop"}));
     let reason = stream(&json!({"type": "message_delta", "delta": {"stop_reason": "end_turn"}}));
     let streamed = |id: &str| [start(id), block(0, "text"), delta(0, id)];

@@ -100,7 +100,7 @@ fn without_totals_only_the_usage_of_the_main_model_is_reported() {
 }
 
 #[test]
-fn a_version_that_counts_each_run_by_itself_is_taken_at_its_word() {
+fn version_with_figures_of_each_run_needs_no_difference() {
     let own = end(
         &json!({"result": "x", "total_cost_usd": 0.000_685, "duration_api_ms": 49,
         "usage": {"input_tokens": 12, "output_tokens": 25},

@@ -178,7 +178,7 @@ fn the_server_of_a_tool_is_found_by_the_cli_s_form_of_its_name() {
 }
 
 #[test]
-fn one_odd_entry_in_the_list_of_servers_costs_no_other() {
+fn odd_entry_in_the_list_of_servers_is_skipped() {
     let list = init(&json!([
         {"name": "a__b", "status": "connected"}, {"name": "q", "status": null}, 7,
         {"status": "failed"}, {"name": ["x"], "status": "failed"},
@@ -225,7 +225,7 @@ fn answers(events: &[AgentEvent]) -> Vec<&'static str> {
 }
 
 #[test]
-fn a_tool_of_a_server_that_the_run_denies_is_denied_once_and_before_its_result() {
+fn tool_of_a_denied_server_is_denied_once_before_its_result() {
     let tool = "mcp__tiny__env";
     let deny = |rules: &[&str]| {
         let mut params = with_servers(&["tiny"]);

@@ -3,7 +3,7 @@
 use crate::decoder::tools::kind;
 
 #[test]
-fn only_tools_that_leave_nothing_behind_have_a_kind_without_side_effects() {
+fn tools_without_traces_have_kinds_without_side_effects() {
     for name in [
         "Read",
         "NotebookRead",

@@ -105,7 +105,7 @@ fn the_usage_of_a_killed_run_includes_its_sub_agents() {
 }
 
 #[test]
-fn agents_that_go_on_after_a_turn_are_in_the_result_of_a_run_that_is_killed() {
+fn agents_after_a_turn_are_in_the_result_of_a_killed_run() {
     let models = json!({"m": {"inputTokens": 100, "outputTokens": 10}});
     let result = end(&json!({"modelUsage": models}));
     let lines: [String; 6] = [

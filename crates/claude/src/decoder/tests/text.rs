@@ -112,7 +112,7 @@ fn a_message_removed_before_it_is_complete_is_retracted_once() {
 }
 
 #[test]
-fn a_tombstone_of_results_or_of_an_unknown_shape_changes_nothing() {
+fn tombstone_of_results_or_of_unknown_shape_is_ignored() {
     let line = |message: serde_json::Value| {
         json!({"type": "tombstone", "session_id": SESSION, "uuid": "t", "message": message})
             .to_string()
@@ -166,7 +166,7 @@ fn a_block_of_white_space_has_no_complete_copy() {
 }
 
 #[test]
-fn a_message_that_broke_off_is_retracted_when_another_takes_its_place() {
+fn broken_message_is_retracted_by_its_replacement() {
     for next in [complete("b", &text("new")), start("b")] {
         let (events, _) = run(&[init(), start("a"), block(0, "text"), delta(0, "old"), next]);
         assert_eq!(names(&events)[..3], ["session", "text", "retract"]);

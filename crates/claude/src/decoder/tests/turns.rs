@@ -34,7 +34,7 @@ fn tools_of_sub_agents_carry_their_parent() {
 }
 
 #[test]
-fn the_names_of_mcp_tools_are_taken_apart_and_to_do_lists_are_plans() {
+fn mcp_tool_names_are_split_and_to_do_lists_are_plans() {
     let (events, _) = run(&[
         init(),
         complete(
@@ -59,7 +59,7 @@ fn the_names_of_mcp_tools_are_taken_apart_and_to_do_lists_are_plans() {
 }
 
 #[test]
-fn an_error_that_was_overcome_is_a_notice_and_a_slash_command_answers_with_text() {
+fn overcome_error_is_a_notice_and_a_slash_command_is_text() {
     let synthetic = |error: Value| {
         json!({"type": "assistant", "message": {"id": "s", "model": "<synthetic>",
             "content": [{"type": "text", "text": "answer"}]}, "error": error, "session_id": SESSION})

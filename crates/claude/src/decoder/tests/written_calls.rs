@@ -84,7 +84,7 @@ fn the_input_of_a_block_is_joined_and_else_is_its_text() {
 }
 
 #[test]
-fn a_pair_of_surrogates_between_two_pieces_of_an_input_is_joined() {
+fn surrogate_pair_between_two_input_pieces_is_joined() {
     let mut lines = of(&[&written(0, "t1", &[])]);
     for piece in [r#"{\"a\":\"\ud83d"#, r#"\ude00\"}"#] {
         lines.push(

@@ -131,7 +131,7 @@ fn a_flag_follows_the_file_also_with_a_prompt_on_stdin() {
 }
 
 #[test]
-fn a_tool_that_is_left_out_is_denied_by_the_name_that_the_cli_gives_it() {
+fn denied_mcp_tool_has_the_name_that_the_cli_uses() {
     let mut server = echo();
     server.tools.except = vec!["a__b".into(), "do.it,now".into()];
     let launch = launch(&run_with(vec![server])).unwrap();
@@ -147,7 +147,7 @@ fn a_tool_that_is_left_out_is_denied_by_the_name_that_the_cli_gives_it() {
 
 /// Measured: the CLI takes `mcp__a__b` as the tool `b` of `a`, and `mcp__x_` matches no tool of `x_`.
 #[test]
-fn a_name_with_underscores_gets_a_rule_that_the_cli_takes_for_it() {
+fn name_with_underscores_gets_a_rule_that_matches() {
     for (name, wanted) in [
         ("a", "mcp__a"),
         ("_a", "mcp___a"),
@@ -240,7 +240,7 @@ fn expanded(text: &str) -> String {
 
 proptest! {
     #[test]
-    fn every_value_reaches_the_cli_as_it_is_and_no_secret_is_an_argument(
+    fn every_value_reaches_the_cli_and_no_secret_is_an_argument(
         arg in "(\\$?\\{?[A-Z_]{1,3}(:-)?\\}?|[^\0]){0,8}",
         secret in "(\\$\\{[A-Z]{1,2}\\}|[^\0]){0,5}",
     ) {

@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_terminal_gets_no_escape_sequences_and_a_file_gets_the_bytes() {
+    fn terminal_gets_no_escape_sequences_and_a_file_gets_the_bytes() {
         let text = "a\u{1b}[2Jb\nfür\n\u{9b}31m".as_bytes();
         let shown = |terminal| {
             let mut bytes = Vec::new();

@@ -346,7 +346,7 @@ impl Source for Typed {
 }
 
 #[tokio::test]
-async fn a_message_that_was_typed_while_the_agent_began_a_turn_is_sent_after_it() {
+async fn message_typed_during_an_unasked_turn_is_sent_after_it() {
     let mut session = ScriptedSession::new([turn("x")]);
     let ends = Arc::new(Notify::new());
     session.ends = Some(ends.clone());

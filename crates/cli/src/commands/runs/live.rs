@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn runs_of_a_fleet_are_shown_with_their_machine_or_why_they_wait() {
+    fn fleet_runs_show_their_machine_or_why_they_wait() {
         let mut queued = RunSummary::new(RunInfo::new("one", "codex"), ViewState::Queued);
         queued.queue = Some(QueueStatus::new(
             QueueReason::NoSlot,

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_the_model_the_directory_the_context_the_cost_and_the_limits() {
+    fn status_line_has_model_directory_context_cost_and_limits() {
         let usd = words::usd(0.25);
         assert_eq!(
             shown(INPUT),
@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_is_left_out() {
+    fn missing_parts_of_a_status_line_are_omitted() {
         assert_eq!(shown("{}"), "");
         let unknown = r#"{"model":{"id":"m"},"context_window":{"used_percentage":null}}"#;
         assert_eq!(shown(unknown), "m");

@@ -214,7 +214,7 @@ fn held_back(terminal: bool, entries: &[RunLogEntry]) -> Vec<(String, String)> {
 }
 
 #[test]
-fn text_of_an_attempt_is_not_written_if_the_next_one_withdraws_it() {
+fn text_withdrawn_by_the_next_attempt_is_not_written() {
     let entries = [
         agent(text("m1", "Void, whole.")),
         agent(tool("t1", None, "Read", json!({}))),
@@ -250,7 +250,7 @@ fn text_of_an_attempt_is_not_written_if_the_next_one_withdraws_it() {
 }
 
 #[test]
-fn after_a_fallback_retractions_and_retries_are_those_of_the_agent_again() {
+fn fallback_applies_its_own_retractions_and_retries() {
     let shown = held_back(
         true,
         &[

@@ -252,7 +252,7 @@ permission denied: 3 tool calls (Bash, Write): allow it
 }
 
 #[test]
-fn a_denial_by_a_caller_has_no_flag_and_one_without_an_answer_has() {
+fn only_a_denial_without_an_answer_shows_a_flag() {
     for (timed_out, expected) in [
         (false, "permission denied: 1 tool call (Bash)\n"),
         (
@@ -372,7 +372,7 @@ fn a_terminal_that_is_gone_is_an_error() {
 }
 
 #[test]
-fn a_turn_of_a_session_begins_as_the_first_one_without_its_header() {
+fn later_turn_of_a_session_begins_without_the_header() {
     let mut shown = terminal(view());
     for event in [session(), text("m1", "One."), done("One.")] {
         shown.event(&event, 5000);

@@ -50,7 +50,7 @@ fn each_tick_has_its_record_and_the_loop_gives_signs_of_life() {
 }
 
 #[test]
-fn what_a_loop_and_its_guard_left_is_ended_by_the_next_one_which_has_a_record_of_the_tick() {
+fn leftovers_of_a_killed_loop_are_ended_and_its_tick_recorded() {
     let agent = Agent::new(|plan| plan.turn([Act::Child, Act::Hang]));
     let mut running = Running::start(&mut agent.command());
     let left = || agent.pids().len() >= 2;

@@ -6,7 +6,7 @@ use super::Agent;
 use crate::cli::run;
 
 #[test]
-fn what_an_agent_with_a_process_for_each_tick_cannot_have() {
+fn unusable_server_name_is_refused_before_the_first_tick() {
     let agent = Agent::new(|plan| plan);
     let servers = r#"{"mcpServers": {"a b/c": {"command": "serve"}}}"#;
     fs::write(agent.directory().join(".mcp.json"), servers).unwrap();
@@ -18,7 +18,7 @@ fn what_an_agent_with_a_process_for_each_tick_cannot_have() {
 }
 
 #[test]
-fn what_says_it_is_named_and_once() {
+fn invalid_setting_is_named_once() {
     let agent = Agent::new(|plan| plan);
     for (runtime, name, value) in [
         ("gemini", "GEMINI_REASONING", "high"),
@@ -49,7 +49,7 @@ fn an_agent_without_a_cli_cannot_be_recorded() {
 }
 
 #[test]
-fn claude_with_a_process_for_each_tick_is_not_started_as_root_either() {
+fn cold_claude_is_not_started_as_root() {
     if !nix::unistd::geteuid().is_root() {
         return;
     }

@@ -305,7 +305,7 @@ fn a_fallback_plays_a_tick_and_the_next_is_the_agents_again() {
 }
 
 #[test]
-fn a_fallback_or_a_limit_that_cannot_be_is_reported_before_anything_starts() {
+fn invalid_fallback_or_limit_is_reported_before_the_start() {
     let agent = Agent::new(|plan| plan);
     for (name, value, message) in [
         (

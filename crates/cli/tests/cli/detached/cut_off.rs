@@ -15,7 +15,7 @@ use crate::cli::{LIMIT, Running, teamster};
 
 /// Killed while a turn is in progress, and between two turns.
 #[test]
-fn a_killed_runner_leaves_no_agent_and_a_log_that_gets_its_end_once() {
+fn killed_runner_leaves_no_agent_and_its_log_ends_once() {
     for prompt in ["wait", "more"] {
         let agent = Agent::new();
         let id = detach(&agent, &[]);

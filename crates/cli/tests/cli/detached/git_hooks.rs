@@ -6,7 +6,7 @@ use super::worktree::Repository;
 use crate::cli::{TEAMSTER, program, run, teamster};
 
 #[test]
-fn an_agent_in_a_worktree_is_not_bound_to_the_repository_of_a_hook() {
+fn agent_in_a_worktree_is_not_bound_to_the_repository_of_a_hook() {
     let repository = Repository::new();
     let (git_dir, index) = (
         repository.path().join(".git"),
@@ -74,7 +74,7 @@ fn a_hook_starts_an_agent_that_commits_in_its_worktree() {
 }
 
 #[test]
-fn an_agent_is_bound_to_the_repository_of_a_hook_only_in_its_directory() {
+fn agent_is_bound_to_the_repository_of_a_hook_in_its_directory() {
     let repository = Repository::new();
     let other = repository.agent.path("other");
     fs::create_dir(&other).unwrap();

@@ -21,7 +21,7 @@ fn is_stopped(pid: u32) -> bool {
 }
 
 #[test]
-fn a_stopped_runner_is_shown_and_killed_and_stops_no_other_command() {
+fn stopped_runner_is_shown_and_killed_and_blocks_no_command() {
     let agent = Agent::new();
     let other = detach(&agent, &["write"]);
     let asked = request(&agent, &other);

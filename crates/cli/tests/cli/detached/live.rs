@@ -157,7 +157,7 @@ fn a_session_takes_turns_from_everybody_until_it_is_ended() {
 }
 
 #[test]
-fn one_speaks_at_a_time() {
+fn second_speaker_is_refused_during_a_turn() {
     let agent = Agent::new();
     let id = detach(&agent, &[]);
     let mut speaking = teamster(["say", &id, "wait"]);
@@ -355,7 +355,7 @@ fn two_terminals_speak_in_turn() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn an_interrupt_at_a_question_leaves_the_keys_to_the_next_message() {
+fn interrupt_at_a_question_keeps_the_keys_for_the_next_message() {
     let agent = Agent::new();
     let id = detach(&agent, &[]);
     let mut terminal = Terminal::of(&agent, &["attach", &id]);

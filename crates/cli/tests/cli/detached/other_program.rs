@@ -57,10 +57,10 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 #[test]
-fn an_installed_teamster_carries_out_a_run_that_outlives_its_program() {
+fn installed_teamster_carries_out_a_run_of_another_program() {
     // Made only where it is needed: the other program has none.
     let claude = env::var_os(OTHER).is_none().then(|| Claude::new(&silent()));
-    let test = "an_installed_teamster_carries_out_a_run_that_outlives_its_program";
+    let test = "installed_teamster_carries_out_a_run_of_another_program";
     let with = |command: &mut Command| {
         let claude = claude.as_ref().unwrap();
         command
@@ -133,9 +133,9 @@ impl AskingAgent {
 }
 
 #[test]
-fn an_agent_of_a_session_knows_its_depth_and_starts_no_other_at_the_limit() {
+fn agent_of_a_session_starts_no_agent_at_the_depth_limit() {
     let agent = env::var_os(OTHER).is_none().then(AskingAgent::new);
-    let test = "an_agent_of_a_session_knows_its_depth_and_starts_no_other_at_the_limit";
+    let test = "agent_of_a_session_starts_no_agent_at_the_depth_limit";
     let with = |command: &mut Command| {
         let AskingAgent { agent, dir } = agent.as_ref().unwrap();
         command

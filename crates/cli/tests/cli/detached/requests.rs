@@ -121,7 +121,7 @@ fn the_tool_runs_when_its_request_is_allowed() {
 }
 
 #[test]
-fn the_reason_of_a_denial_reaches_the_agent_and_the_first_answer_counts() {
+fn denial_reason_reaches_the_agent_and_the_first_answer_counts() {
     let agent = Agent::new();
     let id = detach(&agent, &["write"]);
     request(&agent, &id);
@@ -169,7 +169,7 @@ fn without_an_answer_in_time_it_is_denied() {
 }
 
 #[test]
-fn what_a_session_cannot_do_is_run_without_asking_unless_that_is_wanted() {
+fn agent_without_requests_runs_without_them_unless_required() {
     let agent = Agent::new();
     let record = agent.path("recording").display().to_string();
     let args = ["write", "--record", &*record];

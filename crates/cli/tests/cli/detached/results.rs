@@ -122,7 +122,7 @@ fn an_attached_run_has_its_workspace_in_done_and_in_the_history() {
 }
 
 #[test]
-fn a_detached_run_and_a_session_have_their_workspace_in_their_logs() {
+fn detached_run_and_session_log_their_workspace() {
     let repository = Repository::new();
     let worker = worker(&repository);
     let id = ok(command(
@@ -225,7 +225,7 @@ fn changes_are_applied_here_or_not_at_all() {
 }
 
 #[test]
-fn changes_are_applied_where_the_content_of_large_files_cannot_be_taken() {
+fn changes_apply_where_large_files_cannot_be_read() {
     let repository = Repository::new();
     // Of `large`.
     let oid = "d35c416a85b807e9b5384915d6ebb4a9f7352713efd89857b45a242f473728a9";
@@ -362,7 +362,7 @@ fn changes_that_are_not_kept_any_more_are_not_called_none() {
 }
 
 #[test]
-fn files_are_collected_at_the_end_also_from_a_worktree_that_is_removed() {
+fn files_are_collected_at_the_end_before_a_worktree_is_removed() {
     let repository = Repository::new();
     fs::write(repository.path().join(".gitignore"), "*\n").unwrap();
     repository.git(&["add", "-f", ".gitignore"]);

@@ -18,7 +18,7 @@ fn error_of(log: &str) -> serde_json::Value {
 }
 
 #[test]
-fn a_workspace_is_set_up_before_its_agent_with_the_environment_of_the_agent() {
+fn workspace_is_set_up_with_the_environment_of_its_agent() {
     let repository = Repository::new();
     let agent = "cmd:cat made";
     let git_dir = repository.path().join(".git");

@@ -6,7 +6,7 @@ use super::worktree::Repository;
 use crate::cli::program;
 
 #[test]
-fn submodules_are_checked_out_from_the_repositories_that_are_there() {
+fn submodules_are_checked_out_from_present_repositories() {
     let repository = Repository::new();
     let allow = ["-c", "protocol.file.allow=always"];
     // A submodule with one of its own.

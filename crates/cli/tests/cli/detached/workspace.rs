@@ -120,7 +120,7 @@ printf '{"type":"result","subtype":"success","is_error":false,"session_id":"%s",
 }
 
 #[test]
-fn a_repository_is_fetched_once_and_its_worktree_starts_at_the_commit_of_the_submission() {
+fn repository_is_fetched_once_at_the_commit_of_submission() {
     let repository = Repository::new();
     repository.git(&["tag", "-m", "One", "v1"]);
     fs::write(repository.path().join("sub/file"), "two\n").unwrap();
@@ -214,7 +214,7 @@ fn a_git_that_is_too_old_is_named() {
 
 /// git tells a repository of another user by its owner, which a test can be asked to ignore for itself.
 #[test]
-fn a_repository_of_another_user_is_named_with_the_command_that_allows_it() {
+fn repository_of_another_user_is_named_with_the_command() {
     let repository = Repository::new();
     let mut command = teamster(["run", "cmd:pwd", "x", "--worktree"]);
     repository.agent.environment(&mut command);

@@ -119,7 +119,7 @@ fn here(repository: &Repository) -> PathBuf {
 }
 
 #[test]
-fn the_end_of_an_attached_session_shows_how_to_resume_it_where_that_is_possible() {
+fn end_of_an_attached_session_shows_how_to_resume_it() {
     let repository = Repository::new();
     let ended = |args: &[&str]| {
         let started = repository.command(&[&["chat", "--detach", "claude"], args].concat());
@@ -143,7 +143,7 @@ fn the_end_of_an_attached_session_shows_how_to_resume_it_where_that_is_possible(
 }
 
 #[test]
-fn nothing_changed_nothing_left() {
+fn unchanged_worktree_is_removed() {
     let repository = Repository::new();
     let ended = repository.chat("more", &["-C", "sub", "--worktree"]);
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
@@ -160,7 +160,7 @@ fn nothing_changed_nothing_left() {
 }
 
 #[test]
-fn what_was_changed_is_kept_and_said() {
+fn changed_worktree_is_kept_and_reported() {
     let repository = Repository::new();
     fs::write(repository.path().join("mine"), "not committed").unwrap();
     let ended = repository.chat("touch", &["--worktree=fix/it"]);
@@ -225,7 +225,7 @@ fn a_detached_run_says_it_in_its_log() {
 }
 
 #[test]
-fn what_killed_runners_left_is_removed_unless_it_was_changed() {
+fn worktrees_of_killed_runners_are_removed_unless_changed() {
     let repository = Repository::new();
     let mut places = Vec::new();
     for (prompt, branch) in [("wait", "clean"), ("touch-and-wait", "changed")] {
@@ -265,7 +265,7 @@ fn what_killed_runners_left_is_removed_unless_it_was_changed() {
 }
 
 #[test]
-fn what_cannot_be_is_an_error_of_usage() {
+fn impossible_worktree_is_a_usage_error() {
     let repository = Repository::new();
     let refused = |args: &[&str], why: &str| {
         let ended = repository.command(&[&["run", "claude", "x"], args].concat());
@@ -300,7 +300,7 @@ fn what_cannot_be_is_an_error_of_usage() {
 }
 
 #[test]
-fn an_attached_run_shows_how_to_resume_only_in_a_worktree_that_stays() {
+fn attached_run_shows_how_to_resume_only_in_a_kept_worktree() {
     let repository = Repository::new();
     // Made by hand: the least of Claude Code's output that makes a run.
     program(
@@ -355,7 +355,7 @@ fn a_chat_shows_how_to_resume_only_in_a_worktree_that_stays() {
 /// The first run is killed while git creates its worktree: with files that are not there yet and git's lock, and before
 /// git has begun.
 #[test]
-fn a_worktree_that_was_cut_off_in_the_making_is_removed_by_the_next_run() {
+fn half_made_worktree_is_removed_by_the_next_run() {
     let repository = Repository::new();
     let bin = repository.agent.path("bin");
     fs::create_dir(&bin).unwrap();

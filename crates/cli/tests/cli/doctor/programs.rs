@@ -93,7 +93,7 @@ fn a_banner_of_a_shim_is_not_the_version() {
 
 /// A service's PATH lacks the folder. The interpreter of the CLI is beside it.
 #[test]
-fn a_cli_is_found_where_its_installer_put_it_and_starts_with_its_own_interpreter() {
+fn cli_is_found_at_its_installer_path_with_its_interpreter() {
     let claude = Claude::plays("text", 0);
     let folder = claude.path(".nvm/versions/node/v22.21.1/bin");
     std::fs::create_dir_all(&folder).unwrap();

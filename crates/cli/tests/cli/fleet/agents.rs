@@ -74,7 +74,7 @@ fn a_person_sees_the_agents_of_all_machines_and_their_limits() {
 }
 
 #[test]
-fn an_editor_works_on_a_machine_with_its_folder_and_gets_the_branch() {
+fn editor_works_on_a_machine_with_its_folder_and_gets_a_branch() {
     let agent = Agent::new();
     let Some(fleet) = Fleet::new(Claude::plays("text", 0)) else {
         return;

@@ -114,7 +114,7 @@ fn a_thread_is_a_session_of_the_server() {
 }
 
 #[test]
-fn what_the_server_s_machine_has_not_is_an_error_in_the_editor() {
+fn missing_agent_of_the_server_is_an_error_in_the_editor() {
     let agent = Agent::new();
     let machine = machine(&agent);
     let mut editor = Editor::start(&mut machine.remote(["acp", "claude"]));

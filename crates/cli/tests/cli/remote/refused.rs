@@ -22,7 +22,7 @@ fn is_refused(ended: &Ended, code: i32, words: &[&str]) {
 }
 
 #[test]
-fn what_needs_this_machine_is_refused_with_the_next_step() {
+fn local_options_are_refused_with_the_next_step() {
     let claude = Claude::plays("text", 0);
     let machine = Machine::new(claude.path("").as_path(), &claude.path("claude"));
     let image = claude.path("a.tiff");

@@ -138,7 +138,7 @@ fn large_files_go_along_and_come_back_with_the_changes() {
 }
 
 #[test]
-fn a_directory_without_a_repository_is_refused_before_anything_is_started() {
+fn directory_without_a_repository_is_refused_before_the_start() {
     let two = Two::new(&["--allow-commands"]);
     let folder = tempfile::tempdir().unwrap();
     let refused = two.remote(folder.path(), &["run", "cmd:cat", "x", "--repo", "."]);

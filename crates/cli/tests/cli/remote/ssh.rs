@@ -269,7 +269,7 @@ fn the_doctor_shows_the_agents_there_before_anything_is_started() {
 }
 
 #[test]
-fn what_is_missing_there_is_an_error_with_the_next_step() {
+fn missing_remote_program_is_an_error_with_the_next_step() {
     let claude = Claude::plays("text", 0);
     let machine = OtherMachine::new(&claude.path("claude"));
     fs::rename(machine.path("bin"), machine.path("home/own bin")).unwrap();

@@ -12,7 +12,7 @@ use super::silent;
 use crate::cli::{Claude, LIMIT};
 
 #[test]
-fn a_stopped_runner_is_listed_as_such_until_it_continues_or_is_killed() {
+fn stopped_runner_is_listed_until_it_continues_or_is_killed() {
     let claude = Claude::new(&silent());
     let served = Served::of(&claude, &[]);
     let id = served.detach();

@@ -115,7 +115,7 @@ fn a_run_with_a_key_belongs_to_its_conversation() {
 }
 
 #[test]
-fn what_was_used_is_grouped_by_the_key_and_has_its_models() {
+fn usage_is_grouped_by_the_key_and_lists_its_models() {
     let claude = Claude::plays("text", 0);
     let served = recorded(&claude);
     let keyed = run(claude
@@ -152,7 +152,7 @@ fn what_was_used_is_grouped_by_the_key_and_has_its_models() {
 }
 
 #[test]
-fn what_is_no_run_cannot_be_shown_or_forgotten() {
+fn unknown_run_cannot_be_shown_or_forgotten() {
     let claude = Claude::plays("text", 0);
     let served = recorded(&claude);
     served.ended(&served.detach());

@@ -6,7 +6,7 @@ use super::client::Served;
 use crate::cli::Claude;
 
 #[test]
-fn what_this_machine_cannot_carry_out_is_refused_with_the_field() {
+fn unsupported_field_is_refused_with_its_name() {
     let claude = Claude::plays("text", 0);
     let served = Served::of(&claude, &[]);
     let with = |more: Value| {

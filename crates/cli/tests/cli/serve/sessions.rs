@@ -46,7 +46,7 @@ fn end(served: &Served, session: &str) {
 }
 
 #[test]
-fn one_key_begins_one_turn_and_one_session() {
+fn repeated_key_begins_no_second_turn_or_session() {
     let agent = Agent::new();
     let served = serve(&agent);
     let start = |body: &Value| {

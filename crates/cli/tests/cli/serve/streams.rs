@@ -57,7 +57,7 @@ fn a_watcher_of_a_server_that_is_killed_goes_on_where_it_was() {
 }
 
 #[test]
-fn what_is_no_log_stops_neither_lists_nor_the_end_of_the_server() {
+fn damaged_logs_stop_neither_lists_nor_the_end_of_the_server() {
     let claude = Claude::plays("text", 0);
     let served = Served::of(&claude, &[]);
     let ids = [served.detach(), served.detach(), served.detach()];

@@ -68,7 +68,7 @@ fn a_message_before_the_rest_of_an_answer_is_kept() {
 }
 
 #[test]
-fn a_message_that_comes_again_and_longer_takes_the_place_of_the_shorter() {
+fn repeated_longer_message_replaces_the_shorter() {
     let (events, result) = turn_of(&[
         message(0, "partial "),
         reconnect(1),

@@ -175,7 +175,7 @@ fn an_answer_that_a_filter_stopped_is_failed_with_the_reason() {
 }
 
 #[test]
-fn an_error_of_the_service_without_a_word_is_an_error_all_the_same() {
+fn service_error_without_a_message_is_an_error() {
     let (events, result) = run(&[thread(), turn(), error(""), failed("")]);
     assert_eq!(names(&events), ["session", "error", "turn_end", "done"]);
     assert!(
@@ -205,7 +205,7 @@ fn warnings_of_the_cli_are_notices() {
 }
 
 #[test]
-fn cached_tokens_are_inside_the_input_of_the_cli_and_beside_ours() {
+fn cached_tokens_are_subtracted_from_the_input() {
     let line = json!({"type": "turn.completed", "usage": {"input_tokens": 50000,
         "cached_input_tokens": 48000, "cache_write_input_tokens": 1500, "output_tokens": 700,
         "reasoning_output_tokens": 500}});
@@ -221,7 +221,7 @@ fn cached_tokens_are_inside_the_input_of_the_cli_and_beside_ours() {
 }
 
 #[test]
-fn usage_is_cumulative_over_the_session_and_a_run_has_the_difference() {
+fn run_usage_is_the_difference_of_the_session_totals() {
     let lines = [thread(), turn(), message(0, "x"), end(2500, 1000, 22)];
     let (events, result) = run_with(after(known(1000, 0, 10)), &lines, exit(0));
     assert_eq!(result.usage, Some(usage(500, 1000, 12)));
@@ -258,7 +258,7 @@ fn no_difference_at_all_is_no_figure() {
 }
 
 #[test]
-fn a_session_that_the_callers_own_arguments_resume_has_an_unknown_total_before() {
+fn session_resumed_by_extra_arguments_has_an_unknown_total() {
     let lines = [thread(), turn(), message(0, "x"), end(2500, 1000, 22)];
     for (args, expected) in [
         (&["resume", "--last"][..], None),
@@ -380,7 +380,7 @@ fn stderr_without_a_word_of_failure_is_no_evidence() {
 }
 
 #[test]
-fn a_prompt_that_was_refused_after_the_session_began_is_a_failure() {
+fn prompt_refused_after_the_session_began_is_a_failure() {
     let refused = Exit {
         stderr: "Error: turn/start: turn/start failed: Input exceeds the maximum length of 1048576 characters. (code -32602)\n".into(),
         ..exit(1)

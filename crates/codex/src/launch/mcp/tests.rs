@@ -73,7 +73,7 @@ fn a_program_without_variables_is_started_as_it_is() {
 }
 
 #[test]
-fn variables_of_a_program_are_given_by_a_shell_that_knows_their_names_only() {
+fn server_variables_are_set_by_a_shell_that_gets_only_names() {
     let server = McpServer::stdio("t", "srv", ["-x"])
         .env("HTTP_PROXY", "s3cr3t")
         .env("PATH", "");
@@ -100,7 +100,7 @@ fn variables_of_a_program_are_given_by_a_shell_that_knows_their_names_only() {
 }
 
 #[test]
-fn headers_are_named_by_variables_and_empty_ones_stand_as_they_are() {
+fn headers_are_named_by_variables_and_empty_ones_are_literal() {
     let server = McpServer::http("docs", "https://example.com/mcp?v=2")
         .header("Authorization", "Bearer s3cr3t")
         .header("X.Y", "z")

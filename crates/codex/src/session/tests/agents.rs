@@ -75,7 +75,7 @@ fn input_of(usage: Option<Usage>) -> Option<u64> {
 }
 
 #[test]
-fn a_turn_continues_until_its_agents_end_and_reports_their_events() {
+fn turn_continues_until_its_agents_end_and_reports_their_events() {
     let mut play = playing(&bypassing());
     play.agent("c1", "a", "ta");
     play.agent("c2", "b", "tb");
@@ -221,7 +221,7 @@ fn an_agent_that_fails_is_a_warning_and_the_turn_goes_well() {
 }
 
 #[test]
-fn usage_of_agents_counts_for_the_turn_and_is_reported_while_they_work() {
+fn agents_usage_counts_for_the_turn_and_is_reported_early() {
     let mut play = playing(&bypassing());
     play.json(&used(THREAD, "t1", 100, 100));
     play.agent("c1", "a", "ta");
@@ -388,7 +388,7 @@ fn a_message_while_only_agents_are_at_work() {
 
 /// The CLI does this for a goal, for example.
 #[test]
-fn a_turn_that_the_cli_begins_while_agents_work_belongs_to_the_same() {
+fn turn_begun_while_agents_work_belongs_to_the_same_turn() {
     let mut play = playing(&bypassing());
     play.agent("c1", "a", "ta");
     play.json(&turn_ended("t1", "completed"));

@@ -104,7 +104,7 @@ fn events_of_service_and_machine_are_notices() {
 
 /// Such hooks are about a tool or the answer: the model gets the reason, and the turn continues.
 #[test]
-fn a_hook_that_blocks_something_else_than_the_prompt_is_no_error() {
+fn hook_that_blocks_a_stop_is_no_error() {
     let hook = |turn: &str, status: &str| {
         notification(
             "hook/completed",
@@ -178,7 +178,7 @@ fn a_turn_that_the_cli_begins_by_itself() {
 
 /// The CLI adds a prompt to the active turn.
 #[test]
-fn a_turn_that_the_cli_has_begun_by_itself_takes_up_the_next_one() {
+fn turn_begun_by_the_cli_joins_the_next_prompt() {
     let mut play = playing(&bypassing());
     play.json(&turn_ended("t1", "completed"));
     play.over();
@@ -456,7 +456,7 @@ fn an_answer_without_required_fields() {
 }
 
 #[test]
-fn a_session_can_be_resumed_once_its_first_prompt_is_on_the_disk() {
+fn session_is_resumable_once_its_first_prompt_is_on_disk() {
     let mut play = playing(&bypassing());
     assert_eq!(play.session.session_id(), None);
     play.json(&item(

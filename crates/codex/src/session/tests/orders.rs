@@ -64,7 +64,7 @@ fn parameters_of_a_new_session() {
 }
 
 #[test]
-fn another_mode_and_model_go_with_the_next_turn_and_those_after_it() {
+fn changed_mode_and_model_apply_from_the_next_turn() {
     let mut options = bypassing();
     options.params.permission = PermissionMode::Default;
     options.params.effort = Some("high".into());

@@ -7,7 +7,7 @@ fn order(number: u64) -> OrderId {
 }
 
 #[test]
-fn who_answers_decides_whether_the_cli_asks() {
+fn permission_handler_decides_the_approval_policy() {
     use PermissionMode::{AcceptEdits, Bypass, Default, ReadOnly};
     let policy = |mode, permissions: PermissionPolicy| {
         let mut options = SessionOptions::default();

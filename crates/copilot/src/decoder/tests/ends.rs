@@ -28,7 +28,7 @@ fn ready() -> String {
 }
 
 #[test]
-fn the_session_is_known_from_the_first_line_although_only_the_last_one_names_it() {
+fn session_named_by_the_last_line_is_known_from_the_first() {
     let skills = line("session.skills_loaded", &json!({"skills": []}));
     let (events, done) = run_for(
         &new_session(),
@@ -98,7 +98,7 @@ fn an_id_in_capitals_is_the_same_session() {
 }
 
 #[test]
-fn servers_of_mcp_are_reported_with_the_model_and_again_if_they_change() {
+fn mcp_servers_are_reported_with_the_model_and_after_changes() {
     let status = |status: &str, error: Value| {
         line(
             "session.mcp_server_status_changed",
@@ -241,7 +241,7 @@ fn a_last_line_with_another_code_and_no_reason_is_a_failure() {
 }
 
 #[test]
-fn the_time_of_the_session_is_that_of_the_run_only_if_the_session_is_new() {
+fn session_time_is_the_run_time_only_for_a_new_session() {
     let lines = [message("a", "x"), result(0)];
     assert_eq!(run_for(&new_session(), &lines).1.api_duration_ms, Some(291));
     let mut resumed = ExecuteParams::new("hi");

@@ -114,7 +114,7 @@ fn a_failure_in_another_turn_after_the_last_line_is_an_error() {
 }
 
 #[test]
-fn a_last_line_that_is_printed_again_ends_no_other_turn_and_has_its_say() {
+fn repeated_last_line_ends_no_other_turn() {
     let (events, done) = run(&[message("a", "x"), result(0), result(0)]);
     assert_eq!(names(&events), ["text", "session", "turn_end", "done"]);
     assert_eq!(done.status, RunStatus::Completed);

@@ -43,7 +43,7 @@ fn empty_fields_are_none() {
 }
 
 #[test]
-fn without_fields_the_name_is_taken_apart_with_the_known_servers() {
+fn name_without_fields_is_split_by_the_known_servers() {
     let plain = |name: &str| json!({"toolName": name});
     // This also holds for a tool that the server does not have.
     assert_eq!(named(&plain("tiny-nosuch")), mcp("tiny", "nosuch"));

@@ -72,7 +72,7 @@ fn a_result_may_be_a_text_or_blocks() {
 }
 
 #[test]
-fn an_error_may_be_a_text_and_is_one_without_a_word_about_success() {
+fn error_may_be_a_text_without_the_success_field() {
     let broke = || ("it broke".to_owned(), Some(true));
     assert_eq!(
         outcome(&json!({"success": false, "error": "it broke"})),

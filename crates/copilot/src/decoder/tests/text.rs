@@ -46,7 +46,7 @@ fn white_space_around_a_text_is_no_difference() {
 }
 
 #[test]
-fn a_delta_after_its_full_text_and_a_second_full_text_are_copies() {
+fn delta_after_its_full_text_and_a_second_full_text_are_copies() {
     let (_, done) = run(&[
         delta("a", "Hi"),
         message("a", "Hi"),
@@ -82,7 +82,7 @@ fn the_text_of_a_failed_attempt_is_retracted() {
 }
 
 #[test]
-fn a_request_after_a_failed_one_is_a_retry_without_a_line_for_it() {
+fn request_after_a_failed_one_is_a_retry_without_its_line() {
     let start = || line("model.call_start", &json!({}));
     let (events, done) = run(&[
         start(),
@@ -105,7 +105,7 @@ fn a_request_after_a_failed_one_is_a_retry_without_a_line_for_it() {
 }
 
 #[test]
-fn the_message_of_the_next_request_may_have_the_id_of_the_one_that_was_retracted() {
+fn next_message_may_have_the_id_of_a_retracted_one() {
     let (events, done) = run(&[
         delta("a", "Half an answer that"),
         line("model.turn_retry", &json!({"reason": "streaming_error"})),
@@ -147,7 +147,7 @@ fn a_message_cut_by_the_output_limit_continues_in_the_next() {
 }
 
 #[test]
-fn a_cut_off_message_before_a_tool_call_is_no_part_of_the_answer() {
+fn cut_off_message_before_a_tool_call_is_not_in_the_answer() {
     let asks = line(
         "assistant.message",
         &json!({"messageId": "b", "content": "go on", "toolRequests": [{"toolCallId": "1"}]}),
@@ -207,7 +207,7 @@ fn reasoning_comes_three_times_and_is_emitted_once() {
 }
 
 #[test]
-fn reasoning_of_a_failed_attempt_is_retracted_and_the_same_thought_may_come_again() {
+fn reasoning_of_a_failed_attempt_is_retracted_and_may_return() {
     let piece = |id: &str| {
         line(
             "assistant.reasoning_delta",
@@ -229,7 +229,7 @@ fn reasoning_of_a_failed_attempt_is_retracted_and_the_same_thought_may_come_agai
 }
 
 #[test]
-fn a_pair_of_surrogates_that_is_cut_between_two_deltas_is_put_together() {
+fn surrogate_pair_between_two_deltas_is_joined() {
     let half = |escape: &str| delta("a", "X").replace("\"X\"", &format!("\"{escape}\""));
     let (events, done) = run(&[
         half(r"a\ud83d"),
@@ -301,7 +301,7 @@ fn text_of_a_sub_agent_is_not_the_answer() {
 }
 
 #[test]
-fn an_agent_whose_beginning_was_lost_is_still_not_the_main_agent() {
+fn agent_without_its_beginning_is_not_the_main_agent() {
     let piece = json!({"messageId": "i", "deltaContent": "inner"});
     let named = json!({"messageId": "j", "deltaContent": "deeper", "parentToolCallId": "t"});
     let (events, done) = run(&[

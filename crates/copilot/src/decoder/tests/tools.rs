@@ -36,7 +36,7 @@ fn ends_with(name: &str, data: &Value) -> ToolResult {
 }
 
 #[test]
-fn a_shell_command_that_failed_is_an_error_although_the_call_succeeded() {
+fn failed_shell_command_is_an_error_although_the_call_succeeded() {
     let content = "out\n<shellId: 0 completed with exit code 3>";
     let with_code = json!({"success": true, "result": {"content": content},
                            "shellExecution": {"exitCode": 3}});
@@ -162,7 +162,7 @@ fn a_call_id_that_is_used_again_gets_a_name_of_its_own() {
 }
 
 #[test]
-fn the_sub_agent_of_a_sub_agent_belongs_to_the_inner_call_also_if_ids_are_equal() {
+fn nested_sub_agent_belongs_to_the_inner_call_with_equal_ids() {
     let start = |agent: &str, data: &Value| of_agent(agent, "subagent.started", data);
     let (events, _) = run(&[
         call("t", "task", &json!({})),

@@ -50,7 +50,7 @@ fn cached_tokens_are_subtracted_from_input() {
 }
 
 #[test]
-fn requests_of_sub_agents_count_but_do_not_say_how_the_answer_ended() {
+fn sub_agent_requests_count_but_do_not_end_the_answer() {
     let mut inner = call("length");
     inner["model"] = json!("small");
     let record = vec![
@@ -74,7 +74,7 @@ fn shutdown(input: u64, output: u64) -> String {
 }
 
 #[test]
-fn without_single_requests_the_usage_is_the_increase_of_the_totals() {
+fn usage_without_single_requests_is_the_increase_of_the_totals() {
     let start = json!({"type": "session.start", "data": {}}).to_string();
     let of_new = run_with(vec![start, shutdown(140, 9)], &[result(0)]);
     let usage = of_new.usage.unwrap();
@@ -153,7 +153,7 @@ fn figures_that_are_missing_are_absent() {
 }
 
 #[test]
-fn an_answer_that_was_cut_off_or_blocked_is_no_success_although_the_exit_code_is_0() {
+fn cut_off_or_blocked_answer_fails_with_exit_code_0() {
     for (reason, message_part) in [
         ("length", "cut off"),
         ("content_filter", "content filter"),

@@ -112,7 +112,7 @@ fn only_some_tools_are_a_list_in_the_file() {
 }
 
 #[test]
-fn a_tool_that_is_left_out_is_excluded_by_the_name_that_the_cli_gives_it() {
+fn excluded_tool_has_the_name_that_the_cli_uses() {
     let mut server = echo();
     server.tools.except = vec!["a__b".into(), "do.it,now".into(), "x".repeat(99)];
     let launch = launch(&run_with(vec![server])).unwrap();
@@ -213,7 +213,7 @@ fn a_value_that_the_cli_would_trim_is_refused() {
 
 proptest! {
     #[test]
-    fn every_value_reaches_the_cli_as_it_is_and_no_secret_is_an_argument(
+    fn every_value_reaches_the_cli_and_no_secret_is_an_argument(
         arg in "(\\$?\\{?[A-Z_]{1,3}(:-)?\\}?|[^\0]){0,8}",
         secret in "(\\$\\{[A-Z]{1,2}\\}|\\$[A-Z]|[^\0]){0,5}",
     ) {

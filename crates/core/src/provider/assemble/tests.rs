@@ -396,7 +396,7 @@ fn the_last_message_begins_after_the_last_tool_result() {
 }
 
 #[test]
-fn a_line_that_no_decoder_can_read_is_a_string_and_counts_as_malformed() {
+fn unreadable_line_is_a_string_and_counts_as_malformed() {
     let deep = |levels: usize| format!(r#"{{"new":{}{}}}"#, "[".repeat(levels), "]".repeat(levels));
     let (beyond, unread) = (deep(150), deep(110));
     let lines = [

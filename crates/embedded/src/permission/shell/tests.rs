@@ -136,7 +136,7 @@ fn a_line_that_bash_may_read_in_another_way_is_unreadable() {
 }
 
 #[test]
-fn what_the_shell_replaces_is_marked() {
+fn words_with_expansions_are_marked() {
     let word = |line: &str| {
         let commands = commands(line).unwrap();
         let word = &commands.last().unwrap().words[0];

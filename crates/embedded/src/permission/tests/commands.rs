@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn one_denied_command_denies_the_whole_line() {
+fn denied_command_denies_the_whole_line() {
     let folder = Folder::new();
     let rules = rules(&["bash"], &["bash(rm *)", "bash(rm)", "bash(git push*)"]).unwrap();
     for line in [

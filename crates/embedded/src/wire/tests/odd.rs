@@ -165,7 +165,7 @@ fn an_answer_that_is_not_streamed_is_read() {
 }
 
 #[test]
-fn what_is_no_answer_is_named() {
+fn invalid_answer_is_named() {
     for (wire, _) in WIRES {
         let page = "<html>\n<body>Sign in to the network</body></html>";
         let failure = read(wire, &[page.as_bytes()]).1.unwrap_err();
@@ -263,7 +263,7 @@ fn a_filled_context_window_is_no_limit_of_tokens() {
 }
 
 #[test]
-fn blocks_of_messages_with_one_index_or_without_a_beginning_are_kept() {
+fn blocks_with_equal_index_or_without_start_are_kept() {
     let start = |id: &str, input: Value| {
         json!({"type": "content_block_start", "index": 0, "content_block":
             {"type": "tool_use", "id": id, "name": "bash", "input": input}})

@@ -152,7 +152,7 @@ fn a_404_is_the_model_or_the_address() {
 }
 
 #[test]
-fn where_the_words_do_not_tell_the_exit_code_is_the_status_in_eight_bits() {
+fn unclear_words_give_the_exit_code_modulo_256() {
     for (code, expected) in [
         (144, ErrorKind::Invalid),
         (145, ErrorKind::Auth),
@@ -297,7 +297,7 @@ fn a_time_to_wait_makes_a_quota_a_rate_limit() {
 }
 
 #[test]
-fn a_failure_with_exit_code_0_has_the_reason_of_the_error_line_before_it() {
+fn failure_with_exit_code_0_has_the_previous_error_line() {
     for (message, expected) in [
         (
             "The model returned an empty response with no text or thoughts. Try again.",

@@ -35,7 +35,7 @@ fn text_consists_of_the_deltas() {
 }
 
 #[test]
-fn the_final_message_is_the_answer_after_one_that_a_hook_sent_back() {
+fn final_message_is_the_answer_after_a_hook_rejection() {
     let blocked = || error_line("warning", "Agent execution blocked: say it better");
     let call = || call("a", "glob", &json!({}));
     let returned = || returned("a", &json!({"status": "success"}));

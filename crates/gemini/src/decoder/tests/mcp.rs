@@ -22,7 +22,7 @@ fn split(params: &ExecuteParams, name: &str) -> Option<(String, String)> {
 }
 
 #[test]
-fn names_of_tools_are_split_with_the_servers_that_are_known_longest_first() {
+fn tool_names_are_split_by_the_longest_known_server() {
     let params = with_servers(&["my", "my_srv.x", "my_srv"]);
     let is = |server: &str, tool: &str| Some((server.to_owned(), tool.to_owned()));
     for (name, expected) in [
@@ -60,7 +60,7 @@ fn denials(params: &ExecuteParams, tool: &str) -> usize {
 }
 
 #[test]
-fn a_tool_of_a_server_of_the_run_that_is_not_there_is_denied_only_if_something_is() {
+fn missing_tool_of_a_run_server_is_denied_only_with_denials() {
     let mut params = with_servers(&["my_srv"]);
     assert_eq!(denials(&params, "mcp_my_srv_echo"), 0);
     assert_eq!(denials(&params, "mcp_other_echo"), 1);
@@ -87,7 +87,7 @@ fn notices(params: &ExecuteParams, stderr: &str) -> Vec<String> {
 }
 
 #[test]
-fn servers_that_failed_and_are_not_named_are_one_notice_with_those_of_the_run() {
+fn unnamed_failed_servers_give_a_single_notice_with_all_names() {
     let hint = "MCP issues detected. Run /mcp list for status.";
     // Alone, with its level, in colour, and repeated.
     for stderr in [
@@ -110,7 +110,7 @@ fn servers_that_failed_and_are_not_named_are_one_notice_with_those_of_the_run() 
 }
 
 #[test]
-fn a_server_that_is_named_on_stderr_is_reported_once_with_its_name() {
+fn server_named_on_stderr_is_reported_once() {
     let params = with_servers(&["tiny"]);
     let broke = "the MCP server tiny had an error in the run: Gemini CLI does not say why";
     // The CLI prints it from two places.

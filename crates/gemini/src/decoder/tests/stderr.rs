@@ -47,7 +47,7 @@ fn a_failed_start_is_explained_on_stderr() {
 }
 
 #[test]
-fn a_signal_that_ended_the_cli_is_named_and_not_the_noise_before() {
+fn signal_that_ended_the_cli_is_named_without_earlier_noise() {
     let killed = Exit {
         signal: Some("SIGKILL".into()),
         stderr: "Ripgrep is not available. Falling back to GrepTool.\n".into(),
@@ -127,7 +127,7 @@ fn the_kind_of_a_request_that_failed_without_a_status() {
 }
 
 #[test]
-fn a_run_that_was_ended_from_outside_has_its_own_error_and_a_notice_of_the_request() {
+fn run_ended_from_outside_has_its_error_and_a_request_notice() {
     let timeout = AgentError::new(ErrorCode::WatchdogTimeout, ErrorKind::Timeout, "too long");
     let stopped = Exit {
         stop: Some(Stop::Timeout(timeout)),
@@ -174,7 +174,7 @@ fn the_explanation_is_found_between_repeated_requests() {
 
 /// If the service requests a delay, the CLI prints its pause after a message of several lines.
 #[test]
-fn a_request_that_is_repeated_after_a_named_time_explains_no_failure() {
+fn repeated_request_with_a_delay_explains_no_failure() {
     let limit = |number: u32, then: &str| {
         format!(
             "Attempt {number} failed: You exceeded your current quota, please check your plan.\n\

@@ -345,7 +345,7 @@ fn with_everything_allowed_a_missing_tool_is_not_denied() {
 }
 
 #[test]
-fn with_everything_allowed_an_mcp_tool_that_is_not_there_is_not_denied() {
+fn missing_mcp_tool_in_bypass_mode_is_not_denied() {
     let mut params = ExecuteParams::new("hi");
     params.permission = PermissionMode::Bypass;
     assert_eq!(

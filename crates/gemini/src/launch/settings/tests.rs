@@ -61,7 +61,7 @@ fn with(file: &str, text: &str) -> Result<String, String> {
 }
 
 #[test]
-fn nothing_is_refused_if_no_setting_hides_a_server() {
+fn settings_that_hide_no_server_are_accepted() {
     for text in [
         "{}",
         "",
@@ -99,7 +99,7 @@ fn servers_that_a_list_leaves_out_are_named_beside_those_in_it() {
 }
 
 #[test]
-fn the_caller_s_own_flag_does_not_leave_out_the_servers_of_the_run() {
+fn extra_flag_does_not_hide_the_servers_of_the_run() {
     let machine = Machine::new(&[(USERS, r#"{"mcp": {"allowed": ["mine"]}}"#)]);
     let flag = "--allowed-mcp-server-names=b,theirs".to_owned();
     let allowed = machine.allowed_with(|p| p.extra_args = vec![flag]);
@@ -113,7 +113,7 @@ fn a_name_that_the_flag_cannot_say_is_an_error() {
 }
 
 #[test]
-fn a_setting_that_always_hides_a_server_is_an_error_with_its_file() {
+fn setting_that_hides_a_server_is_an_error_with_its_file() {
     for (file, text, setting) in [
         (USERS, r#"{"mcp": {"excluded": ["b"]}}"#, "mcp.excluded"),
         (
@@ -160,7 +160,7 @@ fn a_server_that_the_user_disabled_by_name_is_an_error() {
 }
 
 #[test]
-fn a_server_never_gets_the_token_that_the_user_has_for_another_of_its_name() {
+fn server_never_gets_the_token_of_a_namesake() {
     let login = r#"[{"serverName": "tiny", "mcpServerUrl": "https://x/mcp"}]"#;
     let machine = Machine::new(&[("home/.gemini/mcp-oauth-tokens.json", login)]);
     let with = |server: McpServer| machine.allowed_with(|p| p.mcp_servers = vec![server]);

@@ -55,7 +55,7 @@ impl Bench {
 }
 
 #[test]
-fn a_crash_is_followed_by_longer_and_longer_delays_up_to_the_longest() {
+fn crash_delays_grow_up_to_the_longest() {
     let mut bench = Bench::new();
     bench.agent.start(bench.now);
     let mut delays = Vec::new();

@@ -168,7 +168,7 @@ fn a_file_that_is_not_there_and_one_with_a_byte_order_mark() {
 }
 
 #[test]
-fn an_agent_without_its_directory_or_its_instructions_has_an_obstacle() {
+fn agent_without_directory_or_instructions_has_an_obstacle() {
     let dir = tempfile::tempdir().unwrap();
     let agent = |more: &str| {
         let text = format!(r#"{{"agentsRoot": ".", "agents": [{{"id": "a"{more}}}]}}"#);

@@ -27,7 +27,7 @@ fn echo() -> Part {
 }
 
 #[test]
-fn it_is_pointed_by_settings_that_are_toml() {
+fn codex_is_configured_by_toml_settings() {
     let pointing = point_at("http://127.0.0.1:8787");
     let settings: Vec<_> = pointing
         .args
@@ -52,7 +52,7 @@ fn it_is_pointed_by_settings_that_are_toml() {
 }
 
 #[test]
-fn it_is_known_by_its_name_or_by_its_tools() {
+fn codex_is_known_by_its_name_or_tools() {
     let agent = "codex_exec/0.169.0 (Debian 12.0.0; x86_64) dumb (codex_exec; 0.169.0)";
     assert_eq!(Cli::who(agent, &[]), Some(Cli::Codex));
     for tool in ["exec_command", "exec"] {
@@ -244,7 +244,7 @@ fn a_tool_in_a_namespace_is_called_by_both_names() {
 }
 
 #[test]
-fn an_answer_that_starts_a_sub_agent_waits_for_it_where_that_needs_no_id() {
+fn answer_with_a_sub_agent_waits_for_it_if_no_id_is_needed() {
     let beside = |tools: &[&str], background| {
         let tools: Vec<_> = tools.iter().map(ToString::to_string).collect();
         let place = CallContext {

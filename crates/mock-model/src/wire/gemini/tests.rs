@@ -156,7 +156,7 @@ fn an_error_in_the_stream_is_json_by_itself_and_its_end() {
 }
 
 #[test]
-fn nothing_comes_after_a_cut_and_raw_bytes_stay_as_they_are() {
+fn stream_ends_after_a_cut_and_raw_bytes_are_unchanged() {
     let say = vec![Say::Raw("data: {oops\n\n".into()), Say::Cut];
     assert_eq!(
         Gemini.stream(&reply(say, Stop::End)),

@@ -83,7 +83,7 @@ fn events_are_numbered_and_named_as_in_their_data() {
 }
 
 #[test]
-fn the_last_event_of_a_stream_has_the_same_response_as_a_complete_answer() {
+fn last_stream_event_equals_the_complete_answer() {
     let reply = everything();
     let complete = Responses.complete(&reply);
     let events = events(&Responses.stream(&reply));
@@ -316,7 +316,7 @@ fn a_call_that_copilot_made_by_itself_is_no_answer_of_the_model() {
 }
 
 #[test]
-fn a_summary_in_the_place_of_a_conversation_keeps_the_number_of_its_turns() {
+fn summarized_conversation_keeps_its_number_of_turns() {
     let user = |text: &str| json!({"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]});
     let model = json!({"type": "message", "role": "assistant", "content": []});
     let summary_of = |input: Value| {

@@ -198,7 +198,7 @@ fn exit_1_after_a_good_answer_without_an_error_is_no_success() {
 }
 
 #[test]
-fn a_process_that_had_to_be_ended_after_its_output_is_no_failure() {
+fn process_ended_after_its_output_is_no_failure() {
     let (_, result) = run_with(OpenCodeDecoder::new(), &answer(), stopped(Stop::Lingering));
     assert_eq!(result.status, RunStatus::Completed);
     let (_, result) = run_with(
@@ -235,7 +235,7 @@ fn a_silent_resumed_session_may_be_of_another_directory() {
 }
 
 #[test]
-fn a_start_that_failed_is_reported_without_colours_and_without_the_log() {
+fn failed_start_is_reported_without_colours_and_log() {
     let stderr = "timestamp=2026-11-22T01:30:29.560Z level=ERROR message=x\n\
         \u{1b}[91m\u{1b}[1mError: \u{1b}[0mSession not found\n";
     let (_, result) = run_with(OpenCodeDecoder::new(), &[], with_stderr(1, stderr));
@@ -301,7 +301,7 @@ fn an_error_line_of_another_shape_is_the_end_too() {
 }
 
 #[test]
-fn a_recording_that_does_not_tell_how_the_process_ended_may_be_complete() {
+fn recording_without_an_exit_status_may_be_complete() {
     let (_, result) = run_with(OpenCodeDecoder::new(), &answer(), Exit::default());
     assert_eq!(
         (result.status, result.errors.len()),
@@ -361,7 +361,7 @@ fn retries(events: &[AgentEvent]) -> Vec<(u32, ErrorKind, &str)> {
 }
 
 #[test]
-fn requests_that_were_repeated_in_silence_are_reported_by_the_log() {
+fn silently_repeated_requests_are_reported_by_the_log() {
     let stderr = failed(SESSION, false, UNAVAILABLE)
         + &failed(SESSION, true, UNAVAILABLE)
         + &failed("ses_of_a_sub_agent", false, UNAVAILABLE)

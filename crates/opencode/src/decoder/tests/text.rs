@@ -185,7 +185,7 @@ fn the_session_is_reported_once_with_the_requested_model() {
 }
 
 #[test]
-fn reasoning_is_thinking_and_its_tokens_are_a_part_of_the_output() {
+fn reasoning_is_thinking_and_its_tokens_are_output() {
     let tokens = json!({"total": 137, "input": 100, "output": 3, "reasoning": 17,
         "cache": {"write": 5, "read": 12}});
     let (events, result) = run(&[

@@ -42,7 +42,7 @@ fn completed(output: &str, input: &Value, metadata: &Value) -> Value {
 }
 
 #[test]
-fn one_line_is_a_call_and_its_result() {
+fn tool_line_is_a_call_and_its_result() {
     let (events, _) = run(&[start("m"), bash("m", "t1"), finish("m", "stop")]);
     assert_eq!(
         names(&events),
@@ -296,7 +296,7 @@ fn an_input_that_is_nested_too_deep_is_kept_as_text() {
 }
 
 #[test]
-fn a_servers_tool_that_was_denied_and_is_called_all_the_same_is_a_permission() {
+fn denied_server_tool_that_is_called_is_a_permission() {
     let unavailable = |name: &str| {
         let error =
             format!("Model tried to call unavailable tool '{name}'. Available tools: bash, edit.");
@@ -314,7 +314,7 @@ fn a_servers_tool_that_was_denied_and_is_called_all_the_same_is_a_permission() {
 }
 
 #[test]
-fn a_servers_tool_with_the_name_of_one_of_the_clis_own_changes_no_file() {
+fn server_tool_named_like_a_cli_tool_changes_no_file() {
     let metadata = json!({"files": [{"filePath": "/w/a", "type": "add"}]});
     let (used, _, rest) = call("apply_patch", &completed("ok", &json!({}), &metadata));
     assert_eq!(used.mcp.unwrap().server, "apply");

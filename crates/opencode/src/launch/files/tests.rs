@@ -85,7 +85,7 @@ const OF_THE_HOME: [&str; 2] = [
 ];
 
 #[test]
-fn names_are_looked_for_in_all_files_that_the_cli_reads_and_in_no_other() {
+fn names_are_searched_in_exactly_the_files_that_the_cli_reads() {
     let (_folder, top) = folder();
     let mut params = params(&top);
     let all = [&OF_THE_USER[..], &OF_THE_PROJECT, &OF_THE_HOME].concat();
@@ -118,7 +118,7 @@ fn names_are_looked_for_in_all_files_that_the_cli_reads_and_in_no_other() {
 }
 
 #[test]
-fn without_a_repository_a_projects_files_are_looked_for_up_to_the_root() {
+fn project_files_without_a_repository_are_searched_to_the_root() {
     let (_folder, top) = folder();
     let mut params = params(&top);
     // A folder that only looks like a repository, and a work tree of another repository.

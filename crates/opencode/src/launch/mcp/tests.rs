@@ -193,7 +193,7 @@ fn placeholders_and_secrets_in_an_address_are_in_a_file() {
 }
 
 #[test]
-fn the_callers_configuration_stays_and_a_name_that_it_has_is_refused() {
+fn callers_configuration_stays_and_its_names_are_refused() {
     let server = || McpServer::stdio("mine", "x", NO_ARGS);
     let own =
         json!({"model": "{env:M}", "mcp": {"other": {"type": "local", "command": ["{env:Y}"]}}});
@@ -307,7 +307,7 @@ fn denials_are_kept_but_not_for_a_server_with_the_same_prefix() {
 }
 
 #[test]
-fn tools_are_chosen_by_rules_under_the_names_that_the_cli_gives_them() {
+fn tools_are_selected_by_rules_with_the_names_of_the_cli() {
     let mut server = McpServer::stdio("srv", "x", NO_ARGS);
     server.tools.except = vec!["b.c".into()];
     let with_except = params([server.clone()]);
@@ -334,7 +334,7 @@ fn tools_are_chosen_by_rules_under_the_names_that_the_cli_gives_them() {
 }
 
 #[test]
-fn the_one_limit_of_the_cli_is_taken_where_it_does_not_shorten_another() {
+fn single_cli_limit_is_set_where_it_shortens_no_other() {
     let with = |start: Option<u64>, call: Option<u64>| {
         let mut server = McpServer::stdio("s", "x", NO_ARGS);
         server.startup_timeout = start.map(Duration::from_secs);
@@ -398,7 +398,7 @@ fn a_name_that_the_cli_would_take_for_its_own_is_refused() {
 }
 
 #[test]
-fn servers_that_no_variable_can_hold_are_refused_with_the_next_step() {
+fn servers_too_large_for_a_variable_are_refused() {
     let server = McpServer::stdio("s", "x", ["y".repeat(128 * 1024)]);
     let mut params = params([server]);
     let message = launch(&params).unwrap_err().message;
@@ -412,7 +412,7 @@ fn servers_that_no_variable_can_hold_are_refused_with_the_next_step() {
 }
 
 #[test]
-fn servers_for_a_file_are_not_in_the_variable_and_take_their_secrets_from_the_same_place() {
+fn servers_for_a_file_are_not_in_the_variable_but_their_secrets() {
     let server = McpServer::stdio("s", "x", NO_ARGS).env("TOKEN", "sk\"1");
     let mut params = params([server]);
     let definition = written(&params)["s"].clone();

@@ -179,7 +179,7 @@ fn a_phase_is_called_the_same_everywhere() {
 }
 
 #[test]
-fn without_its_runtime_a_registry_gives_nothing_and_does_not_hang() {
+fn registry_without_its_runtime_returns_at_once() {
     let runtime = || {
         tokio::runtime::Builder::new_current_thread()
             .enable_time()

@@ -107,7 +107,7 @@ async fn queues_take_turns() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn one_run_waits_for_one_of_a_thousand() {
+async fn single_run_does_not_wait_for_a_thousand_of_another() {
     let many: Vec<String> = (0..1000).map(|n| format!("many:{n}")).collect();
     let mut names: Vec<&str> = many.iter().map(String::as_str).collect();
     names.push("one:0");
@@ -300,7 +300,7 @@ async fn the_phase_shows_what_a_run_waits_for() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_waits_and_goes_away_leaves_nothing() {
+async fn cancelled_waiter_leaves_no_trace() {
     let registry = start(Limits::default().overall(1));
     let run = registry.named("x").await;
     let slot = run.any_slot("p", "a").await.unwrap();
@@ -343,7 +343,7 @@ async fn a_slot_that_was_granted_and_not_taken_goes_to_the_next() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn who_goes_away_costs_its_queue_no_turn() {
+async fn cancelled_waiter_costs_its_queue_no_turn() {
     let registry = start(Limits::default().overall(1));
     let run = registry.named("x").await;
     let slot = run.any_slot("p", "").await.unwrap();
@@ -389,7 +389,7 @@ fn limits_of_nothing_are_refused_by_name() {
 /// Tests on real threads that a slot is not lost if it is granted and dropped at the same moment, and that no waiter is
 /// granted a slot too early.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn nothing_is_lost_between_threads() {
+async fn slots_survive_many_threads() {
     const MOST: usize = 3;
     let registry = start(Limits::default().overall(MOST));
     let at_once = Arc::new(AtomicU64::new(0));

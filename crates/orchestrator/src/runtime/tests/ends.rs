@@ -311,7 +311,7 @@ async fn a_kill_reaches_the_runtime() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_dropped_stream_stops_the_run_and_one_that_is_not_polled_starts_none() {
+async fn dropped_stream_stops_its_run_and_unpolled_one_starts_none() {
     let orchestrator = orchestrator();
     let claude = mock("claude", [Script::new().text("a").wait_for_abort()]);
     drop(orchestrator.execute(request(&claude)));

@@ -227,7 +227,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_id_of_a_key_is_a_uuid_that_begins_with_the_key_and_ends_with_the_body() {
+    fn key_id_is_a_uuid_of_the_key_and_the_body() {
         let (beginning, id) = id_of("k", b"a");
         assert!(id.starts_with(&beginning), "{beginning} {id}");
         assert_eq!(Uuid::parse_str(&id).unwrap().get_version_num(), 8);

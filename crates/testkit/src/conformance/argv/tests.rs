@@ -64,7 +64,7 @@ fn a_flag_with_an_optional_value_swallows_the_prompt() {
 }
 
 #[test]
-fn a_prompt_that_begins_with_a_dash_is_a_flag_unless_it_is_protected() {
+fn prompt_with_a_dash_is_a_flag_unless_protected() {
     let error = claude().parse_words(&["-p", "--help me"]).unwrap_err();
     assert_eq!(error, "\"--help me\" is no flag of the CLI's");
     let parsed = claude().parse_words(&["-p", "--", "--help me"]).unwrap();
@@ -87,7 +87,7 @@ fn some_clis_have_no_end_of_options() {
 }
 
 #[test]
-fn a_prompt_that_is_a_sub_command_begins_it_unless_it_is_protected() {
+fn prompt_equal_to_a_sub_command_begins_it_unless_protected() {
     let parsed = gemini().parse_words(&["mcp"]).unwrap();
     assert_eq!(parsed.commands, ["mcp"]);
     let parsed = codex().parse_words(&["exec", "--json", "resume"]).unwrap();
@@ -142,7 +142,7 @@ fn a_value_is_all_that_follows_the_first_equals_sign() {
 }
 
 #[test]
-fn the_words_of_a_command_line_are_those_of_its_sub_commands_too() {
+fn words_of_a_command_line_include_those_of_sub_commands() {
     let words = codex().words();
     for word in ["exec", "resume", "review", "--cd", "-C", "-c"] {
         assert!(words.contains(&word), "{word}: {words:?}");
@@ -161,7 +161,7 @@ fn small(parser: Parser) -> ArgvModel {
 }
 
 #[test]
-fn an_equals_sign_after_a_short_flag_is_part_of_the_value_with_getopt() {
+fn getopt_equals_sign_after_a_short_flag_is_in_the_value() {
     assert!(small(Parser::Getopt).parse_words(&["-m=x"]).is_err());
     for parser in [Parser::Argparse, Parser::Pflag] {
         let parsed = small(parser).parse_words(&["-m=x"]).unwrap();
@@ -245,7 +245,7 @@ fn with_argparse_many_values_are_given_once() {
 
 /// `argparse` fails for `hi` and `-- ask hi`: "invalid choice".
 #[test]
-fn with_argparse_a_command_that_has_sub_commands_has_no_other_words() {
+fn argparse_command_with_sub_commands_has_no_other_words() {
     let model = small(Parser::Argparse).command("ask", small(Parser::Argparse));
     let parsed = model
         .parse_words(&["-v", "ask", "--", "ask", "-m"])

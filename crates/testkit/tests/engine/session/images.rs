@@ -121,7 +121,7 @@ fn neither_an_abort_nor_the_end_of_the_runtime_waits_for_a_file() {
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_read_within_the_limit_of_the_start_is_refused() {
+async fn image_unreadable_within_the_start_limit_is_refused() {
     let place = Place::new();
     let mut run = agent(&Script::new().line(END));
     run.provider.reads_images = true;
@@ -136,7 +136,7 @@ async fn a_file_that_cannot_be_read_within_the_limit_of_the_start_is_refused() {
 }
 
 #[tokio::test]
-async fn a_file_without_an_end_is_refused_and_after_an_abort_not_read_on() {
+async fn endless_image_is_refused_and_not_read_after_an_abort() {
     const MIB: usize = 1 << 20;
     let place = Place::new();
     let session = prepared().open();

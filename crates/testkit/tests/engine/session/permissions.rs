@@ -42,7 +42,7 @@ async fn permissions_are_answered_by_the_policy() {
 }
 
 #[tokio::test]
-async fn who_is_asked_may_take_longer_than_any_limit() {
+async fn permission_handler_may_take_longer_than_any_limit() {
     let mut prepared = prepared();
     prepared.options.permissions = PermissionPolicy::ask(|_| async {
         let_pass(LIMIT / 2).await;
@@ -58,7 +58,7 @@ async fn who_is_asked_may_take_longer_than_any_limit() {
 }
 
 #[tokio::test]
-async fn who_panics_when_asked_has_denied() {
+async fn panicking_permission_handler_denies() {
     let mut prepared = prepared();
     prepared.options.permissions =
         PermissionPolicy::ask(|_| async { panic!("as the test wants it") });

@@ -63,7 +63,7 @@ fn of_a_session_that_the_files_know_only_the_cost_is_taken() {
 }
 
 #[test]
-fn runs_of_which_the_files_know_nothing_count_as_the_history_reports() {
+fn runs_without_files_count_as_the_history_reports() {
     let mut accounts = accounts("s", None);
     let runs = [
         run("1", Some("t"), 100, Some(0.25)),

@@ -16,7 +16,7 @@ fn state(place: &Place) -> Files {
 }
 
 #[test]
-fn changes_that_are_applied_when_the_process_is_killed_are_there_as_a_whole_or_not_at_all() {
+fn killed_apply_is_complete_or_undone() {
     let template = Place::template();
     template.bring();
     for action in ["apply", "apply-index"] {
@@ -59,7 +59,7 @@ fn patch(place: &Place) -> PathBuf {
 }
 
 #[test]
-fn what_the_user_has_changed_since_the_kill_is_not_replaced() {
+fn user_changes_since_a_kill_are_kept() {
     let template = Place::template();
     template.bring();
     let mut is_seen = false;
@@ -91,7 +91,7 @@ fn what_the_user_has_changed_since_the_kill_is_not_replaced() {
 }
 
 #[test]
-fn a_branch_that_is_fetched_when_the_process_is_killed_is_there_or_not() {
+fn killed_fetch_has_the_branch_or_not() {
     let template = Place::template();
     template.bring();
     let mut kills = 0;

@@ -116,7 +116,7 @@ fn a_repository_does_not_choose_where_its_large_files_come_from() {
 }
 
 #[test]
-fn a_mirror_that_another_process_holds_is_waited_for_with_a_notice_and_an_end() {
+fn mirror_of_another_process_is_awaited_with_notice_and_limit() {
     let way = Way::new();
     let name = "0".repeat(40);
     // As a process does that is stopped: it does not note that it works.

@@ -47,7 +47,7 @@ fn a_push_is_a_step_of_its_own() {
 }
 
 #[test]
-fn collected_files_go_after_the_time_of_logs_and_what_is_in_the_repository_on_command() {
+fn collected_files_go_with_the_logs_and_commits_on_command() {
     let repository = Repository::new();
     let (id, _) = attached(&repository, &["--artifact", "new.txt"]);
     let (young, _) = attached(&repository, &[]);

@@ -52,7 +52,7 @@ fn killed_at(repository: &Repository, step: &str) -> String {
 }
 
 #[test]
-fn what_a_killed_run_leaves_is_what_git_and_the_list_of_runs_show() {
+fn killed_run_leaves_what_git_and_the_list_of_runs_show() {
     let repository = Repository::new();
     // A push that hangs: its transport notes the program that has started it.
     let note = repository.agent.path("runner").display().to_string();

@@ -59,7 +59,7 @@ fn the_error_of_a_success_without_output_has_the_end_of_stderr() {
 }
 
 #[test]
-fn a_run_whose_only_calls_were_denied_is_incomplete_whatever_is_said_about_it() {
+fn run_with_only_denied_calls_is_incomplete() {
     use RunStatus::{Completed, Incomplete};
     let (one, other) = (r#"{"u":"1"}"#, r#"{"u":"2"}"#);
     let (no, no_other) = (r#"{"no":"1"}"#, r#"{"no":"2"}"#);

@@ -225,7 +225,7 @@ fn output_between_two_turns_is_reported_with_the_next_one() {
 }
 
 #[test]
-fn a_turn_without_any_output_fails_unless_its_prompt_is_a_command() {
+fn turn_without_output_fails_unless_its_prompt_is_a_command() {
     for (slash_commands, prompt, expected) in [
         (false, "one", RunStatus::Failed),
         (false, "/one", RunStatus::Failed),
